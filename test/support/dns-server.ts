@@ -1,5 +1,6 @@
 /**
- * A small name server for tests: real UDP on 127.0.0.1, answers of A and AAAA as the test decides, question by question. Never asks another one.
+ * A small name server for tests: real UDP on 127.0.0.1, with A and AAAA answers that the test chooses for each question. It never asks
+ * another server.
  *
  *     const names = await startDnsServer((name, type) => (type === 'A' ? ['10.0.0.1'] : []))
  *     createGuard({ allowPrivateHosts: [], nameServers: [names.address] })
@@ -10,7 +11,7 @@ import { createSocket } from 'node:dgram'
 import { isIP } from 'node:net'
 
 export type Question = { name: string; type: 'A' | 'AAAA' }
-/** Addresses of the type that was asked for; undefined: there is no such name; `silent`: no answer at all. */
+/** Addresses of the requested type; undefined: the name does not exist; `silent`: no answer. */
 export type Answer = string[] | undefined | 'silent'
 export type DnsServer = { address: string; questions: Question[]; close(): Promise<void> }
 
@@ -30,7 +31,7 @@ export async function startDnsServer(answer: (name: string, type: Question['type
     const records = (addresses ?? []).map((address) => recordOf(address, code))
     const head = Buffer.alloc(12)
     packet.copy(head, 0, 0, 2)
-    // an answer, authoritative, recursion available
+    // an authoritative answer, with recursion available
     head.writeUInt16BE(0x8580 | (addresses === undefined ? noSuchName : 0), 2)
     head.writeUInt16BE(1, 4)
     head.writeUInt16BE(records.length, 6)
@@ -68,7 +69,7 @@ function recordOf(address: string, code: number): Buffer {
 }
 
 function bytesOf6(address: string): number[] {
-  // URL writes any spelling with hexadecimal groups alone
+  // URL writes every spelling with hexadecimal groups
   const [head, tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const groups = (text = ''): number[] =>
     text

@@ -1,7 +1,7 @@
 /**
- * Where the documents' programs are run: a folder of its own with a demo server's data in it, and that server, a real process, which is started
- * again on its port when a program kills it. The addresses, paths and ids that the documents show are replaced by those that are there; `npx
- * turnkeep` is this repository's, and so are the clients.
+ * The environment in which the programs of the documents are run: a separate folder with the data of a demo server, and that server as a
+ * real process, which is restarted on its port when a program kills it. The URLs, paths and ids in the documents are replaced by the real
+ * ones; `npx turnkeep` and the clients are those of this repository.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ export class DocsFixture {
   agentId = ''
   url = ''
   #server: ServerProcess | undefined
-  /** Resolves when the server that a program killed is there again. */
+  /** Resolves when the server that a program has killed is running again. */
   #back = Promise.resolve()
 
   constructor(folder: string) {
@@ -45,13 +45,14 @@ export class DocsFixture {
   static async open(): Promise<DocsFixture> {
     const desk = new DocsFixture(mkdtempSync(join(tmpdir(), 'turnkeep-docs-')))
     mkdirSync(desk.#bin)
-    // What the documents show as a success is one: an error's status is a failure here, where a reader would see its text.
+    // A program that the documents show as successful must succeed: an HTTP error is a failure here, although curl would only print its
+    // text.
     desk.#program(
       'curl',
       'PATH=${PATH#*:}\ncase " $* " in *" --fail"*) exec curl "$@" ;; *) exec curl --fail --silent --show-error "$@" ;; esac',
     )
     desk.#program('npx', `[ "$1" = turnkeep ] && shift && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99`)
-    // The server that a program looks for is this desk's: other tests have theirs.
+    // The server that a program finds is the one of this fixture; other tests have their own.
     desk.#program('pgrep', `[ "$*" = "-nf turnkeep.js serve" ] && exec cat "${desk.#pidFile}"\nexit 99`)
     mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
     symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
@@ -66,7 +67,7 @@ export class DocsFixture {
     return readFileSync(join(this.folder, '.turnkeep/demo.key'), 'utf8').trim()
   }
 
-  /** Answers what it printed; rejects with all it said where it ends otherwise than it should. */
+  /** Returns what it printed. Rejects with all of its output if it fails. */
   async run(language: string, text: string, how: How, variables: Record<string, string> = {}): Promise<string> {
     await this.#back
     if (how === 'stopped') await this.#take().stop()
@@ -87,7 +88,7 @@ export class DocsFixture {
     }
   }
 
-  /** One message to the demo agent, and the variables that the samples of /docs take. */
+  /** One message to the demo agent, and the variables that the samples of /docs use. */
   async converse(): Promise<Record<string, string>> {
     const response = await fetch(`${this.url}/v1/agents/${this.agentId}/chat`, {
       method: 'POST',
@@ -98,7 +99,7 @@ export class DocsFixture {
     return { CONVERSATION_ID: conversationId }
   }
 
-  /** On the port that it had, if it had one. */
+  /** On its previous port, if it had one. */
   async start(): Promise<void> {
     const port = this.url === '' ? '0' : new URL(this.url).port
     const server = await startServer({ TURNKEEP_DATA_DIR: join(this.folder, '.turnkeep'), PORT: port })
@@ -116,7 +117,7 @@ export class DocsFixture {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  /** The server, which from now on is not started again when it ends. */
+  /** The server is not restarted from now on when it ends. */
   #take(): ServerProcess {
     const server = this.#server!
     this.#server = undefined
@@ -149,7 +150,8 @@ export class DocsFixture {
   }
 
   #command(language: string, code: string): [program: string, args: string[]] {
-    // A command that fails within a pipe or before the last line is a failure too. Without --norc bash takes a piped input for a remote login.
+    // A command that fails within a pipe or before the last line is a failure too. Without --norc, bash takes a piped input for a remote
+    // login.
     if (language === 'sh') return ['bash', ['--norc', '-euo', 'pipefail', '-c', code]]
     if (language === 'python') return ['python3', ['-c', code]]
     const file = join(this.folder, 'snippet.mts')
@@ -171,7 +173,7 @@ export class DocsFixture {
   }
 }
 
-// What the documents call the reader's server and folder.
+// The names that the documents use for the reader's server and folder.
 const shownUrl = 'http://127.0.0.1:8080'
 const shownFolder = '/home/you/turnkeep'
 

@@ -1,6 +1,6 @@
 /**
- * A strict reader of the Prometheus text format 0.0.4, written from its description: for tests that want to know what a scrape says, and that
- * any scraper would understand it. Fails the test at whatever the format does not allow, or its conventions advise against.
+ * A strict parser of the Prometheus text format 0.0.4, written from its description, for tests that check the content of a scrape and that
+ * any scraper would accept it. Fails the test for anything that the format does not allow, or that its conventions advise against.
  */
 import assert from 'node:assert/strict'
 
@@ -10,7 +10,7 @@ export type Exposition = {
   types: Map<string, string>
 }
 
-// Go's ParseFloat, which the format names as its grammar of numbers; it reads Inf and NaN in any case.
+// Go's ParseFloat, which the format uses as its grammar of numbers; it accepts Inf and NaN in any case.
 const number = /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?Inf|NaN)$/i
 const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/
 const label = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"(?:,|$)/
@@ -58,7 +58,7 @@ export function parseExposition(text: string): Exposition {
     values.set(series, read)
   }
 
-  /** Buckets only grow, and the last of them is the count. */
+  /** Buckets never decrease, and the last one equals the count. */
   function checkHistogram(name: string): void {
     const groups = new Map<string, { le: number; count: number }[]>()
     for (const [series, count] of values) {

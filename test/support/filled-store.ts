@@ -1,6 +1,6 @@
 /**
- * A data folder with a long past, written straight into its tables as the service would have left it: turns in every state, erased ones,
- * texts in many scripts, amounts beyond 2^53, a knowledge base. Every invariant holds in it.
+ * A data folder with much history, written directly into its tables as the service would have left it: turns in every state, erased turns,
+ * texts in many scripts, amounts above 2^53, a knowledge base. Every invariant holds.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,14 +14,14 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 
 export type FillOptions = {
   turns: number
-  /** Of these, the last ones, are left running as by a process that was killed. */
+  /** The last ones of these are still running, as if their process had been killed. */
   running?: number
 }
 
 const dayMs = 24 * 60 * 60 * 1000
 const owners = 3
 const turnsOfConversation = 20
-// What a wrong encoding, a wrong escape or a wrong order would change.
+// Text that a wrong encoding, escape or order would change.
 const texts = [
   'When will my parcel arrive? It was sent on Monday.',
   'Größe 42, bitte — “genau so”, nicht kleiner.',
@@ -71,7 +71,7 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
     if (language === null) await knowing.write.finishDocument({ ...finished, language })
   }
   await knowing.close()
-  // A start gives up all leases; what a process that was killed leaves has one.
+  // A start ends all leases; what a killed process leaves has one.
   const left = new DatabaseSync(databaseFile(folder))
   left.exec(`update turns set lease_until = ${Date.now() + 15_000} where state = 'running'`)
   left.close()
@@ -121,7 +121,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   const callers = Array.from({ length: owners }, (_, index) => {
     const caller = { ownerId: newId('own'), agentId: newId('agt'), keyId: newId('key'), balance: 0n, held: 0n }
     owner(caller.ownerId, `Owner ${index} ${texts[index]}`, begin)
-    // Beyond what a JSON number holds exactly.
+    // More than a JSON number represents exactly.
     caller.balance = 90_071_992_547_409_931n + BigInt(index)
     ledger(newId('led'), caller.ownerId, 'credit', caller.balance + 7n, 0, null, `top-up ${index}`, texts[index]!, begin)
     ledger(newId('led'), caller.ownerId, 'adjustment', -7n, 0, null, null, null, begin + 1)
@@ -160,7 +160,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
     const conversationId = newId('conv')
     const first = number * turnsOfConversation
     const many = Math.min(turnsOfConversation, turns - first)
-    // The last ones of a conversation each, since it has one running turn at most.
+    // Each is the last one of a conversation, because a conversation has at most one running turn.
     const runs = conversations - number <= running
     const gone = !runs && number % 25 === 24
     const user = gone ? null : `user ${number} ${texts[number % texts.length]!.slice(0, 40)}`

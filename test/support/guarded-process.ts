@@ -1,6 +1,7 @@
 /**
- * A server that a test starts and that never outlives it: beside it a shell waits on a pipe from this process and ends the server and its
- * folder when the pipe closes, however this process came to its end. Keeps no event loop alive and says nothing on the test's own output.
+ * A server that a test starts and that never outlives it: a shell beside it waits on a pipe from this process, and ends the server and
+ * removes its folder when the pipe closes, however this process ended. It does not keep the event loop running and prints nothing to the
+ * test's output.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -10,26 +11,26 @@ import type { AddressInfo } from 'node:net'
 
 export type GuardedProcess = {
   pid: number
-  /** Resolves when it is gone; once it was asked for, this process does not end before that. */
+  /** Resolves when it has ended. After a request to end it, this process waits for that. */
   readonly exited: Promise<void>
   readonly running: boolean
   signal(name: NodeJS.Signals): void
-  /** The server itself and every process that it started. */
+  /** The server and all processes that it started. */
   signalAll(name: NodeJS.Signals): void
 }
 
 export type User = { uid: number; gid: number }
 export type GuardedOptions = {
-  /** Where its output goes. */
+  /** The target of its output. */
   log: string
-  /** Removed by the guard where this process ends without having done so. */
+  /** Removed by the guard if this process ends without having done so. */
   folder: string
-  /** What ends the server in good order and at once. */
+  /** The signals that end the server regularly and immediately. */
   endSignal: 'QUIT' | 'TERM'
   user?: User | undefined
 }
 
-/** Reads the server's pid, then waits: a line means that all is done, the end of the pipe that nobody is left to do it. */
+/** Reads the server's process ID and waits: a line means that everything is done, the end of the pipe that this process has ended. */
 const guard = `
 read -r pid || exit 0
 read -r line && exit 0
@@ -40,7 +41,7 @@ kill -KILL "$pid" 2>/dev/null
 rm -rf "$2"`
 
 export async function startGuarded(command: string, args: string[], options: GuardedOptions): Promise<GuardedProcess> {
-  // A session of its own: Ctrl-C at the terminal ends the tests, and that is what the guard waits for.
+  // A separate session: Ctrl-C at the terminal ends the tests, which is what the guard waits for.
   const watch = spawn('/bin/sh', ['-c', guard, 'guard', options.endSignal, options.folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
@@ -61,7 +62,7 @@ export async function startGuarded(command: string, args: string[], options: Gua
   })
   watch.stdin.write(`${child.pid}\n`)
   for (const held of [child, watch]) held.unref()
-  // Node's type of a child's pipe hides that it is a socket.
+  // Node's type for a child's pipe hides that it is a socket.
   ;(watch.stdin as unknown as { unref(): void }).unref()
 
   const pid = child.pid!
@@ -90,7 +91,7 @@ function spawned(child: ChildProcess): Promise<void> {
   })
 }
 
-/** One that ended by itself in the meantime needs no signal. */
+/** A process that has ended by itself needs no signal. */
 function send(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
@@ -112,18 +113,18 @@ function descendants(pid: number): number[] {
   return below(pid)
 }
 
-/** None where the process ended while the list was read. */
+/** None if the process ended while the list was read. */
 function parentOf(pid: string): number[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name before it may hold anything, so what follows its last bracket counts.
+    // The process name before it may contain anything, so only what follows its last bracket is read.
     return [Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])]
   } catch {
     return []
   }
 }
 
-/** Free a moment ago; who starts a server on it must be ready to find it taken. */
+/** A port that was free a moment ago. A server that is started on it may still find it taken. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,4 +1,4 @@
-/** Where each figure of docs/guides/limits.md stands in the code: the row, what it says, and the line of source that says so. */
+/** The place in the code of each figure of docs/guides/limits.md: the row, its text, and the line of source with the figure. */
 
 export type LimitInCode = { row: string; figure: string; file: string; constant: RegExp }
 

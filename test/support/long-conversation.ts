@@ -1,6 +1,7 @@
 /**
- * One conversation of thousands of turns, written straight into the tables of a data folder on which no server runs: its one real turn is copied
- * under earlier times, so that every row is as the service writes it and every invariant holds. By SQL, since a real turn takes milliseconds.
+ * One conversation of thousands of turns, written directly into the tables of a data folder that no server uses: its one real turn is
+ * copied with earlier times, so every row is as the service writes it and every invariant holds. With SQL, because a real turn takes
+ * milliseconds.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { databaseFile } from '../../src/store/sqlite/database.ts'
@@ -32,7 +33,7 @@ export async function lengthenConversation(folder: string, turns: number): Promi
       started_at: earlier('started_at'),
       ended_at: earlier('ended_at'),
     })
-    // Out of the way first: the places of the copies are before them.
+    // Moved first, because the copies come before them.
     db.exec(`update messages set seq = seq + 2 * ${copies}`)
     copy('messages', {
       id: padded('msg_0000000000000000000', 'n.i * 2 + s.seq'),

@@ -1,6 +1,6 @@
 /**
- * An MCP server of our own over real HTTP on port 0, for what no honest server does. It speaks the protocol with sessions as long as the test says
- * nothing else; the test takes over any method, down to the bytes.
+ * A scripted MCP server over real HTTP on port 0, for what a correct server never does. By default it speaks the protocol with sessions; a
+ * test can take over any method, down to the bytes.
  *
  *     const server = await startScriptedMcp({ tools: [tool('look')] })
  *     server.on('tools/call', (seen, response) => { response.writeHead(200, sse); response.write(event({ … })) })
@@ -93,7 +93,7 @@ export async function startScriptedMcp(options: { tools?: ScriptedTool[] } = {})
     port,
     seen,
     callsOf: (rpc: string): Seen[] => seen.filter((one) => one.rpc === rpc),
-    /** In place of what it does by itself. */
+    /** Replaces what it does by default. */
     on: (rpc: string, handler: Handler): void => void handlers.set(rpc, handler),
     off: (rpc: string): void => void handlers.delete(rpc),
     offer: (now: ScriptedTool[]): void => void (tools = now),

@@ -1,6 +1,6 @@
 /**
- * A real MCP server for tests: `@modelcontextprotocol/server-everything` over streamable HTTP, as a process of its own on a free port, gone when
- * the test process is gone.
+ * A real MCP server for tests: `@modelcontextprotocol/server-everything` over streamable HTTP, as a separate process on a free port, ended
+ * with the test process.
  *
  *     const server = await startMcpServer()
  *     await server.restart()        // the same address; every session is forgotten
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort, startGuarded } from './guarded-process.ts'
 
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
-// It is ready within a second on an idle machine; these wait for a very busy one.
+// It is ready within a second on an idle machine; these limits are for a very busy one.
 const readyWithinMs = 60_000
 
 export type McpServerProcess = {

@@ -1,6 +1,6 @@
 /**
- * An old house with a past and an empty new one for tests that move from one to the other, and the comparison of what is in them, row by row:
- * not by the digests that the copy itself makes.
+ * An embedded store with history and an empty PostgreSQL for tests that copy one into the other, and the comparison of their content, row
+ * by row and without the digests that the copy calculates.
  */
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { fillStore } from './filled-store.ts'
 import { makeDatabase, withClient } from './postgres-server.ts'
 import { makeFolder } from './test-app.ts'
 
-// More rows than one commit takes, for those who kill it between two; a few for the others.
+// More rows than one commit copies, for tests that kill it between two commits; a few for the others.
 export const many = 2_400
 const few = 60
 
@@ -21,7 +21,7 @@ const filled = new Map<number, Promise<string>>()
 process.on('exit', () => filledFolders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
 const filledFolders: string[] = []
 
-/** A folder with a past of so many turns, copied from one that is made once. */
+/** A folder with this many turns, copied from one that is created once. */
 export async function createSqliteSource(t: TestContext, turns = few): Promise<string> {
   const made = filled.get(turns) ?? fillFolder(turns)
   filled.set(turns, made)
@@ -50,7 +50,7 @@ export const tables =
     .split(/\s+/)
     .toSorted()
 
-/** Every row of both houses, value by value. */
+/** Every row of both stores, value by value. */
 export async function assertSame(folder: string, url: string): Promise<void> {
   const db = new DatabaseSync(join(folder, 'turnkeep.db'), { readBigInts: true, readOnly: true })
   try {
@@ -87,7 +87,7 @@ function asText(row: Record<string, unknown>): Record<string, string | null> {
 export const count = async (url: string, text: string): Promise<number> =>
   Number((await withClient(url, (client) => client.query(`select (${text}) as n`))).rows[0].n)
 
-/** Copies until `stop` says so for a step of its progress; answers the report where it came to the end. */
+/** Copies until `stop` returns true for a step of its progress; returns the report if it finished. */
 export async function copyUntil(folder: string, url: string, stop: (progress: CopyProgress) => boolean): Promise<CopyReport | undefined> {
   const stopped = new Error('stopped by the test')
   const onProgress = (progress: CopyProgress): void => {

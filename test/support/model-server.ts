@@ -1,6 +1,6 @@
 /**
- * Our own scripted model server for tests: the OpenAI Chat Completions dialect over real HTTP on port 0. Decides everything the tests want to
- * decide: pieces, holds, cuts, faults, usage. Never uses time: a hold ends when the test opens its gate.
+ * A scripted model server for tests: the OpenAI Chat Completions dialect over real HTTP on port 0. A test controls everything: pieces,
+ * holds, cuts, faults, usage. It never uses time: a hold ends when the test opens its gate.
  *
  *     const server = await startModelServer()
  *     // without a script every call is answered with "You said: <last user message>" and usage
@@ -30,31 +30,31 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AddressInfo } from 'node:net'
 
 export type ModelServer = {
-  /** As a provider's base URL: ends in `/v1`. */
+  /** The base URL of a provider; ends in `/v1`. */
   baseUrl: string
-  /** Every call that has arrived, oldest first. */
+  /** All calls until now, oldest first. */
   calls: RecordedCall[]
-  /** Answers the next calls, one reply each, in order. */
+  /** Responds to the next calls, one reply each, in order. */
   script(...replies: Script[]): void
-  /** Answers every call whose last user message holds the text or matches the expression, or for which the function says so. */
+  /** Responds to every call whose last user message contains the text or matches the expression, or for which the function returns true. */
   when(match: string | RegExp | ((call: RecordedCall) => boolean), reply: Script): void
   /** Resolves with all calls when at least `count` have arrived since the start. */
   waitForCalls(count: number): Promise<RecordedCall[]>
-  /** Resolves with the next call that arrives from now on. */
+  /** Resolves with the next call from now on. */
   nextCall(): Promise<RecordedCall>
   close(): Promise<void>
 }
 
 export type RecordedCall = {
   path: string
-  /** Tells the caller's connections apart. */
+  /** Identifies the caller's connection. */
   callerPort: number
   headers: IncomingHttpHeaders
-  /** The whole request body, parsed. */
+  /** The complete request body, parsed. */
   body: Record<string, unknown>
-  /** Of the body. */
+  /** From the body. */
   messages: RecordedMessage[]
-  /** The content of the last message with the role `user`; empty where there is none. */
+  /** The content of the last message with the role `user`; empty if there is none. */
   lastUserMessage: string
   ended: Promise<'answered' | 'cut' | 'aborted'>
 }
@@ -67,23 +67,23 @@ export type Reply =
   /** One piece of text. */
   | string
   | Part[]
-  /** `bytesEach` writes the stream in pieces of so many bytes, each an HTTP chunk of its own. */
+  /** `bytesEach` sends the stream in pieces of this many bytes, each as a separate HTTP chunk. */
   | { parts: Part[]; bytesEach?: number; headers?: Record<string, string> }
-  /** A status of its own; an object as body is sent as JSON. */
+  /** A status; a body that is an object is sent as JSON. */
   | { status: number; headers?: Record<string, string>; body?: string | object }
   /** A server that ignores `stream: true`: `completion()` makes the usual object. */
   | { json: unknown; headers?: Record<string, string> }
 
 /**
- * One piece of a stream. After the last part a finish (`stop`, or `tool_calls` after a tool call), usage and `[DONE]` follow by themselves, unless a part
- * said so before: `{ finish }`, `{ usage }`, `{ done: true }`, or a cut, after which nothing comes. `null` leaves it out.
+ * One piece of a stream. After the last part a finish (`stop`, or `tool_calls` after a tool call), usage and `[DONE]` follow, unless a part
+ * was one of them: `{ finish }`, `{ usage }`, `{ done: true }`; nothing follows a cut. `null` leaves it out.
  */
 export type Part =
   | string
   | Gate
   | Cut
   | { reasoning: string }
-  /** A delta of a tool call; `index` counts up by itself where an id is given. */
+  /** A delta of a tool call; if an ID is given, `index` is counted automatically. */
   | { toolCall: { index?: number; id?: string; name?: string; arguments?: string } }
   /** Any JSON as the data of one event. */
   | { event: unknown }
@@ -98,7 +98,7 @@ export class Gate {
   readonly #opened = Promise.withResolvers<void>()
   readonly #reached = Promise.withResolvers<void>()
 
-  /** Resolves when the first reply has come here. */
+  /** Resolves when the first reply has reached it. */
   get reached(): Promise<void> {
     return this.#reached.promise
   }
@@ -114,18 +114,18 @@ export class Gate {
 }
 export const gate = (): Gate => new Gate()
 
-/** `end`: the body ends in good order, only too early · `fin`: the connection closes within the body · `rst`: it is reset. */
+/** `end`: the body ends regularly, but too early · `fin`: the connection is closed within the body · `rst`: it is reset. */
 export type Cut = { cut: 'end' | 'fin' | 'rst' }
 export const cut = (how: Cut['cut']): Cut => ({ cut: how })
 
-/** The usage that a reply carries unless it says otherwise: a quarter of the prompt's characters and one token a piece. */
+/** The default usage of a reply: a quarter of the prompt's characters, and one token per piece. */
 function usageOf(call: RecordedCall, pieces: number): { prompt_tokens: number; completion_tokens: number; total_tokens: number } {
   const characters = call.messages.reduce((total, { content }) => total + (content?.length ?? 0), 0)
   const promptTokens = Math.max(1, Math.ceil(characters / 4))
   return { prompt_tokens: promptTokens, completion_tokens: pieces, total_tokens: promptTokens + pieces }
 }
 
-/** A whole answer as servers send it that do not stream. */
+/** A complete response, as sent by servers that do not stream. */
 export function completion(message: object, rest: { finish_reason?: string | null; usage?: unknown } = {}): object {
   const { finish_reason = 'stop', usage } = rest
   return {

@@ -1,6 +1,6 @@
 /**
- * Real stores on a PostgreSQL database of their own, each as another process would have it; closed and dropped when the test ends. Time is
- * moved by putting another function in the place of the database's clock.
+ * Real stores on a separate PostgreSQL database, each as another process would have it, closed and dropped when the test ends. Time is
+ * moved by replacing the function that is the database's clock.
  */
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -17,9 +17,9 @@ export type OwnStore = SharedStore & { moveClock(milliseconds: number): Promise<
 
 export type OwnPostgres = {
   url: string
-  /** One more store on the same database, as another process opens one; `url` where it goes through a proxy. */
+  /** Another store on the same database, as another process opens it; with `url`, through a proxy. */
   open(options?: Partial<PostgresOptions>): Promise<OwnStore>
-  /** The rows of one statement, beside all stores; a bigint is a text, as pg gives it. */
+  /** The rows of one statement, outside of any store; a bigint is text, as pg returns it. */
   rows<Row extends object = Record<string, string>>(text: string, ...values: unknown[]): Promise<Row[]>
   /** The first of them; there must be one. */
   row<Row extends object = Record<string, string>>(text: string, ...values: unknown[]): Promise<Row>
@@ -27,7 +27,7 @@ export type OwnPostgres = {
 
 export const quiet: PostgresOptions['log'] = { warn: () => undefined, info: () => undefined }
 
-/** Moves a database's clock, for every connection at once: it is a function there. */
+/** Moves the clock of a database, which is a function there, for all connections at once. */
 export function clockOf(url: string): (milliseconds: number) => Promise<void> {
   let offset = 0
   return async (milliseconds) => {
@@ -41,13 +41,13 @@ export function clockOf(url: string): (milliseconds: number) => Promise<void> {
 
 let template: Promise<string> | undefined
 
-/** A fresh database of the shared server with the schema of the source in it: a copy takes a tenth of the time that the migrations take. */
+/** A new database of the shared server with the schema of the source: a copy takes a tenth of the time of the migrations. */
 export async function makeMigratedDatabase(): Promise<OwnDatabase> {
   template ??= makeTemplate()
   return makeDatabase(await template)
 }
 
-/** The first process of a run that asks creates the template; the others wait for it. */
+/** The first process of a run that needs the template creates it; the others wait. */
 async function makeTemplate(): Promise<string> {
   const server = await sharedPostgres()
   const folder = join(import.meta.dirname, '../../src/store/postgres/migrations')
@@ -59,7 +59,7 @@ async function makeTemplate(): Promise<string> {
     // Held until the client disconnects.
     await client.query('select pg_advisory_lock(hashtext($1))', [name])
     if ((await client.query('select 1 from pg_database where datname = $1', [name])).rowCount === 1) return
-    // Renamed when it is complete: a process that dies here leaves no template, only a database of another name.
+    // Renamed when it is complete: a process that dies here leaves no template, only a database with another name.
     const { url, name: made } = await makeDatabase()
     const store = await openPostgresStore({ url, log: quiet })
     await store.close()
@@ -69,7 +69,7 @@ async function makeTemplate(): Promise<string> {
   return name
 }
 
-/** A store on a database of its own for the conformance suite; `way` answers the address by which it is reached. */
+/** A store on its own database for the conformance suite; `way` returns the URL through which it is used. */
 export async function openForConformance(way: (url: string) => string = (url) => url) {
   const database = await makeMigratedDatabase()
   const store = await openPostgresStore({ url: way(database.url), log: quiet })
@@ -82,7 +82,7 @@ export async function openForConformance(way: (url: string) => string = (url) =>
   }
 }
 
-/** `database`: one that was made elsewhere, on a server of the test's own. */
+/** `database`: one that was created elsewhere, on a server of the test. */
 export async function ownPostgres(t: TestContext, database?: OwnDatabase): Promise<OwnPostgres> {
   const { url, drop } = database ?? (await makeDatabase())
   const stores: SharedStore[] = []
@@ -109,7 +109,7 @@ export async function ownPostgres(t: TestContext, database?: OwnDatabase): Promi
   }
 }
 
-/** Asks until it is so; never a fixed wait. */
+/** Polls until it is true; never a fixed wait. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
   const limit = Date.now() + limitMs
   while (!(await isSo())) {

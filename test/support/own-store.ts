@@ -1,4 +1,4 @@
-/** A real store of its own, by TEST_STORE in SQLite or in PostgreSQL; closed and removed when the test ends. */
+/** A separate real store, on SQLite or PostgreSQL by TEST_STORE; closed and removed when the test ends. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/store.ts'
 import { makeMigratedDatabase, ownPostgres } from './own-postgres.ts'
 import { storeKind } from './store-under-test.ts'
 
-/** `moveClock` moves the store's clock forward: expiry and leases follow at once. */
+/** `moveClock` moves the store's clock forward: expiry and leases follow immediately. */
 export type OwnStore = Store & { moveClock(milliseconds: number): Promise<void> }
 
 export async function openOwnStore(t: TestContext): Promise<OwnStore> {

@@ -1,4 +1,7 @@
-/** A real PgBouncer in transaction mode for tests, Debian's, on a port of its own before the run's PostgreSQL; gone when the test process is gone. */
+/**
+ * A real PgBouncer in transaction mode for tests, from Debian, on its own port in front of the run's PostgreSQL; it ends with the test
+ * process.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,14 +11,14 @@ import { until } from './own-postgres.ts'
 import { noPostgres, withClient } from './postgres-server.ts'
 
 const program = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].map((place) => join(place, 'pgbouncer')).find(existsSync)
-/** Why a test that needs one cannot run here; false where it can. */
+/** Why a test that needs it is not possible here, or false. */
 export function noPooler(): string | false {
   return noPostgres() || (program === undefined && 'no PgBouncer here; install it (apt-get install pgbouncer)')
 }
 
 export type Pooler = { through(url: string): string; stop(): Promise<void> }
 
-/** Two connections to the server for each database and user, lent for a transaction each. */
+/** Two server connections per database and user, each used for one transaction at a time. */
 export async function startPooler(serverUrl: string): Promise<Pooler> {
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-pooler-'))
   const { hostname, port: serverPort, username } = new URL(serverUrl)

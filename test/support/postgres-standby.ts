@@ -1,6 +1,6 @@
 /**
- * A standby of a test's PostgreSQL: a copy taken by pg_basebackup that streams from it, on a port of its own. Asynchronous until the primary is
- * told to wait for it. Ends like any other server of a test.
+ * A standby of a test's PostgreSQL: a copy made by pg_basebackup that streams from it, on its own port. It is asynchronous until the
+ * primary is configured to wait for it. Ends like any other server of a test.
  */
 import { execFile } from 'node:child_process'
 import { chownSync } from 'node:fs'
@@ -13,15 +13,15 @@ import { findBin, startOver, unprivileged, withClient } from './postgres-server.
 import type { PostgresServer } from './postgres-server.ts'
 
 export type Standby = PostgresServer & {
-  /** The primary commits nothing from now on that is not on the standby's disk too. */
+  /** From now on the primary commits only what is on the standby's disk too. */
   makeSynchronous(): Promise<void>
-  /** The process that hears from the primary. */
+  /** The process that receives from the primary. */
   receiver(): Promise<number>
-  /** Makes it a primary; resolves when it takes writes. */
+  /** Promotes it; resolves when it accepts writes. */
   promote(): Promise<void>
 }
 
-/** `port`: where the primary is reached, by default at its own. */
+/** `port`: the port of the primary, by default its own. */
 export async function startStandby(primary: PostgresServer, { port = primary.port } = {}): Promise<Standby> {
   const bin = findBin()!
   const user = unprivileged()
@@ -32,13 +32,13 @@ export async function startStandby(primary: PostgresServer, { port = primary.por
     const address = `host=127.0.0.1 port=${port} user=postgres application_name=standby`
     const options = ['-D', data, '-d', address, '--write-recovery-conf', '--checkpoint=fast', '--no-sync']
     await promisify(execFile)(join(bin, 'pg_basebackup'), options, { cwd: folder, ...user })
-    // The copy's own settings name the primary's folder.
+    // The copy's settings contain the folder of the primary.
     await appendFile(join(data, 'postgresql.conf'), `unix_socket_directories = '${folder}'\n`)
     const server = await startOver(bin, folder, undefined, user)
     const ask = async (text: string, url = server.url): Promise<Record<string, unknown>[]> =>
       withClient(url, async (client) => (await client.query(text)).rows)
     await until('a stream from the primary', async () => (await ask('select 1 from pg_stat_wal_receiver')).length === 1)
-    // Not a spread: what it tells of itself changes.
+    // Not a spread, because its getters change.
     return Object.assign(Object.create(server) as PostgresServer, {
       async makeSynchronous() {
         await ask(`alter system set synchronous_standby_names = 'standby'`, primary.url)

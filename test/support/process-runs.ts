@@ -1,4 +1,7 @@
-/** One data folder through several lives of its server: a process that is killed and started again, with a model server that outlives it. */
+/**
+ * One data folder through several process runs of its server: a process that is killed and restarted, with a model server that keeps
+ * running.
+ */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import type { TestContext } from 'node:test'
@@ -15,7 +18,7 @@ export class ProcessRuns {
   readonly folder: string
   readonly model: ModelServer
   readonly client = new TestClient('')
-  /** More settings of every life. */
+  /** Additional settings of every process run. */
   readonly env: Record<string, string>
   server: ServerProcess | undefined
 
@@ -25,7 +28,7 @@ export class ProcessRuns {
     this.env = env
   }
 
-  /** The first life, with a provider, owner, agent and key made; `failpoints` as in TURNKEEP_FAILPOINTS. */
+  /** The first process run, with a provider, owner, agent and key; `failpoints` as in TURNKEEP_FAILPOINTS. */
   static async begin(
     t: TestContext,
     failpoints = '',
@@ -54,7 +57,7 @@ export class ProcessRuns {
     this.client.url = this.client.adminUrl = this.server.url
   }
 
-  /** Sends with the same key until the service answers something final; the service says when to come back. */
+  /** Sends with the same key until the outcome is final. The service says when to retry. */
   async retry(message: string, options: { idempotencyKey: string; user?: string }): Promise<Answer> {
     for (;;) {
       const answer = await this.client.chat(message, options)
@@ -62,7 +65,10 @@ export class ProcessRuns {
     }
   }
 
-  /** A new life ends the turn that the former one left: asked for once more, answered, stored and charged once, nothing held. */
+  /**
+   * A new process run ends the turn that the previous one left: the model is called once more, the turn is answered, stored and charged
+   * once, and nothing is held.
+   */
   async startAndAnswer(message: string, reply: string, idempotencyKey: string): Promise<void> {
     await this.start()
     const answer = await this.retry(message, { idempotencyKey })
@@ -81,7 +87,7 @@ export class ProcessRuns {
     return (await this.client.ledger()).filter(({ kind }) => kind === 'charge').length
   }
 
-  /** Every invariant holds in the stored rows, whether or not a server runs. */
+  /** Every invariant holds in the stored rows, whether or not a server is running. */
   async verify(): Promise<void> {
     const broken = (await readSnapshot(this.folder, verify)).filter(({ rows }) => rows.length > 0)
     assert.deepEqual(broken, [])

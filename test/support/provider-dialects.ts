@@ -1,13 +1,16 @@
-/** What the scripted server of hosted providers says in each dialect, as data of events: OpenAI Responses, Anthropic Messages, Gemini. Pure. */
+/**
+ * What the scripted server of hosted providers sends in each dialect, as data of events: OpenAI Responses, Anthropic Messages, Gemini.
+ * Pure.
+ */
 
 export const hostedKinds = ['openai', 'anthropic', 'google'] as const
 export type HostedKind = (typeof hostedKinds)[number]
 
-/** As they are billed: `prompt` and `completion` hold `cached` and `reasoning`. */
+/** As they are billed: `prompt` includes `cached`, and `completion` includes `reasoning`. */
 export type Usage = { prompt: number; cached: number; completion: number; reasoning: number }
 export const usage: Usage = { prompt: 1100, cached: 1000, completion: 57, reasoning: 50 }
 
-/** `seal` is Gemini's thought signature, which stands at the call itself. An empty id is left out where the dialect allows it. */
+/** `seal` is Gemini's thought signature, which is part of the call. An empty ID is omitted if the dialect allows it. */
 export type ScriptedCall = { id: string; name: string; arguments: string; seal?: string }
 
 export type Json = Record<string, unknown>
@@ -20,7 +23,7 @@ export type Dialect = {
 type Stream = {
   begin(): Json[]
   text(text: string): Json[]
-  /** `seal` is what the provider wants back with it: sealed reasoning or a signature. */
+  /** `seal` must be sent back to the provider: encrypted reasoning or a signature. */
   reasoning(text: string, seal: string | undefined): Json[]
   toolCall(call: ScriptedCall): Json[]
   end(finish: 'stop' | 'length' | 'filtered', calls: number, billed: Usage | null): Json[]

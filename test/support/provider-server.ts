@@ -1,7 +1,7 @@
 /**
- * A scripted server of the three hosted dialects over real HTTP on port 0: OpenAI Responses, Anthropic Messages, Gemini. One list of parts is
- * spoken in the dialect whose path is called. What aimock cannot do is done here: cuts, holds, errors inside the stream, broken events,
- * usage in every shape. Never uses time.
+ * A scripted server of the three hosted dialects over real HTTP on port 0: OpenAI Responses, Anthropic Messages, Gemini. A list of parts is
+ * sent in the dialect whose path is called. It does what aimock cannot do: cuts, holds, errors within a stream, invalid events, usage in
+ * every form. It never uses time.
  *
  *     const server = await startProviderServer()
  *     server.script([{ reasoning: 'hm' }, 'Hel', 'lo'])                          // then a finish and usage, each dialect's own
@@ -24,14 +24,14 @@ export type ProviderPart =
   | Cut
   | { reasoning: string; seal?: string }
   | { toolCall: ScriptedCall }
-  /** An error object inside the stream, in the dialect's shape. */
+  /** An error object within the stream, in the form of the dialect. */
   | { error: string }
   /** Any bytes. */
   | { raw: string }
-  /** `null`: the stream ends in good order without any terminal event. */
+  /** `null`: the stream ends regularly without a terminal event. */
   | { finish: 'stop' | 'length' | 'filtered' | null }
   | { usage: Usage | null }
-  /** Nothing ends the body after the terminal event. */
+  /** The body does not end after the terminal event. */
   | { linger: true }
 export type ProviderReply = ProviderPart[] | { status: number; headers?: Record<string, string>; body?: string | object; stream?: string }
 

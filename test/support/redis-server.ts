@@ -1,6 +1,6 @@
 /**
- * A real Redis or Valkey for tests, from the program that is installed: without persistence, on a port of its own, gone when the test process
- * is gone. Touches no server of the machine.
+ * A real Redis or Valkey for tests, from the installed program: without persistence, on its own port, ended with the test process. It
+ * touches no other server of the machine.
  *
  *     const own = await makeRedis()               // an empty database of the run's server; its number is in own.url
  *     const server = await startRedis({ lines: ['maxmemory 1mb'] })
@@ -15,24 +15,24 @@ import { Redis } from 'ioredis'
 import { freePort, startGuarded } from './guarded-process.ts'
 
 const readyWithinMs = 30_000
-/** So many that every app of a run has one of its own. */
+/** Enough for a separate one for every app of a run. */
 const databases = 10_000
 
 export type RedisServer = {
-  /** Of database 0. */
+  /** The URL of database 0. */
   url: string
   port: number
   folder: string
   readonly pid: number
   readonly running: boolean
   log(): Promise<string>
-  /** Ends it in good order; `restart` brings it back, empty. */
+  /** Ends it regularly; `restart` starts it again, empty. */
   halt(): Promise<void>
   /** SIGKILL. */
   kill9(): Promise<void>
   /** Starts it again on the same port, empty. */
   restart(): Promise<void>
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** SIGSTOP: connections stay open and nothing responds. */
   pause(): void
   resume(): void
   /** Ends it and removes the folder. */
@@ -41,12 +41,12 @@ export type RedisServer = {
 
 const howToGet = 'install Redis or Valkey (apt-get install redis-server, brew install valkey)'
 
-/** Why a test that starts a server of its own cannot run here; false where it can. For the `skip` of a test. */
+/** Why a test that starts its own server is not possible here, or false. For the `skip` option of a test. */
 export function noRedisServer(): string | false {
   return findProgram() === undefined && `no Redis here; ${howToGet}`
 }
 
-/** Why a test that needs a database of a Redis cannot run here; false where it can. */
+/** Why a test that needs a Redis database is not possible here, or false. */
 export function noRedis(): string | false {
   if (process.env['TEST_REDIS_URL'] || noRedisServer() === false) return false
   return `no Redis here; ${howToGet}, or give TEST_REDIS_URL of one that may be emptied`
@@ -153,10 +153,10 @@ async function sharedRedis(): Promise<string> {
   return (await shared).url
 }
 
-/** An empty database of the shared server, for one app alone; `drop` empties it. */
+/** An empty database of the shared server for one app; `drop` empties it. */
 export async function makeRedis(): Promise<{ url: string; drop(): Promise<void> }> {
   const url = new URL(await sharedRedis())
-  // Every process of the run counts in the same place.
+  // All processes of the run count in the same key.
   url.pathname = '/0'
   const number = await withRedis(url.href, (client) => client.incr('turnkeep-test:databases'))
   const [, known] = (await withRedis(url.href, (client) => client.config('GET', 'databases'))) as string[]
@@ -166,7 +166,7 @@ export async function makeRedis(): Promise<{ url: string; drop(): Promise<void> 
   return { url: url.href, drop }
 }
 
-/** A raw look into a database. */
+/** Direct access to a database. */
 export async function withRedis<Result>(url: string, use: (client: Redis) => Promise<Result>): Promise<Result> {
   const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null })
   client.on('error', () => undefined)

@@ -1,6 +1,6 @@
 /**
- * What a document shows below a program against what the program prints. What differs from run to run is taken out of both (ids, times, amounts, long
- * fractions); `…` in the document stands for anything, also for lines.
+ * Compares the output that a document shows with what the program prints. What differs between runs is removed from both (ids, times,
+ * amounts, long fractions). `…` in the document stands for any text, including several lines.
  */
 import assert from 'node:assert/strict'
 import type { Shown } from './document-blocks.ts'
@@ -10,7 +10,7 @@ const changing: [RegExp, string][] = [
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID'],
   [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\b)/g, 'TIME'],
   [/\b\d+\.\d{9,}\b/g, 'NUMBER'],
-  // Columns are as wide as what stands in them.
+  // The width of columns depends on their content.
   [/ {2,}/g, '  '],
   [/[ \t]+$/gm, ''],
 ]

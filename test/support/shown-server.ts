@@ -1,4 +1,4 @@
-/** The server as a person starts it, `turnkeep serve` in a process of its own, and everything it shows on its two outputs. */
+/** The server as a person starts it, `turnkeep serve` in a separate process, with everything that it prints. */
 import { fileURLToPath } from 'node:url'
 import { showProgram } from './shown-program.ts'
 import type { ShownProgram } from './shown-program.ts'
@@ -6,14 +6,14 @@ import type { ShownProgram } from './shown-program.ts'
 const command = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
 
 export type ShownServer = ShownProgram & {
-  /** Resolves with the first lines that every start prints, when they are all there. */
+  /** Resolves with the lines that every start prints, when all of them have been printed. */
   ready(): Promise<string>
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>
 }
 
 /**
- * On a free port of this machine unless `environment` says otherwise; nothing of this process's own environment is passed on but its PATH. `program` is
+ * Uses a free port of this machine unless `environment` says otherwise. Of this process's environment only PATH is passed on. `program` is
  * the bin/turnkeep.js of another build.
  */
 export function showServer(environment: Record<string, string>, program = command): ShownServer {

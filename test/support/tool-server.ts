@@ -1,6 +1,6 @@
 /**
- * A real HTTP server that an agent's tools call, over real HTTP on port 0. It remembers every call and decides nothing about the caller: without
- * a rule each path answers with its own name and how often it was called.
+ * A real HTTP server that an agent's tools call, over real HTTP on port 0. It records every call. Without a rule, each path responds with
+ * its name and the number of its calls.
  *
  *     const tools = await startToolServer()
  *     tools.when('/book', gate)                 // holds every answer of this path until the gate is opened
@@ -15,22 +15,22 @@ import type { Gate } from './model-server.ts'
 
 export type ToolServerCall = {
   method: string
-  /** As it came over the wire. */
+  /** As it was sent. */
   url: string
   /** Without the query. */
   path: string
   query: Record<string, string>
   headers: IncomingHttpHeaders
   body: string
-  /** The header that a call carries. */
+  /** The value of the header that a call carries. */
   idempotencyKey: string
 }
 
 export type ToolServer = {
   baseUrl: string
-  /** As `TURNKEEP_ALLOW_PRIVATE_HOSTS` takes it. */
+  /** For `TURNKEEP_ALLOW_PRIVATE_HOSTS`. */
   address: string
-  /** Every call that has arrived, oldest first. */
+  /** All calls until now, oldest first. */
   calls: ToolServerCall[]
   callsOf(path: string): ToolServerCall[]
   when(path: string, answer: Gate | { status?: number; body: string }): void
