@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import type { Client } from 'pg'
 import { openPostgresStore } from '../src/store/postgres/postgres.ts'
 import { migrate, readMigrations } from '../src/store/sqlite/migrate.ts'
+import { defaultMaxMessageLength, maxAttempts, recordLifetimeMs } from '../src/store/turn-records.ts'
 import { makeDatabase, noPostgres, withClient } from './support/postgres-server.ts'
 
 function assertGolden(backend: 'sqlite' | 'postgres', schema: string): void {
@@ -94,5 +95,26 @@ void test('postgres: the migrations give the golden schema', { skip: noPostgres(
     assertGolden('postgres', await withClient(database.url, postgresSchemaOf))
   } finally {
     await database.drop()
+  }
+})
+
+test('postgres: the functions of the turn path have the constants of the code', () => {
+  const text = readFileSync(new URL('../src/store/postgres/migrations/0002-turn-path.sql', import.meta.url), 'utf8')
+  const constants = [...text.matchAll(/^ +(\w+) constant bigint := ([\d *]+);$/gm)].map(([, name, product]) => [
+    name,
+    product!.split('*').reduce((value, factor) => value * Number(factor), 1),
+  ])
+  assert.deepEqual(Object.fromEntries(constants), {
+    lifetime: recordLifetimeMs,
+    default_max_length: defaultMaxMessageLength,
+    most_attempts: maxAttempts,
+  })
+})
+
+test('the constraints of both schemas have the constants of the code', () => {
+  for (const backend of ['sqlite', 'postgres']) {
+    const text = readFileSync(new URL(`../src/store/${backend}/migrations/0001-schema.sql`, import.meta.url), 'utf8')
+    const [, attempts] = /attempt (?:integer|bigint) not null check \(attempt between 1 and (\d+)\)/.exec(text)!
+    assert.equal(Number(attempts), maxAttempts, backend)
   }
 })

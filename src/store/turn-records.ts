@@ -6,6 +6,10 @@ import type { Amount, Price } from '../ledger/ledger.ts'
 
 /** `idempotency.lifetime`: 24 hours from the end of the turn. */
 export const recordLifetimeMs = 24 * 60 * 60 * 1000
+/** `order.validation`: the maximum length of a message in code points, of a new agent and if the agent was deleted. */
+export const defaultMaxMessageLength = 32_000
+/** `turn.states`: the attempts of a run whose process dies. More crashes than this are not a coincidence. */
+export const maxAttempts = 3
 
 export type Role = 'user' | 'assistant'
 export type HistoryMessage = { role: Role; content: string }

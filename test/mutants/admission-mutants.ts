@@ -86,7 +86,7 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'the agent that is gone leaves the usual length',
-    edits: [edit(admit, ': usualLongestMessage\n', ': Infinity\n')],
+    edits: [edit(admit, ': defaultMaxMessageLength\n', ': Infinity\n')],
     caughtBy: { file: suite, title: tooLong },
   },
   {

@@ -26,7 +26,7 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'on PostgreSQL a message that the agent does not take is refused',
-    edits: [edit(hot, "          when i.message_length > coalesce(v.max_message_length, 32000) then 'message_too_long'\n")],
+    edits: [edit(hot, "          when i.message_length > coalesce(v.max_message_length, default_max_length) then 'message_too_long'\n")],
     caughtBy: { file, title: 'postgres: order.validation: a message that is too long' },
   },
   {

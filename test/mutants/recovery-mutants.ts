@@ -17,7 +17,7 @@ export const recoveryMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'three attempts and no more',
     edits: [
-      edit(claim, 'const maxAttempts = 3', 'const maxAttempts = 4'),
+      edit('src/store/turn-records.ts', 'export const maxAttempts = 3', 'export const maxAttempts = 4'),
       edit('src/store/sqlite/migrations/0001-schema.sql', 'check (attempt between 1 and 3)', 'check (attempt >= 1)'),
     ],
     caughtBy: { file: suite, title: orphan },

@@ -6,7 +6,7 @@ const at = (row: string, figure: string, file: string, constant: RegExp): LimitI
 
 export const limitsInCode: LimitInCode[] = [
   at('requests of an API key', '120 in 60 s', 'src/admin/api-keys.ts', /defaultRateLimit = \{ limit: 120, windowSeconds: 60 \}/),
-  at('`message`', '32000 characters', 'src/admin/agents/agent-fields.ts', /maxMessageLength: 32_000,/),
+  at('`message`', '32000 characters', 'src/store/turn-records.ts', /defaultMaxMessageLength = 32_000/),
   at('`external_user_id`', '255 characters', 'src/http/public/schemas.ts', /maxLength: 255,/),
   at('`Idempotency-Key`', '255 characters', 'src/http/public/idempotency-key.ts', /const longest = 255$/m),
   at('idempotency record', '24 hours', 'src/store/turn-records.ts', /recordLifetimeMs = 24 \* 60 \* 60 \* 1000/),
@@ -44,7 +44,7 @@ export const limitsInCode: LimitInCode[] = [
   at('a file of a document', '20 MiB', 'src/agent/documents/limits.ts', /maxFileBytes = 20 \* 1024 \* 1024/),
   at('documents of an agent', '10000', 'src/store/queries/knowledge/documents.ts', /maxDocuments = 10_000/),
   at('parallel uploads of a process', '8', 'src/http/admin/agents/document-upload.ts', /maxUploads = 8$/m),
-  at('attempts of a turn whose process dies', '3', 'src/store/sqlite/claim.ts', /maxAttempts = 3/),
+  at('attempts of a turn whose process dies', '3', 'src/store/turn-records.ts', /maxAttempts = 3/),
   at('a drain after SIGTERM', '115 s', 'docs/operate/settings.md', /`TURNKEEP_DRAIN_SECONDS` \| `115`/),
   at('connecting to the provider', '5 s', 'src/agent/models/models.ts', /connectMs = 5000/),
   at('the first token', '60 s', 'src/agent/models/transport/exchange.ts', /firstTokenMs: 60_000/),

@@ -8,6 +8,7 @@ import { ApiError } from '../../errors.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import type { KnownModel } from '../providers/known-price.ts'
 import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
+import { defaultMaxMessageLength } from '../../store/turn-records.ts'
 
 export type AgentFields = AgentConfig & { name: string; price: Price }
 
@@ -41,7 +42,7 @@ const defaults = {
   // `billing.hold`
   maxOutputTokens: 2048,
   // `order.validation`
-  maxMessageLength: 32_000,
+  maxMessageLength: defaultMaxMessageLength,
   knowledge: { maxTokens: 1500, topK: 6, embeddingModel: null, language: null },
   tools: [],
 } satisfies Partial<AgentConfig>

@@ -2,15 +2,12 @@
  * The admission of one message within a transaction: record → agent → conversation → balance → a running turn. A refusal stores nothing
  * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
-import { recordLifetimeMs } from '../turn-records.ts'
+import { defaultMaxMessageLength, recordLifetimeMs } from '../turn-records.ts'
 import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
-
-// `order.validation`: the maximum length in code points if the agent was deleted.
-const usualLongestMessage = 32_000
 
 /**
  * `order.admission`, `order.validation`: the first of these decides.
@@ -37,7 +34,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   // `retry.continues`: a released run whose tool calls have had side effects continues as it started, even if the agent has changed.
   const continued = isSame && record.continues_from !== null ? record : undefined
   const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)
-  const longest = agent?.deleted_at === null ? Number(agent.max_message_length) : usualLongestMessage
+  const longest = agent?.deleted_at === null ? Number(agent.max_message_length) : defaultMaxMessageLength
   if (item.messageLength > longest) return { kind: 'message_too_long', longest }
   if (record && !isSame) return { kind: 'idempotency_conflict' }
   if (!item.mayRun) return { kind: 'overloaded' }

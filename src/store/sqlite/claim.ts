@@ -1,13 +1,11 @@
 /** Claims turns whose lease has expired (`turn.states`): counts an attempt, sets a new fence and reads the whole turn. */
+import { maxAttempts } from '../turn-records.ts'
 import type { AdmittedTurn, Claims } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { endWithoutReply } from './end-turn.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
-
-/** The attempts of a run: more crashes than this are not a coincidence. The check in the schema has the same number. */
-const maxAttempts = 3
 
 export type Claim = { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }
 

@@ -70,6 +70,8 @@ create function admit_v1(items json) returns json language plpgsql
 as $$
 declare
   lifetime constant bigint := 24 * 60 * 60 * 1000;
+  -- `order.validation`: the limit if the agent was deleted
+  default_max_length constant bigint := 32000;
   at bigint := now_ms();
   item record;
   asked admission_v1[];
@@ -99,7 +101,7 @@ begin
           when same and r.state = 'running' then 'idempotency_in_progress'
           when same and r.state = 'failed' then 'replayed_failure'
           when same and r.state = 'completed' then 'replay'
-          when i.message_length > coalesce(v.max_message_length, 32000) then 'message_too_long'
+          when i.message_length > coalesce(v.max_message_length, default_max_length) then 'message_too_long'
           -- `idempotency.conflict`: in any state, so another body conflicts while the first request runs
           when live and not same then 'idempotency_conflict'
           when not i.may_run then 'overloaded'
@@ -188,7 +190,7 @@ begin
       elsif item.verdict = 'replayed_failure' then
         outcome := json_build_object('kind', 'replayed_failure', 'request_id', item.record_id);
       elsif item.verdict = 'message_too_long' then
-        outcome := json_build_object('kind', 'message_too_long', 'longest', coalesce(item.max_message_length, 32000));
+        outcome := json_build_object('kind', 'message_too_long', 'longest', coalesce(item.max_message_length, default_max_length));
       else
         outcome := json_build_object('kind', item.verdict);
       end if;
