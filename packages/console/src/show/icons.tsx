@@ -44,3 +44,10 @@ export const CheckIcon = () => (
     <path d="m5 13 4 4L19 7" />
   </Icon>
 )
+
+/** For buttons that remove something. */
+export const CrossIcon = () => (
+  <Icon>
+    <path d="M6 6l12 12M18 6 6 18" />
+  </Icon>
+)

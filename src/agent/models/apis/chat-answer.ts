@@ -8,13 +8,12 @@ import { answerLimit, bodyLimit } from '../answer-limit.ts'
 import { ChatReasoning } from './chat-reasoning.ts'
 import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
 import type { AnswerReader, Progress } from '../transport/exchange.ts'
-import { isObject } from '../transport/fields.ts'
+import { isCount, isObject } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 import { operatorText } from '../transport/operator-text.ts'
 import { SseReader } from '../transport/sse-reader.ts'
 import { reportsLength } from '../transport/too-long.ts'
 import { ToolCallDeltas } from './tool-call-deltas.ts'
-import { isCount } from '../transport/usage-count.ts'
 
 export type ChatAnswerOptions = {
   onText: (text: string) => void

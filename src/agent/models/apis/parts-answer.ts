@@ -11,11 +11,10 @@ import type {
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage, ToolCall } from '../model.ts'
 import { answerLimit } from '../answer-limit.ts'
-import { isObject } from '../transport/fields.ts'
+import { isCount, isObject } from '../transport/fields.ts'
 import { operatorText } from '../transport/operator-text.ts'
 import { PartsContinuation } from './parts-continuation.ts'
 import { reportsLength } from '../transport/too-long.ts'
-import { isCount } from '../transport/usage-count.ts'
 
 export type PartsAnswerOptions = {
   onText: (text: string) => void

@@ -14,3 +14,6 @@ export function parseObject(text: string): Fields | undefined {
     return undefined
   }
 }
+
+/** Whether a provider's token count is valid; if not, usage is estimated (`billing.usage-missing`). */
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0

@@ -1,6 +1,6 @@
 /** Headers or secrets by name. A stored value is never shown: it is kept if the field stays empty, and replaced otherwise. */
 import { ActionIcon, Button, Fieldset, Group, Input, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
-import { CrossIcon } from './cross-icon.tsx'
+import { CrossIcon } from '../../../show/icons.tsx'
 import type { GivenTexts } from './tool-data.ts'
 
 /** `stored`: a value with this name is stored. `key` identifies a row while its name is edited. */
