@@ -1,7 +1,7 @@
 /** No secret appears in a response that does not need it, in the log, or in any byte of the data folder. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readFile, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import { startModelServer } from '../support/model-server.ts'
 import { startServer } from '../support/server-process.ts'
@@ -25,8 +25,7 @@ void test('security: no database file contains a provider key or an API secret, 
   const secret = app.caller.apiKey.split('.')[1]!
 
   let reported = 0
-  for (const file of await app.data.files()) {
-    const content = await readFile(file)
+  for await (const { name: file, content } of app.data.files()) {
     if (content.includes(canary.toUpperCase())) reported += 1
     for (const hidden of [canary, secret, 'model-key']) assert.equal(content.indexOf(hidden), -1, `${file} holds a secret`)
   }

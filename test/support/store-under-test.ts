@@ -3,6 +3,7 @@
  * can move the clock, read rows and find a text, so that a test of the rules need not know which store it uses.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { types } from 'pg'
 import { databaseFile, openForReading } from '../../src/store/sqlite/database.ts'
@@ -23,8 +24,8 @@ export type StoreUnderTest = {
   query(text: string): Promise<Rows>
   /** How often the text occurs in the bytes of SQLite's files, or in all rows of PostgreSQL. */
   occurrences(text: string): Promise<number>
-  /** Every file to which its rows were written, up to date: the data folder, or the files of the database and the write-ahead log. */
-  files(): Promise<string[]>
+  /** The content of every file to which its rows were written: the data folder, or the files of the database and the write-ahead log. */
+  files(): AsyncIterable<{ name: string; content: Buffer }>
   drop(): Promise<void>
 }
 
@@ -53,7 +54,7 @@ function onSqlite(folder: string): StoreUnderTest {
         .map((file) => readFileSync(file, 'latin1').split(text).length - 1)
         .reduce((sum, count) => sum + count, 0)
     },
-    files: async () => readdirSync(folder).map((name) => join(folder, name)),
+    files: () => readFiles(readdirSync(folder).map((name) => join(folder, name))),
     drop: async () => undefined,
   }
 }
@@ -77,21 +78,34 @@ async function onPostgres(): Promise<StoreUnderTest> {
       const [found] = await query(`select coalesce(sum(n), 0) / length($1) as n from (${counts.join(' union all ')}) as counts`, [text])
       return Number(found!['n'])
     },
-    async files() {
+    async *files() {
       await query('checkpoint')
       const [at] = await query(
         `select current_setting('data_directory') as folder, oid from pg_database where datname = current_database()`,
       )
       const folders = [`${at!['folder']}/base/${at!['oid']}`, `${at!['folder']}/pg_wal`]
-      return folders.flatMap((folder) =>
-        readdirSync(folder, { withFileTypes: true })
-          .filter((entry) => entry.isFile())
-          .map(({ name }) => join(folder, name)),
+      yield* readFiles(
+        folders.flatMap((folder) =>
+          readdirSync(folder, { withFileTypes: true })
+            .filter((entry) => entry.isFile())
+            .map(({ name }) => join(folder, name)),
+        ),
       )
     },
     async drop() {
       await Promise.all([database.drop(), redis.drop()])
     },
+  }
+}
+
+/** Skips files that the database removes meanwhile, such as logs that it no longer needs. */
+async function* readFiles(names: string[]): AsyncGenerator<{ name: string; content: Buffer }> {
+  for (const name of names) {
+    try {
+      yield { name, content: await readFile(name) }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
   }
 }
 
