@@ -6,8 +6,9 @@ import type { Noted } from './noted.ts'
 import type { Printed } from './run-driver.ts'
 import type { Call, Completed, Expect, Failed, Range } from './scenario-file.ts'
 
-// A final response is reported immediately; in between, a program on a busy machine may have to wait for its turn.
-const maxLogDelaySeconds = 3
+// A client that waits for something after the final response waits for the next comment of a stream, 15 s, or for a time limit. A busy machine may
+// delay its report for seconds.
+const maxLogDelaySeconds = 10
 // How early a timer may be by its own clock.
 const earlySeconds = 0.01
 
