@@ -65,7 +65,7 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I5',
     'charge-is-usage-at-price',
-    'A charge is the stored figure of its turn, and with what was written off it is usage times snapshotted price, rounded up once.',
+    'A charge is the amount in its turn, and with the amount written off it is the usage times the price of the turn, rounded up once.',
     // Above two million tokens each, the product exceeds 64 bits. What is written off is at most 10^17 (ledger.ts, maxAmount).
     `select t.request_id, t.prompt_tokens, t.completion_tokens, t.prompt_price, t.completion_price, t.charged, l.amount, l.written_off
      from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
@@ -77,7 +77,7 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I6',
     'one-reply-per-turn',
-    "A completed turn has exactly one user's message and one reply, and none once it is erased.",
+    'A completed turn has exactly one user message and one reply, and none after an erasure.',
     `select t.request_id, t.erased_at, count(m.id) as messages
      from turns t left join messages m on m.request_id = t.request_id
      where t.state = 'completed'
@@ -88,7 +88,7 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I7',
     'messages-alternate',
-    "A conversation's messages alternate between user and reply of one turn, without a gap, and add up to its stored count and tokens.",
+    "A conversation's messages are pairs of a user message and the reply of the same turn, without gaps, and match its stored count and tokens.",
     `select c.id as conversation_id, c.message_count, count(m.id) as messages, min(m.seq) as first_seq, max(m.seq) as last_seq
      from conversations c left join messages m on m.conversation_id = c.id
      group by c.id, c.external_user_id, c.message_count, c.message_tokens
@@ -109,7 +109,7 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I9',
     'running-has-lease',
-    'A turn has a lease while it runs and an end when it does not.',
+    'A running turn has a lease and no end; any other turn has an end and no lease.',
     `select request_id, state, lease_until, ended_at from turns
      where (state = 'running') <> (lease_until is not null) or (state = 'running') <> (ended_at is null)`,
   ),
@@ -160,10 +160,10 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I16',
     'retries-continue',
-    'A journal is of runs that were, knows each step of the runs that a turn continues once, keeps what a running turn continues from, and goes with an erased one.',
-    `select request_id, run, continues_from, 'continues from a run that never was' as problem from turns where continues_from not between 1 and run
+    'A journal belongs to existing runs, has each step of continued runs once, contains what a running turn continues from, and is deleted by an erasure.',
+    `select request_id, run, continues_from, 'continues from a run that does not exist' as problem from turns where continues_from not between 1 and run
      union all
-     select t.request_id, t.run, j.run, 'a step of a run that never was' from journal j join turns t on t.request_id = j.request_id
+     select t.request_id, t.run, j.run, 'a step of a run that does not exist' from journal j join turns t on t.request_id = j.request_id
      where j.run not between 1 and t.run
      union all
      select t.request_id, t.run, t.continues_from, 'a step that stands twice'
