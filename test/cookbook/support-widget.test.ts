@@ -70,6 +70,8 @@ void test(
 
         await page.goto(`${site}/account`)
         await open()
+        // The browser ignores Enter until the history is shown.
+        await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
         await page.getByLabel('Your question').fill('Hello')
         await page.getByLabel('Your question').press('Enter')
         await log.getByText('You said: Hello').waitFor()
