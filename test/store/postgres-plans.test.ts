@@ -160,8 +160,9 @@ void test(
   'postgres: without its settings a function would scan a whole table, and the count above would show it',
   { skip: noPostgres() },
   async (t) => {
+    // Its plan is still made once, while the tables are empty. Otherwise the moment of the last plan, and so the result, would be chance.
     const readings = await readingsOf(t, {
-      prepare: 'alter function settle_v1(json) reset all; alter function claim_v1(text, integer, bigint, text[], text) reset all',
+      prepare: 'alter function settle_v1(json) reset all; alter function settle_v1(json) set plan_cache_mode = force_generic_plan',
     })
     assert.ok(
       readings.some(({ whole }) => whole > filled),
