@@ -1,5 +1,5 @@
 /**
- * `npm run pack`: the two packages as npm publishes them, in artifacts/packages/*.tgz, and what is in them. The same sources give the same bytes.
+ * `npm run pack`: the two packages as npm publishes them, in artifacts/packages/*.tgz, what is in them, and the list of what they bring (*.cdx.json). The same sources give the same bytes.
  * Builds nothing: the npm script builds the console and the client first.
  */
 import { execFileSync } from 'node:child_process'
@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectRoot } from './manifest.ts'
+import { writeSbom } from './sbom.ts'
 import { stageClient } from './stage-client.ts'
 import { stageServer } from './stage-server.ts'
 
@@ -50,10 +51,11 @@ function pack(folder: string, staged: string): Packed {
     files: answer.files,
     packedBytes: answer.size,
     unpackedBytes: answer.unpackedSize,
-    sha256: createHash('sha256').update(readFileSync(tarball)).digest('hex'),
+    sha256: sha256Of(tarball),
   }
 }
 
+const sha256Of = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex')
 const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`
 
 function describe({ name, version, tarball, files, packedBytes, unpackedBytes, sha256 }: Packed): string {
@@ -68,5 +70,9 @@ function describe({ name, version, tarball, files, packedBytes, unpackedBytes, s
 
 if (import.meta.main) {
   const folder = join(projectRoot, 'artifacts/packages')
-  console.log(`${describe(packServer(folder))}\n\n${describe(packClient(folder))}`)
+  const server = packServer(folder)
+  console.log(`${describe(server)}\n\n${describe(packClient(folder))}`)
+  const sbom = server.tarball.replace(/\.tgz$/, '.cdx.json')
+  writeSbom(sbom)
+  console.log(`\n${sbom}\n  sha256 ${sha256Of(sbom)}`)
 }

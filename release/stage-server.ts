@@ -14,6 +14,7 @@ const asTheyAre = [
   'LICENSE',
   'README.md',
   'CHANGELOG.md',
+  'bin/package.json',
   'src/**/*.{js,css,svg,sql,md,html,json}',
   'docs/*.md',
   'docs/{errors,operate}/*.md',

@@ -23,6 +23,7 @@ import type { Config, Environment } from './config/config.ts'
 import { ApiError } from './errors.ts'
 import type { Failpoints } from './failpoints.ts'
 import { createHttpLayer } from './http/http.ts'
+import type { HttpLayerOptions } from './http/http.ts'
 import { createIds } from './ids.ts'
 import { createMetrics, ownVersion } from './observability/metrics.ts'
 import type { Figures } from './observability/metrics.ts'
@@ -67,6 +68,8 @@ export type App = Modules & {
   url: string
   /** The base URL of the admin API and the console: the same as `url` unless `TURNKEEP_ADMIN_PORT` is set. */
   adminUrl: string
+  /** Whether the rate limiter responded at the start. Without it, all messages are answered with 503. */
+  limiter: Awaited<ReturnType<HttpLayerOptions['ready']>>['limiter']
   /** The metrics of this process, for the page of all workers. */
   figures(): Promise<Figures>
   /**
@@ -134,7 +137,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const shared = config.adminPort === undefined
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
-  const adminModules = { admin, adminToken, turns, erasure, apiUrl, service }
+  const openMetrics = !shared && isLoopback(config.adminHost)
+  const adminModules = { admin, adminToken, turns, erasure, apiUrl, service, openMetrics }
   const layers = shared
     ? [await createHttpLayer({ ...common, public: publicModules, admin: adminModules })]
     : [await createHttpLayer({ ...common, public: publicModules }), await createHttpLayer({ ...common, admin: adminModules })]
@@ -144,13 +148,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const { port, adminPort } = among ?? config
     const url = await layers[0]!.listen(port, config.host, Boolean(among))
     publicAt = url
-    const adminUrl = shared ? url : await layers[1]!.listen(adminPort!, config.host, Boolean(among))
+    const adminUrl = shared ? url : await layers[1]!.listen(adminPort!, config.adminHost, Boolean(among))
     turns.start()
     overload.start()
     erasure.start()
     indexer.start()
     lastUse.start()
-    return { url, adminUrl, ...modules, figures: metrics.figures, drain }
+    return { url, adminUrl, ...modules, limiter: (await ready()).limiter, figures: metrics.figures, drain }
   } catch (error) {
     await window.close()
     await store.close()
@@ -174,6 +178,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     await store.close()
   }
 }
+
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
 
 async function stateOf(asked: { ping(): Promise<void> }, deadlineMs: number): Promise<'ok' | 'unavailable'> {
   const answer = asked.ping().then(

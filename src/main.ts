@@ -17,6 +17,8 @@ import { SchemaRefused } from './store/schema-refused.ts'
 import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import { openStores } from './process/open-stores.ts'
+import type { Stores } from './process/open-stores.ts'
+import { checkSecrets, SecretsRefused } from './process/secrets-check.ts'
 import { openWorkerLink } from './process/worker-link.ts'
 import type { Ready, WorkerLink } from './process/worker-link.ts'
 
@@ -38,7 +40,7 @@ export async function serve(environment: Environment, onStore?: (store: Store) =
     if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
     const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
     const tokenPath = config.adminToken === undefined ? join(config.dataFolder, settings.adminToken.file) : undefined
-    console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, tokenPath, demo: ready.demo }))
+    console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, tokenPath, limiter: ready.limiter, demo: ready.demo }))
     return ready
   } catch (error) {
     const line = await explain(error, config)
@@ -88,7 +90,11 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
   const folder = makesDemo || config.databaseUrl === undefined ? openDataFolder(config.dataFolder) : undefined
   const secrets = secretsOf(config, folder)
   const failpoints = createFailpoints(config.failpoints)
-  const stores = openStores(config, { monotonicMs: () => performance.now(), failpoints, log })
+  const stores = openStores(config, { monotonicMs: () => performance.now(), failpoints, log }).then(async (opened) => {
+    // Only one process at a time has the embedded store open, so no other one stores a key of its own in between.
+    await checkedSecrets(opened, config, secrets)
+    return opened
+  })
   // The failure is reported to whoever awaits the promise, which may be later than it happens.
   stores.catch(() => undefined)
   const { startApp } = await import('./app.ts')
@@ -118,12 +124,30 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
     },
   })
   link?.serve({ figures: app.figures, drain: () => drain({ by: 'supervisor' }) })
-  return { url: app.url, adminUrl: app.adminUrl, demo }
+  return { url: app.url, adminUrl: app.adminUrl, limiter: app.limiter, demo }
+}
+
+/** Closes the stores if their secrets cannot be decrypted. */
+async function checkedSecrets({ store, window }: Stores, config: Config, { encryptionKeys, storeKey }: Secrets): Promise<void> {
+  const keyFile = join(config.dataFolder, settings.encryptionKeys.file)
+  const why = config.encryptionKeys
+    ? 'TURNKEEP_ENCRYPTION_KEY does not contain its key'
+    : storeKey
+      ? `${keyFile} is missing`
+      : `${keyFile} contains another key`
+  try {
+    if (!config.lostSecrets) await checkSecrets(store, encryptionKeys, why)
+    storeKey?.()
+  } catch (error) {
+    await window.close()
+    await store.close()
+    throw error
+  }
 }
 
 async function supervise(config: Config, environment: Environment, log: Logger): Promise<Ready> {
   const { choosePorts, startWorkers } = await import('./process/workers.ts')
-  const ports = await choosePorts(config.host, config)
+  const ports = await choosePorts(config)
   const { workers: count, demo: makesDemo, drainSeconds } = config
   const workers = startWorkers({ count, program: import.meta.filename, environment, ports, makesDemo, drainSeconds, log })
   drainOnSignal(log, {
@@ -179,24 +203,36 @@ const endUnstarted = (): never => process.exit(0)
 async function explain(error: unknown, config: Config): Promise<string | undefined> {
   // Imported on demand: a supervisor, and a successful start with PostgreSQL, do not need it.
   const { FolderInUse } = await import('./store/sqlite/sqlite.ts')
-  if (error instanceof FolderInUse || error instanceof SchemaRefused || error instanceof DataFolderRefused) return error.message
+  if (
+    error instanceof FolderInUse ||
+    error instanceof SchemaRefused ||
+    error instanceof DataFolderRefused ||
+    error instanceof SecretsRefused
+  )
+    return error.message
   if (error instanceof StoreUnavailable) {
     return config.databaseUrl === undefined
       ? `the database in ${config.dataFolder} cannot be used: ${error.message}`
-      : `the database of DATABASE_URL cannot be used: ${error.message}`
+      : `the database of DATABASE_URL cannot be used: ${settings.databaseUrl.shown(config.databaseUrl)}: ${error.message}`
   }
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return undefined
-  const address = 'port' in error ? `${config.host}:${String(error.port)}` : config.host
-  const setting = 'port' in error && error.port === config.adminPort ? 'TURNKEEP_ADMIN_PORT' : 'PORT'
+  // The error of a listener has its address, and its port unless that is 0; the error of a lookup has its host name.
+  const at = 'address' in error ? error.address : 'hostname' in error ? error.hostname : undefined
+  const hostsDiffer = config.adminHost !== config.host
+  const isAdmin =
+    'port' in error ? error.port === config.adminPort && !(hostsDiffer && at === config.host) : hostsDiffer && at === config.adminHost
+  const host = isAdmin ? config.adminHost : config.host
+  const [portSetting, hostSetting] = isAdmin ? ['TURNKEEP_ADMIN_PORT', 'TURNKEEP_ADMIN_HOST'] : ['PORT', 'TURNKEEP_HOST']
+  const address = 'port' in error ? `${host}:${String(error.port)}` : host
   switch (error.code) {
     case 'EADDRINUSE':
-      return `${address} is in use by another program; set ${setting} to a free one`
+      return `${address} is in use by another program; set ${portSetting} to a free one`
     case 'EACCES':
-      return `${address} may not be listened on by this user; set ${setting} to 1024 or more`
+      return `${address} may not be listened on by this user; set ${portSetting} to 1024 or more`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `TURNKEEP_HOST: ${config.host} is no address of this machine`
+      return `${hostSetting}: ${host} is no address of this machine`
     case 'ENOTSUP':
       return 'TURNKEEP_WORKERS: several processes cannot share a port on this system; leave it at 1'
     default:

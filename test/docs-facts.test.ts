@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
+import { causeKinds } from '../src/cause-kinds.ts'
 import { failpointNames } from '../src/failpoints.ts'
 import { failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
@@ -145,4 +146,12 @@ void test('docs: nginx accepts every nginx block, in a separate server', { skip:
   } finally {
     rmSync(folder, { recursive: true })
   }
+})
+
+void test('log.cause-kind: docs/operate/causes.md explains each kind of cause once, and no other', () => {
+  const rows = read('docs/operate/causes.md').matchAll(/^\| (`[^|]*`) \|/gm)
+  const named = [...rows]
+    .flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, kind]) => kind!))
+    .filter((kind) => kind !== 'cause_kind')
+  assert.deepEqual(named.toSorted(), [...causeKinds].toSorted())
 })

@@ -23,6 +23,7 @@ import { createGuard } from '../src/agent/guard/guard.ts'
 import { createKnowledge } from '../src/agent/knowledge/knowledge.ts'
 import { createModels } from '../src/agent/models/models.ts'
 import type { Passage } from '../src/agent/models/model.ts'
+import { keyBoundTo } from '../src/config/provider-address.ts'
 import { createSealer } from '../src/config/secrets.ts'
 import type { NewDocument, StoredDocument } from '../src/store/queries/knowledge/documents.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
@@ -121,7 +122,7 @@ class Library {
 
   async embedBy(baseUrl: string): Promise<void> {
     const id = `prv_${randomUUID().slice(0, 8)}`
-    const sealedApiKey = createSealer([key]).seal('sk-secret', id)
+    const sealedApiKey = createSealer([key]).seal('sk-secret', keyBoundTo({ id, kind: 'openai-compatible', baseUrl }))
     await this.store.write.createProvider({ id, name: 'vectors', kind: 'openai-compatible', baseUrl, sealedApiKey })
     await this.revise({ embeddingModel: 'vectors/small' })
   }

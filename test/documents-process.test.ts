@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -15,6 +16,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createExtractor } from '../src/agent/documents/extractor.ts'
 import type { DocumentToRead, Extractor } from '../src/agent/documents/extractor.ts'
 import { ReadingBrokenOff } from '../src/agent/documents/reading-process.ts'
+import { confinement } from '../src/process/confinement.ts'
 import { until } from './support/own-postgres.ts'
 import { readingProcessesOf } from './support/reading-processes.ts'
 
@@ -179,14 +181,21 @@ function leftOpen(): string[] {
   })
 }
 
-/** An extractor whose reader does what a file wants, instead of decoding a text. `folder` is that of its code. */
-async function openTakenOver(t: TestContext, decodeText: string): Promise<{ extractor: Extractor; folder: string }> {
+/**
+ * An extractor whose reader does what a file wants, instead of decoding a text. `folder` is that of its code. `broken`: it is not confined
+ * by its own code, as if the file had got out of JavaScript.
+ */
+async function openTakenOver(t: TestContext, decodeText: string, broken = false): Promise<{ extractor: Extractor; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-test-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  cpSync(join(root, 'src', 'agent'), join(folder, 'src', 'agent'), { recursive: true })
+  for (const module of ['agent', 'process']) cpSync(join(root, 'src', module), join(folder, 'src', module), { recursive: true })
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'src', 'agent', 'documents', 'decode.ts'), decodeText)
+  // So that it may wait for what it tries.
+  const reader = join(folder, 'src', 'agent', 'documents', 'extract.ts')
+  writeFileSync(reader, readFileSync(reader, 'utf8').replaceAll(' decodeText({', ' await decodeText({'))
+  if (broken) writeFileSync(join(folder, 'src', 'agent', 'documents', 'confine-code.js'), '')
   const copy = (await import(join(folder, 'src', 'agent', 'documents', 'extractor.ts'))) as { createExtractor: typeof createExtractor }
   const extractor = copy.createExtractor({ log, maxHeapMegabytes: 64 })
   t.after(() => extractor.close())
@@ -250,5 +259,96 @@ export function decodeText({ bytes }: { bytes: Uint8Array }): string {
     }
   })
   return JSON.stringify(Object.fromEntries(outcomes))
+}
+`
+
+/** Of what a taken-over reader tries to reach: a server on this machine, a socket in a folder, and this process. */
+async function startVictims(t: TestContext): Promise<{ port: number; path: string; connections: () => number; signals: () => number }> {
+  let [connections, signals] = [0, 0]
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-test-'))
+  const path = join(folder, 'socket')
+  const [tcp, local] = [createServer(), createServer()]
+  for (const server of [tcp, local]) server.on('connection', (socket) => void (connections++, socket.destroy()))
+  await Promise.all([once(tcp.listen(0, '127.0.0.1'), 'listening'), once(local.listen(path), 'listening')])
+  const onSignal = (): void => void signals++
+  process.on('SIGWINCH', onSignal)
+  t.after(() => {
+    process.off('SIGWINCH', onSignal)
+    for (const server of [tcp, local]) server.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return { port: (tcp.address() as AddressInfo).port, path, connections: () => connections, signals: () => signals }
+}
+
+async function outcomesOf(extractor: Extractor, wishes: object): Promise<Record<string, string>> {
+  await extractor.read(document(Buffer.from(JSON.stringify(wishes)), { isText: true }))
+  const [chunk] = await extractor.take(0, 1)
+  return JSON.parse(chunk!.text) as Record<string, string>
+}
+
+void test('documents: a reader that a file has taken over opens no connection and signals no process', async (t) => {
+  const victims = await startVictims(t)
+  const { extractor } = await openTakenOver(t, reachingOut)
+  assert.deepEqual(await outcomesOf(extractor, { port: victims.port, path: victims.path, pid: process.pid }), {
+    'a connection': 'ERR_ACCESS_DENIED',
+    'a local socket': 'ERR_ACCESS_DENIED',
+    'a datagram': 'ERR_ACCESS_DENIED',
+    'a name lookup': 'ERR_ACCESS_DENIED',
+    'a web socket': 'ReferenceError',
+    'a request': 'ERR_ACCESS_DENIED',
+    'a signal to the server': 'ERR_ACCESS_DENIED',
+    'a signal to its parent': 'ERR_ACCESS_DENIED',
+    'a signal to its group': 'ERR_ACCESS_DENIED',
+    'a signal to all': 'ERR_ACCESS_DENIED',
+    'a program': 'ERR_ACCESS_DENIED',
+    'a file outside': 'ERR_ACCESS_DENIED',
+  })
+  assert.deepEqual([victims.connections(), victims.signals()], [0, 0])
+})
+
+void test('documents: where the system confines it, a reader that has got out of JavaScript reaches no network and no process either', async (t) => {
+  const { command, words } = await confinement()
+  if (command.length === 0) return assert.match(words, /no namespaces|not installed|does not allow namespaces/)
+  const victims = await startVictims(t)
+  const { extractor } = await openTakenOver(t, reachingOut, true)
+  const outcomes = await outcomesOf(extractor, { port: victims.port, path: victims.path, pid: process.pid })
+  for (const wish of ['a connection', 'a datagram', 'a name lookup', 'a request']) assert.notEqual(outcomes[wish], 'done', wish)
+  // Its own shell may get these, and the number of this process means nothing to it.
+  assert.ok(['ESRCH', 'EPERM'].includes(outcomes['a signal to the server']!), outcomes['a signal to the server'])
+  assert.deepEqual([victims.signals(), outcomes['a program'], outcomes['a file outside']], [0, 'ERR_ACCESS_DENIED', 'ERR_ACCESS_DENIED'])
+})
+
+const reachingOut = `
+import { createRequire } from 'node:module'
+const require = createRequire(import.meta.url)
+const opened = (socket) => new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+
+export async function decodeText({ bytes }: { bytes: Uint8Array }): Promise<string> {
+  const { port, path, pid } = JSON.parse(Buffer.from(bytes).toString())
+  const wishes: Record<string, () => unknown> = {
+    'a connection': () => opened(require('node:net').connect(port, '127.0.0.1')),
+    'a local socket': () => opened(require('net').connect(path)),
+    'a datagram': () => new Promise((resolve, reject) =>
+      require('node:dgram').createSocket('udp4').send('x', 9, '192.0.2.1', (error) => (error ? reject(error) : resolve(undefined)))),
+    'a name lookup': () => process.getBuiltinModule('dns/promises').resolve4('example.com'),
+    'a web socket': () => new WebSocket('ws://127.0.0.1:' + port),
+    'a request': () => fetch('http://127.0.0.1:' + port),
+    'a signal to the server': () => process.kill(pid, 'SIGWINCH'),
+    'a signal to its parent': () => process.kill(process.ppid, 'SIGWINCH'),
+    'a signal to its group': () => process.kill(0, 'SIGCONT'),
+    'a signal to all': () => process.kill(-1, 'SIGCONT'),
+    'a program': () => require('node:child_process').execFileSync('/bin/true'),
+    'a file outside': () => require('node:fs').readFileSync('/etc/hostname'),
+  }
+  const outcomes: Record<string, string> = {}
+  for (const [wish, fulfil] of Object.entries(wishes)) {
+    try {
+      await fulfil()
+      outcomes[wish] = 'done'
+    } catch (error) {
+      outcomes[wish] = error.code ?? error.cause?.code ?? error.name
+    }
+  }
+  return JSON.stringify(outcomes)
 }
 `

@@ -109,6 +109,12 @@ void test('documents: a PDF that needs a password only for editing is read like 
   assert.match(textOf(chunks), /never more than €8\.00 for one book/)
 })
 
+void test('documents: a title of a mebibyte is cut to 500 characters, because it becomes part of every passage and citation', async () => {
+  const bytes = Buffer.from(`<html><head><title>${'Title '.repeat(175_000)}</title></head><body><p>Some words.</p></body></html>`)
+  const { title } = await chunksOf(bytes, { fileName: 'page.html' })
+  assert.equal(title, 'Title '.repeat(100).slice(0, 500))
+})
+
 void test('documents: from an HTML page the article and the title are read, without menus, scripts and styles', async () => {
   const { chunks, title } = await named('page.html')
   const text = textOf(chunks)

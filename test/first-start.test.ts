@@ -216,7 +216,7 @@ describe('first start: addresses', () => {
   const demo = { agentId: 'agt_1', keyPath: '/d/demo.key' }
 
   test('an address that listens on all interfaces is shown as localhost', () => {
-    const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', tokenPath: '/d/admin.token', demo })
+    const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', tokenPath: '/d/admin.token', limiter: 'ok', demo })
     assert.match(lines, /Console {6}http:\/\/\[::1\]:81\/console/)
     assert.match(lines, /API docs {5}http:\/\/127\.0\.0\.1:80\/docs/)
     assert.match(lines, /^curl http:\/\/127\.0\.0\.1:80\/v1/m)

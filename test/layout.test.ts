@@ -56,11 +56,12 @@ const entryFiles: Record<string, string[]> = {
   ledger: ['ledger.ts'],
   admin: ['admin.ts', 'verification.ts'],
   cli: ['turnkeep.ts'],
-  // The port, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
+  // The port, its records and its budget, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
     'store.ts',
     'methods.ts',
     'turn-records.ts',
+    'budget.ts',
     'sql.ts',
     'schema-refused.ts',
     'sqlite/sqlite.ts',
@@ -78,22 +79,29 @@ const entryFiles: Record<string, string[]> = {
  */
 const outside: Record<string, string[]> = {
   'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
+  'cause-kinds.ts': ['modules'],
   'deadline.ts': ['modules', 'app.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/throttle.ts': ['modules'],
   'failpoints.ts': ['modules', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],
   'observability/metrics.ts': ['modules', 'app.ts', 'observability/status.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/prom-client.ts': ['observability/metrics.ts'],
+  'process/confinement.ts': ['agent', 'cli'],
   'process/shared-page.ts': ['process/workers.ts'],
   'process/worker-link.ts': ['main.ts', 'process/workers.ts'],
   'process/workers.ts': ['main.ts'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
-  'config/secrets.ts': ['agent', 'admin', 'app.ts', 'config/data-folder.ts'],
-  'config/config.ts': ['cli', 'main.ts', 'app.ts', 'observability/status.ts', 'process/open-stores.ts'],
-  'config/nearest-word.ts': ['cli', 'config/config.ts'],
+  'config/secrets.ts': ['agent', 'admin', 'cli', 'app.ts', 'config/data-folder.ts', 'process/secrets-check.ts'],
+  // The commands decide with it whether a changed provider needs its key again.
+  'config/provider-address.ts': ['agent', 'admin', 'cli'],
+  'config/config.ts': ['cli', 'main.ts', 'app.ts', 'observability/status.ts', 'process/open-stores.ts', 'config/own-secrets.ts'],
+  'config/own-secrets.ts': ['cli'],
+  'config/nearest-word.ts': ['cli', 'admin', 'config/config.ts'],
   'config/config-values.ts': ['config/config.ts', 'config/data-folder.ts'],
   'config/data-folder.ts': ['main.ts', 'process/first-start.ts'],
   'observability/log.ts': ['main.ts'],
+  'observability/loggable-error.ts': ['observability/log.ts'],
   'process/first-start.ts': ['main.ts'],
+  'process/secrets-check.ts': ['main.ts'],
   'process/start-lines.ts': ['main.ts'],
   'observability/status.ts': ['http', 'app.ts'],
   'process/open-stores.ts': ['main.ts', 'app.ts'],
@@ -105,7 +113,7 @@ const outside: Record<string, string[]> = {
   '../packages/client/src/retries.ts': ['cli'],
   '../packages/client/src/wire.ts': ['cli'],
 }
-const knowsModules = ['app.ts', 'main.ts', 'process/first-start.ts', 'process/open-stores.ts']
+const knowsModules = ['app.ts', 'main.ts', 'process/first-start.ts', 'process/open-stores.ts', 'process/secrets-check.ts']
 
 type Import = { from: string; to: string; typeOnly: boolean }
 

@@ -48,6 +48,17 @@ async function refusedBy(handler: Handler): Promise<string> {
   return outcome.text
 }
 
+test('tools.private: a server that repeats the arguments in its error: the model gets its words, and the log none of them', async () => {
+  server.on('tools/call', (seen, response) =>
+    answer(response, 200, { jsonrpc: '2.0', id: seen.id, error: { code: -32_602, message: `invalid: ${JSON.stringify(seen.params)}` } }),
+  )
+  const { text, isError } = await caller.ask(server, 'look', { args: { secret: 'CANARY-4711' } })
+  assert.equal(isError, true)
+  assert.match(text, /CANARY-4711/)
+  assert.match(caller.logText(), /"reason":"the server returned the error -32602"/)
+  assert.doesNotMatch(caller.logText(), /CANARY/)
+})
+
 describe('endless responses', () => {
   const hangs: [string, Handler][] = [
     ['before its headers', () => undefined],

@@ -77,6 +77,12 @@ describe('pin', () => {
     assert.equal(server.callsOf('tools/list').length, 32)
   })
 
+  void test('a cursor that is too long to be sent back is an error', async () => {
+    server.on('tools/list', (seen, response) => answer(response, 200, result(seen.id, { tools: [], nextCursor: 'x'.repeat(100_000) })))
+    await refused(/page cursor that is too long/)
+    assert.equal(server.callsOf('tools/list').length, 1)
+  })
+
   void test('128 tools are accepted; 129, and 5,000, are an error', async () => {
     server.offer(many(128))
     assert.equal((await caller.pin(server)).length, 128)
@@ -109,6 +115,11 @@ describe('pin', () => {
     ['a description with U+0000', { description: 'a\0b' }, /description of the tool "look" is not well-formed/],
     ['a schema that is not an object', { inputSchema: { type: 'string' } }, /"look" has a schema that is not of an object/],
     ['a schema without a type', { inputSchema: {} }, /"look" has a schema that is not of an object/],
+    [
+      'a pattern without an automaton',
+      { inputSchema: { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)\\1$' } } } },
+      /schema of the tool "look" has a pattern that cannot be used, "\^\(a\+\)\\\\1\$" at "\/properties\/x": it refers back to a group; leave it out with "allowed"/,
+    ],
     ['a schema that is 70 deep', { inputSchema: { type: 'object', ...deep(70) } }, /"look" has a schema that is too deep/],
     ['a lone surrogate in a schema', { inputSchema: { type: 'object', title: '\ud800' } }, /"look" has a schema that is too deep or holds/],
     [

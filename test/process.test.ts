@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,6 +14,7 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { makeDatabase, noPostgres, sharedPostgres, withClient } from './support/postgres-server.ts'
 import { gate, startModelServer } from './support/model-server.ts'
+import { ProcessRuns } from './support/process-runs.ts'
 import { showServer } from './support/shown-server.ts'
 
 const command = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
@@ -103,6 +105,38 @@ describe('process: what stops a start is reported in one line, with exit code 2'
 
   test('an address of another machine', (t) =>
     refused({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_HOST: '192.0.2.1' }, /TURNKEEP_HOST: 192\.0\.2\.1 is no address of this machine/))
+
+  test('an admin address of another machine', (t) =>
+    refused(
+      { TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_ADMIN_PORT: '0', TURNKEEP_ADMIN_HOST: '192.0.2.1' },
+      /TURNKEEP_ADMIN_HOST: 192\.0\.2\.1 is no address of this machine/,
+    ))
+
+  test('a missing or another encryption key, unless the operator gives up the stored secrets', async (t) => {
+    const runs = await ProcessRuns.begin(t)
+    const { folder } = runs
+    const keyPath = join(folder, 'encryption.key')
+    assert.equal(await runs.server!.stop(), 0)
+    const key = readFileSync(keyPath)
+
+    rmSync(keyPath)
+    const missing = /the API key of the provider cannot be decrypted: .*encryption\.key is missing\. Restore the key/
+    await refused({ TURNKEEP_DATA_DIR: folder }, missing)
+    assert.ok(!existsSync(keyPath), 'the refused start stores no new key')
+    writeFileSync(keyPath, randomBytes(32).toString('base64'))
+    await refused({ TURNKEEP_DATA_DIR: folder }, /encryption\.key contains another key/)
+    const given = { TURNKEEP_DATA_DIR: folder, TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
+    await refused(given, /TURNKEEP_ENCRYPTION_KEY does not contain its key/)
+
+    writeFileSync(keyPath, key)
+    await runs.start()
+    assert.equal((await runs.client.chat('hello')).status, 200)
+    assert.equal(await runs.server!.stop(), 0)
+    rmSync(keyPath)
+    runs.env['TURNKEEP_LOST_SECRETS'] = 'on'
+    await runs.start()
+    assert.ok(existsSync(keyPath))
+  })
 })
 
 describe('process: what stops a start on PostgreSQL, with one worker and with several', { skip: noPostgres() }, () => {

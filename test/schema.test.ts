@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import type { Client } from 'pg'
 import { openPostgresStore } from '../src/store/postgres/postgres.ts'
 import { migrate, readMigrations } from '../src/store/sqlite/migrate.ts'
+import { largeReply, maxBytes, smallAnswer } from '../src/store/budget.ts'
 import { defaultMaxMessageLength, maxAttempts, recordLifetimeMs } from '../src/store/turn-records.ts'
 import { makeDatabase, noPostgres, withClient } from './support/postgres-server.ts'
 
@@ -107,6 +108,9 @@ test('postgres: the functions of the turn path have the constants of the code', 
   assert.deepEqual(Object.fromEntries(constants), {
     lifetime: recordLifetimeMs,
     default_max_length: defaultMaxMessageLength,
+    max_bytes: maxBytes,
+    small_answer: smallAnswer,
+    large_reply: largeReply,
     most_attempts: maxAttempts,
   })
 })
@@ -116,5 +120,61 @@ test('the constraints of both schemas have the constants of the code', () => {
     const text = readFileSync(new URL(`../src/store/${backend}/migrations/0001-schema.sql`, import.meta.url), 'utf8')
     const [, attempts] = /attempt (?:integer|bigint) not null check \(attempt between 1 and (\d+)\)/.exec(text)!
     assert.equal(Number(attempts), maxAttempts, backend)
+  }
+})
+
+/** An agent on the provider `chat` with embeddings of the provider `vectors`, as both stores keep them. */
+const agentOnTwo = (noKey: string): string[] => [
+  `insert into owners (id, name, created_at) values ('o', 'o', 1)`,
+  ...['chat', 'vectors', 'vectors-2'].map(
+    (name) =>
+      `insert into providers (id, name, kind, sealed_api_key, created_at, updated_at) values ('${name}', '${name}', 'openai', ${noKey}, 1, 1)`,
+  ),
+  `insert into agents (id, owner_id, version, created_at, updated_at) values ('a', 'o', 1, 1, 1), ('b', 'o', 1, 1, 1)`,
+  // The rest of the configuration may contain what PostgreSQL's JSON functions cannot decode.
+  `insert into agent_versions (agent_id, version, name, model, config, fixed_tokens, history_max_tokens, knowledge_max_tokens, max_output_tokens,
+     max_message_length, prompt_price, completion_price, created_at)
+   values ('a', 1, 'a', 'chat/m', '{"systemPrompt":"\\u0000\\ud800 \\"embeddingModel\\":\\"no/m\\"","embeddingModel":"vectors/m/\\"x\\""}',
+       0, 0, 0, 1, 1, 0, 0, 1),
+     ('b', 1, 'b', 'chat/m', '{"embeddingModel":null,"tools":[{"parameters":{"embeddingModel":"vectors-2/m"}}]}', 0, 0, 0, 1, 1, 0, 0, 1)`,
+]
+const uses: [string, RegExp | undefined][] = [
+  [`delete from providers where id = 'chat'`, /provider_in_use_stays/],
+  [`delete from providers where id = 'vectors'`, /provider_in_use_stays/],
+  [`update providers set name = 'other' where id = 'chat'`, /provider_in_use_keeps_its_name/],
+  [`update providers set name = 'other' where id = 'vectors'`, /provider_in_use_keeps_its_name/],
+  [`update providers set name = 'vectors', base_url = 'http://a' where id = 'vectors'`, undefined],
+  [`update providers set name = 'other' where id = 'vectors-2'`, undefined],
+  [`delete from providers where id = 'vectors-2'`, undefined],
+  [`update agents set deleted_at = 1`, undefined],
+  [`update providers set name = 'other' where id = 'vectors'`, undefined],
+  [`delete from providers`, undefined],
+]
+
+test('sqlite: a provider in use keeps its name and is not deleted', () => {
+  const db = new DatabaseSync(':memory:')
+  migrate(db, readMigrations(), undefined)
+  for (const statement of agentOnTwo(`x''`)) db.exec(statement)
+  for (const [statement, refusal] of uses) {
+    if (refusal) assert.throws(() => db.exec(statement), refusal, statement)
+    else db.exec(statement)
+  }
+  db.close()
+})
+
+void test('postgres: a provider in use keeps its name and is not deleted', { skip: noPostgres() }, async () => {
+  const database = await makeDatabase()
+  try {
+    const store = await openPostgresStore({ url: database.url, log: { warn: () => undefined, info: () => undefined } })
+    await store.close()
+    await withClient(database.url, async (client) => {
+      for (const statement of agentOnTwo(`''`)) await client.query(statement)
+      for (const [statement, refusal] of uses) {
+        if (refusal) await assert.rejects(client.query(statement), refusal, statement)
+        else await client.query(statement)
+      }
+    })
+  } finally {
+    await database.drop()
   }
 })

@@ -104,17 +104,9 @@ void test('tools: errors about arguments are well-formed text', () => {
   }
 })
 
-void test('tools: a schema whose check would never end is aborted, and the next one is checked as usual', () => {
-  const hostile: [JsonSchema, unknown][] = [
-    [{ type: 'object', properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(60)}!` }],
-    [{ type: 'object', patternProperties: { '^(a|a)*$': {} } }, { [`${'a'.repeat(60)}!`]: 1 }],
-    [{ type: 'object', properties: { a: { pattern: '(x+x+)+y' } } }, { a: 'x'.repeat(60_000) }],
-    [exponential(), { a: { a: { a: {} } } }],
-  ]
-  for (const [schema, args] of hostile) {
-    assert.match(said(args, schema), /^The arguments could not be checked against the schema of the tool in time/)
-    assert.match(said({ id: 1 }, order), /^read/)
-  }
+void test('tools.arguments: a check whose alternatives multiply is ended after a number of operations, and the next one is made as usual', () => {
+  assert.match(said({ a: { a: { a: {} } } }, exponential()), /could not be checked: the schema of the tool needs too many operations/)
+  assert.match(said({ id: 1 }, order), /^read/)
 })
 
 /** 4^40 ways to fail. */

@@ -63,8 +63,13 @@ const refusals: [OpenTool[] | Partial<OpenHttpTool>, RegExp][] = [
   [{ timeoutSeconds: Number.NaN }, /between 1 and 60/],
   [{ parameters: { properties: parameters.properties } }, /of type "object"/],
   [{ parameters: { ...parameters, description: 'x'.repeat(70_000) } }, /exceed 65536/],
-  [{ parameters: { ...parameters, patternProperties: { '(': {} } } }, /not a valid JSON Schema/],
-  [{ parameters: { ...parameters, allOf: [{ $ref: '#/$defs/none' }] } }, /not a valid JSON Schema/],
+  [{ parameters: { ...parameters, patternProperties: { '(': {} } } }, /pattern that cannot be used, "\(" at "": it is not a valid regular/],
+  [
+    { parameters: { ...parameters, properties: { id: { items: { pattern: '(a+)\\1' } } } } },
+    /tool look_up: the schema of its parameters has a pattern that cannot be used, "\(a\+\)\\\\1" at "\/properties\/id\/items": it refers back/,
+  ],
+  [{ parameters: { ...parameters, properties: { id: { pattern: '((a{99}){99}){99}' } } } }, /make more than 10000 states: use minLength/],
+  [{ parameters: { ...parameters, allOf: [{ $ref: '#/$defs/none' }] } }, /reference that leads nowhere, "#\/\$defs\/none" at "\/allOf\/0"/],
   [{ parameters: { ...parameters, properties: { ...parameters.properties, key: {} } } }, /key is both a secret and a parameter/],
   [{ parameters: { ...parameters, properties: { ...parameters.properties, fixed: {} } } }, /fixed is both in its url and a parameter/],
   [{ secrets: { key: '' } }, /secret key must have at least 4 characters, so that it can be removed from tool results\.$/],
@@ -133,9 +138,26 @@ void test('tools: the model receives names, descriptions and parameters, and nei
   assert.doesNotMatch(JSON.stringify(stored), /canary|a\{b\}c/)
   const [one, server] = stored
   assert.ok(one?.type === 'http' && server?.type === 'mcp')
-  assert.deepEqual(openTexts(one.secrets, 'agt_1', sealer), http.secrets)
-  assert.deepEqual(openTexts(server.headers, 'agt_1', sealer), mcp.headers)
-  assert.throws(() => openTexts(one.headers, 'agt_2', sealer), UnsealError)
+  const place = { agentId: 'agt_1', ...one }
+  assert.deepEqual(openTexts(one.secrets, 'secrets', place, sealer), http.secrets)
+  assert.deepEqual(openTexts(server.headers, 'headers', { agentId: 'agt_1', ...server }, sealer), mcp.headers)
+  assert.deepEqual(openTexts(one.headers, 'headers', { ...place, url: `${new URL(one.url).origin}/elsewhere` }, sealer), http.headers)
+  // Each part of the place counts: a value that was copied to another row, tool, field or server cannot be opened.
+  const [[name, value]] = Object.entries(one.secrets) as [[string, string]]
+  const port = new URL(one.url)
+  port.port = '8443'
+  for (const other of [
+    { agentId: 'agt_2' },
+    { name: 'another' },
+    { type: 'mcp' as const },
+    { url: 'https://elsewhere.example/' },
+    { url: port.href },
+    { url: one.url.replace('https:', 'http:') },
+    { url: '' },
+  ])
+    assert.throws(() => openTexts({ [name]: value }, 'secrets', { ...place, ...other }, sealer), UnsealError, JSON.stringify(other))
+  assert.throws(() => openTexts({ [name]: value }, 'headers', place, sealer), UnsealError)
+  assert.throws(() => openTexts({ another: value }, 'secrets', place, sealer), UnsealError)
 })
 
 void test('billing.hold: the tool definitions sent to the model are bounded by their bytes, and by nothing if there are none', () => {

@@ -2,6 +2,7 @@
  * Loads the configuration and the model for the agent version that a turn runs on. A version never changes, so its configuration is cached
  * in memory; its provider can change, so `createProviders` decides when to read it again.
  */
+import type { CauseKind } from '../cause-kinds.ts'
 import { ModelError } from './models/model.ts'
 import type { Model } from './models/model.ts'
 import type { Models } from './models/models.ts'
@@ -19,7 +20,7 @@ const maxVersions = 1000
 export type OpenVersion =
   | { kind: 'open'; config: AgentConfig; model: Model; modelId: string }
   /** The provider does not exist or its key cannot be decrypted; only the operator can fix that. */
-  | { kind: 'refused'; cause: string }
+  | { kind: 'refused'; cause: string; causeKind: CauseKind }
 
 export function createVersions({ store, sealer, models }: { store: Store; sealer: Sealer; models: Models }) {
   const configs = new Map<string, AgentConfig>()
@@ -33,11 +34,12 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
     async open(agentId: string, version: number): Promise<OpenVersion> {
       const config = await openConfig(agentId, version)
       const name = splitModel(config.model)
-      if (!name) return { kind: 'refused', cause: `agent ${agentId} names no model` }
+      if (!name) return { kind: 'refused', cause: `agent ${agentId} names no model`, causeKind: 'provider_unusable' }
       try {
         return { kind: 'open', config, model: await providers.open(name.provider), modelId: name.modelId }
       } catch (error) {
-        if (error instanceof ModelError || error instanceof UnsealError) return { kind: 'refused', cause: error.message }
+        if (error instanceof ModelError) return { kind: 'refused', cause: error.message, causeKind: error.causeKind }
+        if (error instanceof UnsealError) return { kind: 'refused', cause: error.message, causeKind: 'decrypt_failed' }
         throw error
       }
     },

@@ -4,6 +4,7 @@
  * returns decides the state in which the turn ends (`turn.states`).
  */
 import type { Logger } from 'pino'
+import type { CauseKind } from '../cause-kinds.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Sealer } from '../config/secrets.ts'
@@ -11,6 +12,7 @@ import type { Citation, HistoryMessage, JournalEntry } from '../store/turn-recor
 import type { Store } from '../store/store.ts'
 import { createVersions } from './agent-versions.ts'
 import { TextCleaner } from './clean-text.ts'
+import { maxAnswerCalls } from './models/answer-limit.ts'
 import { countedModel } from './models/counted-model.ts'
 import { droppableModel } from './models/droppable-model.ts'
 import type { Knowledge } from './knowledge/knowledge.ts'
@@ -41,6 +43,8 @@ export type GenerationRequest = {
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
+  /** Called with the usage of all steps, those of the journal included, whenever a model call ends, also one that fails after some text. */
+  onUsage(usage: ModelUsage): void
   /** Called before every model call except the first one of a turn. The loop stops if it resolves with false. */
   beforeStep(next: NextStep): Promise<boolean>
   /**
@@ -60,14 +64,20 @@ export type NextStep = {
   bound: ModelUsage
 }
 
+/**
+ * Why there is no reply. `cause` is for the operator and may contain the words of a provider; `logCause` is the same without them, and the
+ * log contains only that. Without `logCause` there are none.
+ */
+export type Cause = { cause: string; causeKind: CauseKind; logCause?: string }
+
 export type GenerationResult =
   | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
   /** The provider or the network failed, after retries where retries were allowed. */
-  | { kind: 'unavailable'; cause: string; logCause?: string }
+  | ({ kind: 'unavailable' } & Cause)
   /** The provider rejected the request, or the provider is missing or cannot be opened. */
-  | { kind: 'refused'; cause: string; logCause?: string }
+  | ({ kind: 'refused' } & Cause)
   /** The model gave no usable reply. The turn fails for good. */
-  | { kind: 'unusable'; cause: string }
+  | ({ kind: 'unusable' } & Cause)
   /** Stopped by the signal, by `beforeStep` or by `writeJournal`. */
   | { kind: 'stopped' }
 
@@ -117,12 +127,17 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
     const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
+    request.onUsage(steps.usage)
     /** Text of an earlier attempt or run. The listeners of this attempt have not received it yet. */
     let unheard = steps.text
 
     for (;;) {
       // `tools.caps`: checked before the tools run, because after the last step no model call would read their results.
-      if (steps.count >= maxSteps) return { kind: 'unusable', cause: `the agent reached its limit of ${maxSteps} steps without a reply` }
+      if (steps.count >= maxSteps)
+        return { kind: 'unusable', cause: `the agent reached its limit of ${maxSteps} steps without a reply`, causeKind: 'step_limit' }
+      // `tools.caps`: each call that is not made costs a journal entry and a result in every further prompt.
+      if (steps.calls > maxAnswerCalls)
+        return { kind: 'unusable', cause: `the model asked for more than ${maxAnswerCalls} tool calls`, causeKind: 'tool_call_limit' }
       if (steps.last) {
         const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
         if (end.kind === 'stopped') return end
@@ -135,15 +150,26 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const answer = await askModel()
       if ('kind' in answer) return answer
       const step = steps.add(answer, asked())
+      request.onUsage(steps.usage)
+      if (answer.usage && step.usageEstimated) warnOfUsage(answer.usage)
       if (step.toolCalls.length > 0) {
         if (answer.finishReason === 'tool_calls') continue
-        return { kind: 'unusable', cause: `the model stopped in the middle of a tool call (${answer.finishReason})` }
+        return {
+          kind: 'unusable',
+          cause: `the model stopped in the middle of a tool call (${answer.finishReason})`,
+          causeKind: 'tool_call_cut_off',
+        }
       }
       if (step.text.length > 0) {
         const citations = cited(passages, steps.citations)
         return { kind: 'reply', text: steps.text, usage: steps.usage, usageEstimated: steps.usageEstimated, citations }
       }
-      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice' }
+      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice', causeKind: 'empty_reply' }
+    }
+
+    function warnOfUsage({ promptTokens, completionTokens }: ModelUsage): void {
+      const reported = { prompt_tokens: promptTokens, completion_tokens: completionTokens }
+      log.warn({ request_id: requestId, model: config.model, ...reported }, 'provider reported more tokens than the call can use')
     }
 
     /** Calls the model once, with as much of the history as the model accepts. */
@@ -153,6 +179,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         try {
           return await callModel()
         } catch (error) {
+          request.onUsage(steps.usageIfStopped(asked()))
           if (!(error instanceof ModelError)) throw error
           // `history.fits`: retry with half of the history, unless this call already produced text.
           if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {
@@ -160,11 +187,11 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
             log.info({ request_id: requestId, messages: history.length }, 'prompt too long for the model, retrying with less history')
             continue
           }
-          // A provider may repeat the prompt in its error message. The message goes into the turn's record, but into the log only at debug
-          // level.
-          log.warn({ request_id: requestId, model: config.model, outcome: error.kind, cause: error.ownMessage }, 'model call failed')
-          log.debug({ request_id: requestId, cause: error.message }, 'model call failed, with the text of the provider')
-          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message, logCause: error.ownMessage }
+          // A provider may repeat the prompt in its error message. The message goes into the turn's record, and never into the log.
+          const { causeKind, message: cause, ownMessage: logCause } = error
+          const about = { request_id: requestId, model: config.model, outcome: error.kind, cause_kind: causeKind, cause: logCause }
+          log.warn(about, 'model call failed')
+          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause, causeKind, logCause }
         }
       }
     }
@@ -192,10 +219,14 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
   }
 }
 
+// Characters of titles and sections stay below 2 MiB. A reply that rests on more passages rests on none in particular.
+const maxCitations = 1000
+
 /** `tools.citations`: each document and section once; first the passages in the prompt, then those that a tool found. */
 function cited(passages: Passage[], found: Citation[]): Citation[] {
   const once = new Map<string, Citation>()
   for (const { documentId, title, section } of [...passages, ...found]) {
+    if (once.size === maxCitations) break
     const key = `${documentId} ${section}`
     if (!once.has(key)) once.set(key, { documentId, title, section })
   }

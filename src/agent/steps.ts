@@ -6,7 +6,7 @@ import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
 import type { Step } from './journal.ts'
-import type { ModelStep, ModelUsage, PromptMessage } from './models/model.ts'
+import type { ModelStep, ModelUsage, PromptMessage, ToolCall } from './models/model.ts'
 import { estimatedTokens, tokenBound } from './tokens.ts'
 
 /** The request of one model call, as far as its usage depends on it. */
@@ -48,6 +48,14 @@ export class Steps {
     return total(this.#steps.map(({ bound }) => bound))
   }
 
+  /**
+   * `billing.unpaid`: the usage so far, if the current call ends here. A call that produced no text counts nothing: whether its provider
+   * used anything is not known.
+   */
+  usageIfStopped(asked: Asked): ModelUsage {
+    return this.#stepText.length === 0 ? this.usage : total([this.usage, estimateOf(asked, this.#stepText, [])])
+  }
+
   get usageEstimated(): boolean {
     return this.#steps.some((step) => step.usageEstimated)
   }
@@ -60,6 +68,11 @@ export class Steps {
   /** Citations of all tool calls, in the order of the calls. */
   get citations(): Citation[] {
     return this.#steps.flatMap(({ toolCalls }) => toolCalls.flatMap(({ result }) => result?.citations ?? []))
+  }
+
+  /** Number of tool calls requested in all steps, including calls that were not made. */
+  get calls(): number {
+    return sum(this.#steps, ({ toolCalls }) => toolCalls.length)
   }
 
   /** Number of tool calls requested in earlier steps, including calls that were not made. */
@@ -90,18 +103,15 @@ export class Steps {
       name: cleanText(name),
       arguments: cleanText(given),
     }))
-    const estimated = (): ModelUsage => ({
-      // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
-      promptTokens: sum(asked.prompt, (message) => estimatedTokens(message.content)) + Math.ceil(asked.toolTokens / 2),
-      completionTokens: estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments)),
-    })
+    const bound = boundOf(asked)
+    const believed = answer.usage && believedUsage(answer.usage, bound)
     const step: Step = {
       step: (this.last?.step ?? this.#stepsBefore) + 1,
       text,
       toolCalls,
-      usage: answer.usage ?? estimated(),
-      usageEstimated: answer.usage === undefined,
-      bound: boundOf(asked),
+      usage: believed ?? estimateOf(asked, text, toolCalls),
+      usageEstimated: believed === undefined || believed !== answer.usage,
+      bound,
       ...(answer.continuation === undefined ? {} : { continuation: answer.continuation }),
     }
     this.#steps.push(step)
@@ -123,6 +133,12 @@ export class Steps {
   }
 }
 
+const estimateOf = ({ prompt, toolTokens }: Asked, text: string, toolCalls: ToolCall[]): ModelUsage => ({
+  // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
+  promptTokens: sum(prompt, (message) => estimatedTokens(message.content)) + Math.ceil(toolTokens / 2),
+  completionTokens: estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments)),
+})
+
 // Providers count a few tokens per message for role and separators; 8 covers the known chat templates.
 const frameTokens = 8
 
@@ -133,6 +149,22 @@ export function boundOf({ prompt, toolTokens, maxOutputTokens }: Asked): ModelUs
     return frameTokens + tokenBound(message.content) + answer
   })
   return { promptTokens: messages + toolTokens, completionTokens: maxOutputTokens }
+}
+
+// No tokenizer makes more than one token of a byte, and a bound counts a token for two bytes.
+const maxPerBound = 2
+// Tokens that a server may add to a prompt by itself: its chat template, a default system prompt, instructions for tools.
+const addedByServer = 4096
+
+/**
+ * `billing.usage-impossible`: returns what a provider reported, limited to what the call could have used at most. Returns `reported` itself
+ * if it is within that limit.
+ */
+function believedUsage(reported: ModelUsage, bound: ModelUsage): ModelUsage {
+  const promptTokens = Math.min(reported.promptTokens, maxPerBound * bound.promptTokens + addedByServer)
+  const completionTokens = Math.min(reported.completionTokens, bound.completionTokens)
+  const isPossible = promptTokens === reported.promptTokens && completionTokens === reported.completionTokens
+  return isPossible ? reported : { promptTokens, completionTokens }
 }
 
 function answerBound({ toolCalls = [], continuation }: Extract<PromptMessage, { role: 'assistant' }>): number {

@@ -16,6 +16,10 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined)
 }
 
+export function onOrOff(text: string): boolean | undefined {
+  return text === 'on' || text === 'off' ? text === 'on' : undefined
+}
+
 export function host(text: string): string | undefined {
   return isIP(text) || isHostName(text) ? text : undefined
 }
@@ -82,6 +86,14 @@ export function hostPorts(text: string): string[] | undefined {
     return Number(port) >= 1 && Number(port) <= 65_535 && (v6 === undefined ? isHostName(name!) : isIP(v6) === 6)
   })
   return accepted ? pairs : undefined
+}
+
+/** Guesses are slow but not impossible, so it must not be a word that people choose. Generated tokens always pass. */
+export function adminToken(text: string): string | undefined {
+  if (!/^[\x21-\x7e]{16,512}$/.test(text)) return undefined
+  if (new Set(text).size < 8 || /change-?me|passw[o0]rd|letmein|qwerty|12345678/i.test(text))
+    return refuse('is easy to guess; set a random value, such as the output of: openssl rand -hex 32')
+  return text
 }
 
 export function visibleAscii(text: string): string | undefined {

@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path'
 import {
+  adminToken,
   BadValue,
   baseUrl,
   databaseAddress,
@@ -11,6 +12,7 @@ import {
   failpointSpec,
   host,
   hostPorts,
+  onOrOff,
   printable,
   redisAddress,
   visibleAscii,
@@ -73,6 +75,13 @@ export const settings = {
     accepted: 'a whole number from 0 to 65535',
     read: wholeNumber(0, 65_535),
   },
+  adminHost: {
+    name: 'TURNKEEP_ADMIN_HOST',
+    initial: '127.0.0.1',
+    meaning: 'Address for TURNKEEP_ADMIN_PORT to listen on. On any other than a loopback address, the metrics require the admin token.',
+    accepted: 'an IP address or a host name',
+    read: host,
+  },
   dataFolder: {
     name: 'TURNKEEP_DATA_DIR',
     initial: './.turnkeep',
@@ -100,9 +109,8 @@ export const settings = {
     name: 'TURNKEEP_ADMIN_TOKEN',
     meaning:
       'Bearer token of the admin API; generated at the first start if not set; required with DATABASE_URL, the same on every machine.',
-    // At least 16: guesses are not limited everywhere, so the token must not be a word that a person remembers.
-    accepted: '16 to 512 visible ASCII characters',
-    read: (text) => (/^[\x21-\x7e]{16,512}$/.test(text) ? text : undefined),
+    accepted: '16 to 512 visible ASCII characters that are hard to guess',
+    read: adminToken,
     secret: true,
     shared: 'required',
     file: 'admin.token',
@@ -116,6 +124,13 @@ export const settings = {
     secret: true,
     shared: 'required',
     file: 'encryption.key',
+  },
+  lostSecrets: {
+    name: 'TURNKEEP_LOST_SECRETS',
+    initial: 'off',
+    meaning: 'Start although no stored provider key can be decrypted, because the encryption key is lost; then enter the secrets again.',
+    accepted: 'on or off',
+    read: onOrOff,
   },
   workers: {
     name: 'TURNKEEP_WORKERS',
@@ -151,7 +166,7 @@ export const settings = {
     meaning: 'Create an owner, an agent "demo" and an API key at the first start; off by default if DATABASE_URL is set.',
     accepted: 'on or off',
     shared: 'off',
-    read: (text) => (text === 'on' || text === 'off' ? text === 'on' : undefined),
+    read: onOrOff,
   },
   logLevel: {
     name: 'TURNKEEP_LOG_LEVEL',
@@ -221,6 +236,8 @@ export function readConfig(environment: Environment): ConfigOutcome {
   }
   if (typeof values['workers'] === 'number' && values['workers'] > 1 && !isShared(environment))
     problems.push('TURNKEEP_WORKERS: more than 1 requires DATABASE_URL; only one process can use the embedded database')
+  if (environment[settings.adminHost.name] && values['adminPort'] === undefined)
+    problems.push('TURNKEEP_ADMIN_HOST: requires TURNKEEP_ADMIN_PORT; without it the admin API listens on TURNKEEP_HOST')
   if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
     problems.push('TURNKEEP_FAILPOINTS: can only be set with NODE_ENV=test')
   const misplaced =
@@ -257,7 +274,9 @@ function unknownNames(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith('TURNKEEP_') && !known.some((setting) => setting === name))
     .map((name) => {
-      const nearest = nearestWord(name, known, 3)
+      // Some settings have names that other programs use, too, without the prefix.
+      const unprefixed = name.slice('TURNKEEP_'.length)
+      const nearest = known.find((setting) => setting === unprefixed) ?? nearestWord(name, known, 3)
       const hint = nearest === undefined ? 'run npx turnkeep config for a list of all settings' : `did you mean ${nearest}?`
       return `${printable(name)}: unknown setting; ${hint}`
     })

@@ -96,21 +96,29 @@ export function openDataFolder(path: string): DataFolder {
   }
 }
 
-export type Secrets = { adminToken: string; encryptionKeys: Uint8Array[] }
-
-/** The secrets that are set. The others are read from their files, or generated and stored there. Throws DataFolderRefused. */
-export function readSecrets(given: { [Name in keyof Secrets]: Secrets[Name] | undefined }, folder: DataFolder): Secrets {
-  return {
-    adminToken: given.adminToken ?? folder.readOrMake('admin.token', () => randomBytes(32).toString('base64url')),
-    encryptionKeys: given.encryptionKeys ?? readEncryptionKeys(folder),
-  }
+export type Secrets = {
+  adminToken: string
+  encryptionKeys: Uint8Array[]
+  /** Stores a new encryption key. Undefined if the key was given or exists. */
+  storeKey?: (() => void) | undefined
 }
 
-function readEncryptionKeys(folder: DataFolder): Uint8Array[] {
-  const text = folder.readOrMake('encryption.key', () => Buffer.from(generateEncryptionKey()).toString('base64'))
+/**
+ * The secrets that are set. The others are read from their files, or generated. A new encryption key is not stored yet: if the store has
+ * secrets that it does not open, the next start must not find it. Throws DataFolderRefused.
+ */
+export function readSecrets(
+  given: { adminToken: string | undefined; encryptionKeys: Uint8Array[] | undefined },
+  folder: DataFolder,
+): Secrets {
+  const adminToken = given.adminToken ?? folder.readOrMake('admin.token', () => randomBytes(32).toString('base64url'))
+  if (given.encryptionKeys) return { adminToken, encryptionKeys: given.encryptionKeys }
+  const isNew = folder.read('encryption.key') === undefined
+  const made = Buffer.from(generateEncryptionKey()).toString('base64')
+  const text = isNew ? made : folder.readOrMake('encryption.key', () => made)
   const keys = encryptionKeys(text)
   if (!keys) throw new DataFolderRefused(`${folder.pathOf('encryption.key')} does not contain a 32-byte key in base64`)
-  return keys
+  return { adminToken, encryptionKeys: keys, storeKey: isNew ? () => void folder.readOrMake('encryption.key', () => made) : undefined }
 }
 
 /** One level at a time: Node's recursive mkdir never returns below a folder where nothing can be created, such as /proc. */

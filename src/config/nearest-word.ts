@@ -1,10 +1,14 @@
 /** The word that was probably meant instead of an unknown setting or field. */
 
+// No known word is longer, and the comparison takes time and memory in proportion to the length.
+const maxLength = 200
+
 /**
  * Returns the most similar of the words, ignoring case, or undefined if none is similar enough: by default one edit is allowed, and up to a third of
  * the letters.
  */
 export function nearestWord(word: string, words: string[], maxEdits?: number): string | undefined {
+  if (word.length > maxLength) return undefined
   const fold = (text: string): string => text.toLowerCase().replaceAll(/[-\s]/g, '_')
   const [nearest] = words.map((known) => ({ known, far: distance(fold(word), fold(known)) })).toSorted((a, b) => a.far - b.far)
   return nearest && nearest.far <= (maxEdits ?? Math.max(1, Math.floor(nearest.known.length / 3))) ? nearest.known : undefined

@@ -1,18 +1,19 @@
 /**
- * Encrypts the secrets of providers and tools at rest with AES-256-GCM, bound to their row. Never stores or logs a secret, not even in an
- * error. Format 1, in bytes: version 1 · key ID 8 · nonce 12 · ciphertext · tag 16.
+ * Encrypts the secrets of providers and tools at rest with AES-256-GCM, bound to their place and to the server they are for. Never stores or
+ * logs a secret, not even in an error. Format 1, in bytes: version 1 · key ID 8 · nonce 12 · ciphertext · tag 16.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 /**
- * An encrypted secret cannot be decrypted: its key is missing, it belongs to another row, or it is damaged. The message is for the operator
- * and contains no secret.
+ * An encrypted secret cannot be decrypted: its key is missing, it belongs to another place or server, or it is damaged. The message is for
+ * the operator and contains no secret.
  */
 export class UnsealError extends Error {}
 
 export interface Sealer {
   /**
-   * Encrypts with the first key. `boundTo` names the row, such as `provider:prv_…`. The result can only be decrypted with the same name.
+   * Encrypts with the first key. `boundTo` names the place of the secret and the server that it is sent to. The result can only be decrypted
+   * with the same name.
    */
   seal(text: string, boundTo: string): Uint8Array
   /** Decrypts with the key that it was encrypted with. Throws UnsealError. */
@@ -63,11 +64,22 @@ export function createSealer(keys: Uint8Array[]): Sealer {
       try {
         return Buffer.concat([text, decipher.final()]).toString('utf8')
       } catch {
-        // node:crypto only reports that authentication failed. A wrong row and damage cannot be distinguished.
-        throw new UnsealError('the encrypted secret is damaged or belongs to another row')
+        // node:crypto only reports that authentication failed. A wrong place and damage cannot be distinguished.
+        throw new UnsealError('the encrypted secret is damaged, or it was entered for another place or another server')
       }
     },
   }
+}
+
+/**
+ * Returns what cannot be decrypted, for a sentence to the operator, if there are stored API keys and each was encrypted with a key that is
+ * not among `keys`.
+ */
+export function undecryptable(providers: { sealedApiKey: Uint8Array }[], keys: Uint8Array[]): string | undefined {
+  const ids = keys.map(keyId)
+  const isKnown = (sealed: Uint8Array): boolean => ids.some((id) => Buffer.from(id).equals(sealed.subarray(1, 1 + keyIdBytes)))
+  if (providers.length === 0 || providers.some(({ sealedApiKey }) => isKnown(sealedApiKey))) return undefined
+  return providers.length === 1 ? 'the API key of the provider cannot be decrypted' : 'the API keys of all providers cannot be decrypted'
 }
 
 /** Generates a new key: 32 random bytes. */
@@ -81,5 +93,5 @@ function keyId(key: Uint8Array): Uint8Array {
 
 const nonceOf = (head: Uint8Array): Uint8Array => head.subarray(1 + keyIdBytes)
 
-/** The header is authenticated, too. It has a fixed length, so header and row name cannot be confused. */
+/** The header is authenticated, too. It has a fixed length, so header and name cannot be confused. */
 const boundData = (head: Uint8Array, boundTo: string): Uint8Array => Buffer.concat([head, Buffer.from(boundTo, 'utf8')])

@@ -6,11 +6,13 @@
 import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
 import type * as answers from './admin/answers.ts'
+import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
 import type * as chat from './public/schemas.ts'
 
-export type Owner = Static<typeof answers.Owner.ref>
-export type LedgerEntry = Static<typeof answers.LedgerEntry.ref>
+export type Owner = Static<typeof owners.Owner.ref>
+export type OwnerWithHolds = Static<typeof owners.OwnerWithHolds.ref>
+export type LedgerEntry = Static<typeof owners.LedgerEntry.ref>
 export type Provider = Static<typeof answers.Provider.ref>
 export type ProviderTest = Static<typeof answers.ProviderTest.ref>
 export type Agent = Static<typeof agents.Agent.ref>
@@ -19,6 +21,7 @@ export type Tool = Static<typeof agents.Tool.ref>
 export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
 export type Document = Static<typeof agents.Document.ref>
 export type Passages = Static<typeof agents.Found.ref>
+export type Chunk = Static<typeof agents.Chunk.ref>
 export type Key = Static<typeof answers.Key.ref>
 export type ShownKey = Static<typeof answers.ShownKey.ref>
 export type Conversation = Static<typeof answers.StoredConversation.ref>

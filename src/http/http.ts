@@ -3,8 +3,8 @@
  * and contains no SQL, billing or turn state. Checks run in the order of Fastify's hooks: route, onRequest (authentication), preParsing
  * (body), schema, handler. docs/spec.md, "Endpoints and the order of checks", defines that order.
  */
-import type { IncomingMessage, Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -16,8 +16,8 @@ import type { Failpoints } from '../failpoints.ts'
 import type { Metrics, MetricsPage } from '../observability/metrics.ts'
 import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './edge/access-log.ts'
-import { createAdminAuth, createTokenAuth, createTokenCheck } from './admin/auth.ts'
-import type { TokenCheck } from './admin/auth.ts'
+import { createAdminAuth, createBrake, createTokenAuth, createTokenCheck } from './admin/auth.ts'
+import type { Brake, TokenCheck } from './admin/auth.ts'
 import { adminRoutes } from './admin/routes.ts'
 import type { StatusOptions } from './admin/status.ts'
 import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
@@ -28,7 +28,7 @@ import type { Turns } from './public/chat-routes.ts'
 import { consoleFiles } from './console/files.ts'
 import { conversationRoutes } from './public/conversation-routes.ts'
 import type { Conversations } from './public/conversation-routes.ts'
-import { docsRoute } from './docs/docs-route.ts'
+import { adminDocsRoute, docsRoute } from './docs/docs-route.ts'
 import { isMultipart } from './admin/agents/document-upload.ts'
 import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
@@ -37,6 +37,8 @@ import { createGuessLimit } from './console/guess-limit.ts'
 import { framingFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
+import { closeIdle, listen, watchSockets } from './edge/listening.ts'
+import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
@@ -47,8 +49,8 @@ import type { Readiness } from './edge/status-routes.ts'
 export type HttpLayerOptions = {
   /** The public API; undefined if this server has only the admin API. */
   public?: { access: Access; turns: Turns; conversations: Conversations }
-  /** The admin API and the console; undefined if another server has them. `apiUrl`: base URL of the public API, null if this server has it. */
-  admin?: { admin: Admin; adminToken: string; turns: Turns; erasure: Erasure; apiUrl: () => string | null; service: StatusOptions }
+  /** The admin API and the console; undefined if another server has them. */
+  admin?: AdminOptions
   log: Logger
   /** The access log; undefined to write none. */
   accessLog?: Logger | undefined
@@ -62,8 +64,22 @@ export type HttpLayerOptions = {
   /** Folder of the built console. Default: the folder in its package. */
   consoleFolder?: string | undefined
   times?: Partial<HttpTimes>
+  /** For tests: the clock of the access log's sample and of the limit on guesses. */
+  monotonicMs?: () => number
   /** For tests: compiles all schemas at startup. Default: at the first request of each route. */
   compilesAtOnce?: boolean
+}
+
+type AdminOptions = {
+  admin: Admin
+  adminToken: string
+  turns: Turns
+  erasure: Erasure
+  /** Returns the base URL of the public API, null if this server has it. */
+  apiUrl: () => string | null
+  service: StatusOptions
+  /** Whether the metrics need no token, because only this machine can connect. */
+  openMetrics: boolean
 }
 
 export type HttpTimes = typeof defaultTimes
@@ -82,6 +98,9 @@ const defaultTimes = {
   stallMs: 30_000,
 }
 
+// A response that ends during the drain leaves an idle connection, which this interval closes.
+const sweepMs = 100
+
 export type HttpLayer = {
   /** Port 0 picks a free port. `reusePort` lets other worker processes share it. Returns the base URL. Rejects with the error of the listener. */
   listen(port: number, host: string, reusePort?: boolean): Promise<string>
@@ -91,9 +110,9 @@ export type HttpLayer = {
 
 export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLayer> {
   const times = { ...defaultTimes, ...options.times }
-  const { metrics, log, failpoints = noFailpoints } = options
+  const { metrics, log, failpoints = noFailpoints, monotonicMs = () => performance.now() } = options
   const streams = { times, failpoints, log }
-  const accessLog = options.accessLog && createAccessLog(options.accessLog)
+  const accessLog = options.accessLog && createAccessLog(options.accessLog, monotonicMs)
   const refusals = createRefusals(options.newRequestId, (refusal, requestId, request) => {
     metrics.refused(refusal.code)
     if (request) note(request, { code: refusal.code, requestId })
@@ -143,12 +162,18 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     const isAdminToken = createTokenCheck(options.admin.adminToken)
     // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.
     const byTls = Boolean(options.public && options.publicUrl?.startsWith('https:'))
-    await app.register(adminScope, { ...options.admin, isAdminToken, byTls, publicUrl: options.publicUrl, streams, prefix: '/admin/v1' })
-    await app.register(metricsRoute, { metrics, auth: options.public && createTokenAuth(isAdminToken) })
+    const brake = createBrake(createGuessLimit(monotonicMs))
+    let describeAdmin = (): object => ({})
+    const described = (describe: () => object): void => void (describeAdmin = describe)
+    const scope = { ...options.admin, isAdminToken, brake, byTls, publicUrl: options.publicUrl, streams, described }
+    await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
+    await app.register(metricsRoute, { metrics, auth: options.admin.openMetrics ? undefined : createTokenAuth(isAdminToken, brake) })
     await app.register(consoleFiles, { folder: options.consoleFolder })
+    await app.register(adminDocsRoute, { baseUrl, describe: () => describeAdmin() })
   }
   await app.ready()
 
+  limitPipelining(app.server)
   refusals.watch(app.server)
   accessLog?.watch(app.server)
   // A caller that sends FIN but keeps reading gets its complete response. Undocumented, but Node's own code checks it at every FIN.
@@ -179,6 +204,8 @@ function answerEveryRequest(app: FastifyInstance): void {
     const { raw } = request
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
+    // Responses contain conversations and secrets. Pages and files that may be cached replace it.
+    reply.header('cache-control', 'no-store')
     note(raw, { requestId: request.id, route: request.routeOptions.url })
     const fault = misread.has(raw.socket) ? 'An earlier request on this connection was malformed.' : framingFault(raw)
     if (fault !== undefined) {
@@ -238,57 +265,20 @@ async function publicRoutes(
   })
 }
 
-type AdminScopeOptions = Omit<NonNullable<HttpLayerOptions['admin']>, 'adminToken'> & {
+type AdminScopeOptions = Omit<AdminOptions, 'adminToken' | 'openMetrics'> & {
   isAdminToken: TokenCheck
+  brake: Brake
   byTls: boolean
   publicUrl: string | undefined
   streams: StreamOptions
+  described: (describe: () => object) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, isAdminToken, turns, erasure, apiUrl, service, byTls, publicUrl, streams } = options
+  const { admin, isAdminToken, brake, turns, erasure, apiUrl, service, byTls, publicUrl, streams, described } = options
   app.addHook('preParsing', receiveJson)
-  const auth = createAdminAuth(isAdminToken, admin.findSession)
+  const auth = createAdminAuth(isAdminToken, admin.findSession, brake)
   const guesses = createGuessLimit(() => performance.now())
   const session = { isAdminToken, guesses, byTls, apiUrl }
-  await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service })
-}
-
-function listen(server: Server, at: { port: number; host: string; reusePort: boolean }): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ ...at, backlog }, () => {
-      server.off('error', reject)
-      resolve(`http://${reachable(at.host)}:${(server.address() as AddressInfo).port}`)
-    })
-  })
-}
-
-// Connections that wait to be accepted. With Node's default of 511, a burst of a thousand waits for seconds or is reset. The system caps the
-// value (net.core.somaxconn, 4096 on Linux).
-const backlog = 4096
-
-/** Replaces a wildcard address by a host that clients can connect to. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return host.includes(':') ? `[${host}]` : host
-}
-
-// A response that ends during the drain leaves an idle connection, which this interval closes.
-const sweepMs = 100
-
-function watchSockets(server: Server): Set<Socket> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  return sockets
-}
-
-/** Also closes connections that never sent a byte, which Node counts as active until the headers timeout. */
-function closeIdle(server: Server, sockets: Set<Socket>): void {
-  server.closeIdleConnections()
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service, described })
 }

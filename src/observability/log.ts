@@ -1,9 +1,11 @@
 /**
- * The operator's log: one JSON object per line on stderr, so that stdout contains only the lines for people. It never contains message
- * text, keys or tokens: callers log IDs and causes, and the names below are redacted in case a header is logged.
+ * The operator's log: one JSON object per line on stderr, so that stdout contains only the lines for people. At no level does it contain
+ * message text, keys or tokens: callers log IDs and kinds of causes (cause-kinds.ts), errors are reduced to what is safe, and the names below
+ * are redacted in case a header is logged.
  */
 import { pino } from 'pino'
 import type { DestinationStream, Logger, LevelWithSilent } from 'pino'
+import { loggableError } from './loggable-error.ts'
 
 /**
  * Written synchronously, so that a process that dies has logged why. `destination` is stderr except in tests. With several workers, each
@@ -21,6 +23,7 @@ export function createLog(
       level,
       base: worker === undefined ? undefined : { worker },
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: (error: unknown) => loggableError(error) },
       formatters: { level: (label) => ({ level: label }) },
       redact: [
         'authorization',

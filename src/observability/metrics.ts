@@ -14,7 +14,8 @@ import type { TurnFailureCode } from '../store/turn-records.ts'
 /** How a turn ended in this process. `lost`: it was left to the process that claims it (lost lease, drain, internal error). */
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
-  | { outcome: 'failed' | 'released'; code: TurnFailureCode }
+  /** `unpaid`: what the run used. It is not known of a turn whose processes died. */
+  | { outcome: 'failed' | 'released'; code: TurnFailureCode; unpaid: Amount }
   | { outcome: 'lost' }
 
 /** Milliseconds since the turn was admitted or claimed here. `firstDeltaMs` is null if there was no delta. */
@@ -129,6 +130,15 @@ export function createMetrics(): Metrics &
       this.inc(Number(charged) / usdUnits)
     },
   })
+  let unpaid = 0n
+  counter({
+    name: 'turnkeep_unpaid_usd_total',
+    help: 'US dollars of model usage, at the price of the agent, of turns that ended without a reply in this process. No owner was charged for them.',
+    collect() {
+      this.reset()
+      this.inc(Number(unpaid) / usdUnits)
+    },
+  })
   const replays = counter({ name: 'turnkeep_replays_total', help: 'Requests answered with the stored result of an earlier turn.' })
   const refusals = counter({
     name: 'turnkeep_refusals_total',
@@ -178,6 +188,7 @@ export function createMetrics(): Metrics &
           return
         case 'failed':
         case 'released':
+          unpaid += ending.unpaid
           return turns.labels(ending.outcome, ending.code).inc()
         case 'lost':
           return lost.inc()

@@ -8,10 +8,11 @@ export type StartLines = {
   adminUrl: string
   /** The file that holds the admin token, or undefined if TURNKEEP_ADMIN_TOKEN is set. */
   tokenPath: string | undefined
+  limiter: 'ok' | 'unavailable'
   demo: { agentId: string; keyPath: string } | undefined
 }
 
-export function startLines({ url, adminUrl, tokenPath, demo }: StartLines): string {
+export function startLines({ url, adminUrl, tokenPath, limiter, demo }: StartLines): string {
   const token = tokenPath === undefined ? 'the value of TURNKEEP_ADMIN_TOKEN' : `cat ${shellQuoted(tokenPath)}`
   const lines = [
     'Turnkeep is ready.',
@@ -19,6 +20,9 @@ export function startLines({ url, adminUrl, tokenPath, demo }: StartLines): stri
     `  Console      ${reachable(adminUrl)}/console`,
     `  Admin token  ${token}`,
     `  API docs     ${reachable(url)}/docs`,
+    ...(limiter === 'ok'
+      ? []
+      : ['  Warning      The rate limiter (REDIS_URL) is unavailable. Until it responds, every message is answered with 503.']),
     '',
   ]
   if (!demo) return lines.join('\n')

@@ -16,7 +16,7 @@ export type Role = {
 }
 
 /** What is printed when a server is ready. */
-export type Ready = { url: string; adminUrl: string; demo: { agentId: string; keyPath: string } | undefined }
+export type Ready = { url: string; adminUrl: string; limiter: 'ok' | 'unavailable'; demo: { agentId: string; keyPath: string } | undefined }
 
 export type FromWorker =
   | { kind: 'ready'; ready: Ready }

@@ -26,6 +26,7 @@ export type WorkersOptions = {
 }
 
 export type Ports = { port: number; adminPort: number | undefined }
+type Listening = Ports & { host: string; adminHost: string }
 
 /**
  * `code`: 0 drained, 1 a worker crashed during the drain or the first one crashed at its start, 2 could not start, with a line that says
@@ -63,17 +64,17 @@ const drainGraceMs = 15_000
  * Returns ports that no other program listens on, with 0 replaced by a free port. With SO_REUSEPORT alone, another program of this user
  * could listen on the same port and receive a part of the requests. Rejects with the error of the listener.
  */
-export async function choosePorts(host: string, wanted: Ports): Promise<Ports> {
+export async function choosePorts({ host, adminHost, port, adminPort }: Listening): Promise<Ports> {
   const held: Server[] = []
-  async function hold(port: number): Promise<number> {
-    const server = createServer((socket) => socket.destroy()).listen(port, host)
+  async function hold(wanted: number, at: string): Promise<number> {
+    const server = createServer((socket) => socket.destroy()).listen(wanted, at)
     held.push(server)
     await once(server, 'listening')
     return (server.address() as AddressInfo).port
   }
   try {
     // Both at the same time. Otherwise the same port set twice would be split between two servers.
-    return { port: await hold(wanted.port), adminPort: wanted.adminPort === undefined ? undefined : await hold(wanted.adminPort) }
+    return { port: await hold(port, host), adminPort: adminPort === undefined ? undefined : await hold(adminPort, adminHost) }
   } finally {
     await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))))
   }

@@ -29,6 +29,8 @@ export class StoreUnavailable extends Error {}
 
 /** Each item of a batch succeeds or fails by itself. `error` is a StoreUnavailable or an internal error. */
 export type Each<Outcome> = Outcome | { kind: 'error'; error: Error }
+/** Nothing was done for this item, because the answer to the batch would be too large. Send it again. At least one item gets an outcome. */
+export type Later = { kind: 'later' }
 
 /** Units of a rate window that are requested together. */
 export type WindowSpend = { apiKeyId: string; limit: number; windowSeconds: number; units: number }
@@ -46,7 +48,7 @@ export interface SharedStore extends Store {
 
 export interface Store {
   /** Each item is atomic. Items may share a commit; their outcomes are returned after the commit is durable. */
-  admitMany(items: Admission[]): Promise<Each<AdmissionOutcome>[]>
+  admitMany(items: Admission[]): Promise<(Each<AdmissionOutcome> | Later)[]>
   settleMany(items: Settlement[]): Promise<Each<SettlementOutcome>[]>
   failMany(items: TurnFailure[]): Promise<Each<TurnFailureOutcome>[]>
   /**

@@ -43,6 +43,8 @@ export type Admission = {
 export type AdmissionOutcome =
   | { kind: 'admitted'; turn: AdmittedTurn }
   | { kind: 'replay'; reply: StoredReply }
+  /** A replay whose reply is larger than `largeReply`: read it with `read.findReply`. */
+  | { kind: 'large_replay'; requestId: string; bytes: number }
   /** A turn that failed: the same stored failure for 24 hours. */
   | { kind: 'replayed_failure'; requestId: string }
   | { kind: 'idempotency_conflict' }
@@ -158,6 +160,10 @@ export type TurnFailure = {
   code: TurnFailureCode
   /** For the operator only. Never part of the public API. */
   cause: string
+  /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. */
+  unpaid: Amount
+  /** The hold that the balance did not cover, or 0. */
+  neededHold: Amount
 }
 export type TurnFailureOutcome = { kind: 'ended' } | { kind: 'lost' }
 

@@ -2,8 +2,13 @@
  * Combines waiting items into batches. The next batch is sent when the previous one has returned, without a timer, so a single caller never
  * waits, and the row of a busy owner is locked once per batch instead of once per turn. If more items wait than fit in a batch, owners take
  * turns (`overload.queue`). No item is dropped; callers of `push` decide how many may wait.
+ *
+ * A batch is bounded by its bytes, too (src/store/budget.ts). What a store returns cannot be bounded here: the store answers `later` for
+ * what would make the answer too large, and that item is sent again with the next batch. After a batch that failed as a whole, which is
+ * how a deadline ends it, the next one is half as large. It grows again by one item per batch, so no set of items fails forever.
  */
-import type { Each } from '../store/store.ts'
+import { maxBytes } from '../store/budget.ts'
+import type { Each, Later } from '../store/store.ts'
 
 // With one flush per batch, more items would add latency to the first and save little (measured in prototypes).
 export const maxItems = 64
@@ -11,21 +16,32 @@ export const maxItems = 64
 type Waiting<Item, Outcome> = {
   item: Item
   keys: string[]
+  bytes: number
   shareOf: string
   resolve(outcome: Outcome): void
   reject(error: Error): void
 }
 
 export class Batcher<Item, Outcome extends { kind: string }> {
-  readonly #send: (items: Item[]) => Promise<Each<Outcome>[]>
+  readonly #send: (items: Item[]) => Promise<(Each<Outcome> | Later)[]>
   readonly #keysOf: (item: Item) => string[]
+  readonly #bytesOf: (item: Item) => number
   #waiting: Waiting<Item, Outcome>[] = []
   #sending = false
+  #limit = maxItems
 
-  /** Returns keys that may occur only once per batch: an item with a key that is taken waits for the next batch. Called once per item. */
-  constructor(send: (items: Item[]) => Promise<Each<Outcome>[]>, keysOf: (item: Item) => string[]) {
+  /**
+   * `keysOf` returns keys that may occur only once per batch: an item with a key that is taken waits for the next batch. `bytesOf` returns
+   * the size of an item. Both are called once per item.
+   */
+  constructor(
+    send: (items: Item[]) => Promise<(Each<Outcome> | Later)[]>,
+    keysOf: (item: Item) => string[],
+    bytesOf: (item: Item) => number = () => 0,
+  ) {
     this.#send = send
     this.#keysOf = keysOf
+    this.#bytesOf = bytesOf
   }
 
   get waiting(): number {
@@ -38,7 +54,7 @@ export class Batcher<Item, Outcome extends { kind: string }> {
    */
   push(item: Item, shareOf = ''): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, keys: this.#keysOf(item), shareOf, resolve, reject })
+      this.#waiting.push({ item, keys: this.#keysOf(item), bytes: this.#bytesOf(item), shareOf, resolve, reject })
       if (!this.#sending) {
         this.#sending = true
         // Items that arrive in the same tick of the event loop go into the first batch, too.
@@ -51,38 +67,53 @@ export class Batcher<Item, Outcome extends { kind: string }> {
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch()
       try {
-        const outcomes = await this.#send(batch.map(({ item }) => item))
-        for (const [index, { resolve, reject }] of batch.entries()) {
-          const outcome = outcomes[index]!
-          if (isError(outcome)) reject(outcome.error)
-          else resolve(outcome)
-        }
+        this.#answer(batch, await this.#send(batch.map(({ item }) => item)))
       } catch (error) {
+        this.#limit = halfOf(batch.length)
         for (const { reject } of batch) reject(error as Error)
       }
     }
     this.#sending = false
   }
 
+  #answer(batch: Waiting<Item, Outcome>[], outcomes: (Each<Outcome> | Later)[]): void {
+    this.#limit = outcomes.every(isError) ? halfOf(batch.length) : Math.min(maxItems, this.#limit + 1)
+    const later: Waiting<Item, Outcome>[] = []
+    for (const [index, one] of batch.entries()) {
+      const outcome = outcomes[index]!
+      if (isError(outcome)) one.reject(outcome.error)
+      else if (isLater(outcome)) later.push(one)
+      else one.resolve(outcome)
+    }
+    // An item that a store never takes would be sent forever.
+    if (later.length === batch.length) throw new Error('the store returned nothing for a batch')
+    this.#waiting = later.concat(this.#waiting)
+  }
+
   #takeBatch(): Waiting<Item, Outcome>[] {
-    const waiting = this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting
+    const waiting = this.#waiting.length > this.#limit ? byTurns(this.#waiting) : this.#waiting
     const batch: Waiting<Item, Outcome>[] = []
     const later: Waiting<Item, Outcome>[] = []
     const taken = new Set<string>()
+    let bytes = 0
     let looked = 0
-    for (; looked < waiting.length && batch.length < maxItems; looked++) {
+    for (; looked < waiting.length && batch.length < this.#limit && bytes < maxBytes; looked++) {
       const one = waiting[looked]!
-      if (one.keys.some((key) => taken.has(key))) {
-        later.push(one)
-        continue
+      const fits = bytes === 0 || bytes + one.bytes <= maxBytes
+      // Items with the same key keep their order, so the keys of a large item that waits are taken, too.
+      if (!fits || one.keys.some((key) => taken.has(key))) later.push(one)
+      else {
+        batch.push(one)
+        bytes += one.bytes
       }
       for (const key of one.keys) taken.add(key)
-      batch.push(one)
     }
     this.#waiting = later.concat(waiting.slice(looked))
     return batch
   }
 }
+
+const halfOf = (items: number): number => Math.max(1, Math.floor(items / 2))
 
 /**
  * Takes the first item of each owner, then the second of each, and so on, keeping the order within an owner. What is left keeps this order,
@@ -99,5 +130,6 @@ function byTurns<One extends { shareOf: string }>(waiting: One[]): One[] {
   return order
 }
 
-const isError = <Outcome>(outcome: Each<Outcome>): outcome is { kind: 'error'; error: Error } =>
+const isError = <Outcome>(outcome: Each<Outcome> | Later): outcome is { kind: 'error'; error: Error } =>
   (outcome as { kind: string }).kind === 'error'
+const isLater = <Outcome>(outcome: Each<Outcome> | Later): outcome is Later => (outcome as { kind: string }).kind === 'later'

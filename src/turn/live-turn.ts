@@ -1,4 +1,7 @@
 /** A turn while it runs in this process: its abort signal, its listener and its result. It outlives the connection that started it. */
+import type { ModelUsage } from '../agent/models/model.ts'
+import { charge } from '../ledger/ledger.ts'
+import type { Amount } from '../ledger/ledger.ts'
 import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
 
@@ -22,8 +25,10 @@ export class LiveTurn implements RunningTurn {
   #ended = false
   /** Milliseconds from the admission to the first delta, or null before it. */
   firstDeltaMs: number | null = null
-  /** The balance did not cover an extension of the hold: the run ends without a reply. */
-  balanceRanOut = false
+  /** The hold that the balance did not cover, or 0. The run then ends without a reply. */
+  neededHold: Amount = 0n
+  #usage: ModelUsage | undefined
+  #usageBefore: ModelUsage = { promptTokens: 0, completionTokens: 0 }
 
   constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }) {
     this.admitted = admitted
@@ -72,6 +77,26 @@ export class LiveTurn implements RunningTurn {
    */
   get callUnknown(): boolean {
     return this.#unknownCalls.size > 0
+  }
+
+  /**
+   * The usage of all steps so far; the first call reports that of the journal. What an admission receives as the journal was used by the
+   * runs that it continues, and counted when they ended. Recovery receives the steps of its own run as well, so it counts all of them.
+   */
+  noteUsage(usage: ModelUsage): void {
+    if (this.#usage === undefined && this.admitted.attempt === 1) this.#usageBefore = usage
+    this.#usage = usage
+  }
+
+  /** `billing.unpaid`: what this run has used, at its price. It is all that its caller can have received. */
+  get cost(): Amount {
+    if (this.#usage === undefined) return 0n
+    const { promptTokens, completionTokens } = this.#usageBefore
+    const used = {
+      promptTokens: this.#usage.promptTokens - promptTokens,
+      completionTokens: this.#usage.completionTokens - completionTokens,
+    }
+    return charge(used, this.admitted.price, this.admitted.hold).charged
   }
 
   /** Called before the entries are stored: from now on the call may be made. */

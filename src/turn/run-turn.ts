@@ -3,7 +3,7 @@
  * server and not to a connection, so it runs on when its caller has left.
  */
 import type { Logger } from 'pino'
-import type { Agents, GenerationResult } from '../agent/agent.ts'
+import type { Agents, Cause, GenerationResult } from '../agent/agent.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Ids } from '../ids.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -24,6 +24,15 @@ export type TurnRunnerOptions = {
 
 /** The stored cause of a turn whose process ended during a tool call with side effects. Shown to the operator. */
 const callUnknown = 'a tool with side effects was called and its outcome is unknown'
+
+const balanceRanOut: Cause = { cause: 'the balance does not cover the next step', causeKind: 'insufficient_balance' }
+const deadlineExceeded: Cause = { cause: 'the turn exceeded its deadline', causeKind: 'turn_timeout' }
+
+const withCallUnknown = ({ cause, logCause = cause }: Cause): Cause => ({
+  cause: `${cause}; ${callUnknown}`,
+  causeKind: 'tool_outcome_unknown',
+  logCause: `${logCause}; ${callUnknown}`,
+})
 
 /** Returns a function that runs a turn. It resolves when the turn has ended here, and never rejects. */
 export function createTurnRunner({
@@ -54,7 +63,7 @@ export function createTurnRunner({
 
   async function generate(turn: LiveTurn): Promise<GenerationResult> {
     const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
-    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }
+    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown, causeKind: 'tool_outcome_unknown' }
     try {
       return await agents.generate({
         requestId,
@@ -66,13 +75,14 @@ export function createTurnRunner({
         stepsBefore,
         signal: turn.signal,
         onDelta: (delta) => turn.deliver(delta),
+        onUsage: (usage) => turn.noteUsage(usage),
         beforeStep: (next) => writes.beforeStep(turn, next),
         writeJournal: (entries, finishedSideEffects) => writes.journal(turn, entries, finishedSideEffects),
       })
     } catch (error) {
-      if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message }
+      if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message, causeKind: 'store_unavailable' }
       log.error({ err: error, request_id: requestId }, 'turn failed: internal error')
-      return { kind: 'refused', cause: String(error), logCause: 'internal error' }
+      return { kind: 'refused', cause: String(error), causeKind: 'internal_error', logCause: 'internal error' }
     }
   }
 
@@ -81,14 +91,14 @@ export function createTurnRunner({
       case 'reply':
         return settle(turn, result)
       case 'unavailable':
-        return release(turn, 'service_unavailable', result.cause, result.logCause)
+        return release(turn, 'service_unavailable', result)
       case 'refused':
-        return release(turn, 'internal_error', result.cause, result.logCause)
+        return release(turn, 'internal_error', result)
       case 'unusable':
-        return fail(turn, 'failed', 'internal_error', result.cause)
+        return fail(turn, 'failed', 'internal_error', result)
       case 'stopped':
-        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'the balance does not cover the next step')
-        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn exceeded its deadline')
+        if (turn.neededHold > 0n) return release(turn, 'insufficient_balance', balanceRanOut)
+        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', deadlineExceeded)
         return false
     }
   }
@@ -104,22 +114,17 @@ export function createTurnRunner({
   }
 
   /** A turn whose tool call may have had side effects fails instead, so that no retry repeats the call (`tools.journal`). */
-  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string, logCause = cause): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`, `${logCause}; ${callUnknown}`)
-    return fail(turn, 'released', code, cause, logCause)
+  function release(turn: LiveTurn, code: TurnFailure['code'], why: Cause): Promise<boolean> {
+    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withCallUnknown(why))
+    return fail(turn, 'released', code, why)
   }
 
-  /** `logCause`: the cause as the log may contain it, without text from a provider. */
-  async function fail(
-    turn: LiveTurn,
-    state: TurnFailure['state'],
-    code: TurnFailure['code'],
-    cause: string,
-    logCause = cause,
-  ): Promise<boolean> {
-    log.warn({ request_id: turn.requestId, state, code, cause: logCause }, 'turn ended without a reply')
-    if (!(await writes.fail(turn, { state, code, cause }))) return false
-    metrics.turnEnded({ outcome: state, code }, turn)
+  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], why: Cause): Promise<boolean> {
+    const { cause, causeKind, logCause = cause } = why
+    log.warn({ request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }, 'turn ended without a reply')
+    const { cost: unpaid, neededHold } = turn
+    if (!(await writes.fail(turn, { state, code, cause, unpaid, neededHold }))) return false
+    metrics.turnEnded({ outcome: state, code, unpaid }, turn)
     turn.finish({ kind: 'failed', code })
     return true
   }

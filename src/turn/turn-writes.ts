@@ -5,6 +5,7 @@
 import type { NextStep } from '../agent/agent.ts'
 import { charge, cost } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
+import { bytesOf, entryBytes, withinBudget } from '../store/budget.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type {
   Advance,
@@ -19,13 +20,13 @@ import type {
 import type { Store } from '../store/store.ts'
 import { Batcher } from './batcher.ts'
 import { underOwnFence } from './live-turn.ts'
-import type { Fenced, LiveTurn } from './live-turn.ts'
+import type { Fenced, LiveTurn, StopReason } from './live-turn.ts'
 import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
 /**
- * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` also returns false
- * if the balance does not cover the next step.
+ * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` and `journal` also
+ * return false after the turn's deadline, and `beforeStep` if the balance does not cover the next step.
  */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
@@ -33,38 +34,55 @@ export interface TurnWrites {
   /** Adds journal entries within a step, without a change of the hold. */
   journal(turn: LiveTurn, entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
   settle(turn: LiveTurn, settlement: Omit<Settlement, 'fence'>): Promise<StoredReply | undefined>
-  fail(turn: LiveTurn, end: Pick<TurnFailure, 'state' | 'code' | 'cause'>): Promise<boolean>
+  fail(turn: LiveTurn, end: Omit<TurnFailure, 'requestId' | 'fence'>): Promise<boolean>
   /** The number of items that wait for the next batch, by kind of write. */
   waiting(): { advance: number; settlement: number; failure: number }
 }
 
 export function createTurnWrites({ store, warnings }: { store: Store; warnings: StoreWarnings }): TurnWrites {
   const ofOneTurn = ({ requestId }: { requestId: string }): string[] => [requestId]
-  const advances = new Batcher<Advance, AdvanceOutcome>((items) => store.advanceMany(items), ofOneTurn)
-  const settlements = new Batcher<Settlement, SettlementOutcome>((items) => store.settleMany(items), ofOneTurn)
-  const failures = new Batcher<TurnFailure, TurnFailureOutcome>((items) => store.failMany(items), ofOneTurn)
+  const advances = new Batcher<Advance, AdvanceOutcome>((items) => store.advanceMany(items), ofOneTurn, bytesOf.advance)
+  const settlements = new Batcher<Settlement, SettlementOutcome>((items) => store.settleMany(items), ofOneTurn, bytesOf.settle)
+  const failures = new Batcher<TurnFailure, TurnFailureOutcome>((items) => store.failMany(items), ofOneTurn, bytesOf.fail)
 
+  /**
+   * Many or long entries are stored in several transactions, the hold with the last one. A crash between them is a crash within the step:
+   * no call of it is made before the starts of all are stored, and a call whose finish is stored is not made again (`tools.journal`).
+   */
   async function advance(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
-    const { requestId } = turn
     turn.noteStarted(asked.entries)
-    const outcome = await untilStored(turn, (fence) => advances.push({ requestId, fence, ...asked }))
+    const parts = withinBudget(asked.entries, entryBytes)
+    const last = parts.pop()!
+    for (const entries of parts)
+      if (!(await advanceOnce(turn, { entries, hold: turn.admitted.hold, finishedSideEffects: false }))) return false
+    return advanceOnce(turn, { ...asked, entries: last })
+  }
+
+  async function advanceOnce(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
+    const { requestId } = turn
+    const outcome = await untilStored(turn, (fence) => advances.push({ requestId, fence, ...asked }), ['drain', 'deadline'])
     if (outcome?.kind === 'advanced') {
       turn.noteEnded(asked.entries)
       turn.admitted.hold = asked.hold
     }
-    if (outcome?.kind === 'insufficient_balance') turn.balanceRanOut = true
+    if (outcome?.kind === 'insufficient_balance') turn.neededHold = asked.hold
     if (outcome?.kind === 'lost') turn.stop('lease_lost')
     return outcome?.kind === 'advanced'
   }
 
   /**
    * Repeats a write until the store responds, so that an outage does not lose a generated reply. The outcome is the same if an earlier
-   * attempt was stored. Returns undefined during a drain.
+   * attempt was stored. Returns undefined if the turn was stopped for one of the reasons in `until`: during a drain, and for a step also
+   * after the deadline, so that the turn ends and its hold is released as soon as the store responds.
    */
-  async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
+  async function untilStored<Outcome extends { kind: string }>(
+    turn: LiveTurn,
+    push: Fenced<Outcome>,
+    until: StopReason[] = ['drain'],
+  ): Promise<Outcome | undefined> {
     for (let tries = 0; ; tries++) {
       // Does not stop after a lost lease: an earlier attempt may have been stored although its response was lost. Only the store knows.
-      if (turn.stopReason === 'drain') return undefined
+      if (turn.stopReason !== undefined && until.includes(turn.stopReason)) return undefined
       try {
         const outcome = await underOwnFence(turn, push)
         warnings.over()

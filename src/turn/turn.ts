@@ -8,6 +8,7 @@ import type { Agents } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { bytesOf } from '../store/budget.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { AdmittedTurn, Admission, AdmissionOutcome, Lease } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
@@ -15,6 +16,7 @@ import { fingerprint } from './fingerprint.ts'
 import { Batcher } from './batcher.ts'
 import { LiveTurn } from './live-turn.ts'
 import type { BeginResult, TurnRequest } from './outcome.ts'
+import { createLargeReplies } from './large-replies.ts'
 import { keepLeases } from './leases.ts'
 import { createStoreWarnings } from './store-warnings.ts'
 import type { Ids } from '../ids.ts'
@@ -71,7 +73,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   const admissions = new Batcher<Admission, AdmissionOutcome>(
     (items) => store.admitMany(items),
     (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
+    bytesOf.admit,
   )
+  const replies = createLargeReplies(store)
   const writes = createTurnWrites({ store, warnings })
   const run = createTurnRunner({ agents, writes, failpoints, log, metrics, newId })
   const claims = {
@@ -98,7 +102,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     let isRunning = false
     if (slot) admitting++
     try {
-      const result = answer(await admissions.push(admissionOf(request, slot !== undefined), request.shareOf), release)
+      const outcome = await admissions.push(admissionOf(request, slot !== undefined), request.shareOf)
+      const result = outcome.kind === 'large_replay' ? await replies.read(outcome, request.shareOf) : answer(outcome, release)
       isRunning = result.kind === 'running'
       if (result.kind === 'replay' || result.kind === 'replayed_failure') metrics.replayed()
       return result
@@ -137,7 +142,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function answer(outcome: AdmissionOutcome, release: Release): BeginResult {
+  function answer(outcome: Exclude<AdmissionOutcome, { kind: 'large_replay' }>, release: Release): BeginResult {
     switch (outcome.kind) {
       case 'admitted':
         // The commit returned after the drain's limit. Another process will claim the turn.

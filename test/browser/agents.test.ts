@@ -1,9 +1,26 @@
 /** The agents' pages: a change is a version that can be compared and rolled back, and errors appear beside their field. */
 import assert from 'node:assert/strict'
+import { after } from 'node:test'
 import { openConsole } from '../support/browser.ts'
+import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-const inConsole = openConsole(() => startTestApp())
+const server = await startScriptedMcp({
+  tools: [
+    tool('find', { inputSchema: { type: 'object', properties: { order: { type: 'string', pattern: '^A-' } }, required: ['order'] } }),
+  ],
+})
+after(() => server.close())
+const inConsole = openConsole(() => startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${server.port}` } }))
+
+inConsole('console: the pinned parameters of an MCP tool are shown, and its test starts with them', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId, { tools: [{ type: 'mcp', name: 'shop', url: server.url }] })
+  await open(`/agents/${agent.id}/tools`)
+  await page.getByLabel('Parameters of find').click()
+  await page.getByRole('region', { name: 'JSON Schema of find' }).getByText('"pattern": "^A-"').waitFor()
+  await page.getByRole('button', { name: 'Test find on shop' }).click()
+  assert.deepEqual(JSON.parse(await page.getByLabel('Arguments').inputValue()), { order: '' })
+})
 
 inConsole(
   'console: a changed prompt is a new version, shown beside the old one line by line, and rolled back',

@@ -38,6 +38,29 @@ inConsole('console: a dropped PDF is indexed, and its passage is found with the 
   await test.getByText('Sent to the model').first().waitFor()
 })
 
+inConsole('console: a document is opened from its row, and shows its chunks page by page', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId)
+  const path = `/agents/${agent.id}/documents`
+  const text = Array.from({ length: 120 }, (_, index) => `## Part ${index}\n\n${`Sentence ${index}. `.repeat(60)}`).join('\n\n')
+  const document = await app.made('POST', path, { title: 'Parts', text })
+  let chunks = 0
+  for (let status = ''; status !== 'ready';) ({ status, chunks } = await app.made('GET', `${path}/${document.id}`))
+  await open(`/knowledge/${agent.id}`)
+  await page.getByRole('link', { name: 'Parts' }).click()
+  await page.getByRole('heading', { name: 'Parts', level: 1 }).waitFor()
+  const list = page.getByRole('region', { name: 'Chunks' })
+  await list.getByText('Showing the first 50').waitFor()
+  await list.getByText('Part 0', { exact: true }).waitFor()
+  assert.match(await list.innerText(), /Sentence 0\. Sentence 0\./)
+  while (await list.getByRole('button', { name: 'Load more' }).isVisible()) {
+    await list.getByRole('button', { name: 'Load more' }).click()
+    await list.getByText(/^Showing (the first (?!50$)|all )/).waitFor()
+  }
+  await list.getByText(`Showing all ${chunks}`).waitFor()
+  await page.getByRole('link', { name: 'All documents' }).click()
+  await page.getByRole('row', { name: /Parts/ }).waitFor()
+})
+
 inConsole(
   'console: a document that cannot be read shows why in its row, and disappears when it is deleted',
   async ({ page, app, open }) => {

@@ -1,6 +1,7 @@
 /** The page of an owner's ledger: an entry is reviewed before it is added, added once, and refused beside its field. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
+import { cut, gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp({ balanceUsd: '10' }))
@@ -61,3 +62,28 @@ inConsole('console: the ledger can be downloaded as CSV', async ({ page, app, op
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /CSV/ }).click()])
   assert.match(file.suggestedFilename(), /\.csv$/)
 })
+
+inConsole(
+  'console: an owner shows the running turns that hold its balance, and what turns without a reply have reserved',
+  async (visitor) => {
+    const { page, app, open } = visitor
+    const held = gate()
+    app.model.script([held, 'x'])
+    const running = app.chat('hold', { user: 'customer-42' })
+    await held.reached
+    await open(`/money/${app.caller.ownerId}`)
+    const [turn] = (await app.owner())['running_turns']
+    const row = page.getByRole('table', { name: 'Running turns of this owner' }).getByRole('row', { name: /customer-42/ })
+    await row.getByLabel(`${turn.held_usd} USD`).waitFor()
+    assert.equal(await page.getByText('Reserved').count(), 0)
+    held.open()
+    await running
+    app.model.script(['some text', cut('rst')])
+    await app.chat('fails', { user: 'customer-43' })
+    const { unpaid_usd: unpaid } = await app.owner()
+    await open(`/money/${app.caller.ownerId}`)
+    await page.getByText('Reserved').waitFor()
+    await page.getByLabel(`${unpaid} USD`).first().waitFor()
+    assert.equal(await page.getByRole('table', { name: 'Running turns of this owner' }).count(), 0)
+  },
+)

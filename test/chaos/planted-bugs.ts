@@ -66,8 +66,15 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-by-a-released-turn',
     part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
-    edits: [edit(endTurn, '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
+  },
+  {
+    name: 'unpaid-work-forgotten',
+    part: 'holds',
+    removes: 'what a turn without a reply used stays reserved',
+    edits: [edit(endTurn, 'sql.releaseHold.run(hold, unpaid, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
+    caughtBy: { harness: 'simulation', checks: ['unpaid'] },
   },
   {
     name: 'expiry-by-the-clock-of-the-process',
@@ -193,7 +200,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n}', '}')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n}', '}')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
@@ -201,7 +208,7 @@ export const plantedBugs: PlantedBug[] = [
     part: 'holds',
     removes: 'a hold fits the balance, and the constraint that says so',
     edits: [
-      edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and ? is not null'),
+      edit(statements, 'where id = ? and balance - held - unpaid >= ?', 'where id = ? and ? is not null'),
       edit(tables, ' check (balance >= 0)', ' check (balance > -9000000000000000)'),
       edit(tables, 'check (held >= 0 and held <= balance)', 'check (held >= 0)'),
     ],

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { gate } from '../support/model-server.ts'
 import { runCommand } from '../support/run-command.ts'
 import type { Ran } from '../support/run-command.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
@@ -33,11 +34,32 @@ async function json(...args: string[]): Promise<Json> {
 describe('turnkeep owner', () => {
   test('create, show and rename print the owner as the API returns it', async () => {
     const made = await json('owner', 'create', 'Acme Ltd', '--balance', '10.5')
-    assert.deepEqual(made, await app.made('GET', `/owners/${made.id}`))
+    const found = await app.made('GET', `/owners/${made.id}`)
+    assert.deepEqual({ ...made, unpaid_usd: '0.00000000', running_turns: [] }, found)
+    assert.deepEqual(await json('owner', 'show', made.id), found)
     assert.equal(made.balance_usd, '10.50000000')
     assert.equal((await json('owner', 'rename', made.id, 'Acme GmbH')).name, 'Acme GmbH')
     const { stdout } = await turnkeep(['owner', 'show', made.id])
     assert.match(stdout, new RegExp(`^id +${made.id}\nname +Acme GmbH\nbalance_usd +10\\.50000000\n`))
+  })
+
+  test('show lists the running turns that hold the balance, newest first', async () => {
+    const held = gate()
+    app.model.when('hold', [held, 'x'])
+    const running = [app.chat('hold', { user: 'ann' })]
+    await app.model.waitForCalls(1)
+    running.push(app.chat('hold', { user: 'evil \u001b[31m' }))
+    await app.model.waitForCalls(2)
+    const { stdout } = await turnkeep(['owner', 'show', app.caller.ownerId])
+    const owner = await json('owner', 'show', app.caller.ownerId)
+    held.open()
+    await Promise.all(running)
+    const [figures, table] = stdout.split('\n\n') as [string, string]
+    assert.match(figures, new RegExp(`held_usd +${owner.held_usd.replace('.', '\\.')}\n`))
+    const [titles, newest, oldest] = table.trim().split('\n') as [string, string, string]
+    assert.match(titles, /^running turn +held \$ +started \(UTC\) +user$/)
+    assert.ok(newest.startsWith(owner.running_turns[0].request_id) && newest.endsWith('evil \\u{1b}[31m'), newest)
+    assert.ok(oldest.startsWith(owner.running_turns[1].request_id) && oldest.endsWith('ann'), oldest)
   })
 
   test('list --json is one list of all pages, and --limit ends it with the cursor of the rest', async () => {
@@ -106,7 +128,12 @@ describe('turnkeep provider', () => {
     assert.equal((await json('provider', 'show', 'other')).id, id)
     assert.equal((await json('provider', 'show', id)).id, id)
     assert.equal((await json('provider', 'test', 'other', '--model', 'test-model')).ok, true)
-    assert.equal((await json('provider', 'update', 'other', '--base-url', 'http://127.0.0.1:1/v1')).base_url, 'http://127.0.0.1:1/v1')
+    const moving = ['provider', 'update', 'other', '--base-url', 'http://127.0.0.1:1/v1']
+    const keyless = await turnkeep(moving)
+    assert.equal(keyless.code, 1)
+    assert.match(keyless.stderr, /^turnkeep: api_key must be sent again, because base_url points to another server/)
+    const moved = await turnkeep([...moving, '--api-key-env', 'MY_KEY', '--json'], { MY_KEY: 'k2' })
+    assert.equal(JSON.parse(moved.stdout).base_url, 'http://127.0.0.1:1/v1', moved.stderr)
     const failing = await turnkeep(['provider', 'test', id, '--model', 'm', '--json'])
     assert.equal(failing.code, 1)
     assert.equal(JSON.parse(failing.stdout).ok, false)
@@ -173,7 +200,8 @@ describe('turnkeep document', () => {
   test('a missing input is exit code 2, a refusal by the server is exit code 1', async () => {
     for (const [args, code, says] of [
       [[join(folder, 'none.md')], 2, /cannot read .*none\.md: ENOENT/],
-      [[folder], 2, /is a folder/],
+      [[mkdtempSync(join(folder, 'empty-'))], 2, /the folder has no md, txt, html, pdf or docx file/],
+      [[join(folder, '*.xyz')], 2, /the pattern matches no md, txt, html, pdf or docx file/],
       [['-'], 2, /--title/],
       [['https://10.0.0.1/'], 1, /url: .*not public.*validation_error, 422/],
       [['http://example.com/'], 1, /https/],

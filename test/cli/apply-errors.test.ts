@@ -186,6 +186,10 @@ owners:
       /:9:19: no default price for own\/llama: set the price of the agent/,
     ])
       assert.match(ran.stderr, line)
+    fixture.write('agents.yaml', 'providers: [{name: scripted, kind: openai-compatible, base_url: http://127.0.0.1:1/v1}]')
+    const moved = await fixture.apply()
+    assert.equal(moved.code, 1)
+    assert.match(moved.stderr, /:1:\d+: api_key_env is required, because the base_url of scripted moves to another server/)
     assert.deepEqual(await fixture.traces(), before)
   })
 })

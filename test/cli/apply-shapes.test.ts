@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LineCounter, parseDocument } from 'yaml'
 import { Problems } from '../../src/cli/apply/problems.ts'
-import { resolve } from '../../src/cli/apply/readers.ts'
+import { resolve, sourceOf } from '../../src/cli/apply/readers.ts'
 import { agentFields, keyFields, providerFields, root } from '../../src/cli/apply/shapes.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
@@ -23,7 +23,7 @@ function isTaken(agent: Json): boolean {
   const [problems, lines] = [new Problems(), new LineCounter()]
   const written = JSON.stringify({ owners: [{ name: 'o', agents: [{ name: 'a', ...agent }] }] })
   const document = parseDocument(written, { lineCounter: lines })
-  const source = { file: 'f', folder: '.', document, lines, problems }
+  const source = sourceOf({ file: 'f', folder: '.', document, lines, problems })
   return root(resolve({ node: document.contents, place: { file: 'f', line: 1, column: 1 }, name: 'f', source, depth: 0 })) !== undefined
 }
 

@@ -136,8 +136,15 @@ describe('turnkeep apply', { concurrency: false }, () => {
       .replace('limit: 600', 'limit: 700')
       .replace('We ship on Mondays.', 'We ship on Tuesdays.')
       .replace('http://127.0.0.1:9/v1', 'http://127.0.0.1:10/v1')
-    const { stdout } = await fixture.applied(changed)
-    assert.match(stdout, /^~ provider local\n {6}base_url: http:\/\/127\.0\.0\.1:9\/v1 → http:\/\/127\.0\.0\.1:10\/v1\n/)
+    fixture.write('agents.yaml', changed)
+    const keyless = await fixture.apply()
+    assert.match(keyless.stderr, /the environment variable LOCAL_KEY is not set/, 'a base URL on another server needs the key')
+    const { stdout, stderr, code } = await fixture.apply([], { LOCAL_KEY: secrets.LOCAL_KEY })
+    assert.equal(code, 0, stderr)
+    assert.match(
+      stdout,
+      /^~ provider local\n {6}base_url: http:\/\/127\.0\.0\.1:9\/v1 → http:\/\/127\.0\.0\.1:10\/v1\n {6}api_key: stored → sent again, from \$LOCAL_KEY\n/,
+    )
     assert.match(
       stdout,
       /^ {2}owner Acme Ltd\n~ {3}agent Support \(version 2 → 3\)\n {8}temperature: 0\.2 → 0\.5\n {8}system_prompt:\n {12}You answer\.\n {12}Be short\.\n {10}- Never promise a date\.\n {10}\+ Never promise a date or a price\.\n {12}\n {12}Keep to the documents\.\n {10}… 1 unchanged line\n {8}tools\.order\.description: Where an order is\. → Where an order is now\.\n {8}enabled: no → yes\n/m,

@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { Finding } from '../../src/cli/doctor/finding.ts'
-import { checkFolder, checkNode, checkOpenFiles, checkSpace } from '../../src/cli/doctor/machine-checks.ts'
+import { checkConfinement, checkFolder, checkNode, checkOpenFiles, checkSpace } from '../../src/cli/doctor/machine-checks.ts'
 import { checkClock, checkServer } from '../../src/cli/doctor/server-checks.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
@@ -81,6 +81,19 @@ describe('turnkeep doctor: this machine', () => {
   test('an old Node fails', () => {
     says([checkNode('20.19.0')], 'node', 'fail', /Node 20\.19\.0/, /Node 24/)
     says([checkNode('24.0.0')], 'node', 'ok', /24/)
+  })
+
+  test('a system that does not confine the process that reads documents warns', async () => {
+    const words = 'the system does not allow namespaces (unshare failed)'
+    says(
+      [await checkConfinement(Promise.resolve({ command: [], words }))],
+      'documents',
+      'warn',
+      /does not confine: .*unshare failed/,
+      /user namespaces/,
+    )
+    const confined = { command: ['/usr/bin/unshare'], words: 'no network' }
+    says([await checkConfinement(Promise.resolve(confined))], 'documents', 'ok', /in a confined process: no network/)
   })
 
   test('a refused setting fails, and one that exposes keys to the network warns', async (t) => {

@@ -1,6 +1,7 @@
 /** The read commands for support: conversations, turns, tools, search, audit. Against the real service. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
 import { runCommand } from '../support/run-command.ts'
 import type { Ran } from '../support/run-command.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
@@ -12,7 +13,9 @@ before(async () => {
 })
 after(() => app.close())
 
-const turnkeep = (...args: string[]): Promise<Ran> => runCommand(args, { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken })
+const turnkeepAt = ({ url }: TestApp, ...args: string[]): Promise<Ran> =>
+  runCommand(args, { TURNKEEP_PUBLIC_URL: url, TURNKEEP_ADMIN_TOKEN: adminToken })
+const turnkeep = (...args: string[]): Promise<Ran> => turnkeepAt(app, ...args)
 
 async function json(...args: string[]): Promise<Json> {
   const ran = await turnkeep(...args, '--json')
@@ -76,6 +79,19 @@ describe('turnkeep agent tools', () => {
       (await turnkeep('agent', 'tools', agentId)).stdout,
       /^name +kind +side effects +pinned +description\nnow +builtin +no +- +\S/,
     )
+    const pinned = { type: 'object', properties: { order: { type: 'string', pattern: '^A-\\d+$' } }, required: ['order'] }
+    const shop = await startScriptedMcp({ tools: [tool('find', { inputSchema: pinned })] })
+    after(() => shop.close())
+    const open = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${shop.port}` } })
+    after(() => open.close())
+    const caller = await open.makeCaller({ agent: { tools: [{ type: 'mcp', name: 'shop', url: shop.url }] } })
+    const toolOf = (...words: string[]) => turnkeepAt(open, 'agent', 'tools', caller.agentId, ...words)
+    const shown = await toolOf('shop__find')
+    assert.match(shown.stdout, /^name +shop__find\n.*\npinned +yes\ndescription +Does find\.\n/s)
+    assert.deepEqual(JSON.parse(shown.stdout.slice(shown.stdout.indexOf('{'))), pinned)
+    assert.deepEqual(JSON.parse((await toolOf('shop__find', '--json')).stdout).parameters, pinned)
+    const none = await toolOf('find')
+    assert.deepEqual([none.code, none.stderr], [1, 'turnkeep: the agent has no tool find: npx turnkeep agent tools lists them\n'])
     const tried = await turnkeep('agent', 'try-tool', agentId, 'now')
     assert.match(tried.stdout, /\d{4}/)
     assert.match(tried.stderr, /^Succeeded after \d+ ms\.\n$/)

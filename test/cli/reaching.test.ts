@@ -122,8 +122,8 @@ describe('help', () => {
 
   test('of a group lists its commands, of a command its flags, with an example and exit codes', async () => {
     for (const [args, says] of [
-      [['help', 'owner'], /^ {2}rename <owner-id> <name> /m],
-      [['owner', '--help'], /^ {2}rename <owner-id> <name> /m],
+      [['help', 'owner'], /^ {2}rename <owner> <name> /m],
+      [['owner', '--help'], /^ {2}rename <owner> <name> /m],
       [['owner', 'create', '--help'], /^ {2}--balance <usd> /m],
     ] as const) {
       const { code, stdout } = await runCommand([...args])

@@ -116,6 +116,27 @@ const named = rule('A property of the public API is described, or its name says 
     .map(({ path, name }) => ({ path, message: `${name} is not described` })),
 )
 
+/** Every object in the document, with its path. */
+function* objects(value: unknown, path: string[] = []): Generator<{ path: string[]; object: Json }> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield { path, object: value as Json }
+  for (const [name, inner] of Object.entries(value)) yield* objects(inner, [...path, name])
+}
+
+const discriminators = rule('A discriminator selects one of several named schemas, each by a value that it requires.', (document) =>
+  [...objects(document)]
+    .filter(({ object }) => typeof object['discriminator'] === 'object' && object['discriminator'] !== null)
+    .filter(({ object: { discriminator, oneOf, anyOf } }) => {
+      const refs = ((oneOf ?? anyOf ?? []) as Json[]).map(({ $ref }) => $ref as string | undefined)
+      const values = refs.map(
+        (ref) => document['components'].schemas[ref?.split('/').at(-1) ?? '']?.properties?.[discriminator.propertyName]?.const,
+      )
+      const mapping = Object.entries(discriminator.mapping ?? {})
+      return refs.length === 0 || refs.length !== mapping.length || mapping.some(([value, ref]) => ref !== refs[values.indexOf(value)])
+    })
+    .map(({ path }) => ({ path, message: 'the schemas are not named, or the mapping does not name them by their values' })),
+)
+
 const rules: Ruleset['rules'] = {
   // OpenAPI 3.1 allows an identifier (SPDX) or a url, never both; the identifier is what programs read.
   'license-url': 'off',
@@ -133,6 +154,7 @@ const rules: Ruleset['rules'] = {
   'turnkeep-envelope': envelopes,
   'turnkeep-header-description': headers,
   'turnkeep-examples': examples,
+  'turnkeep-discriminator': discriminators,
 }
 
 export const rulesOfBoth: Ruleset = { extends: [[oas, 'all']], rules }

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
@@ -61,7 +62,7 @@ void describe('deploy/compose.yaml', () => {
     const values: Record<string, string> = {
       POSTGRES_PASSWORD: 'a1',
       VALKEY_PASSWORD: 'b2',
-      TURNKEEP_ADMIN_TOKEN: 'c3'.repeat(16),
+      TURNKEEP_ADMIN_TOKEN: '9f2c41d07be85a3610c7d4e2f8b59a63',
       TURNKEEP_ENCRYPTION_KEY: key,
     }
     const filled = Object.entries<string>(turnkeep.environment).map(([name, value]) => [
@@ -78,6 +79,7 @@ void describe('deploy/compose.yaml', () => {
 
   test('nothing is writable, no privileges, and time to drain', () => {
     assert.equal(turnkeep.read_only, true)
+    assert.deepEqual(turnkeep.ulimits, { core: 0 })
     assert.deepEqual(turnkeep.cap_drop, ['ALL'])
     assert.deepEqual(turnkeep.security_opt, ['no-new-privileges:true'])
     assert.equal(turnkeep.volumes, undefined)
@@ -151,7 +153,7 @@ void describe('deploy/kubernetes', () => {
     const filled = {
       DATABASE_URL: 'postgres://a:b@c/d',
       REDIS_URL: 'redis://a',
-      TURNKEEP_ADMIN_TOKEN: 'c3'.repeat(16),
+      TURNKEEP_ADMIN_TOKEN: '9f2c41d07be85a3610c7d4e2f8b59a63',
       TURNKEEP_ENCRYPTION_KEY: key,
     }
     assert.deepEqual(isTaken({ ...given, ...filled }), [])
@@ -182,6 +184,26 @@ void describe('deploy/kubernetes', () => {
     assert.equal(the('PodDisruptionBudget').spec.maxUnavailable, 1)
     const { backend } = the('Ingress').spec.rules[0].http.paths[0]
     assert.deepEqual(backend.service, { name: 'turnkeep', port: { name: the('Service').spec.ports[0].name } })
+  })
+
+  test('the policy selects the pods: the admin port for labeled pods alone, and no private or metadata address by a public rule', () => {
+    const { podSelector, policyTypes, ingress, egress } = the('NetworkPolicy').spec
+    assert.deepEqual([podSelector.matchLabels, policyTypes], [spec.template.metadata.labels, ['Ingress', 'Egress']])
+    const ports = container.ports.map(({ name }: { name: string }) => name)
+    for (const rule of ingress) for (const { port } of rule.ports) assert.ok(ports.includes(port), port)
+    for (const rule of ingress.filter((one: any) => one.ports.some(({ port }: any) => port === 'admin')))
+      for (const peer of rule.from) assert.ok(Object.keys(peer.podSelector.matchLabels).length > 0)
+    assert.ok(
+      egress.every((rule: any) => rule.to.length > 0 && rule.ports.length > 0),
+      'a rule without peers or ports allows all of them',
+    )
+    const blocks = egress.flatMap((rule: any) => rule.to).flatMap(({ ipBlock }: any) => ipBlock ?? [])
+    const wide = blocks.find(({ cidr }: any) => cidr === '0.0.0.0/0')
+    const refused = new BlockList()
+    for (const range of wide.except as string[]) refused.addSubnet(range.split('/')[0]!, Number(range.split('/')[1]), 'ipv4')
+    for (const address of ['10.1.2.3', '127.0.0.1', '169.254.169.254', '172.20.0.1', '192.168.1.1', '100.100.100.200', '168.63.129.16'])
+      assert.ok(refused.check(address), address)
+    assert.equal(refused.check('93.184.216.34'), false)
   })
 
   test('the ingress passes streams: no buffering, and its timeout is longer than a turn', () => {
@@ -222,5 +244,10 @@ void describe('deploy/turnkeep.service', () => {
     // Node compiles at run time.
     assert.equal(unit['MemoryDenyWriteExecute'], undefined)
     assert.equal(unit['User'], 'turnkeep')
+    // A core file would contain secrets.
+    assert.equal(unit['LimitCORE'], '0')
+    // What `unshare` gets for the process that reads documents.
+    const used = [...read('src/process/confinement.ts').matchAll(/'--(user|net|ipc|pid)'/g)].map(([, name]) => name!)
+    assert.deepEqual(unit['RestrictNamespaces']!.split(' ').toSorted(), used.toSorted())
   })
 })

@@ -4,6 +4,7 @@ create table agent_versions (
   name text not null,
   model text collate "C" not null,
   config text not null,
+  embedding_provider text collate "C" default "substring"(config, '"embeddingModel":(?:null|"([^"/\\]*)/)'::text),
   fixed_tokens bigint not null,
   history_max_tokens bigint not null,
   knowledge_max_tokens bigint not null,
@@ -27,11 +28,13 @@ create table agents (
   id text collate "C" not null,
   owner_id text collate "C" not null,
   version bigint not null,
+  min_hold bigint not null default 0,
   enabled integer not null default 1,
   created_at bigint not null,
   updated_at bigint not null,
   deleted_at bigint,
   constraint agents_enabled_check CHECK ((enabled = ANY (ARRAY[0, 1]))),
+  constraint agents_min_hold_check CHECK ((min_hold >= 0)),
   constraint agents_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES owners(id),
   constraint agents_pkey PRIMARY KEY (id)
 );
@@ -255,7 +258,7 @@ create table journal (
   payload text not null,
   created_at bigint not null,
   constraint journal_kind_check CHECK ((kind = ANY (ARRAY['model'::text, 'tool_started'::text, 'tool_finished'::text]))),
-  constraint journal_pkey PRIMARY KEY (request_id, run, step, part, kind),
+  constraint journal_pkey PRIMARY KEY (request_id, step, part, kind, run),
   constraint journal_request_id_fkey FOREIGN KEY (request_id) REFERENCES turns(request_id)
 );
 
@@ -351,10 +354,12 @@ create table owners (
   name text not null,
   balance bigint not null default 0,
   held bigint not null default 0,
+  unpaid bigint not null default 0,
   created_at bigint not null,
   constraint balance_never_negative CHECK ((balance >= 0)),
   constraint held_within_balance CHECK (((held >= 0) AND (held <= balance))),
-  constraint owners_pkey PRIMARY KEY (id)
+  constraint owners_pkey PRIMARY KEY (id),
+  constraint unpaid_never_negative CHECK ((unpaid >= 0))
 ) with (fillfactor=40);
 
 create table providers (
@@ -369,6 +374,10 @@ create table providers (
 );
 
 CREATE UNIQUE INDEX one_provider_per_name ON public.providers USING btree (name);
+
+CREATE TRIGGER provider_in_use_keeps_its_name BEFORE UPDATE OF name ON public.providers FOR EACH ROW WHEN ((new.name <> old.name)) EXECUTE FUNCTION refuse_provider_in_use();
+
+CREATE TRIGGER provider_in_use_stays BEFORE DELETE ON public.providers FOR EACH ROW EXECUTE FUNCTION refuse_provider_in_use();
 
 create unlogged table rate_windows (
   api_key_id text collate "C" not null,
@@ -405,6 +414,7 @@ create table turns (
   completion_tokens bigint,
   usage_estimated integer,
   charged bigint,
+  unpaid bigint not null default 0,
   first_delta_ms bigint,
   erased_at bigint,
   created_at bigint not null,
@@ -422,6 +432,7 @@ create table turns (
   constraint turns_pkey PRIMARY KEY (request_id),
   constraint turns_run_check CHECK ((run >= 1)),
   constraint turns_state_check CHECK ((state = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text, 'released'::text]))),
+  constraint turns_unpaid_check CHECK ((unpaid >= 0)),
   constraint turns_usage_estimated_check CHECK ((usage_estimated = ANY (ARRAY[0, 1])))
 ) with (fillfactor=70);
 
@@ -438,6 +449,8 @@ CREATE INDEX turns_by_erasure ON public.turns USING btree (erased_at) WHERE (era
 CREATE INDEX turns_newest_first ON public.turns USING btree (created_at, request_id, agent_id);
 
 CREATE INDEX turns_of_conversation ON public.turns USING btree (conversation_id);
+
+CREATE INDEX unpaid_turns ON public.turns USING btree (ended_at) WHERE (unpaid > 0);
 
 CREATE INDEX unusual_turns_newest_first ON public.turns USING btree (state, created_at, request_id, agent_id) WHERE (state = ANY (ARRAY['failed'::text, 'released'::text]));
 
@@ -489,6 +502,8 @@ create function fail_v1(items json) returns json language plpgsql volatile
 
 create function history_v1(of_conversation text, window_tokens bigint) returns json language plpgsql stable;
 
+create function journal_bytes_v1(of_turn text, first_run bigint) returns bigint language plpgsql stable;
+
 create function journal_v1(turn turns) returns json language plpgsql stable;
 
 create function now_ms() returns bigint language sql volatile;
@@ -498,6 +513,8 @@ create function refuse_change() returns trigger language plpgsql volatile;
 create function refuse_falling_document_fence() returns trigger language plpgsql volatile;
 
 create function refuse_falling_revision() returns trigger language plpgsql volatile;
+
+create function refuse_provider_in_use() returns trigger language plpgsql volatile;
 
 create function renew_v1(leases json, lease_ms bigint) returns json language plpgsql volatile
   set enable_bitmapscan=off

@@ -5,6 +5,8 @@ CREATE TABLE agent_versions (
   model text not null,
   -- the operator's other fields, as JSON
   config text not null,
+  -- the name in front of the embedding model, or null
+  embedding_provider text generated always as (substr(config ->> '$.embeddingModel', 1, instr(config ->> '$.embeddingModel', '/') - 1)) virtual,
   -- the numbers that `billing.hold` needs, in tokens
   fixed_tokens integer not null check (fixed_tokens >= 0),
   history_max_tokens integer not null check (history_max_tokens >= 0),
@@ -22,6 +24,8 @@ CREATE TABLE agents (
   id text primary key,
   owner_id text not null references owners,
   version integer not null,
+  -- `billing.unpaid`: what a turn needed when the balance ran out; later turns hold at least this, until a credit or a new version
+  min_hold integer not null default 0 check (min_hold >= 0),
   enabled integer not null default 1 check (enabled in (0, 1)),
   created_at integer not null,
   updated_at integer not null,
@@ -225,7 +229,8 @@ CREATE TABLE journal (
   kind text not null check (kind = 'model' or kind = 'tool_started' or kind = 'tool_finished'),
   payload text not null,
   created_at integer not null,
-  primary key (request_id, run, step, part, kind)
+  -- the run is last, so that one look-up finds an entry of any run that the turn continues
+  primary key (request_id, step, part, kind, run)
 ) strict, without rowid;
 
 CREATE INDEX journal_by_age on journal (created_at);
@@ -299,6 +304,8 @@ CREATE TABLE owners (
   name text not null,
   balance integer not null default 0,
   held integer not null default 0,
+  -- `billing.unpaid`: the work of turns that ended without a reply; not available until credits of the same amount are posted
+  unpaid integer not null default 0 constraint unpaid_never_negative check (unpaid >= 0),
   created_at integer not null,
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
@@ -309,13 +316,27 @@ CREATE TABLE providers (
   name text not null,
   kind text not null,
   base_url text,
-  -- AES-256-GCM, bound to the row; only leaves the store encrypted
+  -- AES-256-GCM, bound to the row and to the server of base_url; only leaves the store encrypted
   sealed_api_key blob not null,
   created_at integer not null,
   updated_at integer not null
 ) strict;
 
 CREATE UNIQUE INDEX one_provider_per_name on providers (name);
+
+CREATE TRIGGER provider_in_use_keeps_its_name before update of name on providers
+  when new.name <> old.name and exists (select 1 from providers_in_use where id = old.id)
+  begin select raise(abort, 'provider_in_use_keeps_its_name'); end;
+
+CREATE TRIGGER provider_in_use_stays before delete on providers
+  when exists (select 1 from providers_in_use where id = old.id)
+  begin select raise(abort, 'provider_in_use_stays'); end;
+
+CREATE VIEW providers_in_use as
+  select p.id, a.id as agent_id from providers p
+    join agents a on a.deleted_at is null
+    join agent_versions v on v.agent_id = a.id and v.version = a.version
+      and (v.model like p.name || '/%' or v.embedding_provider = p.name);
 
 CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 
@@ -347,6 +368,8 @@ CREATE TABLE turns (
   completion_tokens integer,
   usage_estimated integer check (usage_estimated in (0, 1)),
   charged integer check (charged >= 0),
+  -- `billing.unpaid`: what its runs without a reply used, at their price
+  unpaid integer not null default 0 check (unpaid >= 0),
   first_delta_ms integer,
   erased_at integer,
   created_at integer not null,
@@ -376,6 +399,8 @@ CREATE INDEX turns_by_state on turns (state, created_at, request_id, agent_id);
 CREATE INDEX turns_newest_first on turns (created_at, request_id, agent_id);
 
 CREATE INDEX turns_of_conversation on turns (conversation_id);
+
+CREATE INDEX unpaid_turns on turns (ended_at) where unpaid > 0;
 
 CREATE INDEX usage_of_turns on turns (
   ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id

@@ -146,7 +146,7 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'idempotency.replay',
     removes: 'a replay returns the first request ID',
-    edits: [edit(admit, 'reply: readReply(sql, requestId) }', 'reply: { ...readReply(sql, requestId), requestId: item.requestId } }')],
+    edits: [edit(admit, "return { kind: 'replay', reply }", "return { kind: 'replay', reply: { ...reply, requestId: reply.messageId } }")],
     caughtBy: { file: suite, title: 'billing.once idempotency.replay: settlement stores both messages and one charge' },
   },
   {
@@ -254,14 +254,26 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'balance_never_negative',
     removes: 'a hold is taken without looking at the balance',
-    edits: [edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and ? is not null')],
+    edits: [edit(statements, 'where id = ? and balance - held - unpaid >= ?', 'where id = ? and ? is not null')],
     caughtBy: { file: suite, title: 'balance_never_negative: a balance for seven of a hundred admits exactly seven, item by item' },
   },
   {
     rule: 'balance_never_negative',
     removes: 'the balance is compared without what is already held',
-    edits: [edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and balance >= ?')],
+    edits: [edit(statements, 'where id = ? and balance - held - unpaid >= ?', 'where id = ? and balance - unpaid >= ?')],
     caughtBy: { file: suite, title: 'balance_never_negative: a balance for seven of a hundred admits exactly seven, item by item' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'what turns without a reply used is not available',
+    edits: [edit(statements, 'where id = ? and balance - held - unpaid >= ?', 'where id = ? and balance - held >= ?')],
+    caughtBy: { file: suite, title: 'billing.unpaid: what a turn without a reply used is reserved, never charged' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'a turn holds what an earlier one of its agent needed when the balance ran out',
+    edits: [edit('src/store/sqlite/admit.ts', 'max(bound, agent.min_hold as bigint)', 'bound')],
+    caughtBy: { file: suite, title: 'billing.unpaid: after a turn ran out of balance, turns of its agent hold what it needed' },
   },
   {
     rule: 'billing.hold',

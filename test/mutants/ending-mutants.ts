@@ -68,7 +68,7 @@ export const endingMutants: Mutant[] = [
     edits: [edit(endTurn, '-item.charged, item.writtenOff,', '-item.charged, 0n,')],
     caughtBy: {
       file: 'spec/billing.test.ts',
-      title: 'fault.model-usage-wrong billing.once: a provider that reports more than its cap is charged at the hold',
+      title: 'fault.model-usage-wrong billing.once: a provider that reports more than the hold is charged at the hold',
     },
   },
   {
@@ -119,25 +119,25 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.usage-missing',
     removes: 'a reply without usage is estimated: it counts as nothing',
     edits: [
-      edit('src/agent/steps.ts', 'usage: answer.usage ?? estimated(),', 'usage: answer.usage ?? { promptTokens: 0, completionTokens: 0 },'),
+      edit(
+        'src/agent/steps.ts',
+        'usage: believed ?? estimateOf(asked, text, toolCalls),',
+        'usage: believed ?? { promptTokens: 0, completionTokens: 0 },',
+      ),
     ],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
   },
   {
     rule: 'billing.usage-missing',
     removes: 'an estimate is marked',
-    edits: [edit('src/agent/steps.ts', 'usageEstimated: answer.usage === undefined,', 'usageEstimated: false,')],
+    edits: [edit('src/agent/steps.ts', 'usageEstimated: believed === undefined || believed !== answer.usage,', 'usageEstimated: false,')],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
   },
   {
     rule: 'turn.states',
     removes: 'a turn whose model is unavailable is released, not failed for good',
     edits: [
-      edit(
-        runTurn,
-        "return release(turn, 'service_unavailable', result.cause, result.logCause)",
-        "return fail(turn, 'failed', 'service_unavailable', result.cause)",
-      ),
+      edit(runTurn, "return release(turn, 'service_unavailable', result)", "return fail(turn, 'failed', 'service_unavailable', result)"),
     ],
     caughtBy: {
       file: states,
@@ -148,11 +148,7 @@ export const endingMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'a reply that cannot be used is final',
     edits: [
-      edit(
-        runTurn,
-        "return fail(turn, 'failed', 'internal_error', result.cause)",
-        "return fail(turn, 'released', 'internal_error', result.cause)",
-      ),
+      edit(runTurn, "return fail(turn, 'failed', 'internal_error', result)", "return fail(turn, 'released', 'internal_error', result)"),
     ],
     caughtBy: { file: states, title: 'fault.model-reply-empty turn.states: failed: no text after one more try is final' },
   },
@@ -168,8 +164,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         endTurn,
-        '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n',
-        `  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)
+        '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n',
+        `  sql.releaseHold.run(hold, unpaid, turn.owner_id!)
   const id = turn.request_id as string
   const at = Number(sql.findConversationById.get(turn.conversation_id!)!.message_count)
   sql.insertMessage.run('msg_u' + id, turn.conversation_id!, at + 1, 'user', turn.message!, turn.message_tokens!, id, 0)

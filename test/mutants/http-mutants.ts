@@ -138,14 +138,11 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.body-size',
     removes: 'what is too large is refused before all of it is read',
     edits: [
+      edit(body, "  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
       edit(
         body,
-        "  if (Number(request.headers['content-length']) > bodyLimitBytes) return Promise.reject(new ApiError('payload_too_large'))\n",
-      ),
-      edit(
-        body,
-        "        stop()\n        request.pause()\n        return reject(new ApiError('payload_too_large'))\n",
-        "        return void request.once('end', () => reject(new ApiError('payload_too_large')))\n",
+        '        stop()\n        request.pause()\n        return reject(tooLarge())\n',
+        "        return void request.once('end', () => reject(tooLarge()))\n",
       ),
     ],
     caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 413' },
@@ -323,5 +320,23 @@ export const httpLayerMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'lengths are code points, and white space is text' },
+  },
+  {
+    rule: 'order.pipelining',
+    removes: 'the limit of requests in progress',
+    edits: [edit('src/http/edge/pipelining.ts', 'const maxRunning = 8', 'const maxRunning = 8000')],
+    caughtBy: {
+      file: 'spec/unauthenticated.test.ts',
+      title: 'order.pipelining: a connection has eight requests in progress; the others wait and are answered in order',
+    },
+  },
+  {
+    rule: 'order.pipelining',
+    removes: 'the limit of waiting requests',
+    edits: [edit('src/http/edge/pipelining.ts', 'if (pipeline.waiting.length === maxWaiting) return void socket.destroy()\n')],
+    caughtBy: {
+      file: 'spec/unauthenticated.test.ts',
+      title: 'order.pipelining: a connection that sends more than 32 requests ahead of their responses is closed, and others are served',
+    },
   },
 ]

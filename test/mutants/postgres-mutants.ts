@@ -76,7 +76,7 @@ export const postgresMutants: Mutant[] = [
     rule: 'balance_never_negative',
     removes: 'on PostgreSQL what is held fits the balance, by check, by running sum and by constraint',
     edits: [
-      edit(hot, "          when o.balance - o.held < w.hold_needed then 'insufficient_balance'\n"),
+      edit(hot, "          when o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'\n"),
       edit(hot, 'if item.available - taken < item.hold_needed then', 'if false then'),
       edit(
         tables,
@@ -85,6 +85,12 @@ export const postgresMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file, title: 'postgres: balance_never_negative: a balance for seven' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'on PostgreSQL what turns without a reply used stays reserved',
+    edits: [edit(hot, 'set held = o.held - s.hold, unpaid = o.unpaid + s.unpaid', 'set held = o.held - s.hold')],
+    caughtBy: { file, title: 'postgres: billing.unpaid: what a turn without a reply used is reserved, never charged' },
   },
   {
     rule: 'turn.states',

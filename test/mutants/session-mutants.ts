@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const cookie = 'src/http/console/cookie.ts'
 const auth = 'src/http/admin/auth.ts'
 const cold = 'src/store/queries/sessions.ts'
+const unauthenticated = 'spec/unauthenticated.test.ts'
 const guesses = 'src/http/console/guess-limit.ts'
 const file = 'spec/console-session.test.ts'
 
@@ -56,7 +57,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.ends',
     removes: 'an unavailable store is not treated as a wrong cookie',
-    edits: [edit(auth, 'const session = await findSession(secret)', 'const session = await findSession(secret).catch(() => undefined)')],
+    edits: [edit(auth, '(await findSession(secret)) ??', '(await findSession(secret).catch(() => undefined)) ??')],
     caughtBy: { file, title: 'session.ends: while the store is unavailable a session is 503, never 401' },
   },
   {
@@ -68,7 +69,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.guesses',
     removes: 'each address has a count of its own',
-    edits: [edit('src/http/console/session.ts', "const address = request.raw.socket.remoteAddress ?? ''", "const address = ''")],
+    edits: [edit('src/http/console/session.ts', "const address = socket.remoteAddress ?? ''", "const address = ''")],
     caughtBy: { file, title: 'session.guesses: after ten wrong tokens an address is refused, even with the right one' },
   },
   {
@@ -76,5 +77,33 @@ export const sessionMutants: Mutant[] = [
     removes: 'what is remembered is bounded',
     edits: [edit(guesses, '      if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)\n')],
     caughtBy: { file: 'unit/guess-limit.test.ts', title: 'session.guesses: many addresses do not exhaust memory: the oldest is forgotten' },
+  },
+  {
+    rule: 'session.guesses',
+    removes: 'the body of a blocked address is not read',
+    edits: [edit('src/http/console/session.ts', '      onRequest: async ({ raw }) => void refuseGuesses(raw),\n')],
+    caughtBy: {
+      file: unauthenticated,
+      title:
+        'order.body-size session.guesses: a sign-in of more than 16 KiB is 413, and a blocked address is refused before its body is read',
+    },
+  },
+  {
+    rule: 'admin.guesses',
+    removes: 'wrong tokens wait',
+    edits: [edit('src/http/admin/auth.ts', 'if (guesses.waitSeconds(address) !== undefined) {', 'if (maxDelayed === 0) {')],
+    caughtBy: {
+      file: unauthenticated,
+      title: 'admin.guesses: wrong tokens are delayed after the tenth, eight at a time; a right one is not, and neither is another address',
+    },
+  },
+  {
+    rule: 'admin.guesses',
+    removes: 'few wait at the same time',
+    edits: [edit('src/http/admin/auth.ts', 'const maxDelayed = 8', 'const maxDelayed = 8000')],
+    caughtBy: {
+      file: unauthenticated,
+      title: 'admin.guesses: wrong tokens are delayed after the tenth, eight at a time; a right one is not, and neither is another address',
+    },
   },
 ]

@@ -128,7 +128,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'paging',
     removes: 'the end of a list is reported',
-    edits: [edit(paging, 'last && rows.length > limit ?', 'last ?')],
+    edits: [edit(paging, 'last && rows.length > limit ? encodeCursor(last)', 'last ? encodeCursor(last)')],
     caughtBy: { file: 'unit/paging.test.ts', title: 'paging: one more row than the page size is read' },
   },
   {

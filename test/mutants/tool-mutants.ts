@@ -55,7 +55,7 @@ export const toolMutants: Mutant[] = [
   {
     rule: 'tools.arguments',
     removes: 'arguments fit the schema before anything is called',
-    edits: [edit('src/agent/tools/arguments.ts', 'return outcome.valid\n', 'return outcome\n')],
+    edits: [edit('src/agent/tools/arguments.ts', 'return problems.length === 0\n', 'return true\n')],
     caughtBy: { file: httpTest, title: 'tools.arguments: unknown names and invalid arguments are reported to the model and not' },
   },
   {
@@ -67,7 +67,7 @@ export const toolMutants: Mutant[] = [
   {
     rule: 'tools.arguments',
     removes: 'an argument is not a parent path segment',
-    edits: [edit(placeholders, 'if (/^(\\.|%2e){1,2}$/i.test(filled))', "if (filled === '/')")],
+    edits: [edit(placeholders, 'if (hasDotSegment(fillText(segment, valueOf)))', 'if (false)')],
     caughtBy: { file: httpTest, title: 'tools.arguments: a component that a URL would normalize or drop is refused' },
   },
   {

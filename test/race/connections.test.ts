@@ -99,7 +99,7 @@ for (const transport of ['chat', 'stream'] as const) {
       assert.deepEqual(stored, [{ state: 'released', hold: '0', charged: null }])
       assert.deepEqual(await fleet.rows(`select 1 from ledger where kind = 'charge'`), [])
       await fleet.verify()
-      await admin.made('PATCH', `/providers/${provider.id}`, { base_url: fleet.model.baseUrl })
+      await admin.made('PATCH', `/providers/${provider.id}`, { base_url: fleet.model.baseUrl, api_key: 'model-key' })
       await fleet.checkReplies([await fleet.send(sent)])
     },
   )

@@ -177,8 +177,10 @@ async function untilFinal(simulation: Simulation, request: Simulation['callers']
 const isReleased = (simulation: Simulation, requestId: string): boolean => simulation.storeModel.turns.get(requestId)?.state === 'released'
 
 function checkHolds(simulation: Simulation): void {
-  const held = Number(simulation.store.query('select sum(held) as held from owners')[0]!.held)
-  if (held !== 0) throw new Broken('holds', `${held} are held and nothing runs`)
+  const [owner] = simulation.store.query('select sum(held) as held, sum(unpaid) as unpaid from owners')
+  if (Number(owner!.held) !== 0) throw new Broken('holds', `${owner!.held} are held and nothing runs`)
+  const { unpaid } = simulation.storeModel
+  if (BigInt(owner!.unpaid as bigint) !== unpaid) throw new Broken('unpaid', `${owner!.unpaid} are reserved, and ${unpaid} were used`)
 }
 
 function checkReported(simulation: Simulation): void {

@@ -67,14 +67,15 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         await piece()
         if (fault === 'hang') {
           await raceAbort(hang(pause), signal)
-          throw new ModelError('unavailable', 'the connection was lost')
+          throw new ModelError('unavailable', 'provider_interrupted', 'the connection was lost')
         }
-        if (fault === 'unavailable' || fault === 'refused' || fault === 'too_long') throw new ModelError(fault, 'by the script')
+        if (fault === 'unavailable' || fault === 'refused' || fault === 'too_long')
+          throw new ModelError(fault, 'provider_error', 'by the script')
         if (fault === 'empty') return { text: '', toolCalls: [], finishReason: 'stop', usage }
         for (const [index, one] of text.entries()) {
           if (index > 0) await piece()
           onText(one)
-          if (fault === 'cut') throw new ModelError('unavailable', 'cut')
+          if (fault === 'cut') throw new ModelError('unavailable', 'provider_interrupted', 'cut')
         }
         const toolCalls = calls.map((name, part) => ({ id: `call_${part}`, name, arguments: JSON.stringify({ part: `${step}.${part}` }) }))
         const finishReason = toolCalls.length > 0 ? 'tool_calls' : 'stop'

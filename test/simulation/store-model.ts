@@ -23,6 +23,7 @@ import type {
 } from '../../src/store/turn-records.ts'
 import type { Row } from '../../src/store/sql.ts'
 import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
+import type { AppendOutcome } from '../../src/store/queries/ledger.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
 
 export type Moment = { now: number; leaseNow: number }
@@ -46,6 +47,7 @@ export type Turn = {
   leaseUntil: number
   endedAt: number
   continuesFrom: number | null
+  hold: bigint
   erased: boolean
   reply: StoredReply | undefined
   journal: (JournalEntry & { run: number })[]
@@ -64,6 +66,9 @@ export function createStoreModel(accuse: Accuse) {
   const turns = new Map<string, Turn>()
   const histories = new Map<string, HistoryMessage[]>()
   const attempts: Attempt[] = []
+  const credits = new Set<string>()
+  /** `billing.unpaid`: what turns without a reply used, less what was credited since. There is one owner. */
+  let unpaid = 0n
   const seen = new Map<string, number>()
   const saw = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
 
@@ -143,7 +148,7 @@ export function createStoreModel(accuse: Accuse) {
       journal: [],
     }
     const leaseUntil = Math.ceil(at.leaseNow + item.leaseMs)
-    const now: Turn = { ...known, state: 'running', run: turn.run, attempt: 1, fence: turn.fence, leaseUntil, endedAt: 0 }
+    const now: Turn = { ...known, state: 'running', run: turn.run, attempt: 1, fence: turn.fence, hold: turn.hold, leaseUntil, endedAt: 0 }
     turns.set(requestId, now)
     handedOver(now, turn, released?.continuesFrom ?? undefined)
   }
@@ -169,6 +174,7 @@ export function createStoreModel(accuse: Accuse) {
       const turn = orphan(requestId, item, at)
       if (!turn) continue
       if (turn.attempt < 3) accuse('attempts', `${requestId} is given up after ${turn.attempt} attempts`)
+      unpaid += turn.hold
       end(turn, 'failed', at)
       saw('three attempts are used up')
     }
@@ -217,7 +223,10 @@ export function createStoreModel(accuse: Accuse) {
 
   function fail(item: TurnFailure, outcome: TurnFailureOutcome, at: Moment): void {
     const turn = held(item.state === 'failed' ? 'a failure' : 'a release', item, outcome.kind === 'ended')
-    if (turn) end(turn, item.state, at)
+    if (!turn) return
+    if (item.unpaid > 0n) saw('a turn without a reply had used something')
+    unpaid += item.unpaid < turn.hold ? item.unpaid : turn.hold
+    end(turn, item.state, at)
   }
 
   const end = (turn: Turn, state: State, { now }: Moment): void => void Object.assign(turn, { state, endedAt: now })
@@ -233,6 +242,7 @@ export function createStoreModel(accuse: Accuse) {
         turn.journal.push({ ...entry, run: turn.run })
     }
     if (item.finishedSideEffects) turn.continuesFrom ??= turn.run
+    if (item.hold > turn.hold) turn.hold = item.hold
   }
 
   function renew(item: Lease & { leaseMs: number }, kept: boolean, at: Moment): void {
@@ -257,6 +267,13 @@ export function createStoreModel(accuse: Accuse) {
     for (const id of outcome.conversationIds) histories.delete(id)
   }
 
+  function append(outcome: AppendOutcome): void {
+    if (outcome.kind !== 'appended' || outcome.entry.amount <= 0n || credits.has(outcome.entry.id)) return
+    credits.add(outcome.entry.id)
+    if (unpaid > 0n) saw('a credit covers what was used')
+    unpaid = outcome.entry.amount < unpaid ? unpaid - outcome.entry.amount : 0n
+  }
+
   /** Applies one committed call of the store. */
   function committed(operation: string, item: unknown, value: unknown, at: Moment): void {
     switch (operation) {
@@ -276,6 +293,7 @@ export function createStoreModel(accuse: Accuse) {
         return release(item as Lease)
       case 'write':
         if ((item as { name: string }).name === 'eraseConversations') erase(value as ErasureOutcome)
+        if ((item as { name: string }).name === 'appendLedgerEntry') append(value as AppendOutcome)
     }
   }
 
@@ -296,6 +314,9 @@ export function createStoreModel(accuse: Accuse) {
     turns,
     attempts,
     seen,
+    get unpaid() {
+      return unpaid
+    },
     committed,
     compare,
     /** Called when a process starts as the only one on its store. */

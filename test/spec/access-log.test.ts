@@ -194,6 +194,23 @@ void test('access log: no line of a whole process run contains a text, a secret,
   const fields = new Set(requests.flatMap((line) => Object.keys(line)))
   const page = readFileSync(new URL('../../docs/operate/metrics.md', import.meta.url), 'utf8')
   const documented = [...page.slice(page.indexOf('## The access log')).matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
-  // A caller who disconnects has a separate test.
-  assert.deepEqual([...fields, 'aborted', 'worker'].toSorted(), documented.toSorted())
+  // Disconnected callers and floods have separate tests.
+  assert.deepEqual([...fields, 'aborted', 'suppressed', 'worker'].toSorted(), documented.toSorted())
+})
+
+void test('access log: a flood of refused requests is sampled, and the next line says how many are missing', async () => {
+  const lines = new Lines()
+  const clock = { now: 0 }
+  await using layer = await startTestLayer({ accessLog: lines.log, monotonicMs: () => clock.now })
+  const refused = async (): Promise<void> => void (await (await fetch(`${layer.url}/nope`)).arrayBuffer())
+  for (let request = 0; request < 50; request++) await refused()
+  // A served request is logged in any case, after the others.
+  await (await layer.chat()).arrayBuffer()
+  const written: Line[] = []
+  do written.push(await lines.next())
+  while (written.at(-1)!['status'] !== 200)
+  assert.equal(written.filter(({ code }) => code === 'not_found').length, 20)
+  clock.now = 10_001
+  await refused()
+  assert.equal((await lines.next())['suppressed'], 30)
 })

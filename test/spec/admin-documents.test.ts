@@ -441,3 +441,14 @@ void test('documents: a message retrieves matching passages, and the reply cites
   assert.ok(reply.citations.length > 0)
   for (const citation of reply.citations) assert.deepEqual([citation.document_id, citation.title], [id, 'Billing'])
 })
+
+void test('documents: a document of a deleted agent can be deleted, and only once; its other routes do not know the agent', async () => {
+  const agentId = await makeAgent()
+  const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Last', text: 'The harbour is open.' })
+  await ready(agentId, id)
+  assert.equal((await app.admin('DELETE', `/agents/${agentId}`)).status, 204)
+  assert.equal((await app.admin('DELETE', `/agents/${await makeAgent()}/documents/${id}`)).status, 404, 'not through another agent')
+  await refused(app.admin('GET', `/agents/${agentId}/documents/${id}`), 404, 'not_found', /This agent does not exist/)
+  assert.equal((await app.admin('DELETE', `/agents/${agentId}/documents/${id}`)).status, 204)
+  await refused(app.admin('DELETE', `/agents/${agentId}/documents/${id}`), 404, 'not_found', /This agent does not exist/)
+})

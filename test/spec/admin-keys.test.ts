@@ -92,6 +92,14 @@ void test('keys: a revoked key is 401 from the next request on, also for a repla
   await refused(app.admin('POST', `/keys/${key.id}/rotate`), 409, 'conflict', /revoked/)
 })
 
+void test('conversation.identity: a second rotation within the grace period of the first ends the oldest secret, so two are valid', async () => {
+  const key = await make({ name: 'bot' })
+  const rotated = (): Promise<Json> => app.made('POST', `/keys/${key.id}/rotate`, { grace_seconds: 60 })
+  const [first, second, third] = [callerOf(key), callerOf(await rotated()), callerOf(await rotated())]
+  await refused(app.chat('x', { caller: first }), 401, 'invalid_api_key')
+  for (const caller of [second, third]) assert.equal((await app.chat('x', { caller })).status, 200)
+})
+
 void test('conversation.identity: a key with a rotated secret keeps its history, and the old secret ends with its grace period', async () => {
   const key = await make({ name: 'bot' })
   const old = callerOf(key)

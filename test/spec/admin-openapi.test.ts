@@ -137,6 +137,9 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', `/agents/${agent.id}/documents/doc_x`)
   for (let status = 'queued'; status !== 'ready';) status = (await ask('GET', `/agents/${agent.id}/documents/${document.id}`)).status
   assert.equal((await ask('POST', `/agents/${agent.id}/search`, { query: 'word' })).data.length, 1)
+  await ask('GET', `/agents/${agent.id}/documents/${document.id}/chunks`)
+  await ask('GET', `/agents/${agent.id}/documents/doc_x/chunks`)
+  await ask('GET', `/agents/${agent.id}/documents/${document.id}/chunks?limit=0`)
   await ask('PUT', `/agents/${agent.id}/documents/${document.id}`, { title: 'd', text: 'Another.' })
   await ask('DELETE', `/agents/${agent.id}/documents/${document.id}`)
   await ask('POST', `/agents/${agent.id}/rollback`, { version: 1 })

@@ -113,7 +113,7 @@ void test('providers: the base URL can be changed, and cannot be removed from a 
   const provider = await make()
   // A gateway may need a query string; only a parameter that contains a credential is refused.
   const address = 'https://example.com/v1?api-version=2024-10-21&monkey=1'
-  const changed = await app.made('PATCH', `/providers/${provider.id}`, { base_url: address, name: `${provider.name}b` })
+  const changed = await app.made('PATCH', `/providers/${provider.id}`, { base_url: address, name: `${provider.name}b`, api_key: secret })
   assert.deepEqual([changed.base_url, changed.name], [address, `${provider.name}b`])
   await refused(
     app.admin('PATCH', `/providers/${provider.id}`, { base_url: 'https://example.com/?sig=x' }),
@@ -127,6 +127,63 @@ void test('providers: the base URL can be changed, and cannot be removed from a 
   await refused(app.admin('PATCH', `/providers/${provider.id}`, { kind: 'openai' }), 422, 'validation_error', /kind/)
 })
 
+void test('providers: a base URL on another server needs the key in the same request, so that a stored key is sent nowhere else', async (t) => {
+  const seen: string[] = []
+  const elsewhere = await serve(t, (request, response) => {
+    seen.push(request.headers.authorization ?? '')
+    response.setHeader('content-type', 'application/json').end('{"object":"list","data":[]}')
+  })
+  const provider = await make()
+  const path = `/providers/${provider.id}`
+  const again = /^api_key must be sent again, because base_url points to another server/
+  for (const address of [
+    elsewhere,
+    app.model.baseUrl.replace('http:', 'https:'),
+    'https://example.com/v1',
+    app.model.baseUrl.replace('127.0.0.1', 'localhost'),
+  ])
+    await refused(app.admin('PATCH', path, { base_url: address }), 422, 'validation_error', again)
+  assert.deepEqual(await app.made('GET', path), provider, 'nothing has changed')
+  assert.equal((await app.made('POST', `${path}/test`, { model: 'm' })).ok, true)
+  assert.deepEqual(seen, [])
+  const moved = await app.made('PATCH', path, { base_url: elsewhere, api_key: 'sk-for-elsewhere' })
+  assert.equal(moved.base_url, elsewhere)
+  await app.made('POST', `${path}/test`)
+  assert.deepEqual(seen, ['Bearer sk-for-elsewhere'])
+  // The same server, at another path.
+  await app.made('PATCH', path, { base_url: `${elsewhere}/more` })
+  await app.made('POST', `${path}/test`)
+  assert.deepEqual(seen, ['Bearer sk-for-elsewhere', 'Bearer sk-for-elsewhere'])
+
+  const hosted = await make({ kind: 'openai', base_url: undefined })
+  await refused(app.admin('PATCH', `/providers/${hosted.id}`, { base_url: elsewhere }), 422, 'validation_error', again)
+  await app.made('PATCH', `/providers/${hosted.id}`, { base_url: 'https://api.openai.com/v1/' })
+  await app.made('PATCH', `/providers/${hosted.id}`, { base_url: null })
+})
+
+void test('providers: whichever of many concurrent changes is last, the key belongs to the base URL', async (t) => {
+  const seen: string[] = []
+  const names = ['a', 'b', 'c']
+  const servers = await Promise.all(
+    names.map((name) =>
+      serve(t, (request, response) => {
+        seen.push(`${name} ${request.headers.authorization}`)
+        response.setHeader('content-type', 'application/json').end('{"object":"list","data":[]}')
+      }),
+    ),
+  )
+  const provider = await make({ base_url: servers[0], api_key: 'a' })
+  const path = `/providers/${provider.id}`
+  const changes = Array.from({ length: 30 }, (_, n) => ({ base_url: servers[n % 3]!, api_key: names[n % 3]! }))
+  const answers = await Promise.all(
+    changes.flatMap((change) => [app.admin('PATCH', path, change), app.admin('PATCH', path, { base_url: change.base_url })]),
+  )
+  for (const { status, text } of answers) assert.ok(status === 200 || status === 422, text)
+  await app.made('POST', `${path}/test`)
+  const [said] = seen
+  assert.match(said!, /^(\w) Bearer \1$/)
+})
+
 void test('providers: a provider that an agent uses cannot be deleted or renamed until the agent is moved or deleted', async () => {
   const provider = await make()
   const agent = await app.makeAgent(app.caller.ownerId, { model: `${provider.name}/m` })
@@ -135,6 +192,45 @@ void test('providers: a provider that an agent uses cannot be deleted or renamed
   await app.made('PATCH', `/agents/${agent.id}`, { model: 'demo/demo' })
   assert.equal((await app.admin('DELETE', `/providers/${provider.id}`)).status, 204)
   await refused(app.admin('POST', `/agents/${agent.id}/rollback`, { version: 1 }), 409, 'conflict', /version 1/i)
+})
+
+void test('providers: a provider that an agent uses only for embeddings cannot be deleted or renamed either', async () => {
+  const provider = await make()
+  const path = `/providers/${provider.id}`
+  const agent = await app.makeAgent(app.caller.ownerId, { model: 'demo/demo', knowledge: { embedding_model: `${provider.name}/m` } })
+  await refused(app.admin('DELETE', path), 409, 'conflict', new RegExp(agent.id))
+  await refused(app.admin('PATCH', path, { name: 'elsewhere' }), 409, 'conflict', new RegExp(agent.id))
+  await app.made('PATCH', path, { api_key: 'another' })
+  assert.equal((await app.made('GET', path)).name, provider.name)
+
+  await app.made('PATCH', `/agents/${agent.id}`, { knowledge: { embedding_model: null } })
+  assert.equal((await app.made('PATCH', path, { name: `${provider.name}x` })).name, `${provider.name}x`)
+  // Version 1 names a provider that no longer exists.
+  await refused(app.admin('POST', `/agents/${agent.id}/rollback`, { version: 1 }), 409, 'conflict', /embedding model .* no longer exists/)
+  await app.made('PATCH', `/agents/${agent.id}`, { knowledge: { embedding_model: `${provider.name}x/m` } })
+  await refused(app.admin('DELETE', path), 409, 'conflict', new RegExp(agent.id))
+  await app.admin('DELETE', `/agents/${agent.id}`)
+  assert.equal((await app.admin('DELETE', path)).status, 204)
+})
+
+void test('providers: an agent that is saved while its embedding provider is deleted: one of the two is refused', async () => {
+  for (let round = 0; round < 10; round++) {
+    const provider = await make()
+    const [saved, deleted] = await Promise.all([
+      app.admin('POST', '/agents', {
+        owner_id: app.caller.ownerId,
+        name: 'A',
+        system_prompt: '',
+        model: 'demo/demo',
+        knowledge: { embedding_model: `${provider.name}/m` },
+      }),
+      app.admin('DELETE', `/providers/${provider.id}`),
+    ])
+    assert.ok(
+      [saved.status, deleted.status].join() === '201,409' || [saved.status, deleted.status].join() === '422,204',
+      saved.text + deleted.text,
+    )
+  }
 })
 
 void test('providers: a test calls the given model, or one that an agent uses', async () => {

@@ -54,6 +54,8 @@ const patch = (id: string, ...tools: Json[]): Promise<Answer> => app.admin('PATC
 // Before the first test: while this waits, a test that has already started could end and close the service with it.
 const bare = await make()
 
+const pinnedParameters = { type: 'object', properties: { x: { type: 'string' } } }
+
 void test('tools: stores every field, fills in defaults, and returns only the names of headers and secrets', async () => {
   const { status, json, text } = await create(
     http(),
@@ -84,8 +86,8 @@ void test('tools: stores every field, fills in defaults, and returns only the na
       headers: { 'X-Key': null },
       allowed: null,
       pinned: [
-        { name: 'look', description: 'Does look.', side_effects: true },
-        { name: 'write', description: 'Does write.', side_effects: true },
+        { name: 'look', description: 'Does look.', parameters: pinnedParameters, side_effects: true },
+        { name: 'write', description: 'Does write.', parameters: pinnedParameters, side_effects: true },
       ],
     },
   ])

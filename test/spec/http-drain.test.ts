@@ -55,7 +55,8 @@ void test('readyz: 503 while draining, else 200 whatever the state of store and 
     const response = await fetch(`${layer.url}/readyz`)
     return [response.status, await response.json()]
   }
-  assert.deepEqual(await ask(), [200, { status: 'ready', store: 'unavailable', limiter: 'ok' }])
+  const note = 'Messages are answered with 503 and Retry-After until the store and the limiter are available again.'
+  assert.deepEqual(await ask(), [200, { status: 'ready', store: 'unavailable', limiter: 'ok', note }])
   draining = true
   assert.deepEqual(await ask(), [503, { status: 'draining', store: 'unavailable', limiter: 'ok' }])
 })

@@ -39,8 +39,14 @@ void test('metrics: need the admin token on the shared port; without it the resp
   assert.ok(!described.includes('/metrics'), 'is not part of the API description')
 })
 
-void test('metrics: open on the admin port, and 404 on the public one', async () => {
-  await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0' } })
+void test('metrics: an admin port that other machines can reach needs the token', async () => {
+  await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0', TURNKEEP_ADMIN_HOST: '0.0.0.0' } })
+  assert.equal((await fetch(`${app.adminUrl}/metrics`)).status, 401)
+  parseExposition(await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(adminToken) })).text())
+})
+
+void test('metrics: open on an admin port of this machine, which is the default, and 404 on the public one', async () => {
+  await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0', TURNKEEP_HOST: '0.0.0.0' } })
   assert.notEqual(app.url, app.adminUrl)
   parseExposition(await (await fetch(`${app.adminUrl}/metrics`)).text())
   assert.equal((await fetch(`${app.url}/metrics`, { headers: bearer(adminToken) })).status, 404)
@@ -100,6 +106,7 @@ void test('metrics: count turns of every outcome, replays, refusals, model calls
   const answers = [first.json, second.events.at(-1)!.data, third.json, fourth.json]
   const total = (field: string): number => answers.reduce((sum, { usage }) => sum + usage[field], 0)
   const units = answers.reduce((sum, { usage }) => sum + BigInt(usage.charged_usd.replace('.', '')), 0n)
+  const { totals } = await app.made('GET', '/usage')
   const scraped = await scrape(app)
   assert.deepEqual(counted(scraped), {
     'turns_total{outcome="completed",code="none"}': 4,
@@ -111,6 +118,7 @@ void test('metrics: count turns of every outcome, replays, refusals, model calls
     'tokens_total{kind="prompt"}': total('prompt_tokens'),
     'tokens_total{kind="completion"}': total('completion_tokens'),
     charged_usd_total: Number(units) / 1e8,
+    unpaid_usd_total: Number(totals.unpaid_usd),
     replays_total: 3,
     'refusals_total{code="invalid_api_key"}': 1,
     'refusals_total{code="validation_error"}': 1,

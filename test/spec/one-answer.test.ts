@@ -233,6 +233,24 @@ void test('fault.balance-race billing.hold: a thousand holds of 10⁻⁸ USD on 
   await app.verify()
 })
 
+void test("overload.queue idempotency.replay: 48 replays of 1.5 MB at once are all answered, and another owner's message is, too", async () => {
+  await using app = await startTestApp({ agent: { max_output_tokens: 100_000 } })
+  const other = await app.makeCaller()
+  const piece = 'lorem ipsum\n'.repeat(500_000 / 12)
+  app.model.when('write', [piece, piece, piece])
+  const firsts = await Promise.all(
+    Array.from({ length: 12 }, (_, n) => patiently(() => app.chat('write', { user: `user-${n}`, idempotencyKey: `key ${n}` }))),
+  )
+  const replays = Array.from({ length: 48 }, (_, n) => app.chat('write', { user: `user-${n % 12}`, idempotencyKey: `key ${n % 12}` }))
+  assert.equal((await app.chat('hello', { caller: other })).status, 200)
+  for (const [n, { status, text }] of (await Promise.all(replays)).entries()) {
+    assert.equal(status, 200, text.slice(0, 200))
+    assert.equal(text, firsts[n % 12]!.text)
+  }
+  assert.equal(app.model.calls.length, 13)
+  await app.verify()
+})
+
 async function chargesOf(app: TestApp, { ownerId } = app.caller): Promise<number> {
   const { data } = await app.made('GET', `/owners/${ownerId}/ledger?limit=100`)
   return (data as Json[]).filter(({ kind }) => kind === 'charge').length

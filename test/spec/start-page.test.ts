@@ -13,15 +13,18 @@ const jsonOf = async (url: string): Promise<unknown> => (await fetch(`${url}/`, 
 void test('start page: links to what the listener serves, and every link leads to a page', async () => {
   const version = ownVersion()
   await using shared = await startTestApp()
-  assert.deepEqual(linksOf(await htmlOf(shared.url)), ['docs', 'console', 'healthz'])
-  assert.deepEqual(await jsonOf(shared.url), { name: 'Turnkeep', version, docs: '/docs', console: '/console', health: '/healthz' })
-  for (const path of ['docs', 'healthz']) assert.equal((await fetch(`${shared.url}/${path}`)).status, 200, path)
+  assert.deepEqual(linksOf(await htmlOf(shared.url)), ['docs', 'console', 'admin/docs', 'healthz'])
+  const admin = { console: '/console', admin_docs: '/admin/docs' }
+  assert.deepEqual(await jsonOf(shared.url), { name: 'Turnkeep', version, docs: '/docs', ...admin, health: '/healthz' })
+  for (const path of ['docs', 'admin/docs', 'healthz']) assert.equal((await fetch(`${shared.url}/${path}`)).status, 200, path)
 
   await using split = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0' } })
   assert.deepEqual(linksOf(await htmlOf(split.url)), ['docs', 'healthz'])
   assert.deepEqual(await jsonOf(split.url), { name: 'Turnkeep', version, docs: '/docs', health: '/healthz' })
-  assert.deepEqual(linksOf(await htmlOf(split.adminUrl)), ['console', 'healthz'])
-  assert.deepEqual(await jsonOf(split.adminUrl), { name: 'Turnkeep', version, console: '/console', health: '/healthz' })
+  assert.deepEqual(linksOf(await htmlOf(split.adminUrl)), ['console', 'admin/docs', 'healthz'])
+  assert.deepEqual(await jsonOf(split.adminUrl), { name: 'Turnkeep', version, ...admin, health: '/healthz' })
+  assert.equal((await fetch(`${split.url}/admin/docs`)).status, 404)
+  assert.equal((await fetch(`${split.adminUrl}/admin/docs`)).status, 200)
 })
 
 void test('start page: shows name and version as HTML unless the caller asks for JSON', async () => {

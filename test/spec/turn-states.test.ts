@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cut, gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
+import type { Answer } from '../support/test-app.ts'
 
 void test("fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history; the same key runs again", async () => {
   await using app = await startTestApp()
@@ -92,3 +93,28 @@ void test('unavailable.unknown: a full process answers 503 and still replays; TU
   assert.equal((await running).status, 200)
   assert.equal((await app.chat('more', { user: 'bob' })).status, 200)
 })
+
+void test('unavailable.unknown: a turn that waits for the store is answered 503 first; its hold is released when the store responds, and not later', async () => {
+  // The store takes the step long after the caller has its answer. Until then only the store can end the turn, so the hold stays.
+  const env = { TURNKEEP_FAILPOINTS: 'advance.before-commit=delay:1200@1' }
+  await using app = await startTestApp({ env, turnSettings: { turnMs: 200, answerMs: 400 } })
+  app.model.script([{ toolCall: { id: 'c1', name: 'missing', arguments: '{}' } }])
+  const idempotencyKey = randomUUID()
+  const failed = await app.chat('hi', { idempotencyKey })
+  assert.deepEqual([failed.status, codeOf(failed)], [503, 'service_unavailable'])
+  const turnNow = () => app.made('GET', `/turns/${failed.json.error.request_id}`)
+  // The same key waits for the end of the turn, as the 503 says.
+  for (;;) {
+    const again = await app.chat('hi', { idempotencyKey })
+    if (again.status === 200) break
+    assert.ok(['idempotency_in_progress', 'service_unavailable'].includes(codeOf(again)), codeOf(again))
+  }
+  assert.equal((await turnNow()).state, 'completed')
+  assert.equal((await turnNow()).run, 2)
+  const owner = await app.owner()
+  assert.deepEqual([owner.held_usd, owner['running_turns']], ['0.00000000', []])
+  assert.equal(app.model.calls.length, 2)
+  await app.verify()
+})
+
+const codeOf = ({ json }: Answer): string => json['error'].code

@@ -146,8 +146,10 @@ check('providers: a provider in use cannot be renamed or deleted, and names are 
   await makeAgentOn(store, bench, 'one/some/model')
 
   assert.deepEqual(await store.write.deleteProvider('prv_one'), { kind: 'in_use', agentId: 'agt_one' })
-  assert.deepEqual(await store.write.changeProvider('prv_one', { name: 'other' }), { kind: 'in_use', agentId: 'agt_one' })
-  assert.deepEqual(await store.write.changeProvider('prv_two', { name: 'one' }), { kind: 'name_taken' })
+  assert.deepEqual(await store.write.changeProvider('prv_one', { name: 'other' }, null), { kind: 'in_use', agentId: 'agt_one' })
+  assert.deepEqual(await store.write.changeProvider('prv_two', { name: 'one' }, null), { kind: 'name_taken' })
+  assert.deepEqual(await store.write.changeProvider('prv_two', { baseUrl: 'http://a' }, 'http://b'), { kind: 'stale' })
+  assert.equal((await store.read.findProviderById('prv_two'))!.baseUrl, null)
   assert.equal(await store.read.modelOnProvider('one'), 'one/some/model')
   assert.equal(await store.read.modelOnProvider('on'), undefined)
 

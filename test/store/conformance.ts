@@ -7,8 +7,16 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cost } from '../../src/ledger/ledger.ts'
 import type { AgentContent } from '../../src/store/queries/agents.ts'
-import type { Admission, AdmissionOutcome, AdmittedTurn, Advance, AdvanceOutcome, Settlement } from '../../src/store/turn-records.ts'
-import type { Each, Store } from '../../src/store/store.ts'
+import type {
+  Admission,
+  AdmissionOutcome,
+  AdmittedTurn,
+  Advance,
+  AdvanceOutcome,
+  Settlement,
+  TurnFailure,
+} from '../../src/store/turn-records.ts'
+import type { Each, Later, Store } from '../../src/store/store.ts'
 import { fingerprint } from '../../src/turn/fingerprint.ts'
 
 export type TestStore = Store & { moveClock(milliseconds: number): void | Promise<void> }
@@ -32,9 +40,9 @@ export class Bench {
   #version = 1
   #count = 0
 
-  constructor(store: TestStore, id: string, historyMaxTokens: number) {
+  constructor(store: TestStore, id: string, historyMaxTokens: number, ownerId = `own_${id}`) {
     this.store = store
-    this.ownerId = `own_${id}`
+    this.ownerId = ownerId
     this.agentId = `agt_${id}`
     this.apiKeyId = `key_${id}`
     this.#historyMaxTokens = historyMaxTokens
@@ -43,9 +51,22 @@ export class Bench {
   static async make(store: TestStore, balance: bigint, historyMaxTokens = 8000): Promise<Bench> {
     const id = randomUUID().slice(0, 8)
     const bench = new Bench(store, id, historyMaxTokens)
-    const { ownerId, agentId, apiKeyId } = bench
-    await store.write.createOwner({ id: ownerId, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
-    await store.write.createAgent({ id: agentId, ownerId, provider: null, content: bench.#content({}) })
+    await store.write.createOwner({ id: bench.ownerId, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
+    await bench.#createAgent(id)
+    return bench
+  }
+
+  /** Another agent of the same owner, with its own key. */
+  async another(): Promise<Bench> {
+    const id = randomUUID().slice(0, 8)
+    const bench = new Bench(this.store, id, this.#historyMaxTokens, this.ownerId)
+    await bench.#createAgent(id)
+    return bench
+  }
+
+  async #createAgent(id: string): Promise<void> {
+    const { store, ownerId, agentId, apiKeyId } = this
+    await store.write.createAgent({ id: agentId, ownerId, provider: null, content: this.#content({}) })
     await store.write.createApiKey({
       id: apiKeyId,
       keyId: `${id}abcdefgh`,
@@ -56,7 +77,6 @@ export class Bench {
       rateWindowSeconds: 60,
       digest: Buffer.from(id.padEnd(32, 'x')),
     })
-    return bench
   }
 
   #content(changes: Partial<AgentContent>): AgentContent {
@@ -101,7 +121,7 @@ export class Bench {
     }
   }
 
-  async admit(changes: Partial<Admission> = {}): Promise<Each<AdmissionOutcome>> {
+  async admit(changes: Partial<Admission> = {}): Promise<Each<AdmissionOutcome> | Later> {
     return (await this.store.admitMany([this.admission(changes)]))[0]!
   }
 
@@ -145,9 +165,13 @@ export class Bench {
     return (await this.store.settleMany([this.settlement(turn, changes)]))[0]!
   }
 
-  async fail(turn: AdmittedTurn, state: 'released' | 'failed') {
+  async fail(turn: AdmittedTurn, state: 'released' | 'failed', changes: Partial<TurnFailure> = {}) {
     const code = state === 'released' ? 'service_unavailable' : 'internal_error'
-    return (await this.store.failMany([{ requestId: turn.requestId, fence: turn.fence, state, code, cause: 'test' }]))[0]!
+    return (
+      await this.store.failMany([
+        { requestId: turn.requestId, fence: turn.fence, state, code, cause: 'test', unpaid: 0n, neededHold: 0n, ...changes },
+      ])
+    )[0]!
   }
 
   async money(): Promise<{ balance: bigint; held: bigint }> {

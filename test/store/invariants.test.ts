@@ -175,6 +175,11 @@ const plants: Record<string, { what: string; script: string }[]> = {
         update owners set held = (select coalesce(sum(hold), 0) from turns)`,
     },
   ],
+  I17: [
+    { what: 'more is reserved than was used', script: 'update owners set unpaid = unpaid + 1' },
+    { what: 'what was used is forgotten', script: `update turns set unpaid = 1000000000000 where state = 'failed'` },
+    { what: 'a negative amount', script: 'update owners set unpaid = -1' },
+  ],
 }
 
 /** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */
@@ -256,7 +261,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 16 invariants hold$/m)
+    assert.match(stdout, /^all 17 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -269,7 +274,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
-      assert.match(stdout, /^broken: 1 of 16 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 17 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

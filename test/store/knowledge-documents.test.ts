@@ -284,6 +284,32 @@ void test('knowledge: nothing is indexed for a deleted agent', async (t) => {
   assert.equal(await store.write.requeueDocuments({ agentId: fixture.agentId }), 0)
 })
 
+void test('knowledge: the documents of a deleted agent are deleted with all their text, once no turn of it can run', async (t) => {
+  const { store, fixture } = await setUp(t)
+  await store.write.putContentPart({ contentId: 'cnt_a', part: 0, bytes: Buffer.from('harbour') })
+  await fixture.index('doc_a', ['The harbour is open', 'Ships arrive'])
+  await fixture.put('doc_a', { contentId: 'cnt_a' })
+  for (let n = 0; n < 30; n++) await fixture.put(`doc_queued${n}`)
+  const other = new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)
+  await store.write.deleteAgent(fixture.agentId)
+  await fixture.clearAll()
+  assert.deepEqual(await fixture.find('harbour'), ['The harbour is open'], 'a running turn still finds them')
+
+  await store.moveClock(10 * 60_000 + 1)
+  await fixture.clearAll()
+  assert.deepEqual(
+    [await fixture.find('harbour'), await fixture.document('doc_a'), await fixture.document('doc_queued7')],
+    [[], undefined, undefined],
+  )
+  assert.equal((await store.read.knowledgeState(fixture.agentId)).documents, 0)
+  await store.moveClock(hourMs + 1)
+  await fixture.clearAll()
+  assert.equal(await store.read.readContentPart('cnt_a', 0), undefined)
+  // Nothing of another agent is touched, and the next cleanup finds nothing.
+  await other.index('doc_other', ['The harbour is closed'])
+  assert.deepEqual([await other.clearAll(), await other.find('harbour')], [[0], ['The harbour is closed']])
+})
+
 void test('knowledge: a new language queues the documents that were indexed for another; documents of both are found meanwhile', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.index('doc_a', ['Die Lieferungen kommen an'])

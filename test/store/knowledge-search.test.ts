@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
 import type { Embeddings } from '../../src/agent/models/embeddings.ts'
+import { ModelError } from '../../src/agent/models/model.ts'
 import { fuse } from '../../src/agent/knowledge/fusion.ts'
 import { createVectorSearch } from '../../src/agent/knowledge/vector-search.ts'
 import { openOwnStore } from '../support/own-store.ts'
@@ -89,11 +90,13 @@ void test('knowledge: an agent finds only its own vectors', async (t) => {
 })
 
 void test('knowledge: an embedding provider that fails or times out costs the vectors, never the turn, and is logged', async (t) => {
-  let answer: Embeddings['embed'] = () => Promise.reject(new Error('503 from the provider'))
+  const refusal = new ModelError('unavailable', 'provider_503', '503 from the provider', { said: 'north' })
+  let answer: Embeddings['embed'] = () => Promise.reject(refusal)
   const { warnings, index, find } = await setUp(t, { embed: (...given) => answer(...given) })
   await index('doc_a', ['to the north of it'])
   assert.deepEqual(await find('north'), ['to the north of it'])
-  assert.match(JSON.stringify(warnings), /503 from the provider/)
+  assert.match(JSON.stringify(warnings), /"cause_kind":"provider_503","cause":"503 from the provider"/)
+  assert.doesNotMatch(JSON.stringify(warnings), /north/)
   answer = () => new Promise(() => undefined)
   assert.deepEqual(await find('north'), ['to the north of it'], 'one that never answers')
   assert.match(JSON.stringify(warnings), /no answer within 2000 ms/)

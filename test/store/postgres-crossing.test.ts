@@ -75,7 +75,11 @@ void test(
         async () => sound(await store.settleMany(mine().map((turn) => benches[0]!.settlement(turn)))),
         async () => {
           const state = any(['released', 'failed'] as const)
-          sound(await store.failMany(mine().map((turn) => ({ ...turn, state, code: 'internal_error' as const, cause: 'c' }))))
+          sound(
+            await store.failMany(
+              mine().map((turn) => ({ ...turn, state, code: 'internal_error' as const, cause: 'c', unpaid: 0n, neededHold: 0n })),
+            ),
+          )
         },
         async () => {
           const turns = mine()
@@ -126,7 +130,9 @@ void test(
         await operationsOf[random(8) === 0 ? 7 + random(operationsOf.length - 7) : any(often)]!()
         if (movesClock && step % 20 === 19) await store.moveClock(random(2) === 0 ? leaseMs : dayMs)
       }
-      await store.failMany(running.map((turn) => ({ ...turn, state: 'failed', code: 'internal_error', cause: 'the end' })))
+      await store.failMany(
+        running.map((turn) => ({ ...turn, state: 'failed', code: 'internal_error', cause: 'the end', unpaid: 0n, neededHold: 0n })),
+      )
     }
     const callers = stores.flatMap((store, index) =>
       [0, 1, 2].map((caller) => goOn(store, numbersOf(seed + index * 3 + caller), index + caller === 0)),
@@ -142,6 +148,8 @@ void test(
         state: 'failed' as const,
         code: 'internal_error' as const,
         cause: 'e',
+        unpaid: 0n,
+        neededHold: 0n,
       }))
       for (const outcome of await stores[0]!.failMany(ends)) assert.equal(outcome.kind, 'ended')
       left = Number((await database.row(`select count(*) from turns where state = 'running'`)).count)

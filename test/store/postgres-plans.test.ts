@@ -188,7 +188,7 @@ void test(
       })
     // Each connection makes its plans while nothing runs.
     const noOne = { requestId: randomUUID(), fence: 1 }
-    const nothing = { ...noOne, state: 'failed', code: 'internal_error', cause: '' } as const
+    const nothing = { ...noOne, state: 'failed', code: 'internal_error', cause: '', unpaid: 0n, neededHold: 0n } as const
     await Promise.all([store.renewLeases([noOne], leaseMs), store.renewLeases([noOne], leaseMs)])
     await Promise.all([store.failMany([nothing]), store.failMany([nothing])])
     const turns = []
@@ -201,7 +201,15 @@ void test(
     for (let round = 0; round < 3; round++) assert.deepEqual(await store.renewLeases(turns, leaseMs), [])
     await store.settleMany(turns.slice(0, 64).map((turn) => bench.settlement(turn)))
     await store.failMany(
-      turns.slice(64, 128).map(({ requestId, fence }) => ({ requestId, fence, state: 'failed', code: 'internal_error', cause: 'test' })),
+      turns.slice(64, 128).map(({ requestId, fence }) => ({
+        requestId,
+        fence,
+        state: 'failed',
+        code: 'internal_error',
+        cause: 'test',
+        unpaid: 0n,
+        neededHold: 0n,
+      })),
     )
     const entries = (await read()) - before
     t.diagnostic(`${entries} index entries of turns read`)

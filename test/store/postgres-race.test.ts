@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { Admission, AdmissionOutcome } from '../../src/store/turn-records.ts'
-import type { Each } from '../../src/store/store.ts'
+import type { Each, Later } from '../../src/store/store.ts'
 import { ownPostgres } from '../support/own-postgres.ts'
 import type { OwnPostgres, OwnStore } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
@@ -21,8 +21,8 @@ const atMost = { promptTokens: 63, completionTokens: 100 }
 const openThree = (database: OwnPostgres): Promise<OwnStore[]> => Promise.all([1, 2, 3].map(() => database.open({ deadlines })))
 
 /** Every store gets its share in calls of `most` items, all running concurrently. */
-async function admitAtOnce(stores: OwnStore[], items: Admission[], most: number): Promise<Each<AdmissionOutcome>[]> {
-  const calls: Promise<Each<AdmissionOutcome>[]>[] = []
+async function admitAtOnce(stores: OwnStore[], items: Admission[], most: number): Promise<(Each<AdmissionOutcome> | Later)[]> {
+  const calls: Promise<(Each<AdmissionOutcome> | Later)[]>[] = []
   for (let from = 0; from < items.length; from += most)
     calls.push(stores[calls.length % stores.length]!.admitMany(items.slice(from, from + most)))
   return (await Promise.all(calls)).flat()
@@ -57,6 +57,50 @@ void test(
       assert.deepEqual(await bench.money(), { balance: spare < 0n ? hold - 1n : 0n, held: 0n })
       await bench.verify()
     }
+  },
+)
+
+void test(
+  'postgres: billing.unpaid: turns end in every way through three stores at once: never more is used than the balance, and then all is refused',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const stores = await openThree(database)
+    const { hold } = await (await Bench.make(stores[0]!, 10n ** 9n)).admitted()
+    const balance = hold * 60n
+    const bench = await Bench.make(stores[0]!, balance)
+    let used = 0n
+    let turns = 0
+    /** One process: admits, and ends each turn in the next way. Two of three get no reply and report more than they hold. */
+    const take = async (store: OwnStore, first: number): Promise<void> => {
+      for (let n = first; ; n++) {
+        const [outcome] = await store.admitMany([bench.admission()])
+        if (outcome!.kind === 'insufficient_balance') return
+        assert.ok(outcome!.kind === 'admitted', outcome!.kind)
+        const { turn } = outcome
+        turns++
+        if (n % 3 === 0) {
+          const [settled] = await store.settleMany([bench.settlement(turn, { ...atMost, charged: hold })])
+          assert.equal(settled!.kind, 'settled')
+          used += turn.hold
+        } else {
+          const unpaid = n % 3 === 1 ? hold * 5n : hold / 2n
+          const end = { state: 'released', code: 'service_unavailable', cause: 'test', unpaid, neededHold: 0n } as const
+          const [ended] = await store.failMany([{ requestId: turn.requestId, fence: turn.fence, ...end }])
+          assert.equal(ended!.kind, 'ended')
+          used += unpaid < hold ? unpaid : hold
+        }
+        assert.ok(used <= balance, `${used} of ${balance}`)
+      }
+    }
+    await Promise.all(Array.from({ length: 24 }, (_, index) => take(stores[index % 3]!, index)))
+    // A process gives up while others hold what is left; together they have used it up.
+    for (const store of stores) await take(store, 1)
+    assert.ok(used > balance - hold && turns >= 60, `${used} of ${balance} in ${turns} turns`)
+    const owner = await stores[0]!.read.findOwner(bench.ownerId)
+    assert.equal(owner!.balance - owner!.unpaid, balance - used)
+    assert.equal(owner!.held, 0n)
+    await bench.verify()
   },
 )
 

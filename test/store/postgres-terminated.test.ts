@@ -60,6 +60,8 @@ void test(
           state: 'failed' as const,
           code: 'internal_error' as const,
           cause: 'c',
+          unpaid: 0n,
+          neededHold: 0n,
         }
         assert.equal((await outcomeOf(() => store.failMany([failure]))).kind, 'ended')
         return { admission, messageId: null }

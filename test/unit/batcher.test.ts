@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Each } from '../../src/store/store.ts'
+import { maxBytes } from '../../src/store/budget.ts'
+import type { Each, Later } from '../../src/store/store.ts'
 import { Batcher } from '../../src/turn/batcher.ts'
 
 type Item = { id: number; user: string }
@@ -102,4 +103,82 @@ void test("overload.queue: if more items wait than a batch holds, owners take tu
     [...Array.from({ length: 16 }, () => 64), 46],
     'no batch leaves a place empty',
   )
+})
+
+void test('batcher: a batch is bounded by bytes; a larger item goes alone, and small ones do not wait behind it', async () => {
+  const batches: number[][] = []
+  const batcher = new Batcher<Item, Outcome>(
+    async (items) => {
+      batches.push(items.map(({ id }) => id))
+      return items.map(({ id }) => ({ kind: 'done', id }))
+    },
+    ({ user }) => [user],
+    ({ id }) => sizes[id]!,
+  )
+  const sizes = [1, 2 * maxBytes, 1, maxBytes, 1, 1, maxBytes - 1]
+  const users = ['a', 'b', 'c', 'd', 'b', 'e', 'f']
+  await Promise.all(sizes.map((_, id) => batcher.push({ id, user: users[id]! })))
+  assert.deepEqual(batches, [[0, 2, 5], [1], [3], [4, 6]], 'items with the same key keep their order')
+})
+
+void test('batcher: an item that is answered `later` is sent again, first', async () => {
+  const batches: number[][] = []
+  const batcher = new Batcher<Item, Outcome>(
+    async (items) => {
+      batches.push(items.map(({ id }) => id))
+      await new Promise((resolve) => setImmediate(resolve))
+      return items.map(({ id }, index): Each<Outcome> | Later => (index < 2 ? { kind: 'done', id } : { kind: 'later' }))
+    },
+    ({ id }) => [`${id}`],
+  )
+  const pushed = [0, 1, 2, 3, 4].map((id) => batcher.push({ id, user: '' }))
+  await new Promise((resolve) => queueMicrotask(() => resolve(undefined)))
+  pushed.push(batcher.push({ id: 5, user: '' }))
+  assert.deepEqual(
+    (await Promise.all(pushed)).map(({ id }) => id),
+    [0, 1, 2, 3, 4, 5],
+  )
+  assert.deepEqual(batches, [
+    [0, 1, 2, 3, 4],
+    [2, 3, 4, 5],
+    [4, 5],
+  ])
+})
+
+void test('batcher: a store that answers nothing is an error, not a loop', async () => {
+  const batcher = new Batcher<Item, Outcome>(
+    async (items) => items.map((): Later => ({ kind: 'later' })),
+    ({ id }) => [`${id}`],
+  )
+  await assert.rejects(batcher.push({ id: 1, user: '' }), /returned nothing/)
+})
+
+void test('batcher: after a batch that failed as a whole the next is half as large, down to one item, and grows by one with each that succeeds', async () => {
+  const batches: number[] = []
+  // What a deadline does to a store that handles nine items in time.
+  const batcher = new Batcher<Item, Outcome>(
+    async (items) => {
+      batches.push(items.length)
+      await new Promise((resolve) => setImmediate(resolve))
+      if (items.length > 9) throw new Error('not in time')
+      return items.map(({ id }) => ({ kind: 'done', id }))
+    },
+    ({ id }) => [`${id}`],
+  )
+  /** Sends it again until it succeeds, as a caller does. */
+  const send = async (id: number): Promise<Outcome> => batcher.push({ id, user: '' }).catch(() => send(id))
+  await Promise.all(Array.from({ length: 64 }, (_, id) => send(id)))
+  assert.deepEqual(batches.slice(0, 12), [64, 32, 16, 8, 9, 10, 5, 6, 7, 8, 9, 10])
+  assert.deepEqual(batches.filter((items) => items > 9).length, 5)
+  // An item with an error of its own does not count.
+  const mixed: number[] = []
+  const other = new Batcher<Item, Outcome>(
+    async (items) => {
+      mixed.push(items.length)
+      return items.map(({ id }): Each<Outcome> => (id === 0 ? { kind: 'error', error: new Error('bad row') } : { kind: 'done', id }))
+    },
+    ({ id }) => [`${id}`],
+  )
+  for (let round = 0; round < 2; round++) await Promise.allSettled(Array.from({ length: 64 }, (_, id) => other.push({ id, user: '' })))
+  assert.deepEqual(mixed, [64, 64])
 })

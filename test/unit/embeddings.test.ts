@@ -9,6 +9,7 @@ import type { Embeddings } from '../../src/agent/models/embeddings.ts'
 import { ModelError } from '../../src/agent/models/model.ts'
 import { canEmbed, createModels } from '../../src/agent/models/models.ts'
 import type { ModelsOptions } from '../../src/agent/models/models.ts'
+import { keyBoundTo } from '../../src/config/provider-address.ts'
 import { createSealer } from '../../src/config/secrets.ts'
 import type { NewProvider } from '../../src/store/queries/providers.ts'
 import { apiKey, withTcpServer } from '../support/ask-model.ts'
@@ -39,7 +40,13 @@ async function open(t: TestContext, options: ModelsOptions = {}): Promise<Scenar
     ...createEmbeddings({ store, sealer, models }),
     async addProvider(name, kind, baseUrl, sealedTo) {
       const id = `prv_${made++}`
-      await store.write.createProvider({ id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, sealedTo ?? id) })
+      await store.write.createProvider({
+        id,
+        name,
+        kind,
+        baseUrl,
+        sealedApiKey: sealer.seal(apiKey, keyBoundTo({ id: sealedTo ?? id, kind, baseUrl })),
+      })
     },
   }
   await house.addProvider('own', 'openai-compatible', server.baseUrl)

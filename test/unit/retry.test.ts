@@ -8,7 +8,7 @@ import type { RetriedCall } from '../../src/agent/models/retry.ts'
 const request: ModelRequest = { modelId: 'm', messages: [], tools: [], maxOutputTokens: 10, temperature: null, passages: [] }
 const step: ModelStep = { text: 'ok', toolCalls: [], finishReason: 'stop', usage: undefined }
 const unavailable = (retryAfterMs?: number): ModelError =>
-  new ModelError('unavailable', 'down', retryAfterMs === undefined ? {} : { retryAfterMs })
+  new ModelError('unavailable', 'provider_503', 'down', retryAfterMs === undefined ? {} : { retryAfterMs })
 
 /** A model that plays its attempts in order and counts them. */
 function playing(...attempts: ((call: ModelCall) => ModelStep | Promise<ModelStep>)[]): Model & { calls: number } {
@@ -62,7 +62,11 @@ test('stream.after-delta: once text of the turn has been sent, nothing is genera
 })
 
 test('turn.states: a refused request, a prompt that is too long and an internal error are not retried', async () => {
-  for (const error of [new ModelError('refused', 'no'), new ModelError('too_long', 'no'), new TypeError('ours')]) {
+  for (const error of [
+    new ModelError('refused', 'provider_400', 'no'),
+    new ModelError('too_long', 'prompt_too_long', 'no'),
+    new TypeError('ours'),
+  ]) {
     const model = playing(failing(error))
     await assert.rejects(run(model).result, (thrown) => thrown === error)
     assert.equal(model.calls, 1)

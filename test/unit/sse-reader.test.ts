@@ -9,7 +9,7 @@ import { SseReader, maxEventBytes } from '../../src/agent/models/transport/sse-r
 
 function read(chunks: Buffer[], maxBytes?: number): string[] {
   const events: string[] = []
-  const reader = new SseReader((data) => void events.push(data), maxBytes)
+  const reader = new SseReader((data) => void events.push(data), maxBytes === undefined ? {} : { maxBytes })
   for (const chunk of chunks) reader.push(chunk)
   return events
 }

@@ -15,6 +15,7 @@ const AgentPage = lazy(() => import('./pages/agents/agent.tsx').then(({ AgentPag
 const Providers = lazy(() => import('./pages/providers/providers.tsx').then(({ Providers: page }) => ({ default: page })))
 const Playground = lazy(() => import('./pages/playground/playground.tsx').then(({ Playground: page }) => ({ default: page })))
 const Knowledge = lazy(() => import('./pages/knowledge/knowledge.tsx').then(({ Knowledge: page }) => ({ default: page })))
+const DocumentPage = lazy(() => import('./pages/knowledge/document.tsx').then(({ DocumentPage: page }) => ({ default: page })))
 const Keys = lazy(() => import('./pages/keys/keys.tsx').then(({ Keys: page }) => ({ default: page })))
 const Conversations = lazy(() => import('./pages/conversations/conversations.tsx').then(({ Conversations: page }) => ({ default: page })))
 const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').then(({ Transcript: page }) => ({ default: page })))
@@ -54,6 +55,9 @@ export function App() {
             <Route path="/agents/:id/:tab?">{({ id, tab }) => <AgentPage key={id} id={id} tab={tab} />}</Route>
             <Route path="/providers" component={Providers} />
             <Route path="/playground/:agentId?">{({ agentId }) => <Playground agentId={agentId} />}</Route>
+            <Route path="/knowledge/:agentId/:documentId">
+              {({ agentId, documentId }) => <DocumentPage key={documentId} agentId={agentId} documentId={documentId} />}
+            </Route>
             <Route path="/knowledge/:agentId?">{({ agentId }) => <Knowledge agentId={agentId} />}</Route>
             <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
             <Route path="/conversations" component={Conversations} />

@@ -1,4 +1,4 @@
-/** The navigation: the pages of the console with the current one marked, and the API reference. */
+/** The navigation: the pages of the console with the current one marked, and the API references. */
 import { AppShell, NavLink, ScrollArea } from '@mantine/core'
 import { Link } from 'wouter'
 
@@ -41,6 +41,14 @@ export function Ways({ location, apiUrl }: { location: string; apiUrl: string | 
           target="_blank"
           rel="noopener"
           label="API reference"
+          description="Opens in a new tab"
+        />
+        <NavLink
+          component="a"
+          href="/admin/docs"
+          target="_blank"
+          rel="noopener"
+          label="Admin API reference"
           description="Opens in a new tab"
         />
       </AppShell.Section>

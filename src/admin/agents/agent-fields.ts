@@ -110,6 +110,15 @@ export function providerOf(model: string): string | null {
   return provider === builtInProvider ? null : provider
 }
 
+/** The providers that must exist for this content. Throws as `providerOf`. */
+export function providersOf(content: AgentContent): { provider: string | null; embeddingProvider: string | null } {
+  const { embeddingModel = null } = JSON.parse(content.config) as { embeddingModel?: string | null }
+  return {
+    provider: providerOf(content.model),
+    embeddingProvider: embeddingModel === null ? null : (splitModel(embeddingModel)?.provider ?? null),
+  }
+}
+
 /** The default price, or undefined if the price must be sent. Throws as `providerOf`. */
 export function usualPrice(model: string, known: KnownModel): Price | undefined {
   return providerOf(model) === null ? demoPrice : known.price

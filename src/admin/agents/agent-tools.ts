@@ -4,7 +4,16 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Guard } from '../../agent/guard/guard.ts'
-import { checkTools, definitionsOf, differences, openTexts, sealTools, ToolServerError, toolTokens } from '../../agent/tools/tools.ts'
+import {
+  checkTools,
+  definitionsOf,
+  differences,
+  openTexts,
+  originOf,
+  sealTools,
+  ToolServerError,
+  toolTokens,
+} from '../../agent/tools/tools.ts'
 import type {
   BuiltInTool,
   HttpTool,
@@ -13,6 +22,8 @@ import type {
   OpenTool,
   PinnedTool,
   Sealed,
+  SealedFor,
+  SealedKind,
   ToolConfig,
   Tools,
 } from '../../agent/tools/tools.ts'
@@ -77,29 +88,35 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   /** Returns the stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing. */
   function seal(open: OpenTool, stored: ToolConfig | undefined, agentId: string): ToolConfig {
     const [sealed] = sealTools([open], agentId, sealer)
+    if (!sealed || sealed.type === 'builtin' || open.type === 'builtin') return sealed!
+    const place = { agentId, ...open }
     const keep = (
+      kind: SealedKind,
       fresh: Record<string, Sealed>,
       values: Record<string, string>,
       previous: Record<string, Sealed>,
     ): Record<string, Sealed> =>
       Object.fromEntries(
-        Object.entries(fresh).map(([name, text]) => [name, openOne(previous, name, agentId) === values[name] ? previous[name]! : text]),
+        Object.entries(fresh).map(([name, text]) => [name, openOne(previous, kind, name, place) === values[name] ? previous[name]! : text]),
       )
-    if (sealed?.type === 'http' && open.type === 'http' && stored?.type === 'http') {
-      const [headers, secrets] = [keep(sealed.headers, open.headers, stored.headers), keep(sealed.secrets, open.secrets, stored.secrets)]
-      return { ...sealed, headers, secrets }
+    if (sealed.type === 'http' && open.type === 'http' && stored?.type === 'http') {
+      const headers = keep('headers', sealed.headers, open.headers, stored.headers)
+      return { ...sealed, headers, secrets: keep('secrets', sealed.secrets, open.secrets, stored.secrets) }
     }
-    if (sealed?.type === 'mcp' && open.type === 'mcp' && stored?.type === 'mcp')
-      return { ...sealed, headers: keep(sealed.headers, open.headers, stored.headers) }
-    return sealed!
+    if (sealed.type === 'mcp' && open.type === 'mcp' && stored?.type === 'mcp')
+      return { ...sealed, headers: keep('headers', sealed.headers, open.headers, stored.headers) }
+    return sealed
   }
 
-  /** Returns undefined if there is no such value, or if it was encrypted with a key that no longer exists. */
-  function openOne(previous: Record<string, Sealed>, name: string, agentId: string): string | undefined {
+  /**
+   * Returns undefined if there is no such value, or if it was encrypted for another server than that of `place`, or with a key that no
+   * longer exists.
+   */
+  function openOne(previous: Record<string, Sealed>, kind: SealedKind, name: string, place: SealedFor): string | undefined {
     // A header may have the name of an inherited property.
     if (!Object.hasOwn(previous, name)) return undefined
     try {
-      return openTexts({ text: previous[name]! }, agentId, sealer)['text']
+      return openTexts({ [name]: previous[name]! }, kind, place, sealer)[name]
     } catch (error) {
       if (error instanceof UnsealError) return undefined
       throw error
@@ -107,22 +124,25 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   }
 
   function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool {
-    const fill = (kind: 'header' | 'secret', texts: GivenTexts, previous: Record<string, Sealed>): Record<string, string> =>
+    if (given.type === 'builtin') return given
+    const place = { agentId, ...given }
+    const fill = (kind: SealedKind, texts: GivenTexts, previous: Record<string, Sealed>): Record<string, string> =>
       Object.fromEntries(
         Object.entries(texts).map(([name, text]) => {
-          const value = text ?? openOne(previous, name, agentId)
+          const value = text ?? openOne(previous, kind, name, place)
           if (value !== undefined) return [name, value]
           const why = moved ? 'must be sent again, because the URL points to another server' : 'has no stored value: send a value'
-          throw invalid(`The ${kind} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`)
+          throw invalid(
+            `The ${kind === 'headers' ? 'header' : 'secret'} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`,
+          )
         }),
       )
-    if (given.type === 'builtin') return given
     // A secret that is never shown must not be sent to another server either.
     const moved = stored !== undefined && stored.type !== 'builtin' && originOf(stored.url) !== originOf(given.url)
     const kept = moved ? undefined : stored
-    const headers = fill('header', given.headers, kept?.type === given.type ? kept.headers : {})
+    const headers = fill('headers', given.headers, kept?.type === given.type ? kept.headers : {})
     if (given.type === 'mcp') return { ...given, headers, pinned: [] }
-    return { ...given, headers, secrets: fill('secret', given.secrets, kept?.type === 'http' ? kept.secrets : {}) }
+    return { ...given, headers, secrets: fill('secrets', given.secrets, kept?.type === 'http' ? kept.secrets : {}) }
   }
 
   return {
@@ -161,8 +181,6 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     },
   }
 }
-
-const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 
 const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
   tool.type === 'mcp' && resolved.type === 'mcp' ? { ...tool, pinned: resolved.pinned } : tool

@@ -14,11 +14,12 @@ import { isLanguage, languages } from '../../store/queries/knowledge/stems.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
-import { changedFields, contentOf, fieldsOf, newFields, providerOf } from './agent-fields.ts'
+import { builtInProvider, changedFields, contentOf, fieldsOf, newFields, providerOf, providersOf } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
 import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool } from './agent-tools.ts'
 import type { GivenTool, ShownTool, ToolDifference } from './agent-tools.ts'
 import { findKnown } from '../providers/model-prices.ts'
+import { nearestWord } from '../../config/nearest-word.ts'
 import type { Ids } from '../../ids.ts'
 
 /** Contains no value of a header or secret of a tool. */
@@ -62,6 +63,9 @@ export type AgentsAdmin = {
   refreshTools(id: string, approve: boolean): Promise<{ differences: ToolDifference[]; version: number }>
 }
 
+// Of an installation with more providers, a message does not list the others.
+const maxNamed = 20
+
 type Options = { store: AdminStore; sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'>; newId: Ids['newId'] }
 
 export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Options): AgentsAdmin {
@@ -85,7 +89,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       const content = await decide(present)
       const differs = !isDeepStrictEqual(content, contentOf(fieldsOf(present)))
       if (!differs && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
-      const next = differs ? { after: present.version, provider: providerOf(content.model), content } : undefined
+      const next = differs ? { after: present.version, ...providersOf(content), content } : undefined
       const outcome = await store.write.changeAgent({ id, enabled, next })
       if (outcome.kind === 'changed' && !isDeepStrictEqual(indexedAs(present), indexedAs(outcome.agent.present)))
         await store.write.requeueDocuments({ agentId: id })
@@ -100,7 +104,11 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     if (typeof embeddingModel !== 'string') return
     const name = splitModel(embeddingModel)
     const provider = name && (await store.read.findProvider(name.provider))
-    if (!provider) throw new ApiError('validation_error', `The provider of the embedding model ${embeddingModel} does not exist.`)
+    if (!provider)
+      throw new ApiError(
+        'validation_error',
+        `The provider of the embedding model ${embeddingModel} does not exist.${await nearestProvider(name?.provider ?? embeddingModel)}`,
+      )
     if (!canEmbed(provider.kind))
       throw new ApiError(
         'validation_error',
@@ -108,13 +116,29 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       )
   }
 
+  /** Before the price is looked up: a model of an unknown provider never has one, and the missing price would be the wrong advice. */
+  async function refuseUnknownProvider(model: string): Promise<void> {
+    const provider = providerOf(model)
+    if (provider !== null && !(await store.read.findProvider(provider)))
+      throw new ApiError('validation_error', `The provider of the model ${model} does not exist.${await nearestProvider(provider)}`)
+  }
+
+  /** A sentence that follows "The provider … does not exist." */
+  async function nearestProvider(given: string): Promise<string> {
+    const names = (await store.read.listProviders(pageRequest({ limit: maxNamed }))).map(({ name }) => name)
+    const meant = nearestWord(given, [...names, builtInProvider])
+    if (meant !== undefined) return ` Did you mean ${meant}?`
+    return names.length === 0 ? ' No providers exist yet.' : ` The providers are ${names.toSorted().join(', ')}.`
+  }
+
   return {
     async createAgent({ ownerId, ...given }) {
       const id = newId('agt')
       await refuseKnowledge(given)
+      await refuseUnknownProvider(given.model)
       const known = await findKnown(store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
-      const outcome = await store.write.createAgent({ id, ownerId, provider: providerOf(fields.model), content: contentOf(fields) })
+      const outcome = await store.write.createAgent({ id, ownerId, ...providersOf(contentOf(fields)), content: contentOf(fields) })
       switch (outcome.kind) {
         case 'created':
           return show(outcome.agent)
@@ -122,6 +146,8 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
           throw new ApiError('validation_error', 'The owner with this owner_id does not exist.')
         case 'provider_not_found':
           throw noProviderOf(fields.model)
+        case 'embedding_provider_not_found':
+          throw noEmbeddingProviderOf(fields.knowledge.embeddingModel ?? '')
       }
     },
 
@@ -133,7 +159,9 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     findAgent: async (id) => show(await stored(id)),
 
     async changeAgent(id, { enabled, ...given }) {
+      await stored(id)
       await refuseKnowledge(given)
+      if (given.model !== undefined) await refuseUnknownProvider(given.model)
       const known = await findKnown(store, given.model)
       const asked = new Map()
       const outcome = await change(id, enabled, async (present) => {
@@ -142,6 +170,10 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
         return contentOf(changedFields(fields, { ...given, tools: resolved }, known))
       })
       if (outcome.kind === 'changed') return show(outcome.agent)
+      if (outcome.kind === 'embedding_provider_not_found') {
+        const { knowledge } = fieldsOf((await stored(id)).present)
+        throw noEmbeddingProviderOf(given.knowledge?.embeddingModel ?? knowledge.embeddingModel ?? '')
+      }
       throw outcome.kind === 'provider_not_found' ? noProviderOf(given.model ?? '') : noSuchAgent()
     },
 
@@ -161,6 +193,9 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       if (!old) throw new ApiError('not_found', `This agent has no version ${version}.`)
       const outcome = await change(id, undefined, () => contentOf(fieldsOf(old)))
       if (outcome.kind === 'changed') return show(outcome.agent)
+      const { embeddingModel } = fieldsOf(old).knowledge
+      if (outcome.kind === 'embedding_provider_not_found')
+        throw new ApiError('conflict', `Version ${version} uses the embedding model ${embeddingModel}, whose provider no longer exists.`)
       throw outcome.kind === 'provider_not_found'
         ? new ApiError('conflict', `Version ${version} uses the model ${old.model}, whose provider no longer exists.`)
         : noSuchAgent()
@@ -203,5 +238,7 @@ function indexedAs(version: StoredVersion): object {
   return { language, embeddingModel }
 }
 
+const noEmbeddingProviderOf = (model: string): ApiError =>
+  new ApiError('validation_error', `The provider of the embedding model ${model} does not exist.`)
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')
 const noProviderOf = (model: string): ApiError => new ApiError('validation_error', `The provider of the model ${model} does not exist.`)

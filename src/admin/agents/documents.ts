@@ -11,7 +11,8 @@ import { ApiError } from '../../errors.ts'
 import type { Ids } from '../../ids.ts'
 import { maxDocuments, partsOf } from '../../store/queries/knowledge/documents.ts'
 import type { StoredDocument } from '../../store/queries/knowledge/documents.ts'
-import { pageOf, pageRequest } from '../../store/queries/paging.ts'
+import type { DocumentChunk } from '../../store/queries/knowledge/knowledge.ts'
+import { pageOf, pageRequest, placedPageOf, placedRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
@@ -39,7 +40,9 @@ export type DocumentsAdmin = {
   /** Newest first. */
   listDocuments(agentId: string, page: PageWanted): Promise<Page<Document>>
   findDocument(agentId: string, id: string): Promise<Document>
-  /** From then on, nothing of it is found. */
+  /** What searches can find of it now, in the order of the document. Empty until it is indexed for the first time. */
+  listChunks(agentId: string, id: string, page: PageWanted): Promise<Page<DocumentChunk>>
+  /** From then on, nothing of it is found. Also of a deleted agent, whose documents the store deletes itself a few minutes later. */
   deleteDocument(agentId: string, id: string): Promise<void>
   /**
    * Without `limit`, returns what a message with these words would add to the prompt; with it, that number of best matches, whatever the
@@ -112,9 +115,16 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
       return stored(agentId, id)
     },
 
-    async deleteDocument(agentId, id) {
+    async listChunks(agentId, id, page) {
       await refuseUnknownAgent(agentId)
-      if (!(await store.write.deleteDocument({ agentId, id }))) throw noSuchDocument()
+      await stored(agentId, id)
+      return placedPageOf(await store.read.listChunks({ agentId, documentId: id, ...placedRequest(page) }), page)
+    },
+
+    async deleteDocument(agentId, id) {
+      if (await store.write.deleteDocument({ agentId, id })) return
+      await refuseUnknownAgent(agentId)
+      throw noSuchDocument()
     },
 
     async searchDocuments(agentId, { query, limit }) {

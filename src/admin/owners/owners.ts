@@ -2,10 +2,14 @@
 import { ApiError } from '../../errors.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Owner } from '../../store/queries/owners.ts'
+import type { RunningHold } from '../../store/queries/turns.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
+
+// More than a person reads. The amount held is the sum of all.
+const maxHolds = 100
 
 export type OwnersAdmin = {
   /** `balance` (not negative) creates the first ledger entry. */
@@ -13,6 +17,8 @@ export type OwnersAdmin = {
   listOwners(page: PageWanted): Promise<Page<Owner>>
   /** Throws ApiError `not_found`. */
   findOwner(id: string): Promise<Owner>
+  /** With its newest running turns, at most 100, newest first. Throws ApiError `not_found`. */
+  findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[] }>
   /** Throws ApiError `not_found`. */
   renameOwner(id: string, name: string): Promise<Owner>
 }
@@ -25,6 +31,10 @@ export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: 
     },
     listOwners: async (page) => pageOf(await store.read.listOwners(pageRequest(page)), page),
     findOwner: async (id) => known(await store.read.findOwner(id)),
+    findOwnerWithHolds: async (id) => ({
+      ...known(await store.read.findOwner(id)),
+      runningTurns: await store.read.listHolds(id, maxHolds),
+    }),
     renameOwner: async (id, name) => known(await store.write.renameOwner(id, name)),
   }
 }

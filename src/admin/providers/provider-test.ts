@@ -5,6 +5,7 @@
 import { ModelError } from '../../agent/models/model.ts'
 import type { ModelRequest } from '../../agent/models/model.ts'
 import type { Models } from '../../agent/models/models.ts'
+import { keyBoundTo } from '../../config/provider-address.ts'
 import { UnsealError } from '../../config/secrets.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import type { Provider } from '../../store/queries/providers.ts'
@@ -34,14 +35,14 @@ export async function testProvider({ provider, modelId, sealer, models }: Provid
   return { ...result, modelId: tested, latencyMs: Math.round(performance.now() - startedAt) }
 
   async function callProvider(): Promise<void> {
-    const opened = { kind: provider.kind, baseUrl: provider.baseUrl, apiKey: sealer.open(provider.sealedApiKey, provider.id) }
+    const opened = { kind: provider.kind, baseUrl: provider.baseUrl, apiKey: sealer.open(provider.sealedApiKey, keyBoundTo(provider)) }
     if (tested === undefined) {
       const served = await models.list(opened, signal)
       // Hosted providers list dozens of models that are not chat models, so the list itself proves that URL and key work. A self-hosted
       // server is tested with one of its models.
       if (provider.kind !== 'openai-compatible') return
       tested = served[0]
-      if (tested === undefined) throw new ModelError('unavailable', 'the server lists no models')
+      if (tested === undefined) throw new ModelError('unavailable', 'invalid_answer', 'the server lists no models')
     }
     await models.open(opened).generate(tinyRequest(tested), { signal, onText: () => undefined })
   }

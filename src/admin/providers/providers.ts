@@ -1,6 +1,10 @@
-/** Providers of models. A provider's key is encrypted for its row before the store receives it. It is never returned and never logged. */
+/**
+ * Providers of models. A provider's key is encrypted for its row and its server before the store receives it. It is never returned, never
+ * logged, and never sent to another server than the one that it was entered for.
+ */
 import { splitModel } from '../../agent/agent-config.ts'
 import type { Models } from '../../agent/models/models.ts'
+import { keyBoundTo, originOf } from '../../config/provider-address.ts'
 import { ApiError } from '../../errors.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
@@ -26,7 +30,10 @@ export type ProvidersAdmin = {
   /** Newest first. */
   listProviders(page: PageWanted): Promise<Page<Provider>>
   findProvider(id: string): Promise<Provider>
-  /** The kind cannot change. The name of a provider in use cannot change, because agents refer to it. */
+  /**
+   * The kind cannot change. The name of a provider in use cannot change, because agents refer to it. A base URL on another server needs the
+   * key in the same change.
+   */
   changeProvider(id: string, change: ProviderChange): Promise<Provider>
   /** Refused while the current version of an agent uses it. */
   deleteProvider(id: string): Promise<void>
@@ -48,7 +55,13 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       refuseBuiltInName(name)
       refuseBaseUrl(kind, baseUrl)
       const id = newId('prv')
-      const provider = await store.write.createProvider({ id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, id) })
+      const provider = await store.write.createProvider({
+        id,
+        name,
+        kind,
+        baseUrl,
+        sealedApiKey: sealer.seal(apiKey, keyBoundTo({ id, kind, baseUrl })),
+      })
       if (!provider) throw nameTaken(name)
       return withoutKey(provider)
     },
@@ -61,23 +74,30 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
     findProvider: async (id) => withoutKey(await stored(id)),
 
     async changeProvider(id, { name, baseUrl, apiKey }) {
-      const { kind } = await stored(id)
       if (name !== undefined) refuseBuiltInName(name)
-      if (baseUrl !== undefined) refuseBaseUrl(kind, baseUrl)
-      const outcome = await store.write.changeProvider(id, {
-        ...(name === undefined ? {} : { name }),
-        ...(baseUrl === undefined ? {} : { baseUrl }),
-        ...(apiKey === undefined ? {} : { sealedApiKey: sealer.seal(apiKey, id) }),
-      })
-      switch (outcome.kind) {
-        case 'changed':
-          return withoutKey(outcome.provider)
-        case 'not_found':
-          throw noSuchProvider()
-        case 'name_taken':
-          throw nameTaken(name!)
-        case 'in_use':
-          throw new ApiError('conflict', `This provider cannot be renamed because the agent ${outcome.agentId} uses it.`)
+      for (;;) {
+        const before = await stored(id)
+        if (baseUrl !== undefined) refuseBaseUrl(before.kind, baseUrl)
+        const after = { ...before, ...(baseUrl === undefined ? {} : { baseUrl }) }
+        if (apiKey === undefined && originOf(after) !== originOf(before)) throw keyNeeded()
+        const change = {
+          ...(name === undefined ? {} : { name }),
+          ...(baseUrl === undefined ? {} : { baseUrl }),
+          ...(apiKey === undefined ? {} : { sealedApiKey: sealer.seal(apiKey, keyBoundTo(after)) }),
+        }
+        const outcome = await store.write.changeProvider(id, change, before.baseUrl)
+        switch (outcome.kind) {
+          case 'changed':
+            return withoutKey(outcome.provider)
+          case 'not_found':
+            throw noSuchProvider()
+          case 'name_taken':
+            throw nameTaken(name!)
+          case 'in_use':
+            throw new ApiError('conflict', `This provider cannot be renamed because the agent ${outcome.agentId} uses it.`)
+          case 'stale':
+            continue
+        }
       }
     },
 
@@ -128,5 +148,10 @@ function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
     )
 }
 
+const keyNeeded = (): ApiError =>
+  new ApiError(
+    'validation_error',
+    'api_key must be sent again, because base_url points to another server than the one that has the stored key.',
+  )
 const noSuchProvider = (): ApiError => new ApiError('not_found', 'This provider does not exist.')
 const nameTaken = (name: string): ApiError => new ApiError('conflict', `A provider named ${name} already exists.`)

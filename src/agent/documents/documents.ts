@@ -17,6 +17,7 @@ import { ReadingBrokenOff } from './reading-process.ts'
 import type { Embeddings } from '../models/embeddings.ts'
 import type { Guard } from '../guard/guard.ts'
 import { within } from '../../deadline.ts'
+import { confinement } from '../../process/confinement.ts'
 
 export interface Indexer {
   start(): void
@@ -61,6 +62,7 @@ const clearedAtOnce = 64
 const clearEveryMs = 60_000
 // Changes come in bursts, most of them do not concern documents, and every process sees them: wait until a burst is over.
 const gatherMs = 50
+const reportAfterMs = 3_000
 // A step that does not react to the abort is abandoned after this time; its lease expires.
 const stopMs = 900
 
@@ -73,6 +75,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
   let woken = false
   let running: Promise<void> | undefined
   let clearAt = 0
+  let reporting: NodeJS.Timeout | undefined
 
   store.onChange(() => {
     woken = true
@@ -147,14 +150,24 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
   return {
     start() {
       running ??= run()
+      // Later than the start itself, which a few milliseconds of a shell should not delay.
+      reporting = setTimeout(() => void reportConfinement(log), reportAfterMs).unref()
     },
     async stop() {
+      clearTimeout(reporting)
       stopping.abort(new ClaimLost())
       wake()
       if (running) await within(stopMs, running, () => undefined)
       await extractor.close()
     },
   }
+}
+
+/** Says at each start how the process that reads documents is confined. */
+async function reportConfinement(log: IndexerOptions['log']): Promise<void> {
+  const { command, words } = await confinement()
+  if (command.length > 0) log.info({ confinement: words }, 'documents are read in a confined process')
+  else log.warn({ reason: words }, 'documents are read in a process that the system does not confine: see docs/knowledge.md')
 }
 
 type Ending = Pick<IndexerOptions, 'store' | 'log'> & { isStopping: boolean }
@@ -173,7 +186,7 @@ async function endFailed({ id, agentId, fence }: ClaimedDocument, error: unknown
   if (error instanceof StoreUnavailable) return log.warn({ ...ids, err: error }, 'document indexing interrupted: store unavailable')
   if (error instanceof ReadingBrokenOff) return log.warn({ ...ids, err: error }, 'document indexing interrupted: the reading process ended')
   const refused = error instanceof DocumentRefused
-  if (refused) log.info({ ...ids, reason: error.message }, 'document rejected')
+  if (refused) log.info({ ...ids, ...error.logged }, 'document rejected')
   else log.error({ ...ids, err: error }, 'document indexing failed: internal error')
   const reason = refused ? error.message : 'Indexing failed because of an internal error. See the server log for details.'
   await store.write.failDocument({ documentId: id, fence, reason })

@@ -4,6 +4,7 @@
  * words only.
  */
 import { setTimeout as wait } from 'node:timers/promises'
+import { loggableFailure } from '../loggable-failure.ts'
 import type { Embeddings } from '../models/embeddings.ts'
 import { ModelError } from '../models/model.ts'
 import { DocumentRefused } from './limits.ts'
@@ -21,9 +22,11 @@ export async function embedWithRetries(texts: string[], { embeddings, model, sig
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof ModelError)) throw error
-      if (error.kind !== 'unavailable') throw new DocumentRefused(`The embedding model ${model} rejected this text: ${error.message}`)
+      if (error.kind !== 'unavailable')
+        throw new DocumentRefused(`The embedding model ${model} rejected this text: ${error.message}`, { logged: loggableFailure(error) })
       const pause = retriesMs[attempt]
-      if (pause === undefined) throw new DocumentRefused(`The embedding model ${model} cannot be reached: ${error.message}`)
+      if (pause === undefined)
+        throw new DocumentRefused(`The embedding model ${model} cannot be reached: ${error.message}`, { logged: loggableFailure(error) })
       // An aborted timer rejects with an error of its own, but callers expect the signal's reason.
       await wait(Math.max(pause, Math.min(error.retryAfterMs ?? 0, maxAskedMs)), undefined, { signal }).catch(() => signal.throwIfAborted())
     }

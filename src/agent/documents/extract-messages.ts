@@ -18,7 +18,7 @@ export type FromThread =
   /** `share`: from 0 to 1. */
   | { kind: 'progress'; share: number }
   | { kind: 'read'; title: string | null; chunks: number; bytes: number }
-  /** `cause` is for the log: an error message of a library, or an internal error. */
+  /** `cause` is for the log: the type of the error and its stack, without its message. */
   | { kind: 'refused'; reason: string; cause: string | null }
   | { kind: 'taken'; chunks: Chunk[] }
 

@@ -68,10 +68,16 @@ function together(pieces: Uint8Array[]): Uint8Array {
 
 function refusal(error: unknown): FromThread {
   if (error instanceof DocumentRefused)
-    return { kind: 'refused', reason: error.message, cause: error.cause === undefined ? null : String(error.cause) }
+    return { kind: 'refused', reason: error.message, cause: error.cause === undefined ? null : withoutMessage(error.cause) }
   // V8's message for a stack overflow.
   if (error instanceof RangeError && /call stack/.test(error.message))
     return { kind: 'refused', reason: 'This document is nested too deeply.', cause: null }
-  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const cause = withoutMessage(error)
   return { kind: 'refused', reason: 'This document could not be read, by a fault of Turnkeep. The log of the server says more.', cause }
+}
+
+/** For the log: the type of an error and where it was thrown. The message of a parser may quote the document. */
+function withoutMessage(error: unknown): string {
+  if (!(error instanceof Error)) return `a thrown ${typeof error}`
+  return [error.name, ...(error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))].join('\n')
 }

@@ -8,7 +8,7 @@ import type { Chunk } from '../knowledge/chunk.ts'
 import { decodeText } from './decode.ts'
 import { kindOf } from './kind.ts'
 import type { Named } from './kind.ts'
-import { inMebibytes, maxChunks, maxTextBytes, DocumentRefused } from './limits.ts'
+import { inMebibytes, maxChunks, maxTextBytes, maxTitle, DocumentRefused } from './limits.ts'
 
 export type Source = Named & {
   bytes: Uint8Array
@@ -38,7 +38,7 @@ export async function extractDocument(source: Source, onProgress: (share: number
       throw new DocumentRefused(`This document has more than ${maxChunks} passages. Split it into smaller documents.`)
   }
   if (chunks.length === 0) throw new DocumentRefused('This document contains no text.')
-  return { title: title && cleanText(title), chunks }
+  return { title: title && cleanText(title.slice(0, maxTitle)), chunks }
 }
 
 /** Each reader is loaded with the first document of its kind: the PDF reader alone takes 20 MB, and many agents only have Markdown. */

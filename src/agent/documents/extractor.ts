@@ -4,6 +4,7 @@
  * or indexed again if the document may not be the cause.
  */
 import type { Chunk } from '../knowledge/chunk.ts'
+import { confinement } from '../../process/confinement.ts'
 import type { Source } from './extract.ts'
 import type { ReadingLimits } from './extract-messages.ts'
 import { DocumentRefused, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong } from './limits.ts'
@@ -76,7 +77,9 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     async read({ parts, onProgress, signal, ...source }) {
       signal.throwIfAborted()
       clearTimeout(idle)
-      if (!reading || reading.hasEnded()) reading = startReadingProcess(limits)
+      const confined = await confinement()
+      signal.throwIfAborted()
+      if (!reading || reading.hasEnded()) reading = startReadingProcess(limits, confined)
       const present = reading
       const onAbort = (): void => void present.end(signal.reason as Error)
       signal.addEventListener('abort', onAbort)

@@ -5,6 +5,7 @@
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import TurndownService from 'turndown'
+import { realTitle } from './real-title.ts'
 
 export type Page = { title: string | null; markdown: string }
 
@@ -30,11 +31,11 @@ const minShare = 0.4
 /** Accepts any text, because no text is invalid HTML. */
 export function readPage(html: string): Page {
   const { document } = parseHTML(wholePage(html))
-  const ownTitle = oneLine(document.querySelector('title')?.textContent)
+  const ownTitle = realTitle(document.querySelector('title')?.textContent)
   const article = new Readability(document).parse()
   const body = bodyOf(html)
   const wordsOf = (text: string | null | undefined): number => text?.replace(/\s+/g, '').length ?? 0
-  const title = oneLine(article?.title) ?? ownTitle
+  const title = realTitle(article?.title) ?? ownTitle
   if (article?.content && wordsOf(article.textContent) >= wordsOf(body.textContent) * minShare)
     return { title, markdown: toMarkdown(bodyOf(article.content)) }
   return { title: ownTitle ?? title, markdown: toMarkdown(body) }

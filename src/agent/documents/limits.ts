@@ -19,6 +19,9 @@ export const maxInflatedBytes = 64 * 1024 * 1024
 // Twice the complete works of Shakespeare, or about 10,000 chunks, up to which a search over one agent's documents stays fast.
 export const maxTextBytes = 10 * 1024 * 1024
 
+// In characters, as the admin API allows. The title is part of every passage and of every citation.
+export const maxTitle = 500
+
 // A text of 10 MiB has half as many. Only a document that consists mostly of headings and short pages has more.
 export const maxChunks = 20_000
 
@@ -30,9 +33,17 @@ export const maxHeapMegabytes = 384
 export const maxOutsideBytes = 256 * 1024 * 1024
 
 /**
- * The document cannot be indexed as it is. The message is for the operator: complete sentences with the cause and, if possible, the fix.
+ * The document cannot be indexed as it is. The message is for the operator: complete sentences with the cause and, if possible, the fix. It
+ * may contain the words of a provider, which may repeat the document. `logged` is what the log contains in its place.
  */
-export class DocumentRefused extends Error {}
+export class DocumentRefused extends Error {
+  readonly logged: { reason?: string; cause_kind?: string; cause?: string }
+
+  constructor(message: string, { logged, ...options }: ErrorOptions & { logged?: { cause_kind: string; cause: string } } = {}) {
+    super(message, options)
+    this.logged = logged ?? { reason: message }
+  }
+}
 
 /** Formats a number of bytes, such as `20 MiB`. */
 export const inMebibytes = (bytes: number): string => `${bytes / 1024 / 1024} MiB`

@@ -4,6 +4,7 @@
  */
 import { getDocumentProxy } from 'unpdf'
 import { maxPages, DocumentRefused } from './limits.ts'
+import { realTitle } from './real-title.ts'
 
 export type Pages = { title: string | null; pages: string[] }
 
@@ -38,13 +39,7 @@ export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void
   }
 }
 
-// What programs write if the author set no title.
-const noTitle = /^$|^untitled|^microsoft \w+ - |\.\w{2,4}$/i
-
-function titleOf(info: object): string | null {
-  const title = 'Title' in info && typeof info.Title === 'string' ? info.Title.trim() : ''
-  return noTitle.test(title) ? null : title
-}
+const titleOf = (info: object): string | null => realTitle('Title' in info && typeof info.Title === 'string' ? info.Title : null)
 
 function paragraphs(items: Item[]): string {
   let text = ''

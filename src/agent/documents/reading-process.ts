@@ -7,8 +7,10 @@ import { existsSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
+import { constants } from 'node:os'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Confinement } from '../../process/confinement.ts'
 import type { FromReading, FromThread, ReadingLimits, ToReading } from './extract-messages.ts'
 import { needsTooLong, needsTooMuch } from './limits.ts'
 
@@ -30,9 +32,9 @@ export type ReadingProcess = {
 // In characters. V8 prints why it ends a process in the first lines, followed by long stack traces.
 const maxWords = 16 * 1024
 
-/** Throws ReadingBrokenOff if the system cannot start a process. */
-export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
-  const child = forkProcess(limits)
+/** `confined`: how the system confines the process. Throws ReadingBrokenOff if the system cannot start one. */
+export function startReadingProcess(limits: ReadingLimits, confined: Confinement): ReadingProcess {
+  const child = forkProcess(limits, confined)
   const gone = Promise.withResolvers<void>()
   let asked: { resolve(answer: Answer): void; reject(error: Error): void; onProgress: ((share: number) => void) | undefined } | undefined
   let ended: Error | undefined
@@ -91,7 +93,7 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
     // The process was not started. All other failures end with the `close` event.
     if (child.pid === undefined) isGone(notStarted(error))
   })
-  child.on('close', (code, signal) => isGone(causeOf(signal ?? `exit code ${code}`, words)))
+  child.on('close', (code, signal) => isGone(causeOf(signal ?? signalOf(code) ?? `exit code ${code}`, words)))
 
   return {
     hasEnded: () => ended !== undefined,
@@ -112,25 +114,40 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
   }
 }
 
-function forkProcess(limits: ReadingLimits): ChildProcess {
+// Runs before the program, and ends by becoming it: a terminal's signals are for the server, a core file would contain the document, and
+// when memory runs out, Linux should kill this process and not the largest one, which is the server.
+const preparation = `
+trap "" HUP INT TERM
+{ ulimit -c 0; echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
+exec "$@"`
+
+function forkProcess(limits: ReadingLimits, { command }: Confinement): ChildProcess {
   const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
   // The process may only read its own code: a file that exploits a library can neither read other files nor start programs.
   const readable = [pathOf('..'), pathOf('../../../package.json'), ...packageFolders()]
-  const execArgv = ['--permission', ...readable.map((path) => `--allow-fs-read=${path}`), '--disallow-code-generation-from-strings']
+  const nodeArgs = ['--permission', ...readable.map((path) => `--allow-fs-read=${path}`), '--disallow-code-generation-from-strings']
   // Needed for the reading thread, which then drops the permission. Node's warning about it would end up in the error output that is parsed
   // below.
-  execArgv.push('--allow-worker', '--disable-warning=PERM0006')
+  nodeArgs.push('--allow-worker', '--disable-warning=PERM0006')
+  // In the process and in its thread, before any other code.
+  nodeArgs.push('--no-experimental-websocket', '--import', new URL('confine-code.js', import.meta.url).href)
+  const confined = command.length > 0
+  const run = confined
+    ? { execPath: '/bin/sh', execArgv: ['-c', preparation, 'sh', ...command, process.execPath, ...nodeArgs] }
+    : { execArgv: nodeArgs }
   try {
     // Loaded on first use: a server that reads no documents starts no process.
     const { fork } = process.getBuiltinModule('node:child_process')
     const child = fork(pathOf('extract-process.ts'), [JSON.stringify(limits)], {
-      execArgv,
+      ...run,
+      // A process group of its own: a signal to its group would otherwise reach the server, also from within namespaces.
+      detached: process.platform !== 'win32',
       // No environment, because the process reads untrusted files and must not see the server's settings and secrets.
       env: {},
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
-    if (process.platform === 'linux' && child.pid !== undefined) offerToKernel(child.pid)
+    if (!confined && process.platform === 'linux' && child.pid !== undefined) offerToKernel(child.pid)
     return child
   } catch (error) {
     throw notStarted(error)
@@ -150,6 +167,11 @@ function packageFolders(): string[] {
 function offerToKernel(pid: number): void {
   // If the system does not allow it, Linux picks the largest process.
   writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(() => undefined)
+}
+
+/** A shell reports the signal that ended its program as an exit code. */
+function signalOf(code: number | null): string | undefined {
+  return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0]
 }
 
 const notStarted = (error: unknown): ReadingBrokenOff =>

@@ -7,6 +7,8 @@ import type { Logger } from 'pino'
 import type { FoundChunk } from '../../store/queries/knowledge/knowledge.ts'
 import type { KnowledgeState } from '../../store/queries/knowledge/knowledge-state.ts'
 import type { Store } from '../../store/store.ts'
+import { loggableFailure } from '../loggable-failure.ts'
+import type { LoggableFailure } from '../loggable-failure.ts'
 import type { Embeddings } from '../models/embeddings.ts'
 import { chunkDocument } from './chunk.ts'
 import { fuse } from './fusion.ts'
@@ -103,8 +105,8 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
       )
     } catch (error) {
       signal?.throwIfAborted()
-      const cause = inTime.aborted ? `no answer within ${meaningMs} ms` : error instanceof Error ? error.message : String(error)
-      log?.warn({ agentId, embeddingModel, cause }, 'a search goes by words alone')
+      const late: LoggableFailure = { cause_kind: 'provider_timeout', cause: `no answer within ${meaningMs} ms` }
+      log?.warn({ agentId, embeddingModel, ...(inTime.aborted ? late : loggableFailure(error)) }, 'a search goes by words alone')
       return undefined
     }
   }

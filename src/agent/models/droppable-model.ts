@@ -44,6 +44,7 @@ function droppable(signal: AbortSignal): { signal: AbortSignal; drop: () => void
   const connection = new AbortController()
   return {
     signal: AbortSignal.any([signal, connection.signal]),
-    drop: () => connection.abort(new ModelError('unavailable', 'a failpoint dropped the connection to the provider')),
+    drop: () =>
+      connection.abort(new ModelError('unavailable', 'provider_interrupted', 'a failpoint dropped the connection to the provider')),
   }
 }

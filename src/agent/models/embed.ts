@@ -5,14 +5,17 @@
 import type { Dispatcher, Response } from 'undici'
 import { ModelError } from './model.ts'
 import { parseBaseUrl } from './transport/base-url.ts'
+import { CollectedBytes } from './transport/collected-bytes.ts'
 import { isObject } from './transport/fields.ts'
 import { HttpRefusal } from './transport/http-refusal.ts'
 import { operatorText } from './transport/operator-text.ts'
 
 /** The largest vectors that any provider offers. Larger ones would make every search slower. */
 const maxDimensions = 4096
-/** Bytes. A batch is 64 texts with up to 4,096 numbers of up to 25 bytes each in JSON, so a valid answer is smaller. */
-const maxVectors = 8 * 1024 * 1024
+/** Bytes of one number in JSON, with its comma. */
+const maxNumber = 32
+// Bytes, for what is beside the numbers.
+const besideVectors = 64 * 1024
 
 export type EmbedOptions = {
   dispatcher: Dispatcher
@@ -51,13 +54,14 @@ export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: 
         redirect: 'manual',
         signal: AbortSignal.any([signal, deadline]),
       })
-      body = await readText(response)
+      body = await readText(response, besideVectors + texts.length * maxDimensions * maxNumber)
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof ModelError) throw error
-      if (deadline.aborted) throw new ModelError('unavailable', `the provider made no vectors within ${deadlineMs} ms`)
+      if (deadline.aborted) throw new ModelError('unavailable', 'provider_timeout', `the provider made no vectors within ${deadlineMs} ms`)
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-      throw new ModelError('unavailable', `the provider cannot be asked for vectors: ${operatorText(cause, apiKey)}`, { cause: error })
+      const said = operatorText(cause, apiKey)
+      throw new ModelError('unavailable', 'provider_unreachable', 'the provider cannot be asked for vectors', { said, cause: error })
     }
     if (response.status !== 200) {
       const refusal = new HttpRefusal(response.status, Object.fromEntries(response.headers), apiKey)
@@ -109,7 +113,7 @@ function soundVectors(read: unknown, count: number): Float32Array[] {
 function readNumbers(value: unknown): number[] {
   const numbers = typeof value === 'string' ? fromBase64(value) : value
   if (!Array.isArray(numbers) || numbers.length === 0) throw notSound('an invalid vector')
-  if (numbers.length > maxDimensions) throw notSound(`a vector of more than ${maxDimensions} numbers`)
+  if (numbers.length > maxDimensions) throw tooManyNumbers()
   if (!numbers.every((number: unknown) => typeof number === 'number' && Number.isFinite(number)))
     throw notSound('a vector with an invalid number')
   return numbers
@@ -118,6 +122,7 @@ function readNumbers(value: unknown): number[] {
 /** Reads little-endian Float32, which is how OpenAI encodes vectors in base64. */
 function fromBase64(text: string): number[] | undefined {
   const bytes = Buffer.from(text, 'base64')
+  if (bytes.length > maxDimensions * 4) throw tooManyNumbers()
   if (bytes.length % 4 !== 0) return undefined
   return Array.from({ length: bytes.length / 4 }, (_, n) => bytes.readFloatLE(n * 4))
 }
@@ -134,15 +139,13 @@ function toUnitLength(numbers: number[]): Float32Array {
   return Float32Array.from(scaled, (number) => number / length)
 }
 
-async function readText(response: Response): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let bytes = 0
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const body = new CollectedBytes()
   for await (const piece of response.body ?? []) {
-    bytes += piece.length
-    if (bytes > maxVectors) throw notSound('too much')
-    pieces.push(piece)
+    if (body.length + piece.length > maxBytes) throw notSound('too much')
+    body.push(piece)
   }
-  return Buffer.concat(pieces).toString()
+  return body.text()
 }
 
 function parse(body: string): unknown {
@@ -153,4 +156,6 @@ function parse(body: string): unknown {
   }
 }
 
-const notSound = (what: string): ModelError => new ModelError('refused', `the provider was asked for vectors and answered with ${what}`)
+const tooManyNumbers = (): ModelError => notSound(`a vector of more than ${maxDimensions} numbers`)
+const notSound = (what: string): ModelError =>
+  new ModelError('refused', 'invalid_answer', `the provider was asked for vectors and answered with ${what}`)

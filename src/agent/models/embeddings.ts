@@ -37,7 +37,7 @@ export function createEmbeddings({ store, sealer, models, failpoints = noFailpoi
     async embed(embeddingModel, texts, signal) {
       signal.throwIfAborted()
       const name = splitModel(embeddingModel)
-      if (!name) throw new ModelError('refused', 'an embedding model is named as <provider name>/<model id>')
+      if (!name) throw new ModelError('refused', 'provider_unusable', 'an embedding model is named as <provider name>/<model id>')
       const embed = await openProvider(name.provider)
       const vectors: Float32Array[] = []
       for (let at = 0; at < texts.length; at += maxTexts) {
@@ -45,7 +45,11 @@ export function createEmbeddings({ store, sealer, models, failpoints = noFailpoi
         vectors.push(...(await withRetries(() => embed(name.modelId, batch, signal), { signal, maxWaitMs })))
       }
       if (vectors.some(({ length }) => length !== vectors[0]!.length))
-        throw new ModelError('refused', 'the provider was asked for vectors and answered with vectors of different lengths')
+        throw new ModelError(
+          'refused',
+          'invalid_answer',
+          'the provider was asked for vectors and answered with vectors of different lengths',
+        )
       return vectors
     },
   }
@@ -54,7 +58,7 @@ export function createEmbeddings({ store, sealer, models, failpoints = noFailpoi
     try {
       return await providers.open(name)
     } catch (error) {
-      if (error instanceof UnsealError) throw new ModelError('refused', error.message, { cause: error })
+      if (error instanceof UnsealError) throw new ModelError('refused', 'decrypt_failed', error.message, { cause: error })
       throw error
     }
   }

@@ -3,12 +3,18 @@
  * does not retry and has no deadline of its own; the caller's signal sets one.
  */
 import type { Dispatcher, Response } from 'undici'
+import { kindOfStatus } from '../../cause-kinds.ts'
+import type { CauseKind } from '../../cause-kinds.ts'
 import { ModelError } from './model.ts'
+import { CollectedBytes } from './transport/collected-bytes.ts'
 import { isObject } from './transport/fields.ts'
 import { operatorText } from './transport/operator-text.ts'
 
 // Bytes. The longest known list, OpenRouter's, has half a megabyte.
 const maxList = 4 * 1024 * 1024
+// OpenRouter lists 400 models, whose names have up to 60 characters. An agent's model has at most 300.
+const maxModels = 1000
+const maxName = 300
 
 export type ListOptions = {
   dispatcher: Dispatcher
@@ -19,7 +25,7 @@ export type ListOptions = {
 }
 
 /**
- * Returns the model names in the server's order. Throws ModelError with the provider's message, redacted for the operator, or
+ * Returns the first 1,000 model names in the server's order. Throws ModelError with the provider's message, redacted for the operator, or
  * `signal.reason`.
  */
 export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
@@ -30,12 +36,12 @@ export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal 
   try {
     const response = await fetch(url, { dispatcher, headers, redirect: 'manual', signal })
     const body = await readText(response)
-    if (response.status !== 200) throw failed(`answered ${response.status}: ${operatorText(body, apiKey)}`)
+    if (response.status !== 200) throw failed(`answered ${response.status}: ${operatorText(body, apiKey)}`, kindOfStatus(response.status))
     return namesIn(body)
   } catch (error) {
     if (error instanceof ModelError || signal.aborted) throw error
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-    throw failed(`cannot be asked: ${operatorText(cause, apiKey)}`)
+    throw failed(`cannot be asked: ${operatorText(cause, apiKey)}`, 'provider_unreachable')
   }
 }
 
@@ -46,14 +52,12 @@ const keyHeaders: Record<ListOptions['dialect'], (apiKey: string) => Record<stri
 }
 
 async function readText(response: Response): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let bytes = 0
+  const body = new CollectedBytes()
   for await (const piece of response.body ?? []) {
-    bytes += piece.length
-    if (bytes > maxList) throw failed('is too long')
-    pieces.push(piece)
+    if (body.length + piece.length > maxList) throw failed('is too long')
+    body.push(piece)
   }
-  return Buffer.concat(pieces).toString()
+  return body.text()
 }
 
 function namesIn(body: string): string[] {
@@ -68,8 +72,11 @@ function namesIn(body: string): string[] {
   const models = list.data ?? list.models
   if (!Array.isArray(models)) throw failed('is not understood')
   return models
-    .map((model: unknown) => (isObject(model) ? String(model.id ?? model.name ?? '').replace(/^models\//, '') : ''))
-    .filter(Boolean)
+    .slice(0, maxModels)
+    .map((model: unknown) => (isObject(model) ? textOf(model.id ?? model.name).replace(/^models\//, '') : ''))
+    .filter((name) => name !== '' && name.length <= maxName)
 }
 
-const failed = (what: string): ModelError => new ModelError('unavailable', `the provider's list of models ${what}`)
+const textOf = (name: unknown): string => (typeof name === 'string' ? name : '')
+const failed = (what: string, causeKind: CauseKind = 'invalid_answer'): ModelError =>
+  new ModelError('unavailable', causeKind, `the provider's list of models ${what}`)

@@ -2,6 +2,7 @@
  * The interface of a language model: one streamed call. It knows nothing about turns, money or HTTP. Every provider is a `Model`. The
  * caller is responsible for retries and for the deadline of the turn, the model for the deadlines of one call.
  */
+import type { CauseKind } from '../../cause-kinds.ts'
 
 export type ToolCall = { id: string; name: string; arguments: string }
 
@@ -56,23 +57,28 @@ export type ModelStep = {
  */
 export const maxContinuation = 512 * 1024
 
+type ModelErrorOptions = { retryAfterMs?: number | undefined; cause?: unknown; said?: string }
+
 export type ModelErrorKind = 'unavailable' | 'refused' | 'too_long'
 
 /**
  * `unavailable`: the provider or the network failed and may work again (connection error, 408, 429, 5xx, an interrupted or silent stream,
  * an error in the stream, a line over 1 MiB). `refused`: the provider rejects the request itself (other 4xx). `too_long`: the provider
- * rejects the length of the prompt, and may accept a shorter one. The message is for the operator only.
+ * rejects the length of the prompt, and may accept a shorter one. `causeKind` names the failure for the log. The message is for the operator
+ * only, because it may contain the provider's words (`said`), and a provider may repeat its input in them.
  */
 export class ModelError extends Error {
   readonly kind: ModelErrorKind
+  readonly causeKind: CauseKind
   /** The message without the text of the provider: what the log may contain. */
   readonly ownMessage: string
   /** The provider's Retry-After in milliseconds, if it sent one. */
   readonly retryAfterMs: number | undefined
 
-  constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number | undefined; cause?: unknown; said?: string } = {}) {
+  constructor(kind: ModelErrorKind, causeKind: CauseKind, message: string, options: ModelErrorOptions = {}) {
     super(options.said ? `${message}: ${options.said}` : message, { cause: options.cause })
     this.kind = kind
+    this.causeKind = causeKind
     this.ownMessage = message
     this.retryAfterMs = options.retryAfterMs
   }

@@ -5,17 +5,18 @@
 import { ModelError } from './model.ts'
 import type { Model } from './model.ts'
 import { aiSdkModel } from './apis/ai-sdk.ts'
-import { anthropicBaseUrl, anthropicMessages } from './apis/anthropic-messages.ts'
+import { anthropicMessages } from './apis/anthropic-messages.ts'
 import { demoModel } from './demo.ts'
 import { openEmbed } from './embed.ts'
 import type { Embed } from './embed.ts'
 import { defaultDeadlines } from './transport/exchange.ts'
 import type { Deadlines } from './transport/exchange.ts'
-import { googleBaseUrl, googleGemini } from './apis/google-gemini.ts'
+import { googleGemini } from './apis/google-gemini.ts'
 import { listModels } from './list-models.ts'
 import { namedTools } from './named-tools.ts'
 import { openaiChat } from './apis/openai-chat.ts'
-import { openaiBaseUrl, openaiResponses } from './apis/openai-responses.ts'
+import { openaiResponses } from './apis/openai-responses.ts'
+import { baseUrlOf } from '../../config/provider-address.ts'
 import { Agent } from '../guard/undici.ts'
 
 /** `kind` as stored. `openai-compatible` needs a `baseUrl`; the other kinds have a default. `apiKey` may be empty. */
@@ -63,44 +64,40 @@ export function createModels(options: ModelsOptions = {}): Models {
   const wire = { dispatcher, deadlines: options.deadlines ?? defaultDeadlines }
 
   return {
-    open({ kind, baseUrl, apiKey }) {
+    open({ kind, baseUrl: given, apiKey }) {
+      if (kind === 'demo') return demoModel({ paceMs: options.demoPaceMs ?? demoPaceMs })
+      const baseUrl = baseUrlOf({ kind, baseUrl: given })
+      if (baseUrl === undefined) throw noBaseUrl()
       switch (kind) {
-        case 'demo':
-          return demoModel({ paceMs: options.demoPaceMs ?? demoPaceMs })
         case 'openai':
-          return namedTools(aiSdkModel({ ...wire, dialect: openaiResponses, baseUrl: baseUrl ?? openaiBaseUrl, apiKey }))
+          return namedTools(aiSdkModel({ ...wire, dialect: openaiResponses, baseUrl, apiKey }))
         case 'anthropic':
-          return namedTools(aiSdkModel({ ...wire, dialect: anthropicMessages, baseUrl: baseUrl ?? anthropicBaseUrl, apiKey }))
+          return namedTools(aiSdkModel({ ...wire, dialect: anthropicMessages, baseUrl, apiKey }))
         case 'google':
-          return namedTools(aiSdkModel({ ...wire, dialect: googleGemini, baseUrl: baseUrl ?? googleBaseUrl, apiKey }))
+          return namedTools(aiSdkModel({ ...wire, dialect: googleGemini, baseUrl, apiKey }))
         case 'openai-compatible':
-          if (baseUrl === null) throw new ModelError('refused', 'the provider has no base URL')
           return namedTools(openaiChat({ ...wire, baseUrl, apiKey }))
         default:
           // A newer release of Turnkeep may have stored this kind.
-          throw new ModelError('refused', `the provider is of the kind ${kind}, which is not known here`)
+          throw new ModelError('refused', 'provider_unusable', `the provider is of the kind ${kind}, which is not known here`)
       }
     },
-    openEmbed({ kind, baseUrl, apiKey }) {
-      const rest = { dispatcher, apiKey, deadlineMs: options.embedDeadlineMs ?? embedDeadlineMs }
-      if (!canEmbed(kind)) throw new ModelError('refused', `a provider of the kind ${kind} makes no embeddings`)
-      if (kind === 'google') return openEmbed({ ...rest, dialect: 'google', baseUrl: baseUrl ?? googleBaseUrl })
-      if (kind === 'openai') return openEmbed({ ...rest, dialect: 'openai', baseUrl: baseUrl ?? openaiBaseUrl })
-      if (baseUrl === null) throw new ModelError('refused', 'the provider has no base URL')
-      return openEmbed({ ...rest, dialect: 'openai', baseUrl })
+    openEmbed({ kind, baseUrl: given, apiKey }) {
+      if (!canEmbed(kind)) throw new ModelError('refused', 'provider_unusable', `a provider of the kind ${kind} makes no embeddings`)
+      const baseUrl = baseUrlOf({ kind, baseUrl: given })
+      if (baseUrl === undefined) throw noBaseUrl()
+      const dialect = kind === 'google' ? 'google' : 'openai'
+      return openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs: options.embedDeadlineMs ?? embedDeadlineMs })
     },
-    async list({ kind, baseUrl, apiKey }, signal) {
-      switch (kind) {
-        case 'demo':
-          return []
-        case 'anthropic':
-          return listModels({ dispatcher, baseUrl: baseUrl ?? anthropicBaseUrl, dialect: 'anthropic', apiKey, signal })
-        case 'google':
-          return listModels({ dispatcher, baseUrl: baseUrl ?? googleBaseUrl, dialect: 'google', apiKey, signal })
-        default:
-          return listModels({ dispatcher, baseUrl: baseUrl ?? openaiBaseUrl, dialect: 'openai', apiKey, signal })
-      }
+    async list({ kind, baseUrl: given, apiKey }, signal) {
+      if (kind === 'demo') return []
+      const baseUrl = baseUrlOf({ kind, baseUrl: given })
+      if (baseUrl === undefined) throw noBaseUrl()
+      const dialect = kind === 'anthropic' || kind === 'google' ? kind : 'openai'
+      return listModels({ dispatcher, baseUrl, dialect, apiKey, signal })
     },
     close: () => dispatcher.destroy(),
   }
 }
+
+const noBaseUrl = (): ModelError => new ModelError('refused', 'provider_unusable', 'the provider has no base URL')

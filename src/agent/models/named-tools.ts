@@ -1,8 +1,9 @@
 /**
  * Wraps a model so that every tool has a name that all providers accept, and translates the names in its calls back. Each call gets an id
- * that is unique in the prompt, and `{}` in place of missing arguments. Other errors in a call are left for the loop to report to the
+ * that is unique in the prompt, a name of bounded length, and `{}` in place of missing arguments. Other errors in a call are left for the loop to report to the
  * model.
  */
+import { maxCallId, maxCallName } from './answer-limit.ts'
 import type { Model, ModelRequest, ModelStep, PromptMessage, ToolCall, ToolDefinition } from './model.ts'
 import { isObject } from './transport/fields.ts'
 
@@ -91,9 +92,9 @@ function tidyCalls(step: ModelStep, messages: PromptMessage[], ours: Names['ours
   const used = new Set(messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : [])).map(({ id }) => id))
   return step.toolCalls.map((call) => {
     // Some servers send no ids, the same ones in every step, or the same one twice. A tool result must identify exactly one call.
-    const id = call.id === '' || used.has(call.id) ? freeId(used) : call.id
+    const id = call.id === '' || call.id.length > maxCallId || used.has(call.id) ? freeId(used) : call.id
     used.add(id)
-    return { id, name: ours(call.name), arguments: noArguments.test(call.arguments) ? '{}' : call.arguments }
+    return { id, name: ours(call.name.slice(0, maxCallName)), arguments: noArguments.test(call.arguments) ? '{}' : call.arguments }
   })
 }
 

@@ -4,6 +4,7 @@
  */
 import { ModelError } from './model.ts'
 import type { Provider } from './models.ts'
+import { keyBoundTo } from '../../config/provider-address.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { SharedReads } from '../shared-reads.ts'
@@ -41,8 +42,8 @@ export function createProviders<Opened>({ store, sealer, open }: ProvidersOption
     const readAt = performance.now()
     const asked = changes
     const row = await store.read.findProvider(name)
-    if (!row) throw new ModelError('refused', `there is no provider named ${name}`)
-    const opened = open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
+    if (!row) throw new ModelError('refused', 'provider_not_found', `there is no provider named ${name}`)
+    const opened = open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, keyBoundTo(row)) })
     // If something changed during the read, the result still goes to the callers that were waiting for it, but is not cached.
     if (asked === changes) known.set(name, { opened, readAt })
     return opened

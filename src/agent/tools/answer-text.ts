@@ -3,7 +3,7 @@
  * result is clean, bounded, and contains none of the tool's secrets, whatever the server sends back.
  */
 import { cleanText } from '../clean-text.ts'
-import { encodeComponent } from './placeholders.ts'
+import { withoutSecrets } from './redact.ts'
 
 export type HttpAnswer = { status: number; contentType: string | null; body: Uint8Array; truncated: boolean }
 
@@ -11,6 +11,8 @@ export type HttpAnswer = { status: number; contentType: string | null; body: Uin
 const maxBytes = 32_768
 // For error answers, which usually say what is wrong at the start.
 const maxErrorBytes = 4096
+// How many characters one character of a secret may become.
+const maxEncoded = 16
 const cutNote = '\n[The answer is longer and is cut here.]'
 
 export function answerText(answer: HttpAnswer, secrets: string[]): { text: string; isError: boolean } {
@@ -20,8 +22,7 @@ export function answerText(answer: HttpAnswer, secrets: string[]): { text: strin
   if (answer.body.length === 0) return { text: `${head}, without content.`, isError }
   const said = textOf(answer, type)
   if (said === undefined) return { text: `${head}: the answer is not text and is left out.`, isError }
-  const text = withoutSecrets(`${head}:\n${cleanText(said)}`, secrets)
-  return { text: fitting(text, isError ? maxErrorBytes : maxBytes, answer.truncated), isError }
+  return { text: redacted(`${head}:\n${cleanText(said)}`, secrets, { ...answer, most: isError ? maxErrorBytes : maxBytes }), isError }
 }
 
 /** Returns type and subtype only, in lower case, or an empty string if they are not valid: a server can put any text into this header. */
@@ -57,37 +58,13 @@ function decoderOf(contentType: string | null): InstanceType<typeof TextDecoder>
   }
 }
 
-// A shorter text is likely to occur in ordinary answers, and real tokens and passwords are longer. `checkTools` rejects shorter secrets.
-export const minSecret = 4
-
-/**
- * Replaces each secret with "[secret]", also where it is encoded as in a URL, in JSON or in base64. Secrets of fewer than 4 letters stay.
- */
-export function withoutSecrets(text: string, secrets: string[]): string {
-  const forms = secrets.filter((secret) => secret.length >= minSecret).flatMap(formsOf)
-  const longestFirst = [...new Set(forms)].toSorted((one, other) => other.length - one.length)
-  return longestFirst.reduce((shown, form) => shown.replaceAll(form, '[secret]'), text)
+/** Returns the text without secrets, cut to `most` bytes. Only what could be shown is searched. */
+export function redacted(text: string, secrets: string[], { most = maxBytes, truncated = false } = {}): string {
+  const longest = Math.max(0, ...secrets.map((secret) => secret.length))
+  // A secret that starts within the text that is shown is searched as a whole, however it is encoded.
+  const searched = text.slice(0, 2 * most + maxEncoded * longest)
+  return fitting(withoutSecrets(searched, secrets), most, truncated || searched.length < text.length)
 }
-
-function formsOf(secret: string): string[] {
-  const inUrl = [encodeURIComponent(secret.toWellFormed()), encodeComponent(secret)]
-  const inJson = JSON.stringify(secret).slice(1, -1)
-  return [
-    secret,
-    ...inUrl,
-    ...inUrl.map((form) => form.replaceAll(/%../g, (escape) => escape.toLowerCase())),
-    inJson,
-    // PHP, Go and .NET escape more characters than JSON requires.
-    inJson.replaceAll('/', '\\/'),
-    escaped(inJson, /[<>&]/g),
-    escaped(inJson.replaceAll('\\"', '"'), /[<>&'"+`]/g, (hex) => hex.toUpperCase()),
-    Buffer.from(secret).toString('base64'),
-    Buffer.from(secret).toString('base64url'),
-  ]
-}
-
-const escaped = (text: string, characters: RegExp, write = (hex: string): string => hex): string =>
-  text.replaceAll(characters, (character) => `\\u00${write(character.charCodeAt(0).toString(16))}`)
 
 /**
  * Returns the text cut to `most` bytes including the note that it was cut, at a character boundary. `truncated`: add the note in any case.

@@ -4,9 +4,9 @@
  * not apply the list of allowed private hosts: the guard does that on each call.
  */
 import { cleanText } from '../clean-text.ts'
-import { minSecret } from './answer-text.ts'
-import { isUsable } from './arguments.ts'
 import { fillText, partsOf, placeholdersIn, queryNames } from './placeholders.ts'
+import { minSecret } from './redact.ts'
+import { schemaProblem } from './schema/compiled-schema.ts'
 import { mcpToolName } from './tool-config.ts'
 import type { OpenHttpTool, OpenMcpServer, OpenTool } from './tool-config.ts'
 
@@ -63,9 +63,8 @@ function mcpProblem({ url, headers }: OpenMcpServer): string | undefined {
 function parametersProblem({ parameters }: OpenHttpTool): string | undefined {
   if (parameters['type'] !== 'object') return 'its parameters must be a JSON Schema of type "object"'
   if (Buffer.byteLength(JSON.stringify(parameters)) > maxSchemaBytes) return `its parameters exceed ${maxSchemaBytes} bytes`
-  return isUsable(parameters)
-    ? undefined
-    : 'its parameters are not a valid JSON Schema: it is nested too deeply, or contains an invalid pattern or reference'
+  const problem = schemaProblem(parameters, true)
+  return problem && `the schema of its parameters ${problem}`
 }
 
 function secretsProblem({ secrets, parameters }: OpenHttpTool): string | undefined {

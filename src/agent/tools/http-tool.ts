@@ -5,8 +5,9 @@
  */
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import type { Guard } from '../guard/guard.ts'
-import { answerText, withoutSecrets } from './answer-text.ts'
+import { answerText } from './answer-text.ts'
 import { encodeComponent, fillAddress, fillText, placeholdersIn, queryNames, UnfitValue } from './placeholders.ts'
+import { withoutSecrets } from './redact.ts'
 import type { OpenHttpTool } from './tool-config.ts'
 
 export type HttpToolCall = {

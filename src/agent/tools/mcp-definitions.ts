@@ -8,6 +8,7 @@ import type { ListToolsResult, MCPClient } from '@ai-sdk/mcp'
 import { cleanText } from '../clean-text.ts'
 import { isObject } from '../models/transport/fields.ts'
 import { oneLine } from './mcp-failure.ts'
+import { schemaProblem } from './schema/compiled-schema.ts'
 import { ToolServerError } from './tool-config.ts'
 import type { PinnedTool } from './tool-config.ts'
 
@@ -21,6 +22,8 @@ const maxTools = 128
 const maxDefinitionBytes = 256 * 1024
 // Enough for 128 tools at four per page.
 const maxPages = 32
+// Characters. The cursors of known servers have up to 200, and the next request repeats it.
+const maxCursor = 4096
 // The longest published descriptions have about 3 KiB.
 const maxDescriptionBytes = 8 * 1024
 // Real schemas are nested about five deep. The limit bounds the recursion of the comparison.
@@ -41,6 +44,7 @@ export async function listTools(client: MCPClient, signal: AbortSignal): Promise
     if (bytes > maxDefinitionBytes) throw new ToolServerError('the server describes its tools in more than 256 KiB')
     cursor = answer.nextCursor
     if (cursor === undefined || cursor === '') return tools
+    if (cursor.length > maxCursor) throw new ToolServerError('the server sent a page cursor that is too long')
   }
   throw new ToolServerError(`the server's list of tools does not end within ${maxPages} pages`)
 }
@@ -52,6 +56,11 @@ export function pinnedTools(offered: Offered[], allowed: string[] | null): Pinne
   const kept = offered.filter((tool) => allowed === null || allowed.includes(tool.name))
   const twice = kept.find((tool, index) => kept.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new ToolServerError(`the server offers two tools called ${shown(twice)}`)
+  for (const tool of kept) {
+    // Not strict, because a server's language may write regular expressions differently. Such a pattern checks nothing.
+    const problem = schemaProblem(tool.inputSchema, false)
+    if (problem !== undefined) throw new ToolServerError(`the schema of the tool ${shown(tool)} ${problem}; leave it out with "allowed"`)
+  }
   return kept.map(pinnedTool)
 }
 

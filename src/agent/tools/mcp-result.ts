@@ -3,7 +3,7 @@ import type { CallToolResult } from '@ai-sdk/mcp'
 import { cleanText } from '../clean-text.ts'
 import { isObject } from '../models/transport/fields.ts'
 import type { Fields } from '../models/transport/fields.ts'
-import { fitting, withoutSecrets } from './answer-text.ts'
+import { fitting, redacted } from './answer-text.ts'
 import { secretsIn } from './mcp-failure.ts'
 import type { ToolResult } from './tool-config.ts'
 
@@ -14,7 +14,7 @@ export function resultOf(answer: CallToolResult, headers: Record<string, string>
   const parts = (Array.isArray(answer['content']) ? answer['content'] : []).filter(isObject).map(partText)
   const said = parts.filter((part) => part !== '').join('\n')
   const text = said === '' ? structured(answer) : said
-  return { text: fitting(withoutSecrets(cleanText(text), secretsIn(headers))), isError: answer['isError'] === true, passages: [] }
+  return { text: redacted(cleanText(text), secretsIn(headers)), isError: answer['isError'] === true, passages: [] }
 }
 
 /** Returns an error for the model that Turnkeep wrote, in place of a tool's result. */

@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import type { CallToolResult, ListToolsResult } from '@ai-sdk/mcp'
-import { withoutSecrets } from './answer-text.ts'
+import { withoutSecrets } from './redact.ts'
 import { fingerprints, listTools } from './mcp-definitions.ts'
 import { oneLine, secretsIn, SessionForgotten } from './mcp-failure.ts'
 import { createTransport } from './mcp-transport.ts'
@@ -86,8 +86,14 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       if (error instanceof ToolServerError) throw error
       if (library.MCPClientError.isInstance(error) && error.cause instanceof ToolServerError) throw error.cause
       if (library.MCPClientError.isInstance(error))
-        throw new ToolServerError(oneLine(withoutSecrets(error.message, secretsIn(headers))), { cause: error })
+        throw new ToolServerError(oneLine(withoutSecrets(error.message, secretsIn(headers))), { ownMessage: kindOf(error), cause: error })
       throw new ToolServerError('the server returned an unexpected response', { cause: error })
     }
   }
+}
+
+/** A server's own message may repeat the arguments of a call (`tools.private`). */
+function kindOf({ statusCode, code }: { statusCode?: number | undefined; code?: number | undefined }): string {
+  if (statusCode !== undefined) return `the server returned status ${statusCode}`
+  return code === undefined ? 'the server returned an error' : `the server returned the error ${code}`
 }

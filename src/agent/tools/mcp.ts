@@ -102,8 +102,9 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     const reason = isTimeout(error) ? `its server did not respond within ${totalMs / 1000} seconds` : undefined
     const said = reason ?? (error instanceof ToolServerError ? error.message : undefined)
     // An unexpected error may contain a secret, so only its name is logged.
+    const logged = reason ?? (error instanceof ToolServerError ? error.ownMessage : undefined)
     log.warn(
-      { server: server.name, tool, reason: said ?? `unexpected ${error instanceof Error ? error.name : typeof error}` },
+      { server: server.name, tool, reason: logged ?? `unexpected ${error instanceof Error ? error.name : typeof error}` },
       'MCP tool call failed',
     )
     const wasAnswered = error instanceof ToolServerError && !(error instanceof OutcomeUnknown)

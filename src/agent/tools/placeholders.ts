@@ -1,6 +1,6 @@
 /**
  * Fills the `{name}` placeholders in a tool's address and headers. A value in an address stays within its own component: it is
- * percent-encoded, and rejected if a server could read it as something other than a name (an empty segment, `.` or `..`).
+ * percent-encoded, and rejected if a server could read it as something other than a name (an empty segment, or one with `.` or `..`).
  */
 
 /** Thrown for a value that cannot be an address component. The message contains the name of the placeholder, never the value. */
@@ -28,12 +28,38 @@ export function fillAddress(address: string, valueOf: (name: string) => string):
       if (filled === segment) return segment
       const [name] = placeholdersIn(segment)
       if (filled === '') throw new UnfitValue(`${name} must not be empty`)
-      // URL parsers treat these as the current or the parent directory, percent-encoded or not.
-      if (/^(\.|%2e){1,2}$/i.test(filled)) throw new UnfitValue(`${name} must not be "." or ".."`)
+      if (hasDotSegment(fillText(segment, valueOf))) throw new UnfitValue(`${name} must not be "." or "..", or contain them beside a slash`)
       return filled
     })
     .join('/')
   return origin + filledPath + fillText(rest, (name) => encodeComponent(valueOf(name)))
+}
+
+// Proxies and servers behind each other decode an address more than once.
+const maxDecodings = 5
+
+/**
+ * Whether a server could read the text as a path with `.` or `..` in it: URL parsers, proxies and servers treat these as the current or the
+ * parent directory, some of them also with backslashes, percent-encoded once or more, or followed by spaces or a path parameter.
+ */
+function hasDotSegment(text: string): boolean {
+  let decoded = text
+  for (let round = 0; round <= maxDecodings; round++) {
+    if (decoded.split(/[/\\]/).some((segment) => /^\.{1,2}[\s\0]*([;?#]|$)/.test(segment))) return true
+    const next = percentDecoded(decoded)
+    if (next === decoded) return false
+    decoded = next
+  }
+  // Encoded more often than any honest value.
+  return true
+}
+
+/** Byte by byte, with the overlong forms of UTF-8 that old servers accept. Only ASCII matters here. */
+function percentDecoded(text: string): string {
+  return text
+    .replaceAll(/%c0%(ae|af)/gi, (_, byte: string) => (byte.toLowerCase() === 'ae' ? '.' : '/'))
+    .replaceAll(/%c1%9c/gi, '\\')
+    .replaceAll(/%(?:u00)?([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
 /** Returns the names of the query parameters that the address itself contains. */

@@ -9,7 +9,7 @@ import type { Passage, ToolDefinition } from '../models/model.ts'
 import { tokenBound } from '../tokens.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }
-/** A text encrypted for one agent, in base64; see `sealTools`. */
+/** A text encrypted for one place in one tool of an agent, in base64; see `sealTools`. */
 export type Sealed = string
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -50,8 +50,18 @@ export type OpenTool = OpenHttpTool | OpenMcpServer | BuiltInTool
 /** The result of a call. `text` is clean and at most 32 KiB, with a note if it was cut. */
 export type ToolResult = { text: string; isError: boolean; passages: Passage[] }
 
-/** Thrown if the tools of a server cannot be read. The message is for the operator and contains no resolved address and no secret. */
-export class ToolServerError extends Error {}
+/**
+ * Thrown if a tool server cannot be used. The message is for the operator and the model, and contains no resolved address and no secret. It
+ * may be the server's own, which may repeat the arguments: then `ownMessage` is what the log contains in its place.
+ */
+export class ToolServerError extends Error {
+  readonly ownMessage: string
+
+  constructor(message: string, { ownMessage = message, ...options }: ErrorOptions & { ownMessage?: string } = {}) {
+    super(message, options)
+    this.ownMessage = ownMessage
+  }
+}
 
 // The longest tool name that all providers accept.
 const maxName = 64
@@ -112,23 +122,38 @@ export function toolTokens(definitions: ToolDefinition[]): number {
   return definitions.reduce((total, definition) => total + tokensEach + tokenBound(JSON.stringify(definition)), frameTokens)
 }
 
-/** Encrypts the headers and secrets of an agent's tools. They can be decrypted for this agent only. */
+/** What the headers and secrets of a tool are encrypted for, besides their own name. */
+export type SealedFor = { agentId: string; type: 'http' | 'mcp'; name: string; url: string }
+export type SealedKind = 'headers' | 'secrets'
+
+/**
+ * Encrypts the headers and secrets of an agent's tools. Each can be decrypted only for its agent, its tool, its own name, and the server of
+ * the tool's URL: a value that was copied to another place in the store cannot be sent anywhere else.
+ */
 export function sealTools(tools: OpenTool[], agentId: string, sealer: Sealer): ToolConfig[] {
-  const seal = (texts: Record<string, string>): Record<string, Sealed> =>
-    mapValues(texts, (text) => Buffer.from(sealer.seal(text, agentId)).toString('base64'))
   return tools.map((tool) => {
     if (tool.type === 'builtin') return tool
+    const seal = (kind: SealedKind, texts: Record<string, string>): Record<string, Sealed> =>
+      mapValues(texts, (text, name) => Buffer.from(sealer.seal(text, boundTo({ agentId, ...tool }, kind, name))).toString('base64'))
     return tool.type === 'mcp'
-      ? { ...tool, headers: seal(tool.headers) }
-      : { ...tool, headers: seal(tool.headers), secrets: seal(tool.secrets) }
+      ? { ...tool, headers: seal('headers', tool.headers) }
+      : { ...tool, headers: seal('headers', tool.headers), secrets: seal('secrets', tool.secrets) }
   })
 }
 
-/** Decrypts headers or secrets of one of the agent's tools. Throws UnsealError. */
-export function openTexts(sealed: Record<string, Sealed>, agentId: string, sealer: Sealer): Record<string, string> {
-  return mapValues(sealed, (text) => sealer.open(Buffer.from(text, 'base64'), agentId))
+/** Decrypts the headers or the secrets of one tool. Throws UnsealError. */
+export function openTexts(sealed: Record<string, Sealed>, kind: SealedKind, tool: SealedFor, sealer: Sealer): Record<string, string> {
+  return mapValues(sealed, (text, name) => sealer.open(Buffer.from(text, 'base64'), boundTo(tool, kind, name)))
 }
 
-function mapValues(texts: Record<string, string>, change: (text: string) => string): Record<string, string> {
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, change(text)]))
+/** As JSON, so that no name can contain what separates it from the next one. */
+function boundTo({ agentId, type, name: tool, url }: SealedFor, kind: SealedKind, name: string): string {
+  return JSON.stringify([type, agentId, tool, originOf(url), kind, name])
+}
+
+/** The server of a tool: scheme, host and port. Its headers and secrets are sent to no other one. */
+export const originOf = (url: string): string => URL.parse(url)?.origin ?? ''
+
+function mapValues(texts: Record<string, string>, change: (text: string, name: string) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, change(text, name)]))
 }

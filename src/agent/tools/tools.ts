@@ -19,12 +19,13 @@ import { createArgumentsReader } from './arguments.ts'
 import { callBuiltIn } from './builtin.ts'
 import { callHttpTool } from './http-tool.ts'
 import { createMcp } from './mcp.ts'
+import { Pacing } from './pacing.ts'
 import { builtInDefinitions, definitionsOf, mcpToolName, openTexts } from './tool-config.ts'
-import type { HttpTool, JsonSchema, PinnedTool, Sealed, ToolConfig, ToolResult } from './tool-config.ts'
+import type { HttpTool, JsonSchema, PinnedTool, ToolConfig, ToolResult } from './tool-config.ts'
 
 export { checkTools } from './check.ts'
 export { differences } from './mcp-definitions.ts'
-export { definitionsOf, mcpToolName, openTexts, sealTools, ToolServerError, toolTokens } from './tool-config.ts'
+export { definitionsOf, mcpToolName, openTexts, originOf, sealTools, ToolServerError, toolTokens } from './tool-config.ts'
 export type {
   BuiltInTool,
   HttpTool,
@@ -35,6 +36,8 @@ export type {
   OpenTool,
   PinnedTool,
   Sealed,
+  SealedFor,
+  SealedKind,
   ToolConfig,
   ToolResult,
 } from './tool-config.ts'
@@ -77,6 +80,7 @@ type Offered = { sideEffects: boolean; parameters: JsonSchema; run(call: Call): 
 export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions): Tools {
   const mcp = createMcp({ guard, log })
   const reader = createArgumentsReader()
+  const pacing = new Pacing()
   /** Keyed by the array of tools: the configuration of a version is loaded once, so the array identifies it. */
   const boxes = new WeakMap<ToolConfig[], { options: OpenOptions; box: Toolbox }>()
 
@@ -92,7 +96,10 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
         signal.throwIfAborted()
         const tool = offered.get(name)
         if (!tool) return refusal(`there is no tool named ${JSON.stringify(name.slice(0, 64).toWellFormed())}`)
+        for (let pause = pacing.pause(); pause; pause = pacing.pause()) await pause
+        signal.throwIfAborted()
         const read = reader.read(text, tool.parameters)
+        pacing.count(read.operations)
         if (read.kind === 'refused') return refusal(read.text)
         try {
           return await tool.run({ ...request, args: read.args })
@@ -108,14 +115,18 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
   }
 
   function offer(tool: ToolConfig, { agentId, knowledge: limits }: OpenOptions): [string, Offered][] {
-    const open = (texts: Record<string, Sealed>): Record<string, string> => openTexts(texts, agentId, sealer)
     switch (tool.type) {
       case 'http':
         return [[tool.name, { ...tool, run: (call) => runHttp(tool, agentId, call) }]]
       case 'mcp':
         return tool.pinned.map(({ name, parameters, sideEffects }) => [
           mcpToolName(tool.name, name),
-          { parameters, sideEffects, run: (call) => mcp.call({ ...call, server: tool, headers: open(tool.headers), tool: name }) },
+          {
+            parameters,
+            sideEffects,
+            run: (call) =>
+              mcp.call({ ...call, server: tool, headers: openTexts(tool.headers, 'headers', { agentId, ...tool }, sealer), tool: name }),
+          },
         ])
       case 'builtin': {
         const run = (call: Call): Promise<ToolResult> => callBuiltIn(tool.name, { ...call, agentId, knowledge: limits }, { knowledge, now })
@@ -125,7 +136,9 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
   }
 
   async function runHttp(tool: HttpTool, agentId: string, call: Call): Promise<ToolResult> {
-    const open = { ...tool, headers: openTexts(tool.headers, agentId, sealer), secrets: openTexts(tool.secrets, agentId, sealer) }
+    const place = { agentId, ...tool }
+    const headers = openTexts(tool.headers, 'headers', place, sealer)
+    const open = { ...tool, headers, secrets: openTexts(tool.secrets, 'secrets', place, sealer) }
     const { text, isError, failure } = await callHttpTool({ ...call, tool: open }, guard)
     if (failure !== undefined) log.warn({ agent_id: agentId, tool: tool.name, reason: failure }, 'tool call failed')
     return { text, isError, passages: [] }

@@ -8,7 +8,15 @@ import { readConfig, settings } from '../../config/config.ts'
 import type { Config, Environment } from '../../config/config.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 
-const needed = [settings.port, settings.host, settings.publicUrl, settings.adminPort, settings.dataFolder, settings.adminToken]
+const needed = [
+  settings.port,
+  settings.host,
+  settings.publicUrl,
+  settings.adminPort,
+  settings.adminHost,
+  settings.dataFolder,
+  settings.adminToken,
+]
 
 /** Reads the settings that locate a server. Throws CommandFailed with code 2 if one of them is invalid. */
 export function readAddressSettings(environment: Environment): Config {
@@ -20,12 +28,12 @@ export function readAddressSettings(environment: Environment): Config {
 /** Returns the base URL of the admin API without a trailing slash. `given` is the value of `--url`. */
 export function adminUrl(config: Config, given: string | undefined): string {
   if (given !== undefined) return checkedUrl(given)
-  if (config.adminPort !== undefined) return localUrl(config, config.adminPort)
+  if (config.adminPort !== undefined) return localUrl({ host: config.adminHost }, config.adminPort)
   return config.publicUrl ?? localUrl(config, config.port)
 }
 
 /** Returns the URL of the API on this machine. Throws CommandFailed with code 2 if PORT is 0. */
-export function localUrl({ host }: Config, port: number): string {
+export function localUrl({ host }: Pick<Config, 'host'>, port: number): string {
   if (port === 0)
     throw new CommandFailed(2, 'cannot find the server: PORT is 0, so it listens on any free port. Give its address with --url.')
   // A wildcard listen address cannot be called.

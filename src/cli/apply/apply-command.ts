@@ -59,7 +59,7 @@ const gather = (file: string, earlier: string[] = []): string[] => [...earlier, 
 async function apply(flags: Flags, environment: Environment): Promise<void> {
   const { file: files, dryRun = false, exitCode = false, json = false, prune = false, wait = false } = flags
   if (exitCode && !dryRun) throw new CommandFailed(2, '--exit-code requires --dry-run')
-  const declaration = await readDeclaration(files)
+  const declaration = await readDeclaration(files, environment)
   const client = createAdminClient(environment, flags)
   const plan = await makePlan(declaration, { client, environment, prune, secretsAgain: flags.secrets ?? false })
   const work = inOrder(plan.items)

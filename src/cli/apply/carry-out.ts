@@ -5,10 +5,10 @@
  */
 import { readFileSync } from 'node:fs'
 import type { AdminClient, Call, Fields } from '../admin-api/client.ts'
+import { digestOf } from '../admin-api/document-files.ts'
 import { agentPath, documentsPath, keysPath } from '../admin-api/paths.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { given } from '../terminal/command-options.ts'
-import { digestOf } from './declaration.ts'
 import type { WantedDocument } from './declaration.ts'
 import { describe } from './item.ts'
 import type { Item, Kind } from './item.ts'

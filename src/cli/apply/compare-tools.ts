@@ -7,12 +7,24 @@ import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import type { Environment } from '../../config/config.ts'
+import type { OwnSecret } from '../../config/own-secrets.ts'
 import type { Differences } from './item.ts'
 import type { Place, Problems } from './problems.ts'
 import type { GivenTool, Hidden } from './shapes.ts'
 
-/** `again` is true with --secrets: every value is sent, even if one is stored. */
-export type Secrets = { environment: Environment; again: boolean; problems: Problems }
+/**
+ * `again` is true with --secrets: every value is sent, even if one is stored. `own` are the secrets of the service itself, which are never
+ * sent. `variablesRead` collects what is read from the environment, and what for.
+ */
+export type Secrets = {
+  environment: Environment
+  again: boolean
+  problems: Problems
+  own: OwnSecret[]
+  variablesRead: VariableRead[]
+}
+/** `use` completes "for". */
+export type VariableRead = { name: string; use: string }
 export type ComparedTools = { fields: Differences; tools: Fields[]; uncompared: number }
 
 /** `fields` is empty if nothing differs and nothing needs to be sent. The order of the tools is not compared. */
@@ -40,7 +52,8 @@ export function compareTools(wanted: GivenTool[], present: Fields[], secrets: Se
             return [name, null]
           }
           if (isStored) fields[`tools.${tool.name}.${kind}.${name}`] = { from: 'stored', to: `sent again, from ${sourceOf(hidden)}` }
-          return [name, valueOf(hidden, tool.placeOf(kind), secrets) ?? null]
+          const use = `the ${kind === 'headers' ? 'header' : 'secret'} ${name} of the tool ${tool.name}, which is sent to ${originOf(tool.url) ?? tool.url}`
+          return [name, valueOf(hidden, { place: tool.placeOf(kind), use }, secrets) ?? null]
         }),
       )
     }
@@ -85,15 +98,17 @@ const summary = (tool: Fields): string => [tool['type'], tool['method'], tool['u
 const originOf = (url: unknown): string | undefined => URL.parse(String(url))?.origin
 const sourceOf = (hidden: NonNullable<Hidden>): string => ('env' in hidden ? `$${hidden.env}` : 'the file')
 
-function valueOf(hidden: NonNullable<Hidden>, place: Place, { environment, problems }: Secrets): string | undefined {
-  return 'env' in hidden ? readVariable(hidden.env, place, { environment, problems }) : hidden.literal
+function valueOf(hidden: NonNullable<Hidden>, reading: { place: Place; use: string }, secrets: Secrets): string | undefined {
+  return 'env' in hidden ? readVariable(hidden.env, reading, secrets) : hidden.literal
 }
 
-/** Adds a problem if the environment variable is not set. */
-export function readVariable(
-  variable: string,
-  place: Place,
-  { environment, problems }: Pick<Secrets, 'environment' | 'problems'>,
-): string | undefined {
-  return environment[variable] || problems.add(place, `the environment variable ${variable} is not set`)
+/** Adds a problem if the environment variable is not set, or has the value of a secret of the service itself. */
+export function readVariable(variable: string, { place, use }: { place: Place; use: string }, secrets: Secrets): string | undefined {
+  const { environment, problems, own, variablesRead } = secrets
+  const value = environment[variable]
+  if (!value) return problems.add(place, `the environment variable ${variable} is not set`)
+  const same = own.find((secret) => value.includes(secret.value))
+  if (same) return problems.add(place, `${variable} contains ${same.name}, a secret of Turnkeep itself: use another value`)
+  variablesRead.push({ name: variable, use })
+  return value
 }

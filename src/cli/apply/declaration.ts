@@ -2,16 +2,22 @@
  * Reads the files of a declaration, merges them and checks everything that can be checked without a server. Owners of the same name in
  * several files are one owner. Also reads the files that the declaration refers to. Sends no requests.
  */
-import { createHash } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { basename, dirname, resolve as pathOf } from 'node:path'
-import { LineCounter, parseDocument } from 'yaml'
+import { LineCounter, isScalar, parseDocument, visit } from 'yaml'
+import type { Document } from 'yaml'
+import type { Environment } from '../../config/config.ts'
+import { ownSecrets } from '../../config/own-secrets.ts'
+import { digestOf, documentEndings, notInForms } from '../admin-api/document-files.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { readStdin } from '../terminal/stdin.ts'
+import { TooMuch } from './aliases.ts'
+import { DeclaredFiles, FileRefused } from './declared-files.ts'
 import { Problems } from './problems.ts'
 import type { Place } from './problems.ts'
-import { resolve } from './readers.ts'
-import type { Placed, Source } from './readers.ts'
+import { resolve, sourceOf } from './readers.ts'
+import type { Placed } from './readers.ts'
 import { root } from './shapes.ts'
 import type { GivenAgent, GivenDocument, GivenKey, GivenOwner, GivenProvider } from './shapes.ts'
 
@@ -35,21 +41,20 @@ export type WantedAgent = Omit<GivenAgent, 'documents' | 'keys' | 'system_prompt
   documents: WantedDocument[] | undefined
 }
 export type WantedOwner = Omit<GivenOwner, 'agents'> & { agents: WantedAgent[] | undefined }
-/** A list that is in no file is undefined and is not compared with the server. */
-export type Declaration = { providers: GivenProvider[] | undefined; owners: WantedOwner[] | undefined }
+/** A list that is in no file is undefined and is not compared with the server. `filesRead` are the real paths of all referenced files. */
+export type Declaration = { providers: GivenProvider[] | undefined; owners: WantedOwner[] | undefined; filesRead: string[] }
 
+// Enough for ten thousand agents. Long texts belong in files of their own.
+const maxDeclarationBytes = 4 * 1024 * 1024
+// A character has at most four bytes. White space at the end of the file is not part of the prompt.
+const maxPromptBytes = 500_000
 // The maximum size of a document on the server.
 const maxFileBytes = 20 * 1024 * 1024
 // As JSON, the text must fit the maximum body size of 1 MiB.
 const maxTextBytes = 500_000
-// multipart/form-data cannot carry these names unchanged. It encodes `"` and line breaks as %22, %0D and %0A, but does not encode a literal
-// %22, so the server cannot tell them apart. Of a name with a backslash, the server keeps only the part after it, because some clients send
-// a path.
-const nameOfNoForm = /["\\\r\n]/
-const takenEndings = /\.(md|markdown|txt|text|html?|pdf|docx)$/i
 
 /** Reads all files (`-` is stdin). Throws CommandFailed with code 2 and one line per problem. */
-export async function readDeclaration(files: string[]): Promise<Declaration> {
+export async function readDeclaration(files: string[], environment: Environment): Promise<Declaration> {
   if (files.filter((file) => file === '-').length > 1) throw new CommandFailed(2, 'stdin can be read only once, but -f - is given twice')
   const problems = new Problems()
   const given = []
@@ -57,9 +62,10 @@ export async function readDeclaration(files: string[]): Promise<Declaration> {
   const providers = joined(given.map((one) => one?.providers))
   const owners = joined(given.map((one) => one?.owners))
   if (providers) refuseTwice(providers, 'provider', problems)
-  const wanted = owners && mergeOwners(owners, problems)
+  const declaredFiles = new DeclaredFiles(ownSecrets(environment))
+  const wanted = owners && mergeOwners(owners, declaredFiles, problems)
   problems.refuse(2)
-  return { providers, owners: wanted }
+  return { providers, owners: wanted, filesRead: declaredFiles.read }
 }
 
 /** The error codes that the YAML parser reports for wrong indentation. */
@@ -69,14 +75,20 @@ async function readOne(file: string, problems: Problems) {
   const shown = file === '-' ? 'stdin' : file
   let written: string
   try {
-    written = file === '-' ? (await readStdin()).toString() : readFileSync(file, 'utf8')
+    const bytes = file === '-' ? await readStdin(maxDeclarationBytes) : readFileSync(file)
+    if (bytes.length > maxDeclarationBytes)
+      throw new CommandFailed(2, `${shown} is larger than 4 MiB: put long texts in files of their own, or split the declaration`)
+    written = bytes.toString()
   } catch (error) {
-    throw new CommandFailed(2, `cannot read ${shown}: ${causeOf(error)}`)
+    throw error instanceof CommandFailed ? error : new CommandFailed(2, `cannot read ${shown}: ${causeOf(error)}`)
   }
+  const place = { file: shown, line: 1, column: 1 }
   const lines = new LineCounter()
-  const document = parseDocument(written, { lineCounter: lines, prettyErrors: false, version: '1.2' })
-  const source: Source = { file: shown, folder: file === '-' ? process.cwd() : dirname(pathOf(file)), document, lines, problems }
-  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
+  const outcome = parse(written, lines)
+  if (!outcome) return problems.add(place, 'the file is nested too deeply')
+  const { document, errors } = outcome
+  const source = sourceOf({ file: shown, folder: file === '-' ? process.cwd() : dirname(pathOf(file)), document, lines, problems })
+  for (const { code = '', message, pos } of [...errors, ...document.warnings]) {
     const { line, col } = lines.linePos(pos[0])
     const hint = ofIndentation.has(code) ? '. Check the indentation: fields of the same level must start in the same column' : ''
     problems.add(
@@ -84,19 +96,55 @@ async function readOne(file: string, problems: Problems) {
       `${message.replace(/; please use .*$/, ': put each document in a separate file')}${hint}`,
     )
   }
-  if (document.errors.length > 0) return undefined
-  const place = { file: shown, line: 1, column: 1 }
+  if (errors.length > 0) return undefined
   if (document.contents === null) return problems.add(place, 'the file is empty')
-  return root(resolve({ node: document.contents, place, name: 'the file', source, depth: 0 }))
+  try {
+    return root(resolve({ node: document.contents, place, name: 'the file', source, depth: 0 }))
+  } catch (error) {
+    if (!(error instanceof TooMuch)) throw error
+    return problems.add(place, error.message)
+  }
 }
 
-function mergeOwners(given: GivenOwner[], problems: Problems): WantedOwner[] {
-  const merged: WantedOwner[] = []
+type ParseError = { code?: string; message: string; pos: [number, number] }
+
+/** Undefined if the values are nested more deeply than the stack allows. */
+function parse(written: string, lineCounter: LineCounter): { document: Document.Parsed; errors: ParseError[] } | undefined {
+  try {
+    // The parser compares each key with all others of its map. duplicateKeys() does it in one pass.
+    const document = parseDocument(written, { lineCounter, prettyErrors: false, version: '1.2', uniqueKeys: false })
+    // The parser reports what it catches as an error of the file.
+    if (document.errors.some(({ message }) => message.includes('call stack'))) return undefined
+    return { document, errors: [...document.errors, ...duplicateKeys(document)] }
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function duplicateKeys(document: Document.Parsed): ParseError[] {
+  const found: ParseError[] = []
+  visit(document, {
+    Map(_, { items }) {
+      const known = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        const at = key.range?.[0] ?? 0
+        if (known.has(key.value)) found.push({ message: 'Map keys must be unique', pos: [at, at] })
+        known.add(key.value)
+      }
+    },
+  })
+  return found
+}
+
+function mergeOwners(given: GivenOwner[], files: DeclaredFiles, problems: Problems): WantedOwner[] {
+  const byName = new Map<string, WantedOwner>()
   for (const owner of given) {
-    const agents = owner.agents?.map((agent) => wantedAgent(agent, problems))
-    const same = merged.find(({ name }) => name === owner.name)
+    const agents = owner.agents?.map((agent) => wantedAgent(agent, files, problems))
+    const same = byName.get(owner.name)
     if (!same) {
-      merged.push({ ...owner, agents })
+      byName.set(owner.name, { ...owner, agents })
       continue
     }
     if (same.place.file === owner.place.file) tellTwice('owner', owner, same.place, problems)
@@ -107,32 +155,43 @@ function mergeOwners(given: GivenOwner[], problems: Problems): WantedOwner[] {
     same.balance_usd ??= owner.balance_usd
     if (agents) same.agents = [...(same.agents ?? []), ...agents]
   }
+  const merged = [...byName.values()]
   for (const { agents = [] } of merged) refuseTwice(agents, 'agent', problems)
   return merged
 }
 
-function wantedAgent({ system_prompt_file: promptFile, ...agent }: GivenAgent, problems: Problems): WantedAgent {
+function wantedAgent({ system_prompt_file: promptFile, ...agent }: GivenAgent, files: DeclaredFiles, problems: Problems): WantedAgent {
   const { source } = agent
   if (promptFile !== undefined && agent.system_prompt !== undefined)
     problems.add(agent.placeOf('system_prompt_file'), 'system_prompt and system_prompt_file cannot be used together')
   const prompt =
     promptFile === undefined
       ? undefined
-      : read(pathOf(source.folder, promptFile), agent.placeOf('system_prompt_file'), problems)?.toString().trimEnd()
-  if (prompt !== undefined && [...prompt].length > 100_000)
-    problems.add(agent.placeOf('system_prompt_file'), 'a system prompt can have at most 100,000 characters')
+      : orProblem(problems, agent.placeOf('system_prompt_file'), () => readPrompt(files, source.folder, promptFile))
   const keys = agent.keys?.map(({ secret_file: file, ...key }) => ({
     ...key,
-    secretFile: file === undefined ? undefined : pathOf(source.folder, file),
+    secretFile: file === undefined ? undefined : orProblem(problems, key.placeOf('secret_file'), () => files.pathIn(source.folder, file)),
   }))
-  const documents = agent.documents?.flatMap((document) => wantedDocument(document, problems) ?? [])
+  const documents = agent.documents?.flatMap((document) => wantedDocument(document, files, problems) ?? [])
   refuseTwice(keys ?? [], 'key', problems)
   refuseTwice(documents ?? [], 'document', problems)
   refuseTwice(agent.tools ?? [], 'tool', problems)
   return { ...agent, system_prompt: prompt ?? agent.system_prompt, keys, documents }
 }
 
-function wantedDocument(document: GivenDocument, problems: Problems): WantedDocument | undefined {
+const longPrompt = 'a system prompt can have at most 100,000 characters'
+
+/** Throws FileRefused. */
+function readPrompt(files: DeclaredFiles, folder: string, file: string): string {
+  const { bytes } = files.readIn(folder, file, { maxBytes: maxPromptBytes, tooLarge: longPrompt })
+  // `text.well-formed`
+  if (!isUtf8(bytes) || bytes.includes(0)) throw new FileRefused(`${file} is not text in UTF-8`)
+  const prompt = bytes.toString().trimEnd()
+  if ([...prompt].length > 100_000) throw new FileRefused(longPrompt)
+  return prompt
+}
+
+function wantedDocument(document: GivenDocument, files: DeclaredFiles, problems: Problems): WantedDocument | undefined {
   const { id, title, file, text, url, place, source } = document
   if ([file, text, url].filter((one) => one !== undefined).length !== 1)
     return problems.add(place, 'a document requires exactly one of file, text and url')
@@ -150,34 +209,33 @@ function wantedDocument(document: GivenDocument, problems: Problems): WantedDocu
     return { ...named(''), content: { source: 'text', text, ...digestOf(Buffer.from(text)) } }
   }
   const at = document.placeOf('file')
-  const path = pathOf(source.folder, file!)
-  if (!takenEndings.test(path)) return problems.add(at, `${file} is not a supported file type: use md, txt, html, pdf or docx`)
-  const fileName = basename(path)
-  if (nameOfNoForm.test(fileName))
+  const fileName = basename(pathOf(source.folder, file!))
+  if (!documentEndings.test(fileName)) return problems.add(at, `${file} is not a supported file type: use md, txt, html, pdf or docx`)
+  if (notInForms.test(fileName))
     return problems.add(at, `the name of ${file} contains a quote, a backslash or a line break, which cannot be uploaded: rename the file`)
-  const bytes = read(path, at, problems)
-  if (!bytes) return undefined
-  if (bytes.length === 0) return problems.add(at, `${file} is empty`)
-  if (bytes.length > maxFileBytes) return problems.add(at, `${file} is larger than 20 MiB`)
-  return { ...named(fileName), content: { source: 'file', path, fileName, ...digestOf(bytes) } }
+  const limit = { maxBytes: maxFileBytes, tooLarge: `${file} is larger than 20 MiB` }
+  const found = orProblem(problems, at, () => files.readIn(source.folder, file!, limit))
+  if (!found) return undefined
+  if (found.bytes.length === 0) return problems.add(at, `${file} is empty`)
+  return { ...named(fileName), content: { source: 'file', path: found.path, fileName, ...digestOf(found.bytes) } }
 }
 
-export function digestOf(bytes: Uint8Array): { bytes: number; sha256: string } {
-  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
-}
-
-function read(path: string, place: Place, problems: Problems): Buffer | undefined {
+/** Returns undefined and adds a problem if the file is refused. */
+function orProblem<T>(problems: Problems, place: Place, use: () => T): T | undefined {
   try {
-    return readFileSync(path)
+    return use()
   } catch (error) {
-    return problems.add(place, `cannot read the file: ${causeOf(error)}`)
+    if (!(error instanceof FileRefused)) throw error
+    return problems.add(place, error.message)
   }
 }
 
 function refuseTwice(named: { name: string; place: Place }[], kind: string, problems: Problems): void {
-  for (const [index, one] of named.entries()) {
-    const first = named.slice(0, index).find(({ name }) => name === one.name)
-    if (first) tellTwice(kind, one, first.place, problems)
+  const first = new Map<string, Place>()
+  for (const one of named) {
+    const place = first.get(one.name)
+    if (place) tellTwice(kind, one, place, problems)
+    else first.set(one.name, one.place)
   }
 }
 

@@ -37,6 +37,8 @@ export type Plan = {
   uncompared: number
   /** Hints for the user about things that this command does not change. */
   notes: string[]
+  /** Everything outside the declaration itself that was read for it: the paths of files, and environment variables with their use. */
+  reads: { files: string[]; variables: { name: string; use: string }[] }
 }
 
 /** `agent Support of Acme Ltd`. */

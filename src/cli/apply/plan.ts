@@ -8,6 +8,8 @@ import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { documentsPath, keysPath } from '../admin-api/paths.ts'
 import type { Environment } from '../../config/config.ts'
+import { ownSecrets } from '../../config/own-secrets.ts'
+import { originOf } from '../../config/provider-address.ts'
 import { compareAgent } from './compare-agent.ts'
 import type { ProviderNames } from './compare-agent.ts'
 import { readVariable } from './compare-tools.ts'
@@ -36,16 +38,23 @@ class Planner {
   readonly #options: Options
   readonly #problems = new Problems()
   readonly #secrets: Secrets
-  readonly #plan: Plan = { items: [], known: new Set(), left: {}, uncompared: 0, notes: [] }
+  readonly #plan: Plan = { items: [], known: new Set(), left: {}, uncompared: 0, notes: [], reads: { files: [], variables: [] } }
   readonly #secretFiles = new Set<string>()
   #providerNames: ProviderNames = { there: [], declared: [], priceless: [] }
 
   constructor(options: Options) {
     this.#options = options
-    this.#secrets = { environment: options.environment, again: options.secretsAgain, problems: this.#problems }
+    this.#secrets = {
+      environment: options.environment,
+      again: options.secretsAgain,
+      problems: this.#problems,
+      own: ownSecrets(options.environment),
+      variablesRead: this.#plan.reads.variables,
+    }
   }
 
-  async make({ providers: declared, owners }: Declaration): Promise<Plan> {
+  async make({ providers: declared, owners, filesRead }: Declaration): Promise<Plan> {
+    this.#plan.reads.files = filesRead
     const providers = await this.#list('/providers')
     this.#providerNames = {
       there: providers.map(({ name }) => name ?? ''),
@@ -105,11 +114,18 @@ class Planner {
       )
     if (compare(fields, 'name', present?.name, name)) body['name'] = name
     if (!present) compare(fields, 'kind', null, (body['kind'] = kind))
-    if (compare(fields, 'base_url', present?.fields['base_url'] ?? null, baseUrl)) body['base_url'] = baseUrl
+    const addressBefore = (present?.fields['base_url'] ?? null) as string | null
+    if (compare(fields, 'base_url', addressBefore, baseUrl)) body['base_url'] = baseUrl
+    const moves = present && baseUrl !== undefined && originOf({ kind, baseUrl }) !== originOf({ kind, baseUrl: addressBefore })
+    if (variable === undefined && moves)
+      this.#problems.add(wanted.placeOf('base_url'), `api_key_env is required, because the base_url of ${name} moves to another server`)
     if (variable === undefined && !present) this.#problems.add(wanted.place, `the new provider ${name} requires api_key_env`)
-    if (variable !== undefined && present && !this.#secrets.again) this.#plan.uncompared++
-    if (variable !== undefined && (!present || this.#secrets.again)) {
-      body['api_key'] = readVariable(variable, wanted.placeOf('api_key_env'), this.#secrets)
+    const sends = !present || moves || this.#secrets.again
+    if (variable !== undefined && !sends) this.#plan.uncompared++
+    if (variable !== undefined && sends) {
+      const to = baseUrl ?? present?.fields['base_url']
+      const use = `the API key of the provider ${name}${typeof to === 'string' ? `, which is sent to ${to}` : ''}`
+      body['api_key'] = readVariable(variable, { place: wanted.placeOf('api_key_env'), use }, this.#secrets)
       fields['api_key'] = { from: present ? 'stored' : null, to: `${present ? 'sent again, ' : ''}from $${variable}` }
     }
     return { kind: 'provider', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }

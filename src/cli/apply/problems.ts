@@ -5,6 +5,9 @@ import { visible } from '../terminal/table.ts'
 /** Line and column count from 1. */
 export type Place = { file: string; line: number; column: number }
 
+// A longer list is the result of one mistake, and no one reads it.
+const maxLines = 100
+
 export class Problems {
   readonly #problems: { place: Place; message: string }[] = []
 
@@ -19,6 +22,8 @@ export class Problems {
     const lines = this.#problems
       .toSorted(({ place: a }, { place: b }) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)
       .map(({ place: { file, line, column }, message }) => visible(`${file}:${line}:${column}: ${message}`))
-    throw new CommandFailed(exitCode, `nothing was applied:\n${[...new Set(lines)].join('\n')}`)
+    const distinct = [...new Set(lines)]
+    const more = distinct.length > maxLines ? [`and ${(distinct.length - maxLines).toLocaleString('en-US')} more problems`] : []
+    throw new CommandFailed(exitCode, `nothing was applied:\n${[...distinct.slice(0, maxLines), ...more].join('\n')}`)
   }
 }

@@ -2,15 +2,25 @@
  * Reads and validates values of a YAML file with composable readers, and reports problems with line and column. A reader returns undefined
  * if it has reported a problem. The fields of a declaration are in shapes.ts.
  */
-import { isAlias, isMap, isScalar, isSeq } from 'yaml'
+import { isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'
 import { causeOf } from '../terminal/command-failed.ts'
-import { visible } from '../terminal/table.ts'
+import { shortened, visible } from '../terminal/table.ts'
 import { nearestWord } from '../../config/nearest-word.ts'
+import { Aliases, TooMuch } from './aliases.ts'
 import type { Place, Problems } from './problems.ts'
 
 /** One parsed file. Relative paths in it are relative to `folder`. */
-export type Source = { file: string; folder: string; document: Document.Parsed; lines: LineCounter; problems: Problems }
+export type Source = {
+  file: string
+  folder: string
+  document: Document.Parsed
+  lines: LineCounter
+  problems: Problems
+  aliases: Aliases
+}
+
+export const sourceOf = (given: Omit<Source, 'aliases'>): Source => ({ ...given, aliases: new Aliases(given.document) })
 
 /** A node with its position; `name` is used in problems. */
 export type Given = { node: Node | null; place: Place; name: string; source: Source; depth: number }
@@ -25,6 +35,11 @@ export type Placed<T> = T & { place: Place; placeOf(field: string): Place; sourc
 
 // No declaration is nested deeper, except through an alias that refers to itself.
 const maxDepth = 40
+// A JSON schema may be nested deeper. This many levels fit on the stack.
+const maxJsonDepth = 500
+const maxAliasesInJson = 100
+// Of a value that is shown in a problem.
+const maxShown = 80
 
 export const required = <T>(read: Reader<T>) => ({ read, required: true as const })
 export const optional = <T>(read: Reader<T>) => ({ read, required: false as const })
@@ -56,7 +71,7 @@ export function map<F extends Fields>(of: string, fields: F, refused: Record<str
         whole = false
         const meant = nearestWord(name, Object.keys(fields))
         const hint = meant === undefined ? `its fields are ${Object.keys(fields).join(', ')}` : `did you mean ${meant}?`
-        problems.add(at, `${of} has no field ${visible(name)}: ${hint}`)
+        problems.add(at, `${of} has no field ${shownText(name)}: ${hint}`)
       }
     }
     for (const [name, field] of Object.entries(fields)) {
@@ -98,11 +113,27 @@ export function record<T>(read: Reader<T>): Reader<Record<string, T>> {
 
 /** Reads any JSON value, as JSON writes it: `-0` becomes 0. */
 export const anything: Reader<unknown> = ({ node, name, place, source }) => {
+  const before = source.aliases.uses
+  const open = new Set<Node>()
+  const read = (given: Node | null): unknown => {
+    const found = source.aliases.resolve(given)
+    if (source.aliases.uses - before > maxAliasesInJson) throw new RangeError(`Excessive alias count: more than ${maxAliasesInJson}`)
+    if (isScalar(found)) return found.value
+    if (!isMap(found) && !isSeq(found)) return null
+    if (open.has(found)) throw new RangeError('it refers to itself')
+    if (open.size > maxJsonDepth) throw new RangeError('it is nested too deeply')
+    open.add(found)
+    const value = isSeq(found)
+      ? found.items.map((item) => read(asNode(item)))
+      : Object.fromEntries(found.items.map((pair) => [read(asNode(pair.key)) ?? '', read(asNode(pair.value))]))
+    open.delete(found)
+    return value
+  }
   try {
-    return JSON.parse(JSON.stringify(node?.toJS(source.document) ?? null, finite))
+    return JSON.parse(JSON.stringify(read(node), finite))
   } catch (error) {
-    const why = error instanceof TypeError ? 'it refers to itself' : causeOf(error)
-    return source.problems.add(place, `${name} must be JSON: ${why}`)
+    if (error instanceof TooMuch) throw error
+    return source.problems.add(place, `${name} must be JSON: ${causeOf(error)}`)
   }
 }
 
@@ -159,18 +190,18 @@ export function orNull<T>(read: Reader<T>): Reader<T | null> {
   return (given) => (isScalar(given.node) && given.node.value === null && given.node.source !== '' ? null : read(given))
 }
 
-/** Resolves an alias. A node that is nested too deeply is reported and treated as null. */
+/** Resolves an alias. A node that is nested too deeply is reported and treated as null. Throws TooMuch. */
 export function resolve(given: Given): Given {
   const { node, source, depth, place } = given
   if (depth > maxDepth) source.problems.add(place, 'this is nested too deeply')
   if (depth > maxDepth) return { ...given, node: null }
-  return { ...given, node: isAlias(node) ? (node.resolve(source.document) ?? null) : node, depth: depth + 1 }
+  return { ...given, node: source.aliases.resolve(node), depth: depth + 1 }
 }
 
 /** Reports what a value must be and what it is instead. */
 export function wrong({ node, name, place, source }: Given, must: string): undefined {
   const value = isScalar(node) ? node.value : undefined
-  const written = isScalar(node) && typeof node.source === 'string' ? visible(node.source) : ''
+  const written = isScalar(node) && typeof node.source === 'string' ? shownText(node.source) : ''
   const is = isMap(node) ? 'is a map' : isSeq(node) ? 'is a list' : written === '' ? 'has no value' : `is ${written}`
   const quote = must === 'text' && value !== null && typeof value !== 'object' && written !== '' ? `; put it in quotes: "${written}"` : ''
   source.problems.add(place, `${name} must be ${must}${must.endsWith('?') ? '' : `, but ${is}`}${quote}`)
@@ -186,5 +217,7 @@ function allRead<T>(items: (T | undefined)[]): T[] | undefined {
   const read = items.filter((item) => item !== undefined)
   return read.length === items.length ? read : undefined
 }
+
+const shownText = (written: string): string => visible(shortened(written, maxShown))
 
 const asNode = (value: unknown): Node | null => (value as Node | null | undefined) ?? null

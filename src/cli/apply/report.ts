@@ -17,7 +17,7 @@ export type Report = {
 }
 
 /** `work` has the items to change, in order. */
-export function createReport({ items, notes }: Plan, work: Item[], { json }: { json: boolean }): Report {
+export function createReport({ items, notes, reads }: Plan, work: Item[], { json }: { json: boolean }): Report {
   let onItsWay: string | undefined
   const written = new Set<Item>()
 
@@ -57,7 +57,7 @@ export function createReport({ items, notes }: Plan, work: Item[], { json }: { j
     async end(applied) {
       if (!json) return
       for (const item of work) if (!written.has(item)) await handChange(item, false)
-      const rest = jsonText({ applied, unchanged: items.length - work.length, notes })
+      const rest = jsonText({ applied, unchanged: items.length - work.length, notes, reads })
       await hand(`${written.size === 0 ? '{"changes":[' : '\n'}],${rest.slice(1)}\n`)
     },
   }

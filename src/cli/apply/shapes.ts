@@ -3,6 +3,7 @@
  * are those of the API, which test/cli/apply-shapes.test.ts checks. A field that is left out keeps its value on the server.
  */
 import { isMap, isScalar } from 'yaml'
+import { isOwnSecret } from '../../config/own-secrets.ts'
 import { anything, boolean, list, map, number, oneOf, optional, orNull, record, required, text, usd, wrong } from './readers.ts'
 import type { Reader } from './readers.ts'
 
@@ -13,10 +14,16 @@ const path = text({ min: 1, max: 4096 })
 const model = text({ min: 3, max: 300, pattern: /^[^/\s]+\/[^\p{Cc}]+$/u, as: 'the name of a provider, a slash and the id of a model' })
 const url = text({ min: 1, max: 2000 })
 // A wrong value may be the secret itself, so the problem does not show it.
-const variable: Reader<string> = ({ node, name: called, place, source }) =>
-  isScalar(node) && typeof node.value === 'string' && /^[A-Za-z_]\w{0,199}$/.test(node.value)
-    ? node.value
-    : source.problems.add(place, `${called} must be the name of an environment variable`)
+const variable =
+  (use: 'provider' | 'tool'): Reader<string> =>
+  ({ node, name: called, place, source }) => {
+    if (!isScalar(node) || typeof node.value !== 'string' || !/^[A-Za-z_]\w{0,199}$/.test(node.value))
+      return source.problems.add(place, `${called} must be the name of an environment variable`)
+    const { value } = node
+    return isOwnSecret(value, use)
+      ? source.problems.add(place, `${value} is a secret of Turnkeep itself, which a ${use} must not get: use another environment variable`)
+      : value
+  }
 const toolName = text({ min: 1, max: 64, pattern: /^[\w-]+$/, as: 'made up of letters, digits, _ and -' })
 
 const neverHere = (hint: string): string => `must not be in the file, which is stored and shared: ${hint}`
@@ -26,7 +33,7 @@ export const providerFields = {
   name: required(text({ min: 1, max: 64, pattern: /^[a-z0-9][a-z0-9-]*$/, as: 'made up of lowercase letters, digits and -' })),
   kind: required(oneOf(['openai', 'anthropic', 'google', 'openai-compatible'])),
   base_url: optional(orNull(url)),
-  api_key_env: optional(variable),
+  api_key_env: optional(variable('provider')),
 }
 const provider = map('a provider', providerFields, {
   api_key: neverHere('use an environment variable, such as api_key_env: OPENAI_API_KEY'),
@@ -54,7 +61,7 @@ export type Hidden = { env: string } | { literal: string } | null
 
 const secret: Reader<Hidden> = (given) =>
   isMap(given.node) || (isScalar(given.node) && given.node.value === null)
-    ? orNull(map('a secret', { env: required(variable) }))(given)
+    ? orNull(map('a secret', { env: required(variable('tool')) }))(given)
     : given.source.problems.add(
         given.place,
         `${given.name}: a secret ${neverHere(`use an environment variable, such as ${given.name}: {env: SHOP_KEY}`)}`,

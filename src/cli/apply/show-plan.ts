@@ -95,7 +95,7 @@ const painted = (sign: '+' | '~' | '-' | ' ', text: string): string =>
   sign === ' ' ? text : styleText(colours[sign], text, { stream: process.stdout })
 
 /** Returns the totals of the plan, and what it leaves out. */
-export function summaryLines({ items, left, uncompared }: Plan): string[] {
+export function summaryLines({ items, left, uncompared, reads }: Plan): string[] {
   const count = (action: Item['action']): number => items.filter((item) => item.action === action).length
   const [made, changed, taken, same] = [count('create'), count('update'), count('delete'), count('none')]
   const parts = [made && `${made} to create`, changed && `${changed} to update`, taken && `${taken} to delete`, same && `${same} unchanged`]
@@ -114,6 +114,8 @@ export function summaryLines({ items, left, uncompared }: Plan): string[] {
           `Not compared, because the server never returns them: ${plural(uncompared, 'value')} of keys, headers and secrets (--secrets sends them again).`,
         ]
       : []),
+    ...(reads.files.length > 0 ? [`Files read: ${reads.files.map(nearPath).join(', ')}.`] : []),
+    ...reads.variables.map(({ name, use }) => `Environment variable read: ${visible(`${name}, for ${use}`)}.`),
   ]
 }
 

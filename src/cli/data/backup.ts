@@ -9,7 +9,7 @@ import { settings } from '../../config/config.ts'
 import type { Environment } from '../../config/config.ts'
 import { verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
-import { backUp } from '../../store/sqlite/sqlite.ts'
+import { backUp, inspectFolder } from '../../store/sqlite/sqlite.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { helpEnd } from '../terminal/command-options.ts'
 import { showProgress } from './progress.ts'
@@ -29,6 +29,7 @@ async function backUpStore(environment: Environment, given: string | undefined, 
   const ending = store.kind === 'folder' ? 'db' : 'dump'
   const file = resolve(given ?? `turnkeep-${new Date().toISOString().replace(/[:.]/g, '-')}.${ending}`)
   if (statSync(file, { throwIfNoEntry: false })) throw refuseExisting(file)
+  if (store.kind === 'folder') refuseWithoutDatabase(store.folder)
   const verdicts = await writeBackup(store, file, environment).catch((error: unknown) => {
     throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `cannot back up ${store.shown}: ${causeOf(error)}`)
   })
@@ -66,6 +67,16 @@ async function writeBackup(store: StoreAddress, file: string, environment: Envir
   } finally {
     progress.end()
   }
+}
+
+/** SQLite would only report that it cannot open a file. */
+function refuseWithoutDatabase(folder: string): void {
+  const { database } = inspectFolder(folder)
+  if (database.kind === 'absent')
+    throw new CommandFailed(
+      2,
+      `cannot back up ${folder}: it has no database. Set TURNKEEP_DATA_DIR to the data folder of the server, or DATABASE_URL if it uses PostgreSQL.`,
+    )
 }
 
 const silent: Progress = { tell: () => undefined, end: () => undefined }

@@ -15,6 +15,7 @@ import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { helpEnd, writeExitCodes } from '../terminal/command-options.ts'
 import { showProgress } from './progress.ts'
 import { databaseAddress, findFolder } from './store-address.ts'
+import { writeCopyNote } from './copy-note.ts'
 
 type CopyCommand = { to: string; json?: true }
 type ToSet = { setting: string; value: string }
@@ -47,10 +48,20 @@ async function copyStore(environment: Environment, { to, json }: CopyCommand): P
     })
     .finally(() => progress.end())
   const seconds = (performance.now() - startedAt) / 1000
+  if (report.kind !== 'different') noteCopy(folder, shown)
   const toSet = whatToSet(environment, folder, shown)
   if (json) console.log(JSON.stringify({ ...report, folder, to: shown, seconds: Number(seconds.toFixed(1)), set: toSet }, null, 2))
   else print(report, { folder, shown, seconds, toSet })
   if (report.kind === 'different') process.exitCode = 1
+}
+
+/** The copy is complete without the note, so a folder that is not writable is no failure. */
+function noteCopy(folder: string, shown: string): void {
+  try {
+    writeCopyNote(folder, shown)
+  } catch (error) {
+    console.error(`turnkeep: cannot write into ${folder}: ${causeOf(error)}. Move the folder away, or doctor will inspect it.`)
+  }
 }
 
 function refusal(error: unknown, folder: string, shown: string): CommandFailed {

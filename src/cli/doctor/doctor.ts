@@ -4,21 +4,26 @@ import type { Command } from 'commander'
 import { settings } from '../../config/config.ts'
 import type { Config, Environment } from '../../config/config.ts'
 import { adminUrl, findAdminToken, localUrl, readAddressSettings } from '../admin-api/address.ts'
-import { createAdminClient } from '../admin-api/client.ts'
+import { createAdminClient, isFields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { helpEnd, withServerOptions, writeExitCodes } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { checkPostgres } from './database-checks.ts'
-import { checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
+import { checkConfinement, checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
 import { jsonText } from '../terminal/print.ts'
 import { checkRedis } from './redis-checks.ts'
 import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
+import { readCopyNote } from '../data/copy-note.ts'
+import type { CopyNote } from '../data/copy-note.ts'
 import { findRedis, findStore } from '../data/store-address.ts'
 import { checkStore, inspect } from './store-checks.ts'
 import { checkStream } from './stream-check.ts'
 import { visible } from '../terminal/table.ts'
+
+// A local server answers within milliseconds.
+const statusTimeoutMs = 3_000
 
 type DoctorOptions = ServerOptions & { providers?: true }
 
@@ -47,22 +52,65 @@ async function* findAll(environment: Environment, options: DoctorOptions): Async
   yield checkNode(process.versions.node)
   yield* checkSettings(environment)
   yield* checkOpenFiles(settings.maxTurns.read(environment[settings.maxTurns.name] || settings.maxTurns.initial) ?? 0)
+  yield await checkConfinement()
   const known = readable(() => ({ config: readAddressSettings(environment), store: findStore(environment), redis: findRedis(environment) }))
   if (!known) return
   const { config, store, redis } = known
   let inUse = false
   if (store.kind === 'folder') {
-    yield ok('store', `SQLite, in ${config.dataFolder}, because DATABASE_URL is not set`)
-    yield* checkFolder(config)
-    yield* checkSecrets(config, environment)
     const inspection = inspect(config)
     inUse = inspection.inUse
-    yield* await checkStore(config, inspection)
+    const abandoned = inUse ? undefined : await checkAbandoned(config, environment, options)
+    if (abandoned) yield abandoned
+    else {
+      yield ok('store', `SQLite, in ${config.dataFolder}, because DATABASE_URL is not set`)
+      yield* checkFolder(config)
+      yield* checkSecrets(config, environment)
+      yield* await checkStore(config, inspection, environment)
+    }
   } else {
     yield* checkPostgres(store.url, store.shown, environment)
   }
   if (redis !== undefined) yield await checkRedis(redis)
   yield* checkRunning(config, environment, options, inUse)
+}
+
+const withItsSettings = 'Run doctor with the settings of the server, including DATABASE_URL.'
+
+/** Finds out whether the servers use PostgreSQL, so that a data folder from before the migration is not inspected. */
+async function checkAbandoned(config: Config, environment: Environment, options: DoctorOptions): Promise<Finding | undefined> {
+  const folder = config.dataFolder
+  const note = noteIn(folder)
+  if (note)
+    return warn(
+      'store',
+      `${folder} was copied to ${note.database} on ${note.copiedAt.slice(0, 10)} and has not been used since: not inspected`,
+      `${withItsSettings} Then move the folder away.`,
+    )
+  if ((await storeOfServer(config, environment, options)) !== 'postgres') return undefined
+  return warn('store', `the running server uses PostgreSQL, and not ${folder}: not inspected`, withItsSettings)
+}
+
+function noteIn(folder: string): CopyNote | undefined {
+  try {
+    return readCopyNote(folder)
+  } catch {
+    // The checks of the folder report that this user cannot read it.
+    return undefined
+  }
+}
+
+/** Returns undefined if no server answers, or if it does not accept the token: the checks of the server report that. */
+async function storeOfServer(config: Config, environment: Environment, options: DoctorOptions): Promise<string | undefined> {
+  if ((config.port === 0 && options.url === undefined) || findAdminToken(config) === undefined) return undefined
+  try {
+    const client = createAdminClient(environment, options)
+    const { store } = await client.call('GET', '/status', { signal: AbortSignal.timeout(statusTimeoutMs) })
+    return isFields(store) ? String(store['kind']) : undefined
+  } catch (error) {
+    if (error instanceof CommandFailed) return undefined
+    throw error
+  }
 }
 
 /** Returns undefined if a setting is invalid: checkSettings has already reported it. */

@@ -5,6 +5,7 @@ import { accessSync, constants, readFileSync, statSync, statfsSync } from 'node:
 import { join } from 'node:path'
 import { readConfig, settings } from '../../config/config.ts'
 import type { Config, Environment } from '../../config/config.ts'
+import { confinement } from '../../process/confinement.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 
@@ -67,6 +68,15 @@ export function checkOpenFiles(maxTurns: number, files = openFilesLimit()): Find
   return [warn('open files', says, `Raise the limit (systemd: LimitNOFILE=${needed}; a shell: ulimit -Hn), or lower TURNKEEP_MAX_TURNS.`)]
 }
 
+/** How the system confines the process that reads documents. Tests pass what was found. */
+export async function checkConfinement(found = confinement()): Promise<Finding> {
+  const { command, words } = await found
+  if (command.length > 0) return ok('documents', `read in a confined process: ${words}`)
+  const fix =
+    'Allow user namespaces for the server (docs/knowledge.md#the-process-that-reads-documents), or add only documents that you trust.'
+  return warn('documents', `read in a process that the system does not confine: ${words}`, fix)
+}
+
 /** `bytes` is the free space; tests pass it. */
 export function checkSpace(dataFolder: string, bytes = freeBytes(dataFolder)): Finding {
   const says = `${Math.floor(bytes / MiB).toLocaleString('en-US')} MiB free`
@@ -88,7 +98,8 @@ export function checkSecrets({ dataFolder }: Config, environment: Environment): 
   const sealed =
     environment[settings.encryptionKeys.name] || exists(join(dataFolder, 'encryption.key')) || !exists(join(dataFolder, 'turnkeep.db'))
   if (!sealed) {
-    const fix = 'Restore the encryption.key of this database. Without it, enter the API key of every provider again.'
+    const fix =
+      'Restore the encryption.key of this database. If it is lost, start once with TURNKEEP_LOST_SECRETS=on and enter the API keys again.'
     findings.push(fail('secrets', `${join(dataFolder, 'encryption.key')} is missing, but the folder has a database`, fix))
   }
   return findings.length > 0 ? findings : [ok('secrets', 'only this user can read them')]

@@ -1,17 +1,38 @@
 /** The checks of `turnkeep doctor` on the embedded database: lock, file, schema, invariants. Read-only. */
-import type { Config } from '../../config/config.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { settings } from '../../config/config.ts'
+import type { Config, Environment } from '../../config/config.ts'
+import { undecryptable } from '../../config/secrets.ts'
 import { verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
+import { listProviders } from '../../store/queries/providers.ts'
+import type { Provider } from '../../store/queries/providers.ts'
 import { inspectFolder, readSnapshot } from '../../store/sqlite/sqlite.ts'
 import type { Inspection } from '../../store/sqlite/sqlite.ts'
 import { causeOf } from '../terminal/command-failed.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 
-export async function checkStore({ dataFolder }: Config, { inUse, database }: Inspection): Promise<Finding[]> {
+export async function checkStore({ dataFolder }: Config, { inUse, database }: Inspection, environment: Environment): Promise<Finding[]> {
   const lock = ok('folder lock', inUse ? 'a running server uses the data folder' : 'no server uses the data folder')
   const found = checkDatabase(database)
-  return found.status === 'ok' ? [lock, found, checkVerdicts(await readSnapshot(dataFolder, verify))] : [lock, found]
+  if (found.status !== 'ok') return [lock, found]
+  const providers = await readSnapshot(dataFolder, (sql) =>
+    listProviders(sql, { limit: 1000, before: { createdAt: Number.MAX_SAFE_INTEGER, id: '~' } }),
+  )
+  return [lock, found, ...checkKeys(providers, dataFolder, environment), checkVerdicts(await readSnapshot(dataFolder, verify))]
+}
+
+/** Nothing to report if there is no valid key: other checks report that. */
+function checkKeys(providers: Provider[], dataFolder: string, environment: Environment): Finding[] {
+  const path = join(dataFolder, settings.encryptionKeys.file)
+  const given = environment[settings.encryptionKeys.name]
+  const text = given || (existsSync(path) ? readFileSync(path, 'utf8').trim() : '')
+  const keys = settings.encryptionKeys.read(text)
+  const what = keys && undecryptable(providers, keys)
+  const says = `${what}: ${given ? settings.encryptionKeys.name : path} contains another key`
+  return what === undefined ? [] : [fail('secrets', says, 'Restore the key that encrypted them. If it is lost, see TURNKEEP_LOST_SECRETS.')]
 }
 
 /** An error of the file system is reported as an unreadable database. */

@@ -5,6 +5,7 @@ import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { anyNumber, given, wholeNumber } from '../terminal/command-options.ts'
+import { parseJson } from '../terminal/json-input.ts'
 import { readStdin } from '../terminal/stdin.ts'
 
 export type AgentFlags = {
@@ -78,12 +79,7 @@ async function readTools(file: string): Promise<unknown[]> {
 const nameOf = (file: string): string => (file === '-' ? 'stdin' : file)
 
 async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readText(file))
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw new CommandFailed(2, `${nameOf(file)} is not valid JSON: ${error.message}`)
-  }
+  return parseJson(await readText(file), nameOf(file))
 }
 
 async function readText(file: string): Promise<string> {

@@ -3,11 +3,12 @@ import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
-import { agentPath } from '../admin-api/paths.ts'
+import { pathOfAgent } from '../admin-api/names.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
-import { listOf, printRecord, printTable, tell, write } from '../terminal/print.ts'
+import { jsonText, listOf, printRecord, printTable, tell, write } from '../terminal/print.ts'
+import { parseJson } from '../terminal/json-input.ts'
 import { readStdin } from '../terminal/stdin.ts'
 import { shortened, visible } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
@@ -27,30 +28,36 @@ const differenceColumns: Column[] = [
   { title: 'description', path: 'description' },
 ]
 
-const example = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
+const example = 'Support'
 
 export function defineToolCommands(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
 
-  serverCommand(group, 'tools <agent-id>', 'List tools by the names that the model sees', `agent tools ${example}`).action(
-    async (id: string, options: ServerOptions) => {
-      const { tools } = await client(options).call('GET', agentPath(id))
-      const given = listOf({ data: tools })
-      if (options.json) return printRecord({ data: given }, options)
-      return printTable(columns, given.flatMap(rowsOf), 'The agent has no tools.')
-    },
-  )
+  serverCommand(
+    group,
+    'tools <agent> [tool]',
+    'List tools by the names that the model sees, or show one with its parameters',
+    `agent tools ${example} lookup_order`,
+  ).action(async (agent: string, tool: string | undefined, options: ServerOptions) => {
+    const server = client(options)
+    const { tools } = await server.call('GET', await pathOfAgent(server, agent))
+    const given = listOf({ data: tools })
+    if (tool !== undefined) return showTool(given.flatMap(offeredBy), tool, options)
+    if (options.json) return printRecord({ data: given }, options)
+    return printTable(columns, given.flatMap(rowsOf), 'The agent has no tools.')
+  })
 
   serverCommand(
     group,
-    'try-tool <agent-id> <tool>',
+    'try-tool <agent> <tool>',
     'Call a tool, including its side effects; exit with 1 if it fails',
     `agent try-tool ${example} lookup_order --arguments '{"order_id": "1017"}'`,
   )
     .option('--arguments <json>', 'Arguments as a JSON object; - reads stdin', '{}')
-    .action(async (id: string, tool: string, { arguments: text, ...options }: ServerOptions & { arguments: string }) => {
+    .action(async (agent: string, tool: string, { arguments: text, ...options }: ServerOptions & { arguments: string }) => {
       const body = { tool, arguments: parseArguments(text === '-' ? (await readStdin()).toString() : text) }
-      const tried = await client(options).call('POST', `${agentPath(id)}/tools/try`, { body })
+      const server = client(options)
+      const tried = await server.call('POST', `${await pathOfAgent(server, agent)}/tools/try`, { body })
       if (options.json) await printRecord(tried, options)
       else {
         await write(`${visible(String(tried['result']), true)}\n`)
@@ -61,13 +68,15 @@ export function defineToolCommands(group: Command, environment: Environment): vo
 
   serverCommand(
     group,
-    'refresh-tools <agent-id>',
+    'refresh-tools <agent>',
     'Compare the pinned tools with the MCP servers; exit with 1 if they differ',
     `agent refresh-tools ${example} --approve`,
   )
     .option('--approve', 'Pin the current tools of the servers in a new version of the agent')
-    .action(async (id: string, { approve, ...options }: ServerOptions & { approve?: true }) => {
-      const found = await client(options).call('POST', `${agentPath(id)}/tools/refresh`, { body: approve ? { approve } : {} })
+    .action(async (agent: string, { approve, ...options }: ServerOptions & { approve?: true }) => {
+      const server = client(options)
+      const path = `${await pathOfAgent(server, agent)}/tools/refresh`
+      const found = await server.call('POST', path, { body: approve ? { approve } : {} })
       const differences = listOf(found)
       if (options.json) await printRecord(found, options)
       else await printTable(differenceColumns, differences.map(withSides), 'The pinned tools match the MCP servers.')
@@ -78,17 +87,29 @@ export function defineToolCommands(group: Command, environment: Environment): vo
     })
 }
 
-/** Returns one row per tool. An MCP server has a row for each of its pinned tools. */
-function rowsOf(tool: Fields): Fields[] {
+/** The tools of one entry, named as the model sees them. An MCP server has all those that are pinned. */
+function offeredBy(tool: Fields): Fields[] {
   const { type: kind, name } = tool
-  if (kind !== 'mcp') return [{ side_effects: false, ...tool, kind, description: shortened(tool['description'] ?? builtIn[String(name)]) }]
+  if (kind !== 'mcp') return [{ side_effects: false, ...tool, kind, description: tool['description'] ?? builtIn[String(name)] }]
   return listOf({ data: tool['pinned'] }).map((pinned) => ({
     ...pinned,
     name: `${String(name)}__${String(pinned['name'])}`,
     kind,
     pinned: true,
-    description: shortened(pinned['description']),
   }))
+}
+
+const rowsOf = (tool: Fields): Fields[] => offeredBy(tool).map((one) => ({ ...one, description: shortened(one['description']) }))
+
+/** The whole description and the JSON Schema of the arguments, as the model gets them. */
+async function showTool(tools: Fields[], name: string, options: ServerOptions): Promise<void> {
+  const tool = tools.find((one) => one['name'] === name)
+  if (!tool) throw new CommandFailed(1, `the agent has no tool ${visible(name)}: npx turnkeep agent tools lists them`)
+  const { kind, side_effects: sideEffects, pinned = false, description, parameters = null } = tool
+  const shown = { name, kind, side_effects: sideEffects, pinned, description }
+  if (options.json) return printRecord({ ...shown, parameters }, options)
+  await printRecord(shown, options)
+  if (isFields(parameters)) await write(`\n${visible(jsonText(parameters, 2), true)}\n`)
 }
 
 const builtIn: Record<string, string> = { now: 'Returns the date and time', search_knowledge: 'Searches the documents of the agent' }
@@ -99,11 +120,7 @@ function withSides({ before, now, ...rest }: Fields): Fields {
 }
 
 function parseArguments(text: string): Fields {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isFields(value)) return value
-  } catch {
-    // Reported below, like JSON that is not an object.
-  }
+  const value = parseJson(text, '--arguments')
+  if (isFields(value)) return value
   throw new CommandFailed(2, `--arguments must be a JSON object, such as {"city": "Oslo"}`)
 }

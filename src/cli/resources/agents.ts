@@ -2,13 +2,16 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
-import { agentPath } from '../admin-api/paths.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { findGiven, pathOfAgent } from '../admin-api/names.ts'
 import { readAgentFields, withAgentFlags } from './agent-fields.ts'
 import type { AgentFlags } from './agent-fields.ts'
 import { defineToolCommands } from './agent-tools.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
+import { visible } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const prices: Column[] = [
@@ -16,7 +19,7 @@ const prices: Column[] = [
   { title: 'completion $/M', path: 'price.completion_usd_per_million', as: 'usd' },
 ]
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
+  { title: 'id', path: 'id', as: 'id' },
   { title: 'enabled', path: 'enabled' },
   { title: 'version', path: 'version', as: 'number' },
   { title: 'model', path: 'model' },
@@ -32,7 +35,7 @@ const versionColumns: Column[] = [
   { title: 'name', path: 'name' },
 ]
 
-const example = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
+const example = 'Support'
 
 export function define(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
@@ -42,56 +45,70 @@ export function define(group: Command, environment: Environment): void {
       group,
       'create',
       'Create an agent, whose replies its owner pays for',
-      'agent create --owner own_01jd3v9qk8x2m5n7p4r6t8w0ya --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
-    ).option('--owner <owner-id>', 'Owner who pays for the replies'),
+      'agent create --owner "Acme Ltd" --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
+    ).option('--owner <owner>', 'Owner who pays for the replies'),
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
-    const body = { ...(await readAgentFields(options)), ...given({ owner_id: owner }) }
-    await printRecord(await client(options).call('POST', '/agents', { body }), options)
+    const server = client(options)
+    const fields = await readAgentFields(options)
+    await refuseBareModel(server, fields)
+    const body = { ...fields, ...given({ owner_id: await findGiven(server, 'owner', owner) }) }
+    await printRecord(await server.call('POST', '/agents', { body }), options)
   })
 
   serverCommand(group, 'list', 'List agents, newest first', 'agent list')
     .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((options: ServerOptions & { limit?: number }) => printList(client(options), '/agents', columns, options))
 
-  serverCommand(group, 'show <agent-id>', 'Show all fields of an agent', `agent show ${example}`).action(
-    async (id: string, options: ServerOptions) => printRecord(await client(options).call('GET', agentPath(id)), options),
+  serverCommand(group, 'show <agent>', 'Show all fields of an agent', `agent show ${example}`).action(
+    async (agent: string, options: ServerOptions) => {
+      const server = client(options)
+      await printRecord(await server.call('GET', await pathOfAgent(server, agent)), options)
+    },
   )
 
   withAgentFlags(
     serverCommand(
       group,
-      'update <agent-id>',
+      'update <agent>',
       'Update an agent, which creates a new version',
       `agent update ${example} --model anthropic/claude-haiku-4-5`,
     ),
-  ).action(async (id: string, options: ServerOptions & AgentFlags) =>
-    printRecord(await client(options).call('PATCH', agentPath(id), { body: await readAgentFields(options) }), options),
-  )
+  ).action(async (agent: string, options: ServerOptions & AgentFlags) => {
+    const server = client(options)
+    const body = await readAgentFields(options)
+    await refuseBareModel(server, body)
+    await printRecord(await server.call('PATCH', await pathOfAgent(server, agent), { body }), options)
+  })
 
   for (const [verb, enabled, description] of [
     ['enable', true, 'Enable an agent'],
     ['disable', false, 'Disable an agent: callers get agent_disabled, running turns finish'],
   ] as const) {
-    serverCommand(group, `${verb} <agent-id>`, description, `agent ${verb} ${example}`).action(async (id: string, options: ServerOptions) =>
-      printRecord(await client(options).call('PATCH', agentPath(id), { body: { enabled } }), options),
+    serverCommand(group, `${verb} <agent>`, description, `agent ${verb} ${example}`).action(
+      async (agent: string, options: ServerOptions) => {
+        const server = client(options)
+        await printRecord(await server.call('PATCH', await pathOfAgent(server, agent), { body: { enabled } }), options)
+      },
     )
   }
 
   serverCommand(
     group,
-    'delete <agent-id>',
+    'delete <agent>',
     'Delete an agent; its conversations and ledger entries are kept',
     `agent delete ${example}`,
-  ).action(async (id: string, options: ServerOptions) => {
-    await client(options).call('DELETE', agentPath(id))
-    tell(`Deleted agent ${id}`)
+  ).action(async (agent: string, options: ServerOptions) => {
+    const server = client(options)
+    await server.call('DELETE', await pathOfAgent(server, agent))
+    tell(`Deleted agent ${visible(agent)}`)
   })
 
-  serverCommand(group, 'versions <agent-id>', 'List the versions of an agent, newest first', `agent versions ${example}`)
+  serverCommand(group, 'versions <agent>', 'List the versions of an agent, newest first', `agent versions ${example}`)
     .option('--limit <count>', 'Maximum number of results', wholeNumber)
-    .action((id: string, options: ServerOptions & { limit?: number }) =>
-      printList(client(options), `${agentPath(id)}/versions`, versionColumns, options),
-    )
+    .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
+      const server = client(options)
+      await printList(server, `${await pathOfAgent(server, agent)}/versions`, versionColumns, options)
+    })
 
   defineToolCommands(group, environment)
 
@@ -100,9 +117,29 @@ export function define(group: Command, environment: Environment): void {
       printRecord(await client(options).call('GET', '/models/price', { query: { model } }), options),
   )
 
-  serverCommand(group, 'rollback <agent-id>', 'Create a new version with the content of an old one', `agent rollback ${example} 3`)
+  serverCommand(group, 'rollback <agent>', 'Create a new version with the content of an old one', `agent rollback ${example} 3`)
     .argument('<version>', 'Version number, as listed by "agent versions"', wholeNumber)
-    .action(async (id: string, version: number, options: ServerOptions) =>
-      printRecord(await client(options).call('POST', `${agentPath(id)}/rollback`, { body: { version } }), options),
-    )
+    .action(async (agent: string, version: number, options: ServerOptions) => {
+      const server = client(options)
+      await printRecord(await server.call('POST', `${await pathOfAgent(server, agent)}/rollback`, { body: { version } }), options)
+    })
+}
+
+// Enough to recognize the intended one.
+const maxSuggestions = 3
+
+/** A model without its provider is the most common mistake, and only the server knows the providers. Throws CommandFailed with code 2. */
+async function refuseBareModel(server: AdminClient, { model }: Fields): Promise<void> {
+  if (typeof model !== 'string' || model.includes('/')) return
+  const names: string[] = []
+  for await (const { data } of server.pages('/providers', maxSuggestions)) names.push(...data.map(({ name }) => String(name)))
+  const meant = names.map((name) => visible(`${name}/${model}`))
+  const hint =
+    meant.length === 0
+      ? 'such as openai/gpt-5.4-mini. To create a provider: npx turnkeep provider create --help'
+      : `such as ${meant.join(' or ')}`
+  throw new CommandFailed(
+    2,
+    `the model ${visible(model)} names no provider: a model is the name of a provider, a slash and the id of a model, ${hint}`,
+  )
 }

@@ -2,25 +2,25 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
-import { agentPath } from '../admin-api/paths.ts'
+import { findFilters, pathOfAgent, refuseUnknownFilters } from '../admin-api/names.ts'
 import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
+  { title: 'id', path: 'id', as: 'id' },
   { title: 'started (UTC)', path: 'created_at', as: 'time' },
   { title: 'last message (UTC)', path: 'last_message_at', as: 'time' },
   { title: 'messages', path: 'message_count', as: 'number' },
-  { title: 'agent', path: 'agent_id' },
+  { title: 'agent', path: 'agent_id', as: 'id' },
   { title: 'external user', path: 'external_user_id' },
 ]
 const messageColumns: Column[] = [
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
   { title: 'role', path: 'role' },
   { title: 'charged $', path: 'turn.usage.charged_usd', as: 'usd' },
-  { title: 'request id', path: 'request_id' },
+  { title: 'request id', path: 'request_id', as: 'id' },
   { title: 'content', path: 'content', as: 'short' },
 ]
 
@@ -33,15 +33,17 @@ export function define(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
 
   serverCommand(group, 'list', 'List conversations of all API keys, newest first', 'conversation list --user ann --limit 20')
-    .option('--agent <agent-id>', 'Filter by agent')
-    .option('--key <key-id>', 'Filter by API key')
+    .option('--agent <agent>', 'Filter by agent')
+    .option('--key <key>', 'Filter by API key')
     .option('--user <name>', 'Filter by external user')
     .option('--from <time>', 'Started at or after this time, such as 2026-11-21 or 2026-11-21T12:00:00Z')
     .option('--to <time>', 'Started before this time')
     .option('--limit <count>', 'Maximum number of results', wholeNumber)
-    .action(({ agent, key, user, from, to, ...options }: ListOptions) => {
-      const query = { agent_id: agent, key_id: key, external_user_id: user, from, to }
-      return printList(client(options), '/conversations', columns, { ...options, query })
+    .action(async ({ agent, key, user, from, to, ...options }: ListOptions) => {
+      const server = client(options)
+      const filters = await findFilters(server, { agent, key })
+      const query = { agent_id: filters.agent, key_id: filters.key, external_user_id: user, from, to }
+      await printList(server, '/conversations', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 
   serverCommand(group, 'show <conversation-id>', 'Show a conversation without its messages', `conversation show ${example}`).action(
@@ -68,11 +70,12 @@ export function define(group: Command, environment: Environment): void {
 
   serverCommand(
     group,
-    'delete-user <agent-id> <external-user>',
+    'delete-user <agent> <external-user>',
     'Erase all conversations of an external user with an agent',
-    'conversation delete-user agt_01jd3v9qk8x2m5n7p4r6t8w0ya ann',
-  ).action(async (agentId: string, user: string, options: ServerOptions) => {
+    'conversation delete-user Support ann',
+  ).action(async (agent: string, user: string, options: ServerOptions) => {
+    const server = client(options)
     const query = { external_user_id: user }
-    await printRecord(await client(options).call('DELETE', `${agentPath(agentId)}/end-users`, { query }), options)
+    await printRecord(await server.call('DELETE', `${await pathOfAgent(server, agent)}/end-users`, { query }), options)
   })
 }

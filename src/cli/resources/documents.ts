@@ -1,32 +1,39 @@
 /**
  * `turnkeep document`: manages the documents of an agent. The server indexes a document after it has accepted it; `--wait` waits for that.
  */
-import { openAsBlob, statSync } from 'node:fs'
-import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
-import type { AdminClient, Call, Fields } from '../admin-api/client.ts'
-import { agentPath, documentsPath } from '../admin-api/paths.ts'
-import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { findId, pathOfAgent } from '../admin-api/names.ts'
+import { documentsPath } from '../admin-api/paths.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
-import { listOf, printList, printRecord, printTable, tell } from '../terminal/print.ts'
+import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
 import { showProgress } from '../data/progress.ts'
-import { readStdin } from '../terminal/stdin.ts'
 import { shortened, visible } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
+import { addDocument, documentPath, listDocuments } from './add-documents.ts'
+import type { Added, AddWish } from './add-documents.ts'
+import { expandSources } from './document-sources.ts'
+import type { Source } from './document-sources.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
+  { title: 'id', path: 'id', as: 'id' },
   { title: 'status', path: 'status' },
   { title: 'chunks', path: 'chunks', as: 'number' },
   { title: 'bytes', path: 'bytes', as: 'number' },
   { title: 'updated (UTC)', path: 'updated_at', as: 'time' },
   { title: 'title', path: 'title' },
 ]
-
+const addedColumns: Column[] = [
+  { title: 'action', path: 'action' },
+  { title: 'id', path: 'document.id', as: 'id' },
+  { title: 'status', path: 'document.status' },
+  { title: 'source', path: 'source' },
+]
 const passageColumns: Column[] = [
   { title: 'score', path: 'score', as: 'number' },
   { title: 'title', path: 'title' },
@@ -36,93 +43,144 @@ const passageColumns: Column[] = [
 
 type AddOptions = ServerOptions & { title?: string; replace?: string; wait?: true }
 
-const agent = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
-const example = `${agent} doc_01jd3v9qk8x2m5n7p4r6t8w0ya`
-const documentPath = (agentId: string, id: string): string => `${documentsPath(agentId)}/${encodeURIComponent(id)}`
+const example = 'Support handbook.pdf'
 
 export function define(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
 
   serverCommand(
     group,
-    'add <agent-id> <source>',
-    'Add a document: a file (md, txt, html, pdf, docx), an https URL, or - for text from stdin',
-    `document add ${agent} handbook.pdf --wait`,
+    'add <agent> <sources...>',
+    'Add documents, replace those of the same name, and skip unchanged ones',
+    'document add Support handbook.pdf docs/ --wait',
   )
+    .addHelpText(
+      'before',
+      'Sources are files (md, txt, html, pdf, docx), folders, glob patterns, https\nURLs, and - for text from stdin.\n',
+    )
     .option('--title <title>', 'Title shown in citations; required for stdin')
-    .option('--replace <document-id>', 'Replace this document, which stays searchable until the new one is indexed')
-    .option('--wait', 'Wait until the document is indexed; exit with 1 if it cannot be read')
-    .action(async (agentId: string, source: string, { title, replace, wait, ...options }: AddOptions) => {
+    .option('--replace <document>', 'Replace this document, which stays searchable until the new one is indexed')
+    .option('--wait', 'Wait until the documents are indexed; exit with 1 if one cannot be read')
+    .action((agent: string, sources: string[], options: AddOptions) => add(client(options), agent, sources, options))
+
+  serverCommand(group, 'list <agent>', 'List the documents of an agent, newest first', 'document list Support')
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const server = client(options)
-      const call = await readSource(source, title)
-      const taken = await (replace === undefined
-        ? server.call('POST', documentsPath(agentId), call)
-        : server.call('PUT', documentPath(agentId, replace), call))
-      const document = wait ? await waitFor(server, documentPath(agentId, String(taken['id'])), taken) : taken
-      await printRecord(document, options)
-      if (document['status'] === 'failed') throw new CommandFailed(1, `cannot read the document: ${String(document['reason'])}`)
+      await printList(server, documentsPath(await findId(server, 'agent', agent)), columns, options)
     })
 
-  serverCommand(group, 'list <agent-id>', 'List the documents of an agent, newest first', `document list ${agent}`)
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
-    .action((agentId: string, options: ServerOptions & { limit?: number }) =>
-      printList(client(options), documentsPath(agentId), columns, options),
-    )
-
-  serverCommand(group, 'show <agent-id> <document-id>', 'Show a document and its indexing status', `document show ${example}`).action(
-    async (agentId: string, id: string, options: ServerOptions) =>
-      printRecord(await client(options).call('GET', documentPath(agentId, id)), options),
-  )
+  serverCommand(group, 'show <agent> <document>', 'Show a document and its indexing status', `document show ${example} --chunks`)
+    .option('--chunks', 'Show the text that searches can find, instead')
+    .action(async (agent: string, document: string, { chunks, ...options }: ServerOptions & { chunks?: true }) => {
+      const server = client(options)
+      const path = await pathOf(server, agent, document)
+      return chunks ? printChunks(server, `${path}/chunks`, options) : printRecord(await server.call('GET', path), options)
+    })
 
   serverCommand(
     group,
-    'search <agent-id> <query>',
+    'search <agent> <query>',
     'Show the passages that the agent would get for a query, best first',
-    `document search ${agent} "return a parcel"`,
+    'document search Support "return a parcel"',
   )
     .option('--limit <count>', 'Maximum number of passages (default: the top_k of the agent)', wholeNumber)
-    .action(async (agentId: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
-      const found = await client(options).call('POST', `${agentPath(agentId)}/search`, {
-        body: { query, ...given({ limit }) },
-      })
+    .action(async (agent: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
+      const server = client(options)
+      const found = await server.call('POST', `${await pathOfAgent(server, agent)}/search`, { body: { query, ...given({ limit }) } })
       if (options.json) return printRecord(found, options)
       const passages = listOf(found).map((one) => ({ ...one, score: Number(one['score']).toFixed(3), text: shortened(one['text']) }))
       return printTable(passageColumns, passages, 'No passages found.')
     })
 
-  serverCommand(group, 'delete <agent-id> <document-id>', 'Delete a document immediately', `document delete ${example}`).action(
-    async (agentId: string, id: string, options: ServerOptions) => {
-      await client(options).call('DELETE', documentPath(agentId, id))
-      tell(`Deleted document ${id}`)
+  serverCommand(group, 'delete <agent> <document>', 'Delete a document immediately', `document delete ${example}`).action(
+    async (agent: string, document: string, options: ServerOptions) => {
+      const server = client(options)
+      await server.call('DELETE', await pathOf(server, agent, document))
+      tell(`Deleted document ${visible(document)}`)
     },
   )
 }
 
-/** Reads the document from its source. Throws CommandFailed with code 2 if the source cannot be read. */
-async function readSource(source: string, title: string | undefined): Promise<Call> {
-  if (/^https?:\/\//i.test(source)) return { body: given({ url: source, title }) }
-  const form = new FormData()
-  if (title !== undefined) form.set('title', title)
-  if (source === '-') {
-    if (title === undefined) throw new CommandFailed(2, 'text from stdin requires --title')
-    form.set('file', new Blob([await readStdin()]), 'stdin.md')
-    return { form }
+/** The path of a document that is given by ID, title or file name. Throws CommandFailed with code 1. */
+async function pathOf(server: AdminClient, agent: string, document: string): Promise<string> {
+  const agentId = await findId(server, 'agent', agent)
+  return documentPath(agentId, await findId(server, 'document', document, agentId))
+}
+
+async function add(server: AdminClient, agent: string, wanted: string[], { title, replace, wait, ...options }: AddOptions): Promise<void> {
+  const { sources, isOne } = expandSources(wanted)
+  if (!isOne && (title !== undefined || replace !== undefined))
+    throw new CommandFailed(2, '--title and --replace can be used with one file, URL or stdin only')
+  if (title === undefined && sources.some(({ kind }) => kind === 'stdin')) throw new CommandFailed(2, 'text from stdin requires --title')
+  const agentId = await findId(server, 'agent', agent)
+  const replaced = replace === undefined ? undefined : await findId(server, 'document', replace, agentId)
+  const wish = { agentId, title, replace: replaced }
+  if (isOne) await addOne(server, sources[0]!, wish, { ...options, wait })
+  else await addAll(server, sources, wish, { ...options, wait })
+}
+
+type Output = ServerOptions & { wait: true | undefined }
+
+async function addOne(server: AdminClient, source: Source, wish: AddWish, { wait, ...options }: Output): Promise<void> {
+  const present = wish.replace === undefined ? await listDocuments(server, wish.agentId) : []
+  const { action, document: taken } = await addDocument(server, source, present, wish)
+  if (action === 'unchanged') tell('The document has not changed.')
+  if (action === 'replaced' && wish.replace === undefined) tell('Replaced the document of the same name.')
+  const document = wait ? await waitFor(server, wish.agentId, taken) : taken
+  await printRecord(document, options)
+  if (document['status'] === 'failed') throw new CommandFailed(1, `cannot read the document: ${String(document['reason'])}`)
+}
+
+/** A document that the server refuses does not stop the others. If the server cannot be reached, prints what was added until then. */
+async function addAll(server: AdminClient, sources: Source[], wish: AddWish, { wait, ...options }: Output): Promise<void> {
+  const present = await listDocuments(server, wish.agentId)
+  const done: Added[] = []
+  const failed: string[] = []
+  let stopped: CommandFailed | undefined
+  const progress = showProgress(undefined)
+  for (const [index, source] of sources.entries()) {
+    progress.tell({ phase: 'uploading', part: visible(source.name), done: index, of: sources.length })
+    try {
+      done.push(await addDocument(server, source, present, wish))
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error
+      failed.push(`cannot add ${visible(source.name)}: ${error.message}`)
+      if (error.exitCode === 1) continue
+      stopped = error
+      break
+    }
   }
-  try {
-    // openAsBlob opens a folder as an empty file.
-    if (statSync(source).isDirectory()) throw new CommandFailed(2, `cannot add ${source}: it is a folder, and a document must be a file`)
-    form.set('file', await openAsBlob(source), basename(source))
-  } catch (error) {
-    if (error instanceof CommandFailed) throw error
-    throw new CommandFailed(2, `cannot read ${source}: ${causeOf(error)}`)
+  progress.end()
+  if (wait && !stopped)
+    for (const one of done) {
+      one.document = await waitFor(server, wish.agentId, one.document)
+      const { status, reason } = one.document
+      if (status === 'failed') failed.push(`cannot read ${visible(one.source)}: ${String(reason)}`)
+    }
+  if (options.json) await printRecord({ data: done }, options)
+  else await printTable(addedColumns, done, 'No documents were added.')
+  if (failed.length > 0) throw new CommandFailed(stopped ? 2 : 1, failed.join('\nturnkeep: '))
+}
+
+/** Prints each chunk with its number and its headings. */
+async function printChunks(server: AdminClient, path: string, { json }: ServerOptions): Promise<void> {
+  if (json) return printList(server, path, [], { json })
+  let count = 0
+  for await (const { data } of server.pages(path)) {
+    for (const { position, section, text } of data) {
+      const heading = section === undefined ? '' : ` ${visible(String(section))}`
+      await write(`${count++ === 0 ? '' : '\n'}[${Number(position) + 1}]${heading}\n${visible(String(text), true)}\n`)
+    }
   }
-  return { form }
+  if (count === 0) tell('No chunks. Searches find the document when its status is ready.')
 }
 
 // A small document is indexed within this time, and a large one causes only 60 requests per minute.
 const askEveryMs = 1000
 
-async function waitFor(server: AdminClient, path: string, taken: Fields): Promise<Fields> {
+async function waitFor(server: AdminClient, agentId: string, taken: Fields): Promise<Fields> {
+  const path = documentPath(agentId, String(taken['id']))
   const progress = showProgress(undefined)
   try {
     for (let document = taken; ;) {

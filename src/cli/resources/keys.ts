@@ -3,17 +3,18 @@ import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
-import type { Fields } from '../admin-api/client.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { findId } from '../admin-api/names.ts'
 import { keysPath } from '../admin-api/paths.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell, write } from '../terminal/print.ts'
-import { recordLines } from '../terminal/table.ts'
+import { recordLines, visible } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
-  { title: 'key id', path: 'key_id' },
+  { title: 'id', path: 'id', as: 'id' },
+  { title: 'key id', path: 'key_id', as: 'id' },
   { title: 'permission', path: 'permission' },
   { title: 'limit', path: 'rate_limit.limit', as: 'number' },
   { title: 'window (s)', path: 'rate_limit.window_seconds', as: 'number' },
@@ -24,56 +25,61 @@ const columns: Column[] = [
 ]
 
 type KeyFields = { name?: string; permission?: string; limit?: number; window?: number }
-const example = 'key_01jd3v9qk8x2m5n7p4r6t8w0ya'
-const keyPath = (id: string): string => `/keys/${encodeURIComponent(id)}`
+const example = 'website'
+const pathOfKey = async (client: AdminClient, key: string): Promise<string> =>
+  `/keys/${encodeURIComponent(await findId(client, 'key', key))}`
 
 export function define(group: Command, environment: Environment): void {
   withFields(
     serverCommand(
       group,
-      'create <agent-id>',
+      'create <agent>',
       'Create an API key and print its secret, once, on stdout',
-      'key create agt_01jd3v9qk8x2m5n7p4r6t8w0ya > acme.key',
+      'key create Support --name website > acme.key',
     ),
-  ).action(async (agentId: string, options: ServerOptions & KeyFields) => {
+  ).action(async (agent: string, options: ServerOptions & KeyFields) => {
+    const client = createAdminClient(environment, options)
     const body = { permission: 'full', ...writeFields(options) }
-    await printSecret(await createAdminClient(environment, options).call('POST', keysPath(agentId), { body }), options)
+    await printSecret(await client.call('POST', keysPath(await findId(client, 'agent', agent)), { body }), options)
   })
 
-  serverCommand(group, 'list <agent-id>', 'List the API keys of an agent, newest first', 'key list agt_01jd3v9qk8x2m5n7p4r6t8w0ya')
+  serverCommand(group, 'list <agent>', 'List the API keys of an agent, newest first', 'key list Support')
     .option('--limit <count>', 'Maximum number of results', wholeNumber)
-    .action((agentId: string, options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), keysPath(agentId), columns, options),
-    )
+    .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
+      const client = createAdminClient(environment, options)
+      await printList(client, keysPath(await findId(client, 'agent', agent)), columns, options)
+    })
 
   withFields(
     serverCommand(
       group,
-      'update <key-id>',
+      'update <key>',
       'Update the name, permission or rate limit of an API key',
       `key update ${example} --limit 600 --window 60`,
     ),
-  ).action(async (id: string, options: ServerOptions & KeyFields) =>
-    printRecord(await createAdminClient(environment, options).call('PATCH', keyPath(id), { body: writeFields(options) }), options),
-  )
+  ).action(async (key: string, options: ServerOptions & KeyFields) => {
+    const client = createAdminClient(environment, options)
+    await printRecord(await client.call('PATCH', await pathOfKey(client, key), { body: writeFields(options) }), options)
+  })
 
-  serverCommand(group, 'revoke <key-id>', 'Revoke an API key permanently, within one second', `key revoke ${example}`).action(
-    async (id: string, options: ServerOptions) => {
-      await createAdminClient(environment, options).call('DELETE', keyPath(id))
-      tell(`Revoked API key ${id}`)
+  serverCommand(group, 'revoke <key>', 'Revoke an API key permanently, within one second', `key revoke ${example}`).action(
+    async (key: string, options: ServerOptions) => {
+      const client = createAdminClient(environment, options)
+      await client.call('DELETE', await pathOfKey(client, key))
+      tell(`Revoked API key ${visible(key)}`)
     },
   )
 
   serverCommand(
     group,
-    'rotate <key-id>',
+    'rotate <key>',
     'Create a new secret for an API key and print it, once, on stdout',
     `key rotate ${example} --grace 3600 > acme.key`,
   )
     .option('--grace <seconds>', 'How long the old secret still works', wholeNumber, 0)
-    .action(async (id: string, { grace, ...options }: ServerOptions & { grace: number }) => {
+    .action(async (key: string, { grace, ...options }: ServerOptions & { grace: number }) => {
       const client = createAdminClient(environment, options)
-      await printSecret(await client.call('POST', `${keyPath(id)}/rotate`, { body: { grace_seconds: grace } }), options)
+      await printSecret(await client.call('POST', `${await pathOfKey(client, key)}/rotate`, { body: { grace_seconds: grace } }), options)
     })
 }
 

@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
+import { findId } from '../admin-api/names.ts'
+import { ownerPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
@@ -10,12 +12,12 @@ import { printList, printRecord, tell } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
+  { title: 'id', path: 'id', as: 'id' },
   { title: 'created (UTC)', path: 'created_at', as: 'time' },
   { title: 'kind', path: 'kind' },
   { title: 'amount $', path: 'amount_usd', as: 'usd' },
   { title: 'written off $', path: 'written_off_usd', as: 'usd' },
-  { title: 'request id', path: 'request_id' },
+  { title: 'request id', path: 'request_id', as: 'id' },
   { title: 'note', path: 'note' },
 ]
 
@@ -24,18 +26,19 @@ type AddOptions = ServerOptions & { note?: string; idempotencyKey?: string }
 export function define(group: Command, environment: Environment): void {
   serverCommand(
     group,
-    'add <owner-id> <usd>',
+    'add <owner> <usd>',
     'Add an entry to the balance of an owner; negative amounts debit',
-    'ledger add own_01jd3v9qk8x2m5n7p4r6t8w0ya 25.00 --note "Invoice 17"',
+    'ledger add "Acme Ltd" 25.00 --note "Invoice 17"',
   )
     .option('--note <text>', 'Note for the entry')
     .option('--idempotency-key <key>', 'Key of an earlier attempt, to retry it safely (default: a new key, which is printed)')
-    .action(async (id: string, amount: string, { note, idempotencyKey = randomUUID(), ...options }: AddOptions) => {
+    .action(async (owner: string, amount: string, { note, idempotencyKey = randomUUID(), ...options }: AddOptions) => {
       const client = createAdminClient(environment, options)
+      const path = `${ownerPath(await findId(client, 'owner', owner))}/ledger`
       tell(`Idempotency-Key: ${idempotencyKey}`)
       const call = { body: { amount_usd: amount, ...given({ note }) }, headers: { 'idempotency-key': idempotencyKey } }
       try {
-        await printRecord(await client.call('POST', `/owners/${encodeURIComponent(id)}/ledger`, call), options)
+        await printRecord(await client.call('POST', path, call), options)
       } catch (error) {
         if (!(error instanceof CommandFailed) || error.exitCode === 1) throw error
         const repeat = `The entry may have been added. To retry safely, add --idempotency-key ${idempotencyKey}`
@@ -43,14 +46,10 @@ export function define(group: Command, environment: Environment): void {
       }
     })
 
-  serverCommand(
-    group,
-    'list <owner-id>',
-    'List the ledger entries of an owner, newest first',
-    'ledger list own_01jd3v9qk8x2m5n7p4r6t8w0ya --limit 20',
-  )
+  serverCommand(group, 'list <owner>', 'List the ledger entries of an owner, newest first', 'ledger list "Acme Ltd" --limit 20')
     .option('--limit <count>', 'Maximum number of results', wholeNumber)
-    .action((id: string, options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), `/owners/${encodeURIComponent(id)}/ledger`, columns, options),
-    )
+    .action(async (owner: string, options: ServerOptions & { limit?: number }) => {
+      const client = createAdminClient(environment, options)
+      await printList(client, `${ownerPath(await findId(client, 'owner', owner))}/ledger`, columns, options)
+    })
 }

@@ -2,18 +2,29 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
+import { ownerPath } from '../admin-api/paths.ts'
+import { findId } from '../admin-api/names.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
-import { printList, printRecord } from '../terminal/print.ts'
+import { printList, printRecord, write } from '../terminal/print.ts'
+import { Table, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
+  { title: 'id', path: 'id', as: 'id' },
   { title: 'balance $', path: 'balance_usd', as: 'usd' },
   { title: 'held $', path: 'held_usd', as: 'usd' },
   { title: 'available $', path: 'available_usd', as: 'usd' },
   { title: 'created (UTC)', path: 'created_at', as: 'time' },
   { title: 'name', path: 'name' },
+]
+
+/** The turns that hold parts of the balance. */
+const holdColumns: Column[] = [
+  { title: 'running turn', path: 'request_id' },
+  { title: 'held $', path: 'held_usd', as: 'usd' },
+  { title: 'started (UTC)', path: 'started_at', as: 'time' },
+  { title: 'user', path: 'external_user_id', as: 'short' },
 ]
 
 export function define(group: Command, environment: Environment): void {
@@ -32,16 +43,23 @@ export function define(group: Command, environment: Environment): void {
       printList(createAdminClient(environment, options), '/owners', columns, options),
     )
 
-  serverCommand(group, 'show <owner-id>', 'Show an owner and the balance', 'owner show own_01jd3v9qk8x2m5n7p4r6t8w0ya').action(
-    async (id: string, options: ServerOptions) =>
-      printRecord(await createAdminClient(environment, options).call('GET', `/owners/${encodeURIComponent(id)}`), options),
+  const example = 'owner show "Acme Ltd"'
+  serverCommand(group, 'show <owner>', 'Show an owner, the balance and what holds it', example).action(
+    async (name: string, options: ServerOptions) => {
+      const client = createAdminClient(environment, options)
+      const owner = await client.call('GET', ownerPath(await findId(client, 'owner', name)))
+      if (options.json) return printRecord(owner, options)
+      const { running_turns: running, ...figures } = owner
+      await printRecord(figures, options)
+      if (Array.isArray(running) && running.length > 0)
+        await write(`\n${new Table(holdColumns, terminalWidth()).lines(running).join('\n')}\n`)
+    },
   )
 
-  serverCommand(group, 'rename <owner-id> <name>', 'Rename an owner', 'owner rename own_01jd3v9qk8x2m5n7p4r6t8w0ya "Acme GmbH"').action(
-    async (id: string, name: string, options: ServerOptions) =>
-      printRecord(
-        await createAdminClient(environment, options).call('PATCH', `/owners/${encodeURIComponent(id)}`, { body: { name } }),
-        options,
-      ),
+  serverCommand(group, 'rename <owner> <name>', 'Rename an owner', 'owner rename "Acme Ltd" "Acme GmbH"').action(
+    async (owner: string, name: string, options: ServerOptions) => {
+      const client = createAdminClient(environment, options)
+      await printRecord(await client.call('PATCH', ownerPath(await findId(client, 'owner', owner)), { body: { name } }), options)
+    },
   )
 }

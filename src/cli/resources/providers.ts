@@ -4,15 +4,16 @@ import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
-import { CommandFailed } from '../terminal/command-failed.ts'
+import { findId } from '../admin-api/names.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
 import { readSecret } from './secret-input.ts'
+import { visible } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id' },
+  { title: 'id', path: 'id', as: 'id' },
   { title: 'name', path: 'name' },
   { title: 'kind', path: 'kind' },
   { title: 'base URL', path: 'base_url' },
@@ -62,7 +63,7 @@ export function define(group: Command, environment: Environment): void {
     'provider update openai --api-key-env NEW_OPENAI_KEY',
   )
     .option('--name <name>', 'New name; refused while an agent uses the provider')
-    .option('--base-url <url>', 'New base URL')
+    .option('--base-url <url>', 'New base URL; one on another server requires the API key again')
     .option('--api-key-env <variable>', 'Environment variable that contains the new API key')
     .option('--api-key-stdin', 'Read the new API key from stdin or a prompt')
     .action(async (provider: string, { name, baseUrl, apiKeyEnv, apiKeyStdin, ...options }: UpdateOptions) => {
@@ -76,7 +77,7 @@ export function define(group: Command, environment: Environment): void {
     async (provider: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await findPath(client, provider))
-      tell(`Deleted provider ${provider}`)
+      tell(`Deleted provider ${visible(provider)}`)
     },
   )
 
@@ -96,11 +97,5 @@ export function define(group: Command, environment: Environment): void {
 }
 
 /** Returns the path of a provider that is given by ID or name. Throws CommandFailed with code 1 if no provider has the name. */
-async function findPath(client: AdminClient, provider: string): Promise<string> {
-  if (provider.startsWith('prv_')) return `/providers/${encodeURIComponent(provider)}`
-  for await (const page of client.pages('/providers')) {
-    const found = page.data.find(({ name }) => name === provider)
-    if (found) return `/providers/${encodeURIComponent(String(found['id']))}`
-  }
-  throw new CommandFailed(1, `no provider named ${provider}. To list all providers: npx turnkeep provider list`)
-}
+const findPath = async (client: AdminClient, provider: string): Promise<string> =>
+  `/providers/${encodeURIComponent(await findId(client, 'provider', provider))}`

@@ -3,6 +3,7 @@ import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
+import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
@@ -11,13 +12,13 @@ import { recordLines, shortened } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'request id', path: 'request_id' },
+  { title: 'request id', path: 'request_id', as: 'id' },
   { title: 'started (UTC)', path: 'started_at', as: 'time' },
   { title: 'state', path: 'state' },
   { title: 'attempts', path: 'attempts', as: 'number' },
   { title: 'tokens', path: 'usage.total_tokens', as: 'number' },
   { title: 'charged $', path: 'usage.charged_usd', as: 'usd' },
-  { title: 'agent', path: 'agent_id' },
+  { title: 'agent', path: 'agent_id', as: 'id' },
   { title: 'failure', path: 'failure.cause', as: 'short' },
 ]
 const stepColumns: Column[] = [
@@ -37,12 +38,14 @@ export function define(group: Command, environment: Environment): void {
 
   serverCommand(group, 'list', 'List turns, newest first', 'turn list --status failed --limit 20')
     .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released']))
-    .option('--agent <agent-id>', 'Filter by agent')
+    .option('--agent <agent>', 'Filter by agent')
     .option('--conversation <conversation-id>', 'Filter by conversation')
     .option('--limit <count>', 'Maximum number of results', wholeNumber)
-    .action(({ status, agent, conversation, ...options }: ListOptions) => {
-      const query = { status, agent_id: agent, conversation_id: conversation }
-      return printList(client(options), '/turns', columns, { ...options, query })
+    .action(async ({ status, agent, conversation, ...options }: ListOptions) => {
+      const server = client(options)
+      const filters = await findFilters(server, { agent, conversation })
+      const query = { status, agent_id: filters.agent, conversation_id: conversation }
+      await printList(server, '/turns', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 
   serverCommand(

@@ -3,11 +3,12 @@ import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
+import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { helpEnd, withServerOptions } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printRecord, write } from '../terminal/print.ts'
-import { Table } from '../terminal/table.ts'
+import { Table, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const figures: Column[] = [
@@ -35,17 +36,20 @@ type UsageOptions = ServerOptions & {
 }
 
 export function define(command: Command, environment: Environment): void {
-  withServerOptions(helpEnd(command, 'usage --bucket day --from 2026-11-01 --owner own_01jd3v9qk8x2m5n7p4r6t8w0ya'))
+  withServerOptions(helpEnd(command, 'usage --bucket day --from 2026-11-01 --owner "Acme Ltd"'))
     .addOption(new Option('--bucket <bucket>', 'Length of a row, in UTC').choices(['hour', 'day']).default('day'))
     .option('--from <time>', 'Start, such as 2026-11-21 or 2026-11-21T12:00:00Z (default: 30 days ago, or 24 hours ago with --bucket hour)')
     .option('--to <time>', 'End, not included (default: now)')
-    .option('--owner <owner-id>', 'Filter by owner')
-    .option('--agent <agent-id>', 'Filter by agent')
-    .option('--key <key-id>', 'Filter by API key')
+    .option('--owner <owner>', 'Filter by owner')
+    .option('--agent <agent>', 'Filter by agent')
+    .option('--key <key>', 'Filter by API key')
     .option('--all', 'Include rows without turns')
     .action(async ({ bucket, from, to, owner, agent, key, all, ...options }: UsageOptions) => {
-      const query = { bucket, from, to, owner_id: owner, agent_id: agent, key_id: key }
-      const usage = await createAdminClient(environment, options).call('GET', '/usage', { query })
+      const client = createAdminClient(environment, options)
+      const filters = await findFilters(client, { owner, agent, key })
+      const query = { bucket, from, to, owner_id: filters.owner, agent_id: filters.agent, key_id: filters.key }
+      const usage = await client.call('GET', '/usage', { query })
+      if (isFields(usage['totals']) && usage['totals']['turns'] === 0) await refuseUnknownFilters(client, filters)
       if (options.json) return printRecord(usage, options)
       const { data, totals } = usage
       if (!Array.isArray(data) || !data.every(isFields) || !isFields(totals))
@@ -62,6 +66,6 @@ export function define(command: Command, environment: Environment): void {
             .replace('T', ' ')
             .slice(0, bucket === 'day' ? 10 : 16),
         }))
-      return write(`${new Table([start, ...figures]).lines([...rows, { ...totals, start: 'total' }]).join('\n')}\n`)
+      return write(`${new Table([start, ...figures], terminalWidth()).lines([...rows, { ...totals, start: 'total' }]).join('\n')}\n`)
     })
 }

@@ -12,9 +12,9 @@ const columns: Column[] = [
   { title: 'actor', path: 'who' },
   { title: 'action', path: 'verb' },
   { title: 'type', path: 'noun' },
-  { title: 'id', path: 'subject_id' },
+  { title: 'id', path: 'subject_id', as: 'id' },
   { title: 'fields', path: 'fields', as: 'short' },
-  { title: 'request id', path: 'request_id' },
+  { title: 'request id', path: 'request_id', as: 'id' },
 ]
 
 export const status = {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
 import { CommandFailed } from './command-failed.ts'
-import { Table, recordLines } from './table.ts'
+import { Table, recordLines, terminalWidth } from './table.ts'
 import type { Column } from './table.ts'
 
 export type PrintOptions = { json?: true }
@@ -15,14 +15,15 @@ export async function printRecord(fields: Fields, { json }: PrintOptions): Promi
 
 /**
  * Prints a list page by page, so that a long list does not have to fit in memory. As JSON, the result is one `{data, next_cursor}` object.
+ * `ifEmpty` is called before an empty list is printed, and may throw CommandFailed.
  */
 export async function printList(
   client: AdminClient,
   path: string,
   columns: Column[],
-  options: PrintOptions & { limit?: number; query?: Query },
+  options: PrintOptions & { limit?: number; query?: Query; ifEmpty?: () => Promise<void> },
 ): Promise<void> {
-  const table = new Table(columns)
+  const table = new Table(columns, terminalWidth())
   let count = 0
   let nextCursor: string | null = null
   for await (const page of client.pages(path, options.limit, options.query)) {
@@ -35,6 +36,7 @@ export async function printList(
     count += page.data.length
     nextCursor = page.nextCursor
   }
+  if (count === 0) await options.ifEmpty?.()
   if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${jsonText(nextCursor)}}\n`)
   else if (count === 0) tell('No results.')
 }
@@ -42,7 +44,7 @@ export async function printList(
 /** Prints rows as a table. `none` is printed if there are no rows. */
 export async function printTable(columns: Column[], rows: Fields[], none = 'No results.'): Promise<void> {
   if (rows.length === 0) return tell(none)
-  await write(`${new Table(columns).lines(rows).join('\n')}\n`)
+  await write(`${new Table(columns, terminalWidth()).lines(rows).join('\n')}\n`)
 }
 
 /** Returns the items of a `{data}` response that is not paginated. Throws CommandFailed with code 2 if the response is not a list. */

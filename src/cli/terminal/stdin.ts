@@ -1,7 +1,13 @@
 /** Reads all of stdin. It waits for the writer: a synchronous read (`readFileSync(0)`) fails if the writer is slower than this process. */
 
-export async function readStdin(): Promise<Buffer<ArrayBuffer>> {
+/** Stops reading soon after `maxBytes`, so the result may be slightly longer. */
+export async function readStdin(maxBytes = Infinity): Promise<Buffer<ArrayBuffer>> {
   const pieces: Buffer[] = []
-  for await (const piece of process.stdin) pieces.push(piece as Buffer)
+  let length = 0
+  for await (const piece of process.stdin) {
+    pieces.push(piece as Buffer)
+    length += (piece as Buffer).length
+    if (length > maxBytes) break
+  }
   return Buffer.concat(pieces)
 }

@@ -10,33 +10,65 @@ import type { Fields } from '../admin-api/client.ts'
 
 /**
  * `path` is a field name, with dots for nested fields. `usd`, `number` and `ms` are right-aligned; `short` is the start of a text on one
- * line.
+ * line. An `id` is never shortened.
  */
-export type Column = { title: string; path: string; as?: 'text' | 'short' | 'time' | 'usd' | 'number' | 'ms' }
+export type Column = { title: string; path: string; as?: 'text' | 'id' | 'short' | 'time' | 'usd' | 'number' | 'ms' }
 
 const gap = '  '
+// A text is not shortened to less. With more columns than fit, each row has several lines instead.
+const minTextWidth = 12
 
-/** Formats rows in batches. The column widths are those of the first batch and only grow. */
+/** The width of the terminal, or undefined if stdout is not a terminal: programs that read a table get every cell complete. */
+export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined)
+
+/**
+ * Formats rows in batches. The column widths are those of the first batch and only grow.
+ *
+ * If the rows are wider than `maxWidth`, texts are shortened. If that is not enough, each row and the headings continue on further lines,
+ * which are indented.
+ */
 export class Table {
   readonly #columns: Column[]
+  readonly #maxWidth: number
   #widths: number[] | undefined
   #places: number[]
 
-  constructor(columns: Column[]) {
+  constructor(columns: Column[], maxWidth = Infinity) {
     this.#columns = columns
+    this.#maxWidth = maxWidth
     this.#places = columns.map(() => 0)
   }
 
-  /** Returns the lines of these rows. The first call also returns the line of headings. */
+  /** Returns the lines of these rows. The first call also returns the lines of headings. */
   lines(rows: Fields[]): string[] {
     const cells = rows.map((row) => this.#columns.map((column) => cellOf(row, column)))
     this.#alignPoints(cells)
     const titles = this.#columns.map(({ title }) => title)
     const first = this.#widths === undefined
-    this.#widths = titles.map((title, index) =>
+    const full = titles.map((title, index) =>
       Math.max(this.#widths?.[index] ?? widthOf(title), ...cells.map((row) => widthOf(row[index]!))),
     )
-    return [...(first ? [bold(this.#line(titles))] : []), ...cells.map((row) => this.#line(row))]
+    this.#widths = this.#fit(full, this.#widths)
+    return [...(first ? this.#row(titles).map(bold) : []), ...cells.flatMap((row) => this.#row(row))]
+  }
+
+  /** Shortens the widest texts until the row fits, but none of them below `minTextWidth`. Later batches keep the widths of the first. */
+  #fit(widths: number[], before: number[] | undefined): number[] {
+    if (totalOf(widths) <= this.#maxWidth) return widths
+    if (before) return widths.map((width, index) => (isText(this.#columns[index]!) ? before[index]! : width))
+    const fitted = [...widths]
+    const canShrink = (index: number): boolean => isText(this.#columns[index]!) && fitted[index]! > minTextWidth
+    for (let over = totalOf(fitted) - this.#maxWidth; over > 0;) {
+      const widest = fitted.reduce((best, width, index) => (canShrink(index) && width > (fitted[best] ?? 0) ? index : best), -1)
+      // Not even the shortest texts fit in one line. With several lines, a text is only shortened if it is wider than a line.
+      if (widest === -1)
+        return widths.map((width, index) => (isText(this.#columns[index]!) ? Math.min(width, this.#maxWidth - gap.length) : width))
+      const next = Math.max(minTextWidth, ...fitted.filter((width, index) => canShrink(index) && width < fitted[widest]!))
+      const cut = Math.min(over, Math.max(1, fitted[widest]! - next))
+      fitted[widest]! -= cut
+      over -= cut
+    }
+    return fitted
   }
 
   /** Pads the amounts of a column with spaces so that the decimal points line up. */
@@ -48,13 +80,34 @@ export class Table {
     }
   }
 
-  #line(cells: string[]): string {
+  #row(cells: string[]): string[] {
     const padded = cells.map((cell, index) => {
-      const space = ' '.repeat(this.#widths![index]! - widthOf(cell))
-      return isRight(this.#columns[index]!) ? space + cell : cell + space
+      const width = this.#widths![index]!
+      const cut = cutTo(cell, width)
+      const space = ' '.repeat(width - widthOf(cut))
+      return isRight(this.#columns[index]!) ? space + cut : cut + space
     })
-    return padded.join(gap).trimEnd()
+    const lines: string[] = []
+    for (const cell of padded) {
+      const longer = lines.length === 0 ? undefined : `${lines.at(-1)}${gap}${cell}`
+      if (longer !== undefined && widthOf(longer) <= this.#maxWidth) lines[lines.length - 1] = longer
+      else lines.push(`${lines.length === 0 ? '' : gap}${cell}`)
+    }
+    return lines.map((line) => line.trimEnd())
   }
+}
+
+const totalOf = (widths: number[]): number => widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1)
+
+/** Cuts a text to a display width. The last character of a text that was cut is an ellipsis. */
+function cutTo(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let cut = ''
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (widthOf(cut + segment) > width - 1) break
+    cut += segment
+  }
+  return `${cut}…`
 }
 
 /** Formats one object, one line per field. Nested fields have dotted names, and further lines of a text are indented. */
@@ -91,6 +144,7 @@ export function shortened(text: unknown, max = 60): string {
 }
 
 const placesOf = (cell: string): number => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
+const isText = ({ as = 'text' }: Column): boolean => as === 'text' || as === 'short'
 const isRight = ({ as }: Column): boolean => as === 'usd' || as === 'number' || as === 'ms'
 
 const cellOf = (row: Fields, { path, as = 'text' }: Column): string => shown(fieldAt(row, path), as)

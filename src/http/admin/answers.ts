@@ -7,37 +7,13 @@ import type { FailureCode } from '../../errors.ts'
 import { describeFailures, describeHeaders } from '../public/answers.ts'
 import { pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
-import { Agent, AgentVersion, Document, Found, Source, Tool, ToolDifferences } from './agents/agent-answers.ts'
+import { Agent, AgentVersion, Chunk, Document, Found, Source, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './answer-fields.ts'
+import { LedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
+import { toolFields } from './agents/tools.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { ChatEvents, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
-
-export const Owner = define(
-  'Owner',
-  Type.Object({
-    id: idOf('own'),
-    name: Type.String(),
-    balance_usd: AmountUsd,
-    held_usd: AmountUsd,
-    available_usd: AmountUsd,
-    created_at: Time,
-  }),
-)
-
-export const LedgerEntry = define(
-  'LedgerEntry',
-  Type.Object({
-    id: idOf('led'),
-    owner_id: idOf('own'),
-    kind: Type.Enum(['credit', 'adjustment', 'charge']),
-    amount_usd: AmountUsd,
-    written_off_usd: AmountUsd,
-    request_id: orNull(RequestId),
-    note: orNull(Type.String()),
-    created_at: Time,
-  }),
-)
 
 export const Provider = define(
   'Provider',
@@ -173,6 +149,7 @@ const figures = {
   completion_tokens: Count,
   charged_usd: AmountUsd,
   written_off_usd: AmountUsd,
+  unpaid_usd: AmountUsd,
   p50_ms: Type.Union([Type.Number(), Type.Null()], {
     description: 'Latency of completed turns, by nearest rank. Null if no turn completed.',
   }),
@@ -203,14 +180,17 @@ export const AuditLine = define(
 
 /** Pass these to `addSchema` before adding the routes. */
 export const adminSchemas = [
+  ...toolFields,
   ...ChatEvents,
   Owner,
+  OwnerWithHolds,
   LedgerEntry,
   Provider,
   ProviderTest,
   Tool,
   ToolDifferences,
   Document,
+  Chunk,
   Found,
   Agent,
   AgentVersion,
@@ -231,6 +211,18 @@ export const adminSchemas = [
 ].map(({ schema }) => schema)
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
+
+export const tooManyGuesses = 'Too many wrong admin tokens from this address. Try again later.'
+/** `admin.guesses`: any route may respond with it, and it has no headers of a rate limit. */
+export const guessFailure = {
+  429: {
+    ...describeFailures('rate_limit_exceeded')[429]!,
+    description: `\`rate_limit_exceeded\`: ${tooManyGuesses}`,
+    headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Number of seconds until this address may try again.' }) },
+  },
+}
+const failuresOf = (codes: FailureCode[]) => ({ ...guessFailure, ...describeFailures(...always, ...codes) })
+
 type Answer = { ref: TSchema; example: object }
 type Named = { schema: { $id: string }; ref: TSchema }
 type Answered = Named | Answer
@@ -249,25 +241,25 @@ export const pageOf = (item: Named): Answer => ({
 /** Describes a 200 response with this body, and the errors of the route. */
 export const answers = (answered: Answered, ...codes: FailureCode[]) => ({
   200: { description: 'OK.', headers: describeHeaders(), content: json(answered) },
-  ...describeFailures(...always, ...codes),
+  ...failuresOf(codes),
 })
 
 /** Describes a 201 response with this body, and the errors of the route. */
 export const made = (answered: Answered, ...codes: FailureCode[]) => ({
   201: { description: 'Created.', headers: describeHeaders(), content: json(answered) },
-  ...describeFailures(...always, ...codes),
+  ...failuresOf(codes),
 })
 
 /** Describes a 202 response with this body, for work that finishes later. */
 export const accepted = (answered: Answered, ...codes: FailureCode[]) => ({
   202: { description: 'Accepted. `status` shows the progress.', headers: describeHeaders(), content: json(answered) },
-  ...describeFailures(...always, ...codes),
+  ...failuresOf(codes),
 })
 
 /** Describes a 204 response without a body, and the errors of the route. */
 export const gone = (...codes: FailureCode[]): Record<number, object> => ({
   204: Type.Null({ description: 'No content.', headers: describeHeaders() }),
-  ...describeFailures(...always, ...codes),
+  ...failuresOf(codes),
 })
 
 /** Adds a second media type to a 200 response. */

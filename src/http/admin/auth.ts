@@ -5,9 +5,14 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
+import { tooManyGuesses } from './answers.ts'
 import { readSessionSecret } from '../console/cookie.ts'
+import { networkOf } from '../console/guess-limit.ts'
+import type { GuessLimit } from '../console/guess-limit.ts'
 import { countHeader } from '../edge/headers.ts'
 
 type FindSession = AdminCalls['findSession']
@@ -15,11 +20,12 @@ export type Session = NonNullable<Awaited<ReturnType<FindSession>>>
 
 /** Takes the same time for every wrong token. */
 export type TokenCheck = (token: string) => boolean
-/** Checks only the Authorization header. Throws ApiError `unauthorized`. */
-export type TokenAuth = (request: IncomingMessage) => void
+/** Checks only the Authorization header. Rejects with ApiError `unauthorized`, or `rate_limit_exceeded`; see `createBrake`. */
+export type TokenAuth = (request: IncomingMessage) => Promise<void>
 /**
- * Returns the session if the request has a session cookie, or undefined if it has the token. Throws ApiError `unauthorized`, with the same
- * message for every reason, and `service_unavailable` if the store cannot be reached.
+ * Resolves with the session if the request has a session cookie, or with undefined if it has the token. Rejects with ApiError
+ * `unauthorized`, with the same message for every reason, with `rate_limit_exceeded`, and with `service_unavailable` if the store cannot be
+ * reached.
  */
 export type AdminAuth = (request: IncomingMessage) => Promise<Session | undefined>
 
@@ -28,25 +34,64 @@ export function createTokenCheck(adminToken: string): TokenCheck {
   return (token) => timingSafeEqual(digest(token), expected)
 }
 
-export function createTokenAuth(isAdminToken: TokenCheck): TokenAuth {
-  return (request) => {
+export function createTokenAuth(isAdminToken: TokenCheck, brake: Brake): TokenAuth {
+  return async (request) => {
     // Of two such headers Node keeps the first, while a proxy in front may have checked the second.
     const header = countHeader(request, 'authorization') === 1 ? request.headers.authorization : undefined
     // The scheme is case-insensitive (`order.authentication`).
-    const [, token = ''] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
-    if (!isAdminToken(token)) throw new ApiError('unauthorized')
+    const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
+    if (token === undefined) throw new ApiError('unauthorized')
+    brake.check(request)
+    if (!isAdminToken(token)) return brake.refuse(request)
   }
 }
 
-export function createAdminAuth(isAdminToken: TokenCheck, findSession: FindSession): AdminAuth {
-  const byToken = createTokenAuth(isAdminToken)
+export function createAdminAuth(isAdminToken: TokenCheck, findSession: FindSession, brake: Brake): AdminAuth {
+  const byToken = createTokenAuth(isAdminToken, brake)
   return async (request) => {
     const secret = request.headers.authorization === undefined ? readSessionSecret(request) : undefined
-    if (secret === undefined) return void byToken(request)
-    const session = await findSession(secret)
-    if (!session) throw new ApiError('unauthorized')
-    return session
+    if (secret === undefined) return void (await byToken(request))
+    brake.check(request)
+    return (await findSession(secret)) ?? brake.refuse(request)
+  }
+}
+
+/** Slows down guesses of the admin token or of a session secret (`admin.guesses`). */
+export type Brake = {
+  /** Throws `rate_limit_exceeded` while several wrong guesses of this address wait for their response. */
+  check(request: IncomingMessage): void
+  /** Rejects with `unauthorized`: at once for the first wrong guesses of an address, then after a second. */
+  refuse(request: IncomingMessage): Promise<never>
+}
+
+const brakeMs = 1000
+const maxDelayed = 8
+
+/**
+ * A right token is never delayed by earlier wrong ones, because behind a proxy everyone has the same address, and a program with an old token
+ * must not lock out the operator. An address can try eight wrong ones per second.
+ */
+export function createBrake(guesses: Pick<GuessLimit, 'waitSeconds' | 'wrong'>): Brake {
+  const delayed = new Map<string, number>()
+  return {
+    check({ socket }) {
+      if ((delayed.get(addressOf(socket)) ?? 0) >= maxDelayed)
+        throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: 1 })
+    },
+    async refuse({ socket }) {
+      const address = addressOf(socket)
+      guesses.wrong(address)
+      if (guesses.waitSeconds(address) !== undefined) {
+        delayed.set(address, (delayed.get(address) ?? 0) + 1)
+        await delay(brakeMs)
+        const left = delayed.get(address)! - 1
+        if (left > 0) delayed.set(address, left)
+        else delayed.delete(address)
+      }
+      throw new ApiError('unauthorized')
+    },
   }
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+const addressOf = ({ remoteAddress }: Socket): string => networkOf(remoteAddress ?? '')

@@ -48,8 +48,6 @@ export const writeTimeOrNull = (epochMs: number | null): string | null => (epoch
 
 /** `readMoment` validates the format. */
 export const Moment = Type.String({
-  minLength: 10,
-  maxLength: 40,
   description: 'A date such as 2026-11-21 (midnight UTC), or a time with a zone such as 2026-11-21T12:00:00Z.',
 })
 

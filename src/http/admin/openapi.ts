@@ -44,8 +44,11 @@ const session = {
     'The session of the console. Requires the header `X-Turnkeep-Console: 1` and the same origin, and is ignored if `Authorization` is sent.',
 } as const
 
-/** Describes every route added to `app` after this call, and serves the description at /openapi.json. */
-export async function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
+/**
+ * Describes every route added to `app` after this call, and serves the description at /openapi.json. Returns a function that returns it
+ * when the app is ready.
+ */
+export async function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): Promise<() => object> {
   for (const schema of adminSchemas) app.addSchema(schema)
   await app.register(swagger, {
     openapi: {
@@ -65,10 +68,33 @@ export async function describeAdminApi(app: FastifyInstance, publicUrl: string |
     convertConstToEnum: false,
     stripBasePath: false,
     refResolver: refNames,
+    transformObject: (documents) => {
+      if (!('openapiObject' in documents)) throw new Error('the description is not of OpenAPI 3')
+      nameValues(documents.openapiObject, (documents.openapiObject.components?.schemas ?? {}) as Schemas)
+      return documents.openapiObject
+    },
     transform: ({ schema, url }) => {
       const headers = headersOf[schema.operationId ?? '']
       return { url, schema: { ...schema, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
     },
   })
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+  return () => app.swagger()
+}
+
+type Schemas = Record<string, { properties: Record<string, { const: string }> }>
+type Selection = { discriminator?: { propertyName: string; mapping?: Record<string, string> }; oneOf?: { $ref: string }[] }
+
+/**
+ * Adds to each discriminator which value selects which schema. Without it, a reader of the description expects the names of the schemas as
+ * values. The validator does not accept it in a route.
+ */
+function nameValues(node: unknown, schemas: Schemas): void {
+  if (typeof node !== 'object' || node === null) return
+  for (const inner of Object.values(node)) nameValues(inner, schemas)
+  const { discriminator, oneOf } = node as Selection
+  if (typeof discriminator?.propertyName !== 'string' || !oneOf) return
+  const { propertyName } = discriminator
+  const named = oneOf.map(({ $ref }) => [schemas[$ref.split('/').at(-1)!]!.properties[propertyName]!.const, $ref] as const)
+  discriminator.mapping = Object.fromEntries(named)
 }

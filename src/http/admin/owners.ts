@@ -3,7 +3,8 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
-import { LedgerEntry as Entry, Owner as OwnerAnswer, about, alsoAs, answers, made, pageOf } from './answers.ts'
+import { LedgerEntry as Entry, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
+import { about, alsoAs, answers, made, pageOf } from './answers.ts'
 import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './fields.ts'
 import { ledgerCsvExample } from './examples.ts'
 import { ledgerCsv } from './ledger-csv.ts'
@@ -11,6 +12,7 @@ import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
 
 type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
+type RunningHold = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['runningTurns'][number]
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
 
 const closed = { additionalProperties: false } as const
@@ -75,13 +77,16 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'findOwner',
           'Get an owner',
-          'The balance is the sum of the ledger. The available amount is the balance minus the amount held for running turns.',
+          'The balance is the sum of the ledger. The available amount is the balance minus the amount held for running turns, which are listed. A new turn can hold the available amount minus `unpaid_usd`: what turns without a reply have used, until credits of the same amount are posted.',
         ),
         params: OwnerParams,
-        response: answers(OwnerAnswer, 'not_found'),
+        response: answers(OwnerWithHolds, 'not_found'),
       },
     },
-    async (request) => writeOwner(await request.admin.findOwner(request.params.id)),
+    async (request) => {
+      const { runningTurns, ...owner } = await request.admin.findOwnerWithHolds(request.params.id)
+      return { ...writeOwner(owner), unpaid_usd: writeUsd(owner.unpaid), running_turns: runningTurns.map(writeHold) }
+    },
   )
 
   app.patch(
@@ -166,6 +171,15 @@ const writeOwner = ({ id, name, balance, held, createdAt }: Owner): object => ({
   held_usd: writeUsd(held),
   available_usd: writeUsd(balance - held),
   created_at: writeTime(createdAt),
+})
+
+const writeHold = ({ requestId, agentId, apiKeyId, externalUserId, hold, startedAt }: RunningHold): object => ({
+  request_id: requestId,
+  agent_id: agentId,
+  key_id: apiKeyId,
+  external_user_id: externalUserId,
+  held_usd: writeUsd(hold),
+  started_at: writeTime(startedAt),
 })
 
 const writeEntry = (entry: LedgerEntry): object => ({

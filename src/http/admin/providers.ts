@@ -3,17 +3,29 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
 import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './fields.ts'
+import { inWords } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
 type ProviderTest = Awaited<ReturnType<AdminCalls['testProvider']>>
 
 // The part of a model name before the first slash.
-const Slug = Type.String({ maxLength: 64, pattern: '^[a-z0-9][a-z0-9-]*$' })
+const Slug = Type.String({
+  maxLength: 64,
+  pattern: inWords('^[a-z0-9][a-z0-9-]*$', 'made up of lowercase letters, digits and hyphens, such as openai'),
+})
 const BaseUrl = wellFormed({ minLength: 1, maxLength: 2000 })
 // Visible ASCII, because it is sent in a header. Signed tokens of gateways can be long.
-const ApiKey = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$' })
-const ModelId = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\p{Cs}]+$' })
+const ApiKey = Type.String({
+  minLength: 1,
+  maxLength: 4096,
+  pattern: inWords('^[\\x21-\\x7e]+$', 'made up of visible ASCII characters, without spaces and line breaks'),
+})
+const ModelId = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: inWords('^[^\\u0000-\\u001f\\p{Cs}]+$', 'the id of a model, without control characters'),
+})
 
 const closed = { additionalProperties: false } as const
 
@@ -88,7 +100,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Providers',
           'changeProvider',
           'Update a provider',
-          'Omitted fields are unchanged. Returns 409 `conflict` when renaming a provider that an agent uses.',
+          'Omitted fields are unchanged. `api_key` is required if `base_url` points to another server (scheme, host or port), because the stored key is not sent there. Returns 409 `conflict` when renaming a provider that an agent uses, for its model or for its embedding model.',
         ),
         params: ProviderParams,
         body: ProviderChange,
@@ -109,7 +121,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Providers',
           'deleteProvider',
           'Delete a provider',
-          'Returns 409 `conflict` while an agent uses a model of this provider.',
+          'Returns 409 `conflict` while an agent uses a model or an embedding model of this provider.',
         ),
         params: ProviderParams,
         response: gone('not_found', 'conflict'),

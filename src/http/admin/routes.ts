@@ -35,6 +35,8 @@ export type AdminRoutesOptions = {
   publicUrl: string | undefined
   session: SessionOptions
   service: StatusOptions
+  /** Receives the function that returns the description of these routes, for the reference page. */
+  described?: (describe: () => object) => void
 }
 
 declare module 'fastify' {
@@ -69,7 +71,8 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
-    await describeAdminApi(known, publicUrl)
+    const describe = await describeAdminApi(known, publicUrl)
+    options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
     await known.register(sessionRoutes, options.session)
     await known.register(serviceRoutes, options.service)

@@ -43,8 +43,8 @@ export function createGuessLimit(monotonicMs: () => number): GuessLimit {
   }
 }
 
-/** For IPv6, returns the /64 prefix: a single line has all addresses of its prefix. */
-function networkOf(address: string): string {
+/** What counts as one address. For IPv6 it is the /64 prefix: a single line has all addresses of its prefix. */
+export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped

@@ -2,14 +2,15 @@
  * Signs in to and out of the console: exchanges the admin token for a session cookie. Signing in is the only admin route that needs neither
  * token nor session, so wrong tokens are rate-limited. Only the cookie contains the session secret.
  */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
-import { about, answers, gone, made } from '../admin/answers.ts'
+import { about, answers, gone, made, tooManyGuesses } from '../admin/answers.ts'
 import type { Session, TokenCheck } from '../admin/auth.ts'
 import { Session as SessionAnswer } from '../admin/console-answers.ts'
 import { writeTime } from '../admin/fields.ts'
-import { describeHeaders, describeFailures } from '../public/answers.ts'
+import { describeHeaders } from '../public/answers.ts'
 import { cameByTls, writeCookie } from './cookie.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import { Type } from '../edge/schema.ts'
@@ -34,18 +35,12 @@ declare module 'fastify' {
   }
 }
 
-// Longer than any token that fits in a request header.
+// Anyone may send this body, so little of it is read: enough for any token that fits in a request header.
+const signInBytes = 16_384
 const SignIn = Type.Object(
-  { token: Type.String({ minLength: 1, maxLength: 16_384 }) },
+  { token: Type.String({ minLength: 1, maxLength: signInBytes }) },
   { additionalProperties: false, examples: [{ token: 'the-admin-token' }] },
 )
-
-const tooMany = 'Too many wrong admin tokens from this address. Wait up to five minutes, then try again.'
-const slowedDown = {
-  ...describeFailures('rate_limit_exceeded')[429]!,
-  description: `\`rate_limit_exceeded\`: ${tooMany}`,
-  headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Number of seconds until this address may try again.' }) },
-}
 
 const cookie = {
   ...describeHeaders(),
@@ -59,12 +54,21 @@ const signedOut: ReturnType<typeof gone> = {
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
   const version = ownVersion()
+  const refuseGuesses = ({ socket }: IncomingMessage): string => {
+    const address = socket.remoteAddress ?? ''
+    const wait = options.guesses.waitSeconds(address)
+    if (wait !== undefined) throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: wait })
+    return address
+  }
   const write = ({ expiresAt }: Session): object => ({ expires_at: writeTime(expiresAt), version, api_url: options.apiUrl() })
 
   app.post(
     '/session',
     {
       config: { opensSession: true },
+      bodyLimit: signInBytes,
+      // Before the body is read. The handler checks again, because several bodies may arrive at the same time.
+      onRequest: async ({ raw }) => void refuseGuesses(raw),
       schema: {
         ...about(
           'Session',
@@ -74,13 +78,11 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
         ),
         body: SignIn,
         security: [],
-        response: { ...signedIn, 201: { ...signedIn[201], headers: cookie }, 429: slowedDown },
+        response: { ...signedIn, 201: { ...signedIn[201], headers: cookie } },
       },
     },
     async (request, reply) => {
-      const address = request.raw.socket.remoteAddress ?? ''
-      const wait = options.guesses.waitSeconds(address)
-      if (wait !== undefined) throw new ApiError('rate_limit_exceeded', tooMany, { retryAfterSeconds: wait })
+      const address = refuseGuesses(request.raw)
       if (!options.isAdminToken(request.body.token)) {
         options.guesses.wrong(address)
         throw new ApiError('unauthorized')

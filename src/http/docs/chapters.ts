@@ -30,7 +30,7 @@ export function renderFirstMinute(document: ApiDocument, baseUrl: string, chat: 
       <h3 class="label">Send twice</h3>
       ${renderCode('sh', sh)}
       <h3 class="label">Both responses</h3>
-      ${renderCode('json', JSON.stringify(exampleOf(document, chat.responses['200']!.content['application/json']!.schema), null, 2))}`,
+      ${renderCode('json', JSON.stringify(exampleOf(document, chat.responses['200']!.content!['application/json']!.schema), null, 2))}`,
   )
 }
 

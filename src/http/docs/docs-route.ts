@@ -1,14 +1,13 @@
 /**
- * Serves /docs, the API reference: one page with its own style, script and icon. The page is rendered once, from the same object that
- * /openapi.json serves.
+ * Serves the API references, /docs and /admin/docs: each one page with its own style, script and icon. A page is rendered once, from the
+ * same object that the server describes its API with. Neither contains anything of this installation but its address.
  */
 import { readFileSync } from 'node:fs'
-import { gzipSync } from 'node:zlib'
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ApiDocument } from './api-document.ts'
 import { readErrorPages } from './error-pages.ts'
 import { bodyLimitBytes } from '../edge/polite-close.ts'
-import { sendFile, versionOf } from '../edge/served-file.ts'
+import { sendFile, servedText } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
 
 export type DocsOptions = {
@@ -25,37 +24,51 @@ const securityHeaders = {
 }
 
 export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl }) => {
-  const style = served('text/css; charset=utf-8', readOwnFile('style.css'))
-  const script = served('text/javascript; charset=utf-8', readOwnFile('copy.js'))
-  const icon = served('image/svg+xml', readOwnFile('icon.svg'))
-  const files = { 'style.css': style, 'copy.js': script, 'icon.svg': icon }
-  const address = (name: keyof typeof files): string => `docs/${name}?v=${files[name].version}`
-  const assets = { style: address('style.css'), script: address('copy.js'), icon: address('icon.svg') }
   const errorPages = readErrorPages()
-
-  let page: Promise<ServedFile> | undefined
-  const makePage = async (): Promise<ServedFile> => {
+  servePage(app, '/docs', async (assets) => {
     // Loaded at the first request, so that it does not delay the start.
     const { renderPage } = await import('./page.ts')
     const document: ApiDocument = JSON.parse(JSON.stringify(app.swagger()))
-    return served('text/html; charset=utf-8', renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets }))
-  }
+    return renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets })
+  })
+}
+
+/** `describe` returns the description of the admin API. Unlike that API, its reference needs no token. */
+export type AdminDocsOptions = DocsOptions & { describe: () => object }
+
+export const adminDocsRoute: FastifyPluginAsync<AdminDocsOptions> = async (app, { baseUrl, describe }) => {
+  servePage(app, '/admin/docs', async (assets) => {
+    const { renderAdminPage } = await import('./admin-page.ts')
+    const document: ApiDocument = JSON.parse(JSON.stringify(describe()))
+    return renderAdminPage({ document, baseUrl: baseUrl(), assets })
+  })
+}
+
+type Assets = { style: string; script: string; icon: string }
+
+/** `path` is the address of the page; its files are below it. */
+function servePage(app: FastifyInstance, path: string, render: (assets: Assets) => Promise<string>): void {
+  const style = servedText('text/css; charset=utf-8', readOwnFile('style.css'))
+  const script = servedText('text/javascript; charset=utf-8', readOwnFile('copy.js'))
+  const icon = servedText('image/svg+xml', readOwnFile('icon.svg'))
+  const files = { 'style.css': style, 'copy.js': script, 'icon.svg': icon }
+  // Relative to the page, so that it also works behind a proxy that adds a path prefix.
+  const address = (name: keyof typeof files): string => `${path.split('/').at(-1)!}/${name}?v=${files[name].version}`
+  const assets = { style: address('style.css'), script: address('copy.js'), icon: address('icon.svg') }
+
+  let page: Promise<ServedFile> | undefined
+  const makePage = async (): Promise<ServedFile> => servedText('text/html; charset=utf-8', await render(assets))
 
   // The browser revalidates each time and gets 304 while the page is unchanged.
-  app.get('/docs', { schema: { hide: true } }, async (request, reply) =>
+  app.get(path, { schema: { hide: true } }, async (request, reply) =>
     sendFile(request, reply, await (page ??= makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
   )
   for (const [name, file] of Object.entries(files)) {
     // The URL contains the version.
-    app.get(`/docs/${name}`, { schema: { hide: true } }, (request, reply) =>
+    app.get(`${path}/${name}`, { schema: { hide: true } }, (request, reply) =>
       sendFile(request, reply, file, { ...securityHeaders, 'cache-control': 'public, max-age=31536000, immutable' }),
     )
   }
 }
 
 const readOwnFile = (name: string): string => readFileSync(new URL(`./${name}`, import.meta.url), 'utf8')
-
-function served(type: string, text: string): ServedFile {
-  const bytes = Buffer.from(text)
-  return { type, bytes, gzipped: gzipSync(bytes), version: versionOf(bytes) }
-}

@@ -11,7 +11,7 @@ import type { Language, Samples } from './samples.ts'
 export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Html {
   const { method, path, description, requestBody, responses, operationId } = endpoint
   const body = requestBody && fieldsOf(document, requestBody.content['application/json']!.schema)
-  const [type, answer] = Object.entries(responses['200']!.content)[0]!
+  const [type, answer] = Object.entries(responses['200']!.content!)[0]!
   const streams = type === 'text/event-stream'
   return html`<p class="address"><b class="${method.toLowerCase()}">${method}</b> <code>${path}</code></p>
     <div class="pair">
@@ -64,7 +64,7 @@ export const renderCode = (language: string, text: string, notRun = ''): Html =>
     ><code>${code(language, text)}</code></pre>
   </div>`
 
-function renderFields(fields: Field[]): Html {
+export function renderFields(fields: Field[]): Html {
   return html`<dl class="fields">
     ${fields.map(
       ({ name, schema, required }) =>
@@ -76,7 +76,7 @@ function renderFields(fields: Field[]): Html {
   </dl>`
 }
 
-const parametersOf = ({ parameters }: Endpoint): Field[] =>
+export const parametersOf = ({ parameters = [] }: Partial<Endpoint>): Field[] =>
   parameters.map(({ in: place, name, required, description, schema }) => ({
     name,
     required,

@@ -1,5 +1,5 @@
 /**
- * Writes the access log: one line per response, after the response is finished. It only sees what the HTTP layer notes about a request, never a
+ * Writes the access log: one line per response, after the response is finished, except that a flood of refused requests is sampled. It only sees what the HTTP layer notes about a request, never a
  * body, header value, query string or raw path, so text from a caller cannot reach the log. docs/operate/metrics.md lists the fields.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -57,7 +57,40 @@ export type AccessLog = {
   refused(refusal: ApiError, requestId: string): void
 }
 
-export function createAccessLog(log: Logger): AccessLog {
+// Codes of requests that anyone can send, as many as they like.
+const sampledCodes = new Set<FailureCode | undefined>([
+  'bad_request',
+  'invalid_api_key',
+  'method_not_allowed',
+  'not_found',
+  'rate_limit_exceeded',
+  'unauthorized',
+])
+const sampleMs = 10_000
+const sampleSize = 20
+
+/** Passes the first lines of each code in ten seconds, and counts the others. */
+function createSample(monotonicMs: () => number) {
+  const windows = new Map<FailureCode, { endsAt: number; passed: number; suppressed: number }>()
+  /** Returns the number of lines of this code that were not written since the last one, or undefined if this one is not written either. */
+  return (code: FailureCode | undefined): number | undefined => {
+    if (code === undefined || !sampledCodes.has(code)) return 0
+    let window = windows.get(code)
+    if (!window || window.endsAt <= monotonicMs()) {
+      window = { endsAt: monotonicMs() + sampleMs, passed: 0, suppressed: window?.suppressed ?? 0 }
+      windows.set(code, window)
+    }
+    if (window.passed === sampleSize) return void window.suppressed++
+    const { suppressed } = window
+    window.passed++
+    window.suppressed = 0
+    return suppressed
+  }
+}
+
+/** `monotonicMs` only moves the windows of the sample. */
+export function createAccessLog(log: Logger, monotonicMs: () => number): AccessLog {
+  const sample = createSample(monotonicMs)
   const begin = (request: IncomingMessage, response: ServerResponse): void => {
     if (!log.isLevelEnabled('info')) return
     const startedAt = performance.now()
@@ -65,6 +98,8 @@ export function createAccessLog(log: Logger): AccessLog {
     // The only event that every response emits, even if the caller has disconnected.
     response.once('close', () => {
       const { noted = {}, method, socket } = request
+      const suppressed = sample(noted.code)
+      if (suppressed === undefined) return
       log.info(
         {
           request_id: noted.requestId,
@@ -79,6 +114,7 @@ export function createAccessLog(log: Logger): AccessLog {
           key_id: noted.keyId,
           replay: noted.replay,
           aborted: response.writableFinished ? undefined : true,
+          suppressed: suppressed || undefined,
         },
         'request',
       )
@@ -86,6 +122,9 @@ export function createAccessLog(log: Logger): AccessLog {
   }
   return {
     watch: (server) => void server.prependListener('request', begin).prependListener('checkExpectation', begin),
-    refused: ({ code, status }, requestId) => log.info({ request_id: requestId, status, code }, 'request'),
+    refused({ code, status }, requestId) {
+      const suppressed = sample(code)
+      if (suppressed !== undefined) log.info({ request_id: requestId, status, code, suppressed: suppressed || undefined }, 'request')
+    },
   }
 }

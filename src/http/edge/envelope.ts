@@ -19,6 +19,7 @@ export function failureHeaders({ status, retryAfterSeconds }: ApiError, requestI
     'content-type': jsonType,
     // A message may repeat a field name from the request, so a browser must not interpret the body as anything but JSON.
     'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     // RFC 9110, 11.6.1: a 401 response names the authentication scheme.
     ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),

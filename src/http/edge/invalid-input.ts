@@ -7,6 +7,15 @@ export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
 /** The largest message length, in code points, that any agent can allow. The agent's own limit is known only after admission. */
 export const maxMessage = 1_000_000
 
+/** What a schema pattern requires, in words that complete "must be". A pattern that is not listed is reported without them. */
+const words = new Map<unknown, string>()
+
+/** Registers the words for a pattern and returns it. Call it where the schema is defined. */
+export function inWords(pattern: string, must: string): string {
+  words.set(pattern, must)
+  return pattern
+}
+
 // An unknown field name is repeated in the message only if it looks like a field name; anything else could be arbitrary text.
 const plainName = /^[\w.-]{1,64}$/
 
@@ -31,7 +40,7 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
     case 'pattern':
       return params['pattern'] === wellFormedPattern
         ? `${subject} must not contain U+0000 or unpaired surrogates.`
-        : `${subject} has an invalid format.`
+        : `${subject} ${words.has(params['pattern']) ? `must be ${words.get(params['pattern'])}` : 'has an invalid format'}.`
     // An element of a list whose `type` selects its schema.
     case 'discriminator':
       return `${join(path, String(params['tag']))} must be one of the supported values.`

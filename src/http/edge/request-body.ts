@@ -13,24 +13,29 @@ import { bodyLimitBytes, hasBody } from './polite-close.ts'
  */
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!hasBody(request.raw) || (request.routeOptions.config.takesFile && isMultipart(request))) return
-  request.body = parseJson(request.headers['content-type'], await receiveBody(request.raw, reply.raw))
+  request.body = parseJson(request.headers['content-type'], await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
 }
 
 const nothing = Buffer.alloc(0)
 
-/** Rejects a body that is too large: immediately if Content-Length says so, otherwise at the first byte over the limit. */
-export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
-  if (Number(request.headers['content-length']) > bodyLimitBytes) return Promise.reject(new ApiError('payload_too_large'))
+/** Rejects a body of more than `limitBytes`: immediately if Content-Length says so, otherwise at the first byte over the limit. */
+export function receiveBody(request: IncomingMessage, response: ServerResponse, limitBytes = bodyLimitBytes): Promise<Buffer> {
+  const tooLarge = (): ApiError =>
+    new ApiError(
+      'payload_too_large',
+      limitBytes === bodyLimitBytes ? undefined : `The request body is larger than ${limitBytes / 1024} KiB.`,
+    )
+  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
     // Most bodies arrive in one piece. Further pieces are copied into one buffer: a body of 1-byte chunks would otherwise be a million objects.
     let buffer: Buffer = nothing
     let received = 0
     const onData = (bytes: Buffer): void => {
-      if (received + bytes.length > bodyLimitBytes) {
+      if (received + bytes.length > limitBytes) {
         stop()
         request.pause()
-        return reject(new ApiError('payload_too_large'))
+        return reject(tooLarge())
       }
       if (received === 0) {
         buffer = bytes

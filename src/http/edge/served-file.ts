@@ -1,5 +1,6 @@
 /** Sends a static file, compressed if the client accepts gzip, or 304 if the client has the current version. RFC 9110, 12.5.3 and 13.1.2. */
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** `gzipped` is undefined for content that does not compress. */
@@ -7,6 +8,12 @@ export type ServedFile = { type: string; bytes: Buffer; gzipped?: Buffer | undef
 
 /** Returns a hash of the content. */
 export const versionOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64url').slice(0, 16)
+
+/** Returns a text as a file. Call it once per text: all responses then share the same bytes. */
+export function servedText(type: string, text: string): ServedFile {
+  const bytes = Buffer.from(text)
+  return { type, bytes, gzipped: gzipSync(bytes), version: versionOf(bytes) }
+}
 
 /** Sends the file, or 304 if the client has this version. The ETag is weak because it covers both the plain and the compressed bytes. */
 export function sendFile(

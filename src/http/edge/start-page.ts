@@ -7,7 +7,7 @@ import { html, Html } from '../docs/html.ts'
 export type StartPageOptions = {
   /** Whether this server has the API reference at /docs. */
   docs: boolean
-  /** Whether this server has the console at /console. */
+  /** Whether this server has the console at /console, and the admin API with its reference at /admin/docs. */
   console: boolean
 }
 
@@ -35,7 +35,12 @@ export const startPage: FastifyPluginAsync<StartPageOptions> = async (app, offer
   const version = ownVersion()
   const links = [
     ...(offered.docs ? [{ name: 'docs', path: '/docs', title: 'API reference' }] : []),
-    ...(offered.console ? [{ name: 'console', path: '/console', title: 'Console' }] : []),
+    ...(offered.console
+      ? [
+          { name: 'console', path: '/console', title: 'Console' },
+          { name: 'admin_docs', path: '/admin/docs', title: 'Admin API reference' },
+        ]
+      : []),
     { name: 'health', path: '/healthz', title: 'Health check' },
   ]
   const json = JSON.stringify({ name: 'Turnkeep', version, ...Object.fromEntries(links.map(({ name, path }) => [name, path])) })

@@ -3,6 +3,8 @@ import swagger from '@fastify/swagger'
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from '../edge/schema.ts'
+import { sendFile, servedText } from '../edge/served-file.ts'
+import type { ServedFile } from '../edge/served-file.ts'
 
 /** Describes the header only. readIdempotencyKey validates it, because a schema would count bytes instead of characters. */
 export const idempotencyKey = (description: string, example: string) =>
@@ -49,5 +51,10 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
     refResolver: refNames,
     transform: ({ schema, url, route }) => ({ url, schema: route.method === 'POST' ? { ...schema, headers: ChatHeaders } : schema }),
   })
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+  // Written once: anyone may ask for it, as often as they like, without reading the responses.
+  let file: ServedFile | undefined
+  app.get('/openapi.json', { schema: { hide: true } }, (request, reply) => {
+    file ??= servedText('application/json; charset=utf-8', JSON.stringify(app.swagger()))
+    return sendFile(request, reply, file, { 'cache-control': 'no-cache' })
+  })
 }

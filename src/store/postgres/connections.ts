@@ -24,9 +24,9 @@ export type Connections = {
   greet(): Promise<void>
   /**
    * Runs `work` on one connection. `deadlineMs` counts from now and includes the wait for the connection. Rejects with StoreUnavailable or
-   * an internal error.
+   * an internal error. `onRetry` receives the error of each attempt that is repeated.
    */
-  ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
+  ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>, onRetry?: (error: unknown) => void): Promise<Result>
   /** The same for durable commits, which wait for a synchronous standby if there is one. */
   askDurably<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
   close(): Promise<void>
@@ -77,7 +77,12 @@ export function createConnections(url: string, log: Log): Connections {
   /** A call had no answer in time: commits may be waiting for a standby. */
   let inDoubt = false
 
-  async function ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result> {
+  async function ask<Result>(
+    purpose: Purpose,
+    deadlineMs: number,
+    work: Work<Result>,
+    onRetry?: (error: unknown) => void,
+  ): Promise<Result> {
     const until = performance.now() + deadlineMs
     for (let tries = 0; ; tries++) {
       try {
@@ -87,6 +92,7 @@ export function createConnections(url: string, log: Log): Connections {
         const worthAnother = isWorthAnother(error) || isConnectionLost(error)
         const pauseMs = Math.min(maxPauseMs, minPauseMs * 2 ** tries)
         if (!worthAnother || performance.now() + pauseMs >= until) throw asStoreError(error)
+        onRetry?.(error)
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
     }
@@ -197,6 +203,12 @@ export function hangUp(client: pg.ClientBase): void {
 }
 
 /** The options of every connection: exact integers, and no unlimited wait. */
+/** The address that a URL leads to, with what pg takes from the environment. Never contains a user or a password. */
+export function addressOf(url: string): { host: string; port: number; database: string } {
+  const { host, port, database = '' } = new pg.Client(clientOptions(url))
+  return { host, port, database }
+}
+
 export function clientOptions(url: string): pg.ClientConfig {
   return {
     // Parameters in the URL have priority over options. A copy recognizes servers by this name.

@@ -47,7 +47,7 @@ export const isLockTimeout = (error: unknown): boolean =>
 export function asStoreError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown))
   if (thrown instanceof Unheard || thrown instanceof TakesNoWrites || isNetwork(thrown))
-    return new StoreUnavailable(thrown.message, { cause: thrown })
+    return new StoreUnavailable(messageOf(thrown), { cause: thrown })
   if (/client password must be a string/.test(thrown.message))
     return new StoreUnavailable('it requires a password: set it in the URL, in PGPASSWORD or in ~/.pgpass', { cause: thrown })
   if (!(thrown instanceof DatabaseError)) return thrown
@@ -62,6 +62,12 @@ export function asStoreError(thrown: unknown): Error {
   if (thrown.stack) fault.stack = `${fault.message}\n${thrown.stack.slice(thrown.stack.indexOf('\n') + 1)}`
   return fault
 }
+
+/** If all addresses of a host name failed, the error itself has no message. */
+const messageOf = (error: Error): string =>
+  error instanceof AggregateError && error.message === ''
+    ? [...new Set(error.errors.map((one: unknown) => (one instanceof Error ? one.message : String(one))))].join(', ')
+    : error.message
 
 function isNetwork(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -15,9 +15,9 @@ import { SchemaRefused } from '../schema-refused.ts'
 import type { SharedStore } from '../store.ts'
 import { createQueries, sqlOf } from './queries.ts'
 import { refuseHalfCopied } from './copy/mark.ts'
-import { createConnections } from './connections.ts'
+import { addressOf, createConnections } from './connections.ts'
 import type { Connection, Connections, Log } from './connections.ts'
-import { TakesNoWrites } from './failure.ts'
+import { TakesNoWrites, asStoreError } from './failure.ts'
 import { createTurnPath } from './turn-path.ts'
 import type { Deadlines } from './turn-path.ts'
 import { listen } from './listen.ts'
@@ -46,20 +46,26 @@ const openMs = 600_000
 const firstContactMs = 30_000
 // A running database answers within this time. After it, the log says what the start is waiting for.
 const tellAfterMs = 2_000
+const tellAgainMs = 10_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
 
 /** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is starting. */
 export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
   const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
-  const waiting = setTimeout(() => log.warn({ maxSeconds: firstContactMs / 1000 }, 'waiting for the database'), tellAfterMs)
+  const first = waitForFirstContact(url, log)
   try {
-    const { pooled, settings } = await connections.ask('look-up', firstContactMs, async (connection) => {
-      const server = await readServer(connection)
-      if (server.standby) throw new TakesNoWrites('the database is a standby and takes no writes')
-      return server
-    })
-    clearTimeout(waiting)
+    const { pooled, settings } = await connections.ask(
+      'look-up',
+      firstContactMs,
+      async (connection) => {
+        const server = await readServer(connection)
+        if (server.standby) throw new TakesNoWrites('the database is a standby and takes no writes')
+        return server
+      },
+      first.failed,
+    )
+    first.end()
     if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
       log.warn(
         settings,
@@ -78,10 +84,21 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
       )
     return createStore(url, connections, { pooled, failpoints, deadlines: { ...defaultDeadlines, ...deadlines }, log })
   } catch (error) {
-    clearTimeout(waiting)
+    first.end()
     await connections.close()
     throw error
   }
+}
+
+/** Logs what a start waits for: the address of the database, and why the last attempt failed. Never logs the password. */
+function waitForFirstContact(url: string, log: Log): { failed(error: unknown): void; end(): void } {
+  let cause = 'no response yet'
+  const tell = (): void => {
+    log.warn({ ...addressOf(url), cause, maxSeconds: firstContactMs / 1000 }, 'waiting for the database')
+    timer = setTimeout(tell, tellAgainMs)
+  }
+  let timer = setTimeout(tell, tellAfterMs)
+  return { failed: (error) => (cause = asStoreError(error).message), end: () => clearTimeout(timer) }
 }
 
 type StoreParts = { pooled: boolean; failpoints: Failpoints; deadlines: Deadlines; log: Log }

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Failpoints } from '../../failpoints.ts'
+import { bytesOf, withinBudget } from '../budget.ts'
 import { StoreUnavailable } from '../store.ts'
 import type {
   Admission,
@@ -17,7 +18,7 @@ import type {
   TurnFailure,
   TurnFailureOutcome,
 } from '../turn-records.ts'
-import type { Each, SharedStore, WindowSpent } from '../store.ts'
+import type { Each, Later, SharedStore, WindowSpent } from '../store.ts'
 import { commitBetween } from './commit-points.ts'
 import type { CommitPoints } from './commit-points.ts'
 import type { Connections, Purpose } from './connections.ts'
@@ -85,7 +86,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
    */
   async function each<Item, Outcome, Answer>(
     items: Item[],
-    { purpose, name, deadlineMs, keysOf, lockedBy, write, read }: Batch<Item, Outcome, Answer>,
+    { purpose, name, deadlineMs, keysOf, lockedBy, bytesOf: size, write, read }: Batch<Item, Outcome, Answer>,
   ): Promise<Each<Outcome>[]> {
     const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
     const send = async (places: number[]): Promise<void> => {
@@ -104,7 +105,8 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         keep(left, new StoreUnavailable('other processes were first too often'))
         break
       }
-      for (const wave of wavesOf(left, (place) => keysOf(items[place]!))) {
+      const waves = wavesOf(left, (place) => keysOf(items[place]!))
+      for (const wave of waves.flatMap((places) => withinBudget(places, (place) => size(items[place]!)))) {
         try {
           await send(wave)
         } catch (error) {
@@ -130,13 +132,14 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   }
 
   const { admissionMs, settlementMs, windowMs } = deadlines
-  const admission: Batch<Admission, AdmissionOutcome, AdmissionAnswer> = {
+  const admission: Batch<Admission, AdmissionOutcome | Later, AdmissionAnswer> = {
     purpose: 'admission',
     name: 'admit_v1',
     deadlineMs: admissionMs,
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
     // An agent has one owner.
     lockedBy: ({ agentId }) => agentId,
+    bytesOf: bytesOf.admit,
     write: writeAdmission,
     read: readAdmission,
   }
@@ -159,6 +162,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         name: 'settle_v1',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
+        bytesOf: bytesOf.settle,
         write: writeSettlement,
         read: readSettlement,
       }),
@@ -168,13 +172,16 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         name: 'fail_v1',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
+        bytesOf: bytesOf.fail,
         // PostgreSQL does not accept U+0000 in text, and a cause may contain anything.
-        write: ({ requestId, fence, state, code, cause }) => ({
+        write: ({ requestId, fence, state, code, cause, unpaid, neededHold }) => ({
           request_id: requestId,
           fence,
           state,
           code,
           cause: cause.toWellFormed().replaceAll('\0', '\uFFFD'),
+          unpaid: String(unpaid),
+          needed_hold: String(neededHold),
         }),
         read: (answer) => answer,
       }),
@@ -184,6 +191,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         name: 'advance_v1',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
+        bytesOf: bytesOf.advance,
         write: writeAdvance,
         read: (answer) => answer,
       }),
@@ -228,6 +236,8 @@ type Batch<Item, Outcome, Answer> = {
   keysOf(item: Item): string[]
   /** Groups items after a call timed out on a row lock. Each group is then sent on its own, because not all of them need that row. */
   lockedBy?(item: Item): string
+  /** A call is bounded by the sum of these, so that it ends before its deadline. */
+  bytesOf(item: Item): number
   write(item: Item): object
   read(answer: Answer, item: Item): Outcome | undefined
 }

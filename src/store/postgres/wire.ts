@@ -12,7 +12,7 @@ import type {
   Settlement,
   SettlementOutcome,
 } from '../turn-records.ts'
-import type { WindowSpend, WindowSpent } from '../store.ts'
+import type { Later, WindowSpend, WindowSpent } from '../store.ts'
 
 // Amounts are sent as digits, because JSON numbers cannot hold all of them; times and counts as numbers.
 type TurnAnswer = {
@@ -44,13 +44,15 @@ type ReplyAnswer = {
   completion_tokens: number
   charged: string
 }
-type Written = 'admitted' | 'replay' | 'replayed_failure'
+type Written = 'admitted' | 'replay' | 'large_replay' | 'replayed_failure'
 export type AdmissionAnswer =
   | { kind: 'again' }
   | { kind: 'admitted'; turn: TurnAnswer }
   | ({ kind: 'started' } & StartedAnswer)
   | { kind: 'replay'; reply: ReplyAnswer }
+  | { kind: 'large_replay'; request_id: string; bytes: number }
   | { kind: 'replayed_failure'; request_id: string }
+  | Later
   | Exclude<AdmissionOutcome, { kind: Written }>
 export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
 export type ClaimsAnswer = { turns: TurnAnswer[]; exhausted: string[] }
@@ -71,7 +73,7 @@ export const writeAdmission = (item: Admission): object => ({
   may_run: item.mayRun,
 })
 
-export function readAdmission(answer: AdmissionAnswer, item: Admission): AdmissionOutcome | undefined {
+export function readAdmission(answer: AdmissionAnswer, item: Admission): AdmissionOutcome | Later | undefined {
   switch (answer.kind) {
     case 'again':
       return undefined
@@ -93,6 +95,8 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
       }
       return { kind: 'replay', reply }
     }
+    case 'large_replay':
+      return { kind: 'large_replay', requestId: answer.request_id, bytes: answer.bytes }
     case 'replayed_failure':
       return { kind: 'replayed_failure', requestId: answer.request_id }
     default:

@@ -42,15 +42,22 @@ export type Agent = {
   present: AgentVersion
 }
 
-/** `provider` must exist when the transaction ends. Null: the model is built in. */
-export type NewAgent = { id: string; ownerId: string; provider: string | null; content: AgentContent }
+/**
+ * The providers that must exist when the transaction ends. `provider` runs the model; null: the model is built in. `embeddingProvider` makes
+ * the vectors; null: there are none.
+ */
+export type NeededProviders = { provider: string | null; embeddingProvider?: string | null }
+export type MissingProvider = { kind: 'provider_not_found' } | { kind: 'embedding_provider_not_found' }
 
-export type CreateAgentOutcome = { kind: 'created'; agent: Agent } | { kind: 'owner_not_found' } | { kind: 'provider_not_found' }
+export type NewAgent = NeededProviders & { id: string; ownerId: string; content: AgentContent }
 
-export async function createAgent(sql: Sql, { id, ownerId, provider, content }: NewAgent): Promise<CreateAgentOutcome> {
+export type CreateAgentOutcome = { kind: 'created'; agent: Agent } | { kind: 'owner_not_found' } | MissingProvider
+
+export async function createAgent(sql: Sql, { id, ownerId, content, ...needed }: NewAgent): Promise<CreateAgentOutcome> {
   const [owner] = await sql.all('select 1 as one from owners where id = $1', ownerId)
   if (!owner) return { kind: 'owner_not_found' }
-  if (provider !== null && !(await findProvider(sql, provider))) return { kind: 'provider_not_found' }
+  const missing = await findMissing(sql, needed)
+  if (missing) return missing
   const now = await sql.now()
   await sql.run('insert into agents (id, owner_id, version, created_at, updated_at) values ($1, $2, 1, $3, $3)', id, ownerId, now)
   const present = await insertVersion(sql, { ...content, agentId: id, version: 1, createdAt: now })
@@ -61,24 +68,27 @@ export type AgentChange = {
   id: string
   enabled?: boolean | undefined
   /** The next version. `after` is the version that it is based on. */
-  next?: { after: number; provider: string | null; content: AgentContent } | undefined
+  next?: (NeededProviders & { after: number; content: AgentContent }) | undefined
 }
 
 export type ChangeAgentOutcome =
   | { kind: 'changed'; agent: Agent }
   | { kind: 'not_found' }
-  | { kind: 'provider_not_found' }
+  | MissingProvider
   /** Another change was first: read the agent again and decide again. Nothing was written. */
   | { kind: 'stale' }
 
 export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange): Promise<ChangeAgentOutcome> {
   const present = await findAgent(sql, id)
   if (!present) return { kind: 'not_found' }
-  if (next && next.provider !== null && !(await findProvider(sql, next.provider))) return { kind: 'provider_not_found' }
+  const missing = next && (await findMissing(sql, next))
+  if (missing) return missing
   const now = await sql.now()
   const version = next ? next.after + 1 : present.present.version
   const changed = await sql.run(
-    'update agents set enabled = $1, version = $2, updated_at = $3 where id = $4 and version = $5 and deleted_at is null',
+    // `billing.unpaid`: another version has other prices and limits, so what a turn of the previous one needed says nothing about it.
+    `update agents set enabled = $1, version = $2, updated_at = $3, min_hold = case when version = $2 then min_hold else 0 end
+      where id = $4 and version = $5 and deleted_at is null`,
     (enabled ?? present.enabled) ? 1 : 0,
     version,
     now,
@@ -88,6 +98,12 @@ export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange):
   if (changed === 0) return { kind: 'stale' }
   const newest = next ? await insertVersion(sql, { ...next.content, agentId: id, version, createdAt: now }) : present.present
   return { kind: 'changed', agent: { ...present, enabled: enabled ?? present.enabled, updatedAt: now, present: newest } }
+}
+
+async function findMissing(sql: Sql, { provider, embeddingProvider = null }: NeededProviders): Promise<MissingProvider | undefined> {
+  if (provider !== null && !(await findProvider(sql, provider))) return { kind: 'provider_not_found' }
+  if (embeddingProvider !== null && !(await findProvider(sql, embeddingProvider))) return { kind: 'embedding_provider_not_found' }
+  return undefined
 }
 
 /** Soft delete: turns, keys and conversations keep their references. Returns whether the agent existed. */

@@ -118,8 +118,8 @@ export async function conversationExists(sql: Sql, id: string): Promise<boolean>
 export async function clearExpired(sql: Sql, { limit }: { limit: number }): Promise<number> {
   const now = await sql.now()
   const steps = await sql.run(
-    `delete from journal where (request_id, run, step, part, kind) in (
-       select j.request_id, j.run, j.step, j.part, j.kind from journal j join turns t on t.request_id = j.request_id
+    `delete from journal where (request_id, step, part, kind, run) in (
+       select j.request_id, j.step, j.part, j.kind, j.run from journal j join turns t on t.request_id = j.request_id
        where j.created_at <= $1 and t.ended_at <= $2 order by j.created_at limit $3)`,
     now - journalLifetimeMs,
     now - continuableMs,

@@ -1,5 +1,5 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I16, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I17, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
@@ -176,6 +176,16 @@ export const invariants: readonly Invariant[] = [
      union all
      select t.request_id, t.run, t.continues_from, 'an erased turn with steps' from turns t
      where t.erased_at is not null and (t.continues_from is not null or exists (select 1 from journal j where j.request_id = t.request_id))`,
+  ),
+  invariant(
+    'I17',
+    'unpaid-is-of-turns',
+    "An owner's unpaid amount is at most what the owner's turns without a reply used, and at least that without the owner's credits.",
+    `select o.id as owner_id, o.unpaid, coalesce(t.unpaid, 0) as unpaid_of_turns, coalesce(l.credits, 0) as credits
+     from owners o
+       left join (select owner_id, sum(unpaid) as unpaid from turns where unpaid > 0 group by owner_id) t on t.owner_id = o.id
+       left join (select owner_id, sum(amount) as credits from ledger where kind = 'credit' group by owner_id) l on l.owner_id = o.id
+     where o.unpaid < 0 or o.unpaid > coalesce(t.unpaid, 0) or o.unpaid < coalesce(t.unpaid, 0) - coalesce(l.credits, 0)`,
   ),
 ]
 

@@ -65,6 +65,7 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     createdAt: await sql.now(),
   }
   await sql.run('update owners set balance = balance + $1 where id = $2', amount, ownerId)
+  if (amount > 0n) await coverUnpaid(sql, ownerId, amount)
   await sql.run(
     'insert into ledger (id, owner_id, kind, amount, idempotency_key, note, created_at) values ($1, $2, $3, $4, $5, $6, $7)',
     entry.id,
@@ -76,6 +77,12 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     entry.createdAt,
   )
   return { kind: 'appended', entry }
+}
+
+/** `billing.unpaid`: a credit frees as much as it adds, and the owner's agents hold again what their turns need at first. */
+async function coverUnpaid(sql: Sql, ownerId: string, amount: Amount): Promise<void> {
+  await sql.run('update owners set unpaid = case when unpaid > $1 then unpaid - $1 else 0 end where id = $2', amount, ownerId)
+  await sql.run('update agents set min_hold = 0 where owner_id = $1 and min_hold > 0', ownerId)
 }
 
 /** Newest first; empty for an unknown owner. */

@@ -4,7 +4,7 @@ import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
-export type Owner = { id: string; name: string; balance: Amount; held: Amount; createdAt: number }
+export type Owner = { id: string; name: string; balance: Amount; held: Amount; unpaid: Amount; createdAt: number }
 
 export type NewOwner = {
   id: string
@@ -26,18 +26,18 @@ export async function createOwner(sql: Sql, { id, name, credit }: NewOwner): Pro
       now,
     )
   }
-  return { id, name, balance, held: 0n, createdAt: now }
+  return { id, name, balance, held: 0n, unpaid: 0n, createdAt: now }
 }
 
 export async function findOwner(sql: Sql, id: string): Promise<Owner | undefined> {
-  const [row] = await sql.all('select id, name, balance, held, created_at from owners where id = $1', id)
+  const [row] = await sql.all('select id, name, balance, held, unpaid, created_at from owners where id = $1', id)
   return row && readOwner(row)
 }
 
 /** Newest first. */
 export async function listOwners(sql: Sql, { limit, before }: PageRequest): Promise<Owner[]> {
   const rows = await sql.all(
-    `select id, name, balance, held, created_at from owners where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    `select id, name, balance, held, unpaid, created_at from owners where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
     before.createdAt,
     before.id,
     limit,
@@ -55,5 +55,6 @@ const readOwner = (row: Row): Owner => ({
   name: text(row, 'name'),
   balance: bigInteger(row, 'balance'),
   held: bigInteger(row, 'held'),
+  unpaid: bigInteger(row, 'unpaid'),
   createdAt: integer(row, 'created_at'),
 })

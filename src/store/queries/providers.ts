@@ -12,7 +12,7 @@ export type Provider = {
   kind: ProviderKind
   /** null: the default URL of the kind. */
   baseUrl: string | null
-  /** Encrypted for `id`. */
+  /** Encrypted for `id` and the server of the base URL. */
   sealedApiKey: Uint8Array
   createdAt: number
   updatedAt: number
@@ -58,18 +58,33 @@ export async function listProviders(sql: Sql, { limit, before }: PageRequest): P
   return rows.map(readProvider)
 }
 
-export type ProviderChangeOutcome = { kind: 'changed'; provider: Provider } | { kind: 'not_found' } | { kind: 'name_taken' } | InUse
+export type ProviderChangeOutcome =
+  | { kind: 'changed'; provider: Provider }
+  | { kind: 'not_found' }
+  | { kind: 'name_taken' }
+  | InUse
+  /** Another change of the base URL was first: read the provider again and decide again. Nothing was written. */
+  | { kind: 'stale' }
 
-/** `agentId` is one of the agents whose current version uses this provider. */
+/** `agentId` is one of the agents whose current version uses this provider, for its model or for its embedding model. */
 type InUse = { kind: 'in_use'; agentId: string }
 
-/** The name of a provider in use cannot change, because agents refer to it. */
-export async function changeProvider(sql: Sql, id: string, change: ProviderChange): Promise<ProviderChangeOutcome> {
+/**
+ * The name of a provider in use cannot change, because agents refer to it. `baseUrlBefore` is the base URL that the change is based on,
+ * because a key belongs to the server that it is encrypted for.
+ */
+export async function changeProvider(
+  sql: Sql,
+  id: string,
+  change: ProviderChange,
+  baseUrlBefore: string | null,
+): Promise<ProviderChangeOutcome> {
   const present = await findProviderById(sql, id)
   if (!present) return { kind: 'not_found' }
+  if (present.baseUrl !== baseUrlBefore) return { kind: 'stale' }
   const provider: Provider = { ...present, ...change, updatedAt: await sql.now() }
   if (provider.name !== present.name) {
-    const agentId = await findAgentOnProvider(sql, present.name)
+    const agentId = await findAgentOnProvider(sql, id)
     if (agentId !== undefined) return { kind: 'in_use', agentId }
     if (await findProvider(sql, provider.name)) return { kind: 'name_taken' }
   }
@@ -87,7 +102,7 @@ export async function changeProvider(sql: Sql, id: string, change: ProviderChang
 export async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'deleted' } | { kind: 'not_found' } | InUse> {
   const provider = await findProviderById(sql, id)
   if (!provider) return { kind: 'not_found' }
-  const agentId = await findAgentOnProvider(sql, provider.name)
+  const agentId = await findAgentOnProvider(sql, id)
   if (agentId !== undefined) return { kind: 'in_use', agentId }
   await sql.run('delete from providers where id = $1', id)
   return { kind: 'deleted' }
@@ -95,18 +110,20 @@ export async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'del
 
 /** The model of the newest agent that uses this provider, for a test call. */
 export async function modelOnProvider(sql: Sql, name: string): Promise<string | undefined> {
-  const [row] = await sql.all(`select v.model ${agentsOnProvider} order by a.created_at desc, a.id desc limit 1`, `${name}/%`)
+  // A provider's name is a slug, so it contains none of the wildcards of `like`.
+  const [row] = await sql.all(
+    `select v.model from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version
+      where a.deleted_at is null and v.model like $1 order by a.created_at desc, a.id desc limit 1`,
+    `${name}/%`,
+  )
   return row && text(row, 'model')
 }
 
-async function findAgentOnProvider(sql: Sql, name: string): Promise<string | undefined> {
-  const [row] = await sql.all(`select a.id ${agentsOnProvider} limit 1`, `${name}/%`)
-  return row && text(row, 'id')
+/** The constraints provider_in_use_keeps_its_name and provider_in_use_stays read the same view. */
+async function findAgentOnProvider(sql: Sql, id: string): Promise<string | undefined> {
+  const [row] = await sql.all('select agent_id from providers_in_use where id = $1 limit 1', id)
+  return row && text(row, 'agent_id')
 }
-
-// A provider's name is a slug, so it contains none of the wildcards of `like`.
-const agentsOnProvider = `from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version
-  where a.deleted_at is null and v.model like $1`
 
 const columns = 'id, name, kind, base_url, sealed_api_key, created_at, updated_at'
 

@@ -3,7 +3,7 @@ import { findApiKey } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
 import { knowledgeState } from './knowledge/knowledge-state.ts'
-import { readChunks, searchChunks } from './knowledge/knowledge.ts'
+import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
 import { listIndexChanges, readVectors } from './knowledge/vectors.ts'
 import { verify } from './invariants.ts'
 import { listAudit } from './audit.ts'
@@ -16,7 +16,7 @@ import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findSession } from './sessions.ts'
-import { findTurn, listTurns } from './turns.ts'
+import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 
 export const reads = {
   agentVersion,
@@ -34,6 +34,8 @@ export const reads = {
   listProviders,
   modelOnProvider,
   findTurn,
+  findReplies,
+  listHolds,
   listTurns,
   findApiKey,
   listConversations,
@@ -47,6 +49,7 @@ export const reads = {
   knowledgeState,
   searchChunks,
   readChunks,
+  listChunks,
   listIndexChanges,
   readVectors,
   conversationExists,
@@ -70,5 +73,11 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findIdleConversations',
 ])
 
-/** Searches of knowledge bases, a few milliseconds of work each: also separated from look-ups. */
-export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>(['searchChunks', 'readChunks', 'listIndexChanges', 'readVectors'])
+/** Searches of knowledge bases and large replies, some milliseconds of work each: also separated from look-ups. */
+export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
+  'searchChunks',
+  'readChunks',
+  'listIndexChanges',
+  'readVectors',
+  'findReplies',
+])

@@ -1,6 +1,6 @@
 /** Turns for the operator. Only the turn path writes them. */
 import type { Amount, Price } from '../../ledger/ledger.ts'
-import type { JournalEntry } from '../turn-records.ts'
+import type { JournalEntry, StoredReply } from '../turn-records.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
@@ -91,6 +91,58 @@ export async function listStepsOfTurns(sql: Sql, requestIds: string[]): Promise<
   const steps = Map.groupBy(rows, (row) => text(row, 'request_id'))
   return new Map([...steps].map(([requestId, own]) => [requestId, own.map(readStep)]))
 }
+
+export type RunningHold = {
+  requestId: string
+  agentId: string
+  apiKeyId: string
+  /** Null after an erasure. */
+  externalUserId: string | null
+  hold: Amount
+  /** Of the current run. */
+  startedAt: number
+}
+
+/** The running turns of an owner, which hold parts of its balance, newest first. Their index has only running turns. */
+export async function listHolds(sql: Sql, ownerId: string, limit: number): Promise<RunningHold[]> {
+  const rows = await sql.all(
+    `select t.request_id, t.agent_id, t.api_key_id, c.external_user_id, t.hold, t.started_at
+      from turns t join conversations c on c.id = t.conversation_id
+      where t.state = 'running' and t.owner_id = $1 order by t.started_at desc, t.request_id desc limit $2`,
+    ownerId,
+    limit,
+  )
+  return rows.map((row) => ({
+    requestId: text(row, 'request_id'),
+    agentId: text(row, 'agent_id'),
+    apiKeyId: text(row, 'api_key_id'),
+    externalUserId: textOrNull(row, 'external_user_id'),
+    hold: bigInteger(row, 'hold'),
+    startedAt: integer(row, 'started_at'),
+  }))
+}
+
+/** `idempotency.replay`: the stored replies of these completed turns, as the settlement stored them, without those that were erased. */
+export async function findReplies(sql: Sql, requestIds: string[]): Promise<Map<string, StoredReply>> {
+  const rows = await sql.all(
+    `select t.request_id, t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged
+      from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant'
+      where t.request_id in (${requestIds.map((_, index) => `$${index + 1}`).join(', ')})`,
+    ...requestIds,
+  )
+  return new Map(rows.map((row) => [text(row, 'request_id'), readReply(row)]))
+}
+
+const readReply = (row: Row): StoredReply => ({
+  requestId: text(row, 'request_id'),
+  conversationId: text(row, 'conversation_id'),
+  messageId: text(row, 'id'),
+  content: text(row, 'content'),
+  createdAt: integer(row, 'created_at'),
+  promptTokens: integer(row, 'prompt_tokens'),
+  completionTokens: integer(row, 'completion_tokens'),
+  charged: bigInteger(row, 'charged'),
+})
 
 const columns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
   t.prompt_price, t.completion_price, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,

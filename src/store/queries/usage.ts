@@ -24,6 +24,8 @@ export type Usage = {
   completionTokens: number
   charged: Amount
   writtenOff: Amount
+  /** `billing.unpaid`: what runs without a reply used, at their price. No owner was charged for it. */
+  unpaid: Amount
   /** Of completed turns: from the start of the run to its settlement. */
   latency: Percentiles
   /** From the admission, or the last claim by recovery, to the first delta, if there was one. */
@@ -57,6 +59,14 @@ export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }:
       ...filters,
     )
     for (const row of writtenOff) tally.writtenOff += bigInteger(row, 'written_off')
+    const unpaid = await sql.all(
+      `select unpaid from turns
+       where unpaid > 0 and ended_at >= $1 and ended_at < $2 and (cast($3 as text) is null or owner_id = $3)
+         and (cast($4 as text) is null or agent_id = $4) and (cast($5 as text) is null or api_key_id = $5)`,
+      ...range,
+      ...filters,
+    )
+    for (const row of unpaid) tally.unpaid += bigInteger(row, 'unpaid')
     totals.add(tally)
     buckets.push({ bucketStart, ...tally.read() })
   }
@@ -71,6 +81,7 @@ class Tally {
   completionTokens = 0
   charged = 0n
   writtenOff = 0n
+  unpaid = 0n
   #latencies: number[] = []
   #firstDeltas: number[] = []
 
@@ -94,16 +105,17 @@ class Tally {
     this.completionTokens += other.completionTokens
     this.charged += other.charged
     this.writtenOff += other.writtenOff
+    this.unpaid += other.unpaid
     for (const value of other.#latencies) this.#latencies.push(value)
     for (const value of other.#firstDeltas) this.#firstDeltas.push(value)
   }
 
   read(): Usage {
-    const { completed, failed, released, promptTokens, completionTokens, charged, writtenOff } = this
+    const { completed, failed, released, promptTokens, completionTokens, charged, writtenOff, unpaid } = this
     const turns = completed + failed + released
     const latency = percentiles(this.#latencies)
     const firstDelta = percentiles(this.#firstDeltas)
-    return { turns, completed, failed, released, promptTokens, completionTokens, charged, writtenOff, latency, firstDelta }
+    return { turns, completed, failed, released, promptTokens, completionTokens, charged, writtenOff, unpaid, latency, firstDelta }
   }
 }
 

@@ -2,6 +2,7 @@
  * The admission of one message within a transaction: record → agent → conversation → balance → a running turn. A refusal stores nothing
  * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
+import { bytesPerToken, largeReply } from '../budget.ts'
 import { defaultMaxMessageLength, recordLifetimeMs } from '../turn-records.ts'
 import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
@@ -52,7 +53,9 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const window = min(agent.history_max_tokens as bigint, (conversation?.message_tokens ?? 0n) as bigint)
   const promptTokens = (agent.fixed_tokens as bigint) + window + (agent.knowledge_max_tokens as bigint) + BigInt(item.messageTokens)
   const { promptPrice, completionPrice } = priceOf(agent)
-  const hold = perMillion(promptTokens * promptPrice + (agent.max_output_tokens as bigint) * completionPrice)
+  const bound = perMillion(promptTokens * promptPrice + (agent.max_output_tokens as bigint) * completionPrice)
+  // `billing.unpaid`: as much as a turn of this agent needed when the balance ran out, so that this one does not run out at the same point.
+  const hold = max(bound, agent.min_hold as bigint)
   const ownerId = agent.owner_id as string
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
 
@@ -155,17 +158,18 @@ function answerFromRecord(sql: Statements, record: Row): AdmissionOutcome | unde
     case 'failed':
       return { kind: 'replayed_failure', requestId }
     case 'completed':
-      return { kind: 'replay', reply: readReply(sql, requestId) }
+      return replay(sql, requestId)
     default:
       return undefined
   }
 }
 
-/** `idempotency.replay`: what the settlement stored, byte for byte. */
-function readReply(sql: Statements, requestId: string): StoredReply {
-  const row = sql.findReply.get(requestId)
+/** `idempotency.replay`: what the settlement stored, byte for byte. A large reply is read later, so that the writer serves others. */
+function replay(sql: Statements, requestId: string): AdmissionOutcome {
+  const row = sql.findReply.get(largeReply / bytesPerToken, requestId)
   if (!row) throw new Error(`completed turn ${requestId} has no reply`)
-  return {
+  if (row.content === null) return { kind: 'large_replay', requestId, bytes: Number(row.tokens) * bytesPerToken }
+  const reply: StoredReply = {
     requestId,
     conversationId: row.conversation_id as string,
     messageId: row.id as string,
@@ -175,8 +179,10 @@ function readReply(sql: Statements, requestId: string): StoredReply {
     completionTokens: Number(row.completion_tokens),
     charged: row.charged as bigint,
   }
+  return { kind: 'replay', reply }
 }
 
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 /** The only rounding of a hold: up, as ledger.ts rounds a cost. */
 const perMillion = (exact: bigint): bigint => (exact + 999_999n) / 1_000_000n

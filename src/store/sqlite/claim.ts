@@ -1,4 +1,5 @@
 /** Claims turns whose lease has expired (`turn.states`): counts an attempt, sets a new fence and reads the whole turn. */
+import { maxBytes } from '../budget.ts'
 import { maxAttempts } from '../turn-records.ts'
 import type { AdmittedTurn, Claims } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
@@ -15,21 +16,28 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
   const exhausted: string[] = []
   const leaseNow = clock.leaseNow()
   const orphans = sql.findOrphans.all(leaseNow)
+  let bytes = 0
   for (const orphan of orphans) {
     const requestId = orphan.request_id as string
     if (own.has(requestId)) continue
     const attempt = Number(orphan.attempt)
     if (attempt >= maxAttempts) {
       if (item.which === 'fresh') continue
-      endWithoutReply(sql, clock, orphan, 'failed', 'internal_error', `the process died in each of ${maxAttempts} attempts`)
+      const cause = `the process died in each of ${maxAttempts} attempts`
+      // What it used died with its processes.
+      endWithoutReply(sql, clock, orphan, { state: 'failed', code: 'internal_error', cause, unpaid: orphan.hold as bigint })
       exhausted.push(requestId)
       continue
     }
     if ((attempt === 1) !== (item.which === 'fresh')) continue
-    if (turns.length >= (item.which === 'fresh' ? item.limit : Math.min(1, item.limit))) break
+    // The rest is claimed when these have ended, so that long histories and journals do not fill the memory.
+    if (bytes > maxBytes || turns.length >= (item.which === 'fresh' ? item.limit : Math.min(1, item.limit))) break
     const fence = Number(orphan.fence) + 1
     sql.claimTurn.run(attempt + 1, fence, Math.ceil(leaseNow + item.leaseMs), requestId)
-    turns.push(readClaimed(sql, orphan, attempt + 1, fence))
+    const turn = readClaimed(sql, orphan, attempt + 1, fence)
+    for (const { content } of turn.history) bytes += content.length
+    for (const { payload } of turn.journal) bytes += payload.length
+    turns.push(turn)
   }
   return { turns, exhausted }
 }

@@ -32,12 +32,23 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
 export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFailureOutcome {
   const turn = sql.findHeld.get(item.requestId, item.fence)
   if (!turn) return { kind: 'lost' }
-  endWithoutReply(sql, clock, turn, item.state, item.code, item.cause)
+  endWithoutReply(sql, clock, turn, item)
+  if (item.neededHold > 0n) sql.raiseMinHold.run(item.neededHold, turn.agent_id!)
   return { kind: 'ended' }
 }
 
-/** No charge, the hold is released, nothing is added to the history. */
-export function endWithoutReply(sql: Statements, clock: Clock, turn: Row, state: 'released' | 'failed', code: string, cause: string): void {
-  sql.endTurn.run(state, code, cause, clock.now(), turn.request_id!)
-  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)
+/**
+ * No charge, the hold is released, nothing is added to the history. `billing.unpaid`: what the turn used stays reserved. It is never more
+ * than the hold, so held and unpaid together never exceed the balance.
+ */
+export function endWithoutReply(
+  sql: Statements,
+  clock: Clock,
+  turn: Row,
+  end: Omit<TurnFailure, 'requestId' | 'fence' | 'neededHold'>,
+): void {
+  const hold = turn.hold as bigint
+  const unpaid = end.unpaid < hold ? end.unpaid : hold
+  sql.endTurn.run(end.state, end.code, end.cause, clock.now(), unpaid, turn.request_id!)
+  sql.releaseHold.run(hold, unpaid, turn.owner_id!)
 }

@@ -1,6 +1,6 @@
 /**
- * Commits groups: all waiting items share one transaction and one flush of the disk, but succeed or fail individually. No outcome is
- * returned before the commit is durable. Does not know about threads.
+ * Commits groups: all waiting items share one transaction and one flush of the disk, but succeed or fail individually. A group above the
+ * budget of a transaction (budget.ts) takes several. No outcome is returned before the commit is durable. Does not know about threads.
  *
  * The fast path has no savepoints. A savepoint copies every page that its item writes and needs two more statements, a quarter of the cost
  * of a turn. Operations of the turn path return refusals and throw only on errors, so after the first error the group is rolled back and
@@ -8,6 +8,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Failpoints, FailpointName } from '../../failpoints.ts'
+import { bytesOf, withinBudget } from '../budget.ts'
 import { performWrite, writes } from '../queries/writes.ts'
 import type { WriteCall } from '../queries/writes.ts'
 import type { Sql } from '../sql.ts'
@@ -53,10 +54,11 @@ export class Writer {
         return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
       }),
     )
-    // If a transaction fails as a whole (disk full at the commit), the items are tried one by one, so that one bad row does not affect the
-    // others.
-    if (items.length > 0 && !(await this.#commitTogether(items))) {
-      for (const item of items) await this.#commitAlone(item)
+    for (const part of items.length > 0 ? withinBudget(items, sizeOf) : []) {
+      // If a transaction fails as a whole (disk full at the commit), the items are tried one by one, so that one bad row does not affect
+      // the others.
+      if (await this.#commitTogether(part)) continue
+      for (const item of part) await this.#commitAlone(item)
     }
     // Between transactions, because within one the log cannot be checkpointed.
     for (const [index, { operation, items: depths }] of calls.entries()) {
@@ -157,6 +159,10 @@ export class Writer {
     return (this.#hot[operation as keyof TurnPath] as (item: unknown) => unknown)(argument)
   }
 }
+
+/** The bytes that an item writes. Writes outside the turn path are bounded where they are accepted, and count nothing. */
+const sizeOf = ({ operation, argument }: Item): number =>
+  operation in bytesOf ? (bytesOf[operation as keyof typeof bytesOf] as (item: unknown) => number)(argument) : 0
 
 /** The name of what is committed: an operation of the turn path, or a write. */
 const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as WriteCall).name : operation)

@@ -12,7 +12,7 @@ export function prepareStatements(db: DatabaseSync) {
         fingerprint = case when erased_at is null then fingerprint else zeroblob(32) end where request_id = ?`),
     // its current version, or the given one
     findAgent:
-      db.prepare(`select a.owner_id, a.enabled, a.deleted_at, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
+      db.prepare(`select a.owner_id, a.enabled, a.deleted_at, a.min_hold, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
         v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price
       from agents a join agent_versions v on v.agent_id = a.id and v.version = coalesce(?, a.version) where a.id = ?`),
     findConversation: db.prepare(
@@ -20,7 +20,7 @@ export function prepareStatements(db: DatabaseSync) {
     ),
     findConversationById: db.prepare('select id, message_count, message_tokens from conversations where id = ?'),
     findRunning: db.prepare("select 1 from turns where conversation_id = ? and state = 'running'"),
-    takeHold: db.prepare('update owners set held = held + ? where id = ? and balance - held >= ?'),
+    takeHold: db.prepare('update owners set held = held + ? where id = ? and balance - held - unpaid >= ?'),
     insertConversation: db.prepare('insert into conversations (id, api_key_id, external_user_id, created_at) values (?, ?, ?, ?)'),
     insertTurn: db.prepare(`insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id,
         agent_version, state, run, attempt, fence, lease_until, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
@@ -28,13 +28,16 @@ export function prepareStatements(db: DatabaseSync) {
     runAgain: db.prepare(`update turns set state = 'running', run = ?, attempt = 1, fence = ?, lease_until = ?, hold = ?, agent_version = ?,
         prompt_price = ?, completion_price = ?, started_at = ?, ended_at = null, failure_code = null, failure_cause = null
       where request_id = ? and state = 'released'`),
-    findReply: db.prepare(`select t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged
+    // the text only up to a size, so that a large one is not read here
+    findReply: db.prepare(`select t.conversation_id, m.id, case when m.tokens <= ? then m.content end as content, m.tokens, m.created_at,
+        t.prompt_tokens, t.completion_tokens, t.charged
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.request_id = ?`),
     walkHistory: asArrays(
       db.prepare('select seq, content, tokens from messages where conversation_id = ? and seq < ? order by seq desc limit ?'),
     ),
     // the fence: a write finds nothing if the turn was claimed by another process or has ended
-    findHeld: db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
+    findHeld:
+      db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.agent_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
         t.created_at, c.message_count
       from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
     completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?, completion_tokens = ?,
@@ -46,11 +49,14 @@ export function prepareStatements(db: DatabaseSync) {
     insertCharge: db.prepare(`insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
       values (?, ?, 'charge', ?, ?, ?, ?)`),
     payFromHold: db.prepare('update owners set balance = balance - ?, held = held - ? where id = ?'),
-    endTurn: db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?
+    endTurn:
+      db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?, unpaid = unpaid + ?
       where request_id = ?`),
+    releaseHold: db.prepare('update owners set held = held - ?, unpaid = unpaid + ? where id = ?'),
+    raiseMinHold: db.prepare('update agents set min_hold = max(min_hold, ?) where id = ?'),
     setHold: db.prepare('update turns set hold = ? where request_id = ?'),
     continueFrom: db.prepare('update turns set continues_from = ? where request_id = ?'),
-    findStep: db.prepare('select 1 from journal where request_id = ? and run >= ? and step = ? and part = ? and kind = ?'),
+    findStep: db.prepare('select 1 from journal where request_id = ? and step = ? and part = ? and kind = ? and run >= ?'),
     insertStep: db.prepare('insert into journal (request_id, run, step, part, kind, payload, created_at) values (?, ?, ?, ?, ?, ?, ?)'),
     renewLease: db.prepare("update turns set lease_until = ? where request_id = ? and fence = ? and state = 'running'"),
     endAllLeases: db.prepare("update turns set lease_until = 0 where state = 'running'"),

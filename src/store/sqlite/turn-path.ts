@@ -28,7 +28,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     const firstRun = turn.continues_from ?? turn.run!
     for (const { step, part, kind, payload } of item.entries) {
       // Stored before, by this run or by one that it continues: a finished call has one entry, however often it is sent.
-      if (sql.findStep.get(item.requestId, firstRun, step, part, kind)) continue
+      if (sql.findStep.get(item.requestId, step, part, kind, firstRun)) continue
       sql.insertStep.run(item.requestId, turn.run!, step, part, kind, payload, now)
     }
     // `retry.continues`

@@ -115,7 +115,15 @@ function costOf({ usage }: Reply, { agents }: Tenant, { key }: Request): bigint 
 
 const oneStep = maxCallsPerAttempt('')
 
-/** The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes if none were reported. */
+// No prompt or reply of a run has half as many tokens.
+const impossibleTokens = 1_000_000
+const isBelieved = (figure: number, reported: number): boolean =>
+  reported < impossibleTokens ? figure === reported : figure > 0 && figure < impossibleTokens
+
+/**
+ * The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes if none were reported. A count that
+ * is impossible is limited.
+ */
 function* usage({ requests, models }: Reading): Generator<Violation> {
   const calls = new Map(models.map((model) => [model.serial, model]))
   for (const { reply, message, tries } of requests) {
@@ -126,7 +134,7 @@ function* usage({ requests, models }: Reading): Generator<Violation> {
     if (!model || message.includes(' empty ')) continue
     const { prompt_tokens: prompt, completion_tokens: completion } = reply.said.usage
     const isRight = model.usage
-      ? prompt === model.usage.prompt_tokens && completion === model.usage.completion_tokens
+      ? isBelieved(prompt, model.usage.prompt_tokens) && isBelieved(completion, model.usage.completion_tokens)
       : prompt > 0 && completion === Math.ceil(Buffer.byteLength(reply.said.message.content) / 4)
     if (!isRight)
       yield {

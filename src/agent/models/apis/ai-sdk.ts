@@ -5,6 +5,7 @@
  */
 import type { JSONObject, LanguageModelV4 } from '@ai-sdk/provider'
 import type { Dispatcher } from 'undici'
+import { eventLimit } from '../answer-limit.ts'
 import type { Model } from '../model.ts'
 import { writeCall } from './ai-sdk-prompt.ts'
 import { parseBaseUrl } from '../transport/base-url.ts'
@@ -45,6 +46,7 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
         deadlines,
         signal: AbortSignal.any([signal, stop.signal]),
         isLast: dialect.isLast,
+        maxEvents: eventLimit(request.maxOutputTokens),
       })
       try {
         const model = await dialect.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })

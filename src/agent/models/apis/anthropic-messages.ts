@@ -2,8 +2,6 @@
 import type { Dialect } from './ai-sdk.ts'
 import { eventType } from '../transport/event-type.ts'
 
-export const anthropicBaseUrl = 'https://api.anthropic.com/v1'
-
 export const anthropicMessages: Dialect = {
   provider: 'anthropic',
   async open({ modelId, ...options }) {

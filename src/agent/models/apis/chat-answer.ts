@@ -4,11 +4,12 @@
  */
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
-import { answerLimit, bodyLimit } from '../answer-limit.ts'
+import { answerLimit, bodyLimit, eventLimit, tooLong } from '../answer-limit.ts'
 import { ChatReasoning } from './chat-reasoning.ts'
 import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
 import type { AnswerReader, Progress } from '../transport/exchange.ts'
-import { isCount, isObject } from '../transport/fields.ts'
+import { CollectedBytes } from '../transport/collected-bytes.ts'
+import { isCount, isObject, jsonOf } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 import { operatorText } from '../transport/operator-text.ts'
 import { SseReader } from '../transport/sse-reader.ts'
@@ -27,9 +28,9 @@ export class ChatAnswer implements AnswerReader {
   readonly #onText: (text: string) => void
   readonly #secret: string
   readonly #maxOutputTokens: number
-  readonly #events = new SseReader((data) => this.#readEvent(data))
+  readonly #events: SseReader
   /** The body, if the server ignored `stream: true`; undefined for a stream. */
-  #whole: Buffer[] | undefined
+  #whole: CollectedBytes | undefined
   readonly #parser = new FastChunkParser(content, contentOf)
   #progress: Progress = 'waiting'
   #size = 0
@@ -43,11 +44,13 @@ export class ChatAnswer implements AnswerReader {
     this.#onText = onText
     this.#secret = secret
     this.#maxOutputTokens = maxOutputTokens
+    this.#events = new SseReader((data) => this.#readEvent(data), { maxEvents: eventLimit(maxOutputTokens) })
   }
 
   begin(mediaType: string): void {
-    if (mediaType === 'application/json') this.#whole = []
-    else if (mediaType !== 'text/event-stream') throw notUnderstood(`content type ${mediaType.slice(0, 100) || 'missing'}`)
+    if (mediaType === 'application/json') this.#whole = new CollectedBytes()
+    else if (mediaType !== 'text/event-stream')
+      throw new ModelError('unavailable', 'invalid_answer', invalid, { said: `content type ${mediaType.slice(0, 100) || 'missing'}` })
   }
 
   take(bytes: Buffer): Progress {
@@ -62,8 +65,9 @@ export class ChatAnswer implements AnswerReader {
 
   /** A proxy may end a truncated stream normally, so only a finish reason or [DONE] makes the answer complete. */
   end(): void {
-    if (this.#whole) this.#readWhole(Buffer.concat(this.#whole).toString())
-    else if (this.#finishReason === undefined) throw new ModelError('unavailable', 'the model stream ended before it was complete')
+    if (this.#whole) this.#readWhole(this.#whole.text())
+    else if (this.#finishReason === undefined)
+      throw new ModelError('unavailable', 'provider_interrupted', 'the model stream ended before it was complete')
   }
 
   /** Returns the answer. Call it only after `take` returned `finished` or `done`, or after `end` returned. */
@@ -84,7 +88,8 @@ export class ChatAnswer implements AnswerReader {
   #readEvent(data: string): void {
     if (data === '' || this.#progress === 'done') return
     if (data === '[DONE]') {
-      if (this.#progress === 'waiting') throw new ModelError('unavailable', 'the model stream ended without any content')
+      if (this.#progress === 'waiting')
+        throw new ModelError('unavailable', 'provider_interrupted', 'the model stream ended without any content')
       this.#progress = 'done'
       return
     }
@@ -157,13 +162,15 @@ export class ChatAnswer implements AnswerReader {
   }
 
   #failed(report: Fields): ModelError {
-    const kind = reportsLength(report) ? 'too_long' : 'unavailable'
-    return new ModelError(kind, 'the model server reported an error', { said: operatorText(JSON.stringify(report), this.#secret) })
+    const [kind, causeKind] = reportsLength(report)
+      ? (['too_long', 'prompt_too_long'] as const)
+      : (['unavailable', 'provider_error'] as const)
+    return new ModelError(kind, causeKind, 'the model server reported an error', { said: operatorText(jsonOf(report) ?? '', this.#secret) })
   }
 
   #grow(size: number, limit = answerLimit(this.#maxOutputTokens)): void {
     this.#size += size
-    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer exceeds ${limit} characters`)
+    if (this.#size > limit) throw tooLong(limit)
   }
 }
 
@@ -210,4 +217,5 @@ function parse(data: string): unknown {
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null
 const holdsSomething = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))
-const notUnderstood = (what: string): ModelError => new ModelError('unavailable', `the model server sent an invalid response: ${what}`)
+const invalid = 'the model server sent an invalid response'
+const notUnderstood = (what: string): ModelError => new ModelError('unavailable', 'invalid_answer', `${invalid}: ${what}`)

@@ -2,8 +2,9 @@
  * Collects the reasoning that a Chat Completions server needs back with the next step, and sends it back in the field it came in. Without
  * it DeepSeek rejects the next step, and other models repeat their reasoning.
  */
+import { maxAnswerParts } from '../answer-limit.ts'
 import { maxContinuation } from '../model.ts'
-import { isObject } from '../transport/fields.ts'
+import { isObject, jsonOf } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 
 /** Only the first of these fields that is present is sent back; the later ones repeat it in less detail. */
@@ -15,7 +16,7 @@ export class ChatReasoning {
   #size = 0
 
   /**
-   * Reads a message, or a delta of one. Above the size limit nothing is sent back: servers accept missing reasoning, but reject a part of
+   * Reads a message, or a delta of one. Above the limits of size and number nothing is sent back: servers accept missing reasoning, but reject a part of
    * it.
    */
   read(message: Fields): void {
@@ -24,11 +25,16 @@ export class ChatReasoning {
       if (typeof text === 'string' && this.#fits(text.length)) this.#texts[name] += text
     }
     if (!Array.isArray(message.reasoning_details)) return
-    for (const detail of message.reasoning_details) if (isObject(detail) && this.#fits(JSON.stringify(detail).length)) this.#add(detail)
+    for (const detail of message.reasoning_details)
+      if (isObject(detail) && this.#fits(jsonOf(detail)?.length ?? Infinity)) this.#add(detail)
   }
 
-  /** Returns the continuation of the step, or undefined if nothing needs to go back. `extras` has the extra content of each tool call. */
-  continuation(extras: (Fields | null)[]): Fields | undefined {
+  /**
+   * Returns the continuation of the step, or undefined if nothing needs to go back. `extras` has the extra content of each tool call; it is
+   * undefined if that is too large.
+   */
+  continuation(extras: (Fields | null)[] | undefined): Fields | undefined {
+    if (!extras) return undefined
     const kept: Fields = {}
     if (this.#size <= maxContinuation) {
       const said: Fields = { ...this.#texts, reasoning_details: this.#details }
@@ -51,7 +57,8 @@ export class ChatReasoning {
     const last = this.#details.at(-1)
     const field = detail.type === 'reasoning.text' ? 'text' : detail.type === 'reasoning.summary' ? 'summary' : undefined
     if (field === undefined || last === undefined || last.type !== detail.type || last.index !== detail.index) {
-      this.#details.push({ ...detail })
+      if (this.#details.length < maxAnswerParts) this.#details.push({ ...detail })
+      else this.#size = Infinity
       return
     }
     const said = Object.entries(detail).filter(([, value]) => value !== null && value !== undefined)

@@ -1,8 +1,6 @@
 /** Google's Gemini API, through @ai-sdk/google. */
 import type { Dialect } from './ai-sdk.ts'
 
-export const googleBaseUrl = 'https://generativelanguage.googleapis.com/v1beta'
-
 export const googleGemini: Dialect = {
   provider: 'google',
   async open({ modelId, ...options }) {

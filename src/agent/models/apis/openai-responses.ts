@@ -2,8 +2,6 @@
 import type { Dialect } from './ai-sdk.ts'
 import { eventType } from '../transport/event-type.ts'
 
-export const openaiBaseUrl = 'https://api.openai.com/v1'
-
 export const openaiResponses: Dialect = {
   provider: 'openai',
   async open({ modelId, ...options }) {

@@ -10,8 +10,8 @@ import type {
 } from '@ai-sdk/provider'
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage, ToolCall } from '../model.ts'
-import { answerLimit } from '../answer-limit.ts'
-import { isCount, isObject } from '../transport/fields.ts'
+import { answerLimit, maxAnswerCalls, maxAnswerParts, tooLong, tooManyCalls, tooManyParts } from '../answer-limit.ts'
+import { isCount, isObject, jsonOf } from '../transport/fields.ts'
 import { operatorText } from '../transport/operator-text.ts'
 import { PartsContinuation } from './parts-continuation.ts'
 import { reportsLength } from '../transport/too-long.ts'
@@ -28,11 +28,16 @@ export type PartsAnswerOptions = {
   provider: string
 }
 
+// Parts that a provider's package adds by itself, and the end of a tool call.
+const uncounted = new Set(['stream-start', 'response-metadata', 'ping', 'raw', 'tool-input-end'])
+
 type StartedCall = ToolCall & { whole: boolean; mark: (metadata: SharedV4ProviderMetadata | undefined) => void }
 
 export class PartsAnswer {
   readonly #options: PartsAnswerOptions
   #size = 0
+  /** Citations, files and other parts that are read and not used. */
+  #unused = 0
   #text = ''
   /** In the order in which they started. A call without an end keeps its incomplete arguments. Ids may be empty or repeated. */
   readonly #toolCalls: StartedCall[] = []
@@ -44,7 +49,7 @@ export class PartsAnswer {
     this.#continuation = new PartsContinuation(options.provider)
   }
 
-  /** Throws ModelError for an error part (`unavailable` or `too_long`), and for an answer that is too large. */
+  /** Throws ModelError for an error part (`unavailable` or `too_long`), and for an answer that is too large or has too many parts. */
   read(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case 'text-start':
@@ -72,7 +77,8 @@ export class PartsAnswer {
       case 'error':
         throw failed(part.error, this.#options.secret)
       default:
-      // Metadata, citations and files are not part of the reply.
+        // Metadata, citations and files are not part of the reply.
+        if (!uncounted.has(part.type) && ++this.#unused > maxAnswerParts) throw tooManyParts()
     }
   }
 
@@ -103,6 +109,7 @@ export class PartsAnswer {
 
   #beginCall(id: string, name: string): StartedCall {
     this.#options.onSpeaking()
+    if (this.#toolCalls.length === maxAnswerCalls) throw tooManyCalls()
     this.#grow(id.length + name.length)
     const call = { id, name, arguments: '', whole: false, mark: this.#continuation.call() }
     this.#toolCalls.push(call)
@@ -117,27 +124,29 @@ export class PartsAnswer {
 
   #endCall(id: string, name: string, args: string): StartedCall {
     const started = this.#toolCalls.find((one) => one.id === id && !one.whole)
-    this.#grow(started ? 0 : args.length)
+    // The whole arguments usually repeat the pieces that have been counted.
+    this.#grow(Math.max(0, args.length - (started?.arguments.length ?? 0)))
     return Object.assign(started ?? this.#beginCall(id, name), { name, arguments: args, whole: true })
   }
 
   #grow(size: number): void {
     this.#size += size
     const limit = answerLimit(this.#options.maxOutputTokens)
-    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer exceeds ${limit} characters`)
+    if (this.#size > limit) throw tooLong(limit)
   }
 }
 
 /** Interprets an error of a package, for the case that the exchange itself did not fail. */
 export function failed(error: unknown, secret: string): ModelError {
-  const kind = reportsLength(error) ? 'too_long' : 'unavailable'
-  return new ModelError(kind, 'the model server reported an error', { said: operatorText(wordsOf(error), secret), cause: error })
+  const [kind, causeKind] = reportsLength(error) ? (['too_long', 'prompt_too_long'] as const) : (['unavailable', 'provider_error'] as const)
+  return new ModelError(kind, causeKind, 'the model server reported an error', { said: operatorText(wordsOf(error), secret), cause: error })
 }
 
 /** `raw` is the provider's own reason, such as Gemini's MALFORMED_FUNCTION_CALL; a retry may succeed. */
 const notWhole = (raw: string | undefined, secret: string): ModelError =>
   new ModelError(
     'unavailable',
+    'provider_interrupted',
     'the model stream ended before it was complete',
     raw === undefined ? {} : { said: operatorText(raw, secret) },
   )
@@ -179,5 +188,5 @@ function wordsOf(error: unknown): string {
   if (!isObject(error) && !(error instanceof Error)) return String(error)
   const { name, message } = error
   if (name === 'AI_JSONParseError' || name === 'AI_TypeValidationError') return 'an event that is not understood'
-  return typeof message === 'string' ? message : JSON.stringify(error)
+  return typeof message === 'string' ? message : (jsonOf(error) ?? '')
 }

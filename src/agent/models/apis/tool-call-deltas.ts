@@ -2,9 +2,11 @@
  * Assembles the tool calls of an answer from deltas, or reads whole ones. It decides which delta belongs to which call. The loop checks
  * later whether the arguments are valid and the tool exists.
  */
+import { maxAnswerCalls, tooManyCalls } from '../answer-limit.ts'
 import { ModelError } from '../model.ts'
+import { maxContinuation } from '../model.ts'
 import type { ToolCall } from '../model.ts'
-import { isObject } from '../transport/fields.ts'
+import { isObject, jsonOf } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 
 // Added to the size of each delta, so that an endless stream of empty deltas reaches the limit too.
@@ -15,8 +17,12 @@ type StartedCall = ToolCall & { extra: Fields | null }
 export class ToolCallDeltas {
   readonly #calls: StartedCall[] = []
   readonly #byIndex = new Map<number, StartedCall>()
+  #extraSize = 0
 
-  /** Returns the size of the deltas in characters. Throws ModelError `unavailable` for anything that is not a tool call. */
+  /**
+   * Returns the size of the deltas in characters. Throws ModelError `unavailable` for anything that is not a tool call, and for too many
+   * calls.
+   */
   read(deltas: unknown[], each: 'piece' | 'whole'): number {
     return deltas.reduce<number>((size, delta) => size + this.#readDelta(delta, each), 0)
   }
@@ -28,14 +34,14 @@ export class ToolCallDeltas {
 
   /**
    * Returns the extra content that the server needs back with each call, or null. Gemini's OpenAI-compatible API puts thought signatures
-   * there.
+   * there. Returns undefined if it is too large to be sent back.
    */
-  extras(): (Fields | null)[] {
-    return this.#calls.map(({ extra }) => extra)
+  extras(): (Fields | null)[] | undefined {
+    return this.#extraSize > maxContinuation ? undefined : this.#calls.map(({ extra }) => extra)
   }
 
   #readDelta(delta: unknown, each: 'piece' | 'whole'): number {
-    if (!isObject(delta)) throw new ModelError('unavailable', 'the model server sent an invalid tool call')
+    if (!isObject(delta)) throw new ModelError('unavailable', 'invalid_answer', 'the model server sent an invalid tool call')
     const called = isObject(delta.function) ? delta.function : {}
     const id = typeof delta.id === 'string' ? delta.id : ''
     const name = typeof called.name === 'string' ? called.name : ''
@@ -45,8 +51,13 @@ export class ToolCallDeltas {
     if (call.id === '') call.id = id
     if (call.name === '') call.name = name
     call.arguments += args
-    if (isObject(delta.extra_content)) call.extra = delta.extra_content
+    if (isObject(delta.extra_content)) this.#addExtra(call, delta.extra_content)
     return deltaCost + id.length + name.length + args.length
+  }
+
+  #addExtra(call: StartedCall, extra: Fields): void {
+    this.#extraSize += jsonOf(extra)?.length ?? Infinity
+    if (this.#extraSize <= maxContinuation) call.extra = extra
   }
 
   /**
@@ -60,6 +71,7 @@ export class ToolCallDeltas {
   }
 
   #begin(index: number | undefined): StartedCall {
+    if (this.#calls.length === maxAnswerCalls) throw tooManyCalls()
     const call = { id: '', name: '', arguments: '', extra: null }
     this.#calls.push(call)
     if (index !== undefined) this.#byIndex.set(index, call)
@@ -77,5 +89,8 @@ function beginsAnother(known: ToolCall, index: number | undefined, id: string, n
  */
 function readArguments(args: unknown): string {
   if (typeof args === 'string') return args
-  return args === undefined || args === null ? '' : JSON.stringify(args)
+  if (args === undefined || args === null) return ''
+  const text = jsonOf(args)
+  if (text === undefined) throw new ModelError('unavailable', 'invalid_answer', 'the model server sent an invalid tool call')
+  return text
 }

@@ -6,7 +6,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { ModelError } from '../model.ts'
+import type { CauseKind } from '../../../cause-kinds.ts'
 import { HttpRefusal } from './http-refusal.ts'
+import { operatorText } from './operator-text.ts'
 
 /**
  * Deadlines in milliseconds; see "Limits" in docs/spec.md. The connect deadline (5 s) belongs to the undici agent that opens the sockets.
@@ -73,6 +75,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #refusal: HttpRefusal | undefined
   #progress: Progress = 'waiting'
   #timer: NodeJS.Timeout
+  #responding = false
   #settled = false
   #closed = false
 
@@ -93,6 +96,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return
+    this.#responding = true
     if (status === 200) this.#guard(() => this.#reader.begin(mediaType(headers), (progress) => this.#advance(progress)))
     else this.#refusal = new HttpRefusal(status, headers, this.#call.secret)
   }
@@ -115,9 +119,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const ours = 'code' in error && error.code === 'UND_ERR_INVALID_ARG'
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+    const ours = code === 'UND_ERR_INVALID_ARG'
+    const causeKind = ours ? 'provider_unusable' : this.#responding ? 'provider_interrupted' : (kinds[code] ?? 'provider_unreachable')
+    const details = { said: operatorText(error.message, this.#call.secret), cause: error }
     this.#interrupt(
-      new ModelError(ours ? 'refused' : 'unavailable', `the request to the model server failed: ${error.message}`, { cause: error }),
+      new ModelError(ours ? 'refused' : 'unavailable', causeKind, `the request to the model server failed (${code})`, details),
     )
   }
 
@@ -134,7 +141,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #arm(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#interrupt(new ModelError('unavailable', `the model sent no data for ${ms} ms (${this.#progress})`)), ms)
+    return setTimeout(
+      () => this.#interrupt(new ModelError('unavailable', 'provider_timeout', `the model sent no data for ${ms} ms (${this.#progress})`)),
+      ms,
+    )
   }
 
   #end(): void {
@@ -180,6 +190,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(callIsOver())
   }
 }
+
+/** By the code of the error of a connection. */
+const kinds: Record<string, CauseKind> = { UND_ERR_CONNECT_TIMEOUT: 'provider_timeout', ETIMEDOUT: 'provider_timeout' }
 
 const callIsOver = (): Error => new Error('the call is over')
 

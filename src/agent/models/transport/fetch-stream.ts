@@ -17,6 +17,8 @@ export type StreamOptions = {
   signal: AbortSignal
   /** Whether this is the data of the last event of a stream. Anything after it is ignored. */
   isLast: (data: string) => boolean
+  /** The most events that an answer can have. */
+  maxEvents: number
 }
 
 export type FetchStream = {
@@ -43,7 +45,7 @@ export function openFetchStream(options: StreamOptions): FetchStream {
         'accept-encoding': 'identity',
         'user-agent': 'turnkeep',
       }
-      const answer = new Events(options.isLast)
+      const answer = new Events(options)
       events = answer
       const call = { origin: url.origin, path: url.pathname + url.search, headers, body: String(init?.body), secret, deadlines, signal }
       exchange(dispatcher, call, answer).catch((cause: unknown) => {
@@ -60,7 +62,7 @@ export function openFetchStream(options: StreamOptions): FetchStream {
 /** Passes the events of an answer on as the body of a web response. */
 class Events implements AnswerReader {
   readonly #isLast: (data: string) => boolean
-  readonly #reader = new SseReader((data) => this.#read(data))
+  readonly #reader: SseReader
   readonly #response = Promise.withResolvers<Response>()
   #body: ReadableStreamDefaultController<Uint8Array> | undefined
   #advance: (progress: Progress) => void = () => undefined
@@ -68,8 +70,9 @@ class Events implements AnswerReader {
   /** Events that `take` has read and not passed on yet. */
   #framed = ''
 
-  constructor(isLast: (data: string) => boolean) {
+  constructor({ isLast, maxEvents }: Pick<StreamOptions, 'isLast' | 'maxEvents'>) {
     this.#isLast = isLast
+    this.#reader = new SseReader((data) => this.#read(data), { maxEvents })
   }
 
   get response(): Promise<Response> {
@@ -78,7 +81,9 @@ class Events implements AnswerReader {
 
   begin(mediaType: string, advance: (progress: Progress) => void): void {
     if (mediaType !== 'text/event-stream')
-      throw new ModelError('unavailable', `the model server sent an invalid response: content type ${mediaType.slice(0, 100)}`)
+      throw new ModelError('unavailable', 'invalid_answer', 'the model server sent an invalid response', {
+        said: `content type ${mediaType.slice(0, 100) || 'missing'}`,
+      })
     this.#advance = advance
     const body = new ReadableStream<Uint8Array>({ start: (controller) => void (this.#body = controller) })
     this.#response.resolve(new Response(body, { headers: { 'content-type': mediaType } }))

@@ -17,3 +17,13 @@ export function parseObject(text: string): Fields | undefined {
 
 /** Whether a provider's token count is valid; if not, usage is estimated (`billing.usage-missing`). */
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
+/** Returns the value as JSON, or undefined if it is nested too deeply to be written: providers choose the depth of what they send. */
+export function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}

@@ -3,7 +3,9 @@
  * Includes the start of the body for the operator, without the API key. The kind of the error decides how the turn ends (`turn.states`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { kindOfStatus } from '../../../cause-kinds.ts'
 import { ModelError } from '../model.ts'
+import { reportsNoModel } from './model-not-found.ts'
 import { operatorText } from './operator-text.ts'
 import { refusesLength } from './too-long.ts'
 
@@ -40,7 +42,9 @@ export class HttpRefusal {
     const body = Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes)
     const text = operatorText(body, this.#secret)
     const kind = refusesLength(this.#status, body) ? 'too_long' : refused ? 'refused' : 'unavailable'
-    return new ModelError(kind, `the model server returned status ${this.#status}`, {
+    const causeKind =
+      kind === 'too_long' ? 'prompt_too_long' : reportsNoModel(this.#status, body) ? 'model_not_found' : kindOfStatus(this.#status)
+    return new ModelError(kind, causeKind, `the model server returned status ${this.#status}`, {
       said: text,
       retryAfterMs: retryAfterMs(this.#headers),
     })

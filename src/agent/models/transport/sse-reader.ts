@@ -2,6 +2,7 @@
  * Reads server-sent events from bytes that may be split anywhere: inside a character, inside a CRLF, or one byte at a time. It only handles
  * the framing, and knows nothing about JSON, `[DONE]` or sockets. Event names, ids and comments are ignored.
  */
+import { tooManyEvents } from '../answer-limit.ts'
 import { ModelError } from '../model.ts'
 
 /**
@@ -20,9 +21,14 @@ const colon = 0x3a
 const space = 0x20
 const byteOrderMark = 0xfeff
 
+/** `maxBytes`: for a line and for an event. `maxEvents`: for the whole stream, events without data not counted. */
+export type SseLimits = { maxBytes?: number; maxEvents?: number }
+
 export class SseReader {
   readonly #onData: (data: string) => void
   readonly #maxBytes: number
+  readonly #maxEvents: number
+  #events = 0
   /** The start of a line whose end has not arrived yet. */
   #held: Buffer = nothing
   #heldBytes = 0
@@ -34,12 +40,13 @@ export class SseReader {
   #dataBytes = 0
 
   /** `onData` is called synchronously in `push` for each event that has data. `push` throws whatever `onData` throws. */
-  constructor(onData: (data: string) => void, maxBytes = maxEventBytes) {
+  constructor(onData: (data: string) => void, { maxBytes = maxEventBytes, maxEvents = Infinity }: SseLimits = {}) {
     this.#onData = onData
     this.#maxBytes = maxBytes
+    this.#maxEvents = maxEvents
   }
 
-  /** Throws ModelError `unavailable` for a line or an event over the limit. An event that does not end with an empty line is dropped. */
+  /** Throws ModelError `unavailable` for a line or an event over the limit, or for too many events. An event that does not end with an empty line is dropped. */
   push(bytes: Buffer): void {
     let start = 0
     if (this.#heldBytes > 0) {
@@ -116,6 +123,7 @@ export class SseReader {
     if (event === undefined) return
     this.#data = undefined
     this.#dataBytes = 0
+    if (++this.#events > this.#maxEvents) throw tooManyEvents(this.#maxEvents)
     this.#onData(event)
   }
 
@@ -139,4 +147,5 @@ function firstLineEnd(bytes: Buffer, from: number): number {
   return lf === -1 || (cr !== -1 && cr < lf) ? cr : lf
 }
 
-const tooLarge = (): ModelError => new ModelError('unavailable', 'the model stream contains a line or an event that is too large')
+const tooLarge = (): ModelError =>
+  new ModelError('unavailable', 'answer_too_large', 'the model stream contains a line or an event that is too large')

@@ -41,7 +41,7 @@ const statuses = [400, 413, 422]
 /** `body` is the unparsed body. Status 413 always means too long, whatever the body says. */
 export function refusesLength(status: number, body: string): boolean {
   if (status === 413) return true
-  const report = parse(body)
+  const report = parseReport(body)
   if (status === 500) return isObject(report) && reportsOf(report).some(hasCode)
   return statuses.includes(status) && reportsLength(report)
 }
@@ -55,7 +55,8 @@ export function reportsLength(report: unknown): boolean {
 // An error in an error in an event, possibly in a list, as some gateways send it. No known server nests deeper.
 const deepest = 4
 
-function reportsOf(value: unknown, depth = 0): Record<string, unknown>[] {
+/** Returns the error objects in a report, the outermost first. */
+export function reportsOf(value: unknown, depth = 0): Record<string, unknown>[] {
   if (depth > deepest) return []
   if (Array.isArray(value)) return value.slice(0, 1).flatMap((one) => reportsOf(one, depth + 1))
   if (!isObject(value) && !(value instanceof Error)) return []
@@ -69,7 +70,7 @@ const hasCode = ({ code, type }: Record<string, unknown>): boolean =>
 const saysSo = (text: unknown): boolean => typeof text === 'string' && phrases.some((phrase) => phrase.test(text))
 
 /** Returns the text itself if it is not valid JSON or was cut. */
-function parse(body: string): unknown {
+export function parseReport(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {

@@ -7,6 +7,8 @@ const Texts = Type.Record(Type.String(), Type.Null(), { description: 'Names only
 const schemaOfArguments = Type.Unsafe<object>({ type: 'object', description: 'JSON Schema of the arguments.' })
 const described = { name: Type.String(), description: Type.String(), side_effects: Type.Boolean() }
 
+const PinnedTool = Type.Object({ ...described, parameters: schemaOfArguments })
+
 export const Tool = define(
   'Tool',
   Type.Union([
@@ -26,7 +28,7 @@ export const Tool = define(
       url: Type.String(),
       headers: Texts,
       allowed: orNull(Type.Array(Type.String())),
-      pinned: Type.Array(Type.Object(described), {
+      pinned: Type.Array(PinnedTool, {
         description: 'The tools of the MCP server that were approved when the agent was saved or refreshed. Only these can be called.',
       }),
     }),
@@ -34,7 +36,6 @@ export const Tool = define(
   ]),
 )
 
-const PinnedTool = Type.Object({ ...described, parameters: schemaOfArguments })
 export const ToolDifferences = define(
   'ToolDifferences',
   Type.Object({
@@ -96,6 +97,15 @@ export const Found = define(
         score: Type.Number({ description: 'Higher is better. Only comparable within one search.' }),
       }),
     ),
+  }),
+)
+
+export const Chunk = define(
+  'Chunk',
+  Type.Object({
+    position: Type.Integer({ minimum: 0, description: 'Place in the document, starting at 0.' }),
+    section: Type.Optional(Type.String({ description: `${headings}. Absent if there are none.` })),
+    text: Type.String(),
   }),
 )
 

@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import { newAgentExample } from '../examples.ts'
 import { Name, Usd, idGiven, wellFormed } from '../fields.ts'
 import { Tools } from './tools.ts'
-import { maxMessage } from '../../edge/invalid-input.ts'
+import { inWords, maxMessage } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
 
 const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
@@ -11,7 +11,13 @@ const closed = { additionalProperties: false } as const
 
 // These limits keep the largest hold below two million tokens, which at the highest price still fits a database column (ledger.ts): system
 // prompt 200,000 (four bytes per code point) + tools 100,000 (agent-tools.ts) + history + knowledge + message 500,000 (largest body) + output.
-export const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
+export const Model = Type.String({
+  maxLength: 300,
+  pattern: inWords(
+    '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$',
+    'the name of a provider, a slash and the id of a model, such as openai/gpt-5.4-mini',
+  ),
+})
 const fields = {
   name: Name,
   system_prompt: wellFormed({ maxLength: 100_000 }),

@@ -101,7 +101,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Agents',
           'deleteAgent',
           'Delete an agent',
-          'Running turns finish. Requests with the keys of the agent get 404 `agent_not_found`. Conversations, usage figures and the ledger are kept.',
+          'Running turns finish. Requests with the keys of the agent get 404 `agent_not_found`. Its documents are deleted a few minutes later. Conversations, usage figures and the ledger are kept.',
         ),
         params: AgentParams,
         response: gone('not_found'),

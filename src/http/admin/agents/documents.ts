@@ -4,13 +4,14 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
-import { Document as DocumentAnswer, Found } from './agent-answers.ts'
+import { Chunk, Document as DocumentAnswer, Found } from './agent-answers.ts'
 import { about, accepted, answers, gone, pageOf } from '../answers.ts'
 import { idGiven, AgentParams, PageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from '../fields.ts'
 import { receiveUploads } from './document-upload.ts'
 import { Type } from '../../edge/schema.ts'
 
 type Document = Awaited<ReturnType<AdminCalls['findDocument']>>
+type Part = Awaited<ReturnType<AdminCalls['listChunks']>>['data'][number]
 type Passage = Awaited<ReturnType<AdminCalls['searchDocuments']>>[number]
 type Source = Parameters<AdminCalls['createDocument']>[1]
 
@@ -161,6 +162,24 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async ({ admin, params }) => writeDocument(await admin.findDocument(params.id, params.document_id)),
   )
 
+  app.get(
+    '/agents/:id/documents/:document_id/chunks',
+    {
+      schema: {
+        ...about(
+          'Knowledge',
+          'listChunks',
+          'List the chunks of a document',
+          'Returns the text that searches can find, in the order of the document. The list is empty until the document is indexed.',
+        ),
+        params: DocumentParams,
+        querystring: PageQuery,
+        response: answers(pageOf(Chunk), 'validation_error', 'not_found'),
+      },
+    },
+    async ({ admin, params, query }) => writePage(await admin.listChunks(params.id, params.document_id, readPage(query)), writeChunk),
+  )
+
   app.delete(
     '/agents/:id/documents/:document_id',
     {
@@ -169,7 +188,7 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Knowledge',
           'deleteDocument',
           'Delete a document',
-          'Searches no longer find it. Deleting it again returns 404 `not_found`.',
+          'Searches no longer find it. Deleting it again returns 404 `not_found`. Also works for an agent that was deleted, whose documents are deleted within minutes anyway.',
         ),
         params: DocumentParams,
         response: gone('not_found'),
@@ -231,6 +250,8 @@ const writeDocument = (document: Document): object => ({
   updated_at: writeTime(document.updatedAt),
   indexed_at: writeTimeOrNull(document.indexedAt),
 })
+
+const writeChunk = ({ position, section, text }: Part): object => ({ position, ...(section === '' ? {} : { section }), text })
 
 /** Includes `section` only if the passage is under a heading. */
 const writePassage = ({ documentId, title, section, text, score }: Passage): object => ({

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { about } from '../answers.ts'
+import { about, guessFailure } from '../answers.ts'
 import { AgentParams, wellFormed } from '../fields.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { chatEvents } from '../../public/examples.ts'
@@ -42,6 +42,7 @@ const schema = {
       headers: describeHeaders(),
       content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
     },
+    ...guessFailure,
     ...describeFailures(
       ...([
         'bad_request',

@@ -4,6 +4,7 @@
  */
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
+import { define } from '../../public/schemas.ts'
 import { wellFormed } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -26,41 +27,52 @@ const Secrets = Type.Unsafe<Static<typeof Texts>>({
   description: 'Secret values by the name used in {name}: letters, digits, _ and -.',
 })
 
-const Http = Type.Object(
-  {
-    type: Type.Literal('http'),
-    name: ToolName,
-    description: wellFormed({ minLength: 1, maxLength: 8000 }),
-    parameters: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'JSON Schema of the arguments. The top level must be an object.',
-    }),
-    method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-    url: Type.String({
-      ...Url,
-      description: '{name} is replaced by an argument of the call or a secret, percent-encoded as one URL component.',
-    }),
-    headers: Type.Optional(Headers),
-    secrets: Type.Optional(Secrets),
-    timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 60 })),
-    side_effects: Type.Optional(
-      Type.Boolean({ description: 'Whether a call can change something. Such a call is never made twice. Default: true.' }),
-    ),
-  },
-  closed,
+const Http = define(
+  'HttpToolFields',
+  Type.Object(
+    {
+      type: Type.Literal('http'),
+      name: ToolName,
+      description: wellFormed({ minLength: 1, maxLength: 8000 }),
+      parameters: Type.Record(Type.String(), Type.Unknown(), {
+        description: 'JSON Schema of the arguments. The top level must be an object.',
+      }),
+      method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+      url: Type.String({
+        ...Url,
+        description: '{name} is replaced by an argument of the call or a secret, percent-encoded as one URL component.',
+      }),
+      headers: Type.Optional(Headers),
+      secrets: Type.Optional(Secrets),
+      timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 60 })),
+      side_effects: Type.Optional(
+        Type.Boolean({ description: 'Whether a call can change something. Such a call is never made twice. Default: true.' }),
+      ),
+    },
+    closed,
+  ),
 )
-const Mcp = Type.Object(
-  {
-    type: Type.Literal('mcp'),
-    name: ToolName,
-    url: Url,
-    headers: Type.Optional(Headers),
-    allowed: Type.Optional(Type.Union([Type.Array(wellFormed({ minLength: 1, maxLength: 200 }), { maxItems: 200 }), Type.Null()])),
-  },
-  closed,
+const Mcp = define(
+  'McpServerFields',
+  Type.Object(
+    {
+      type: Type.Literal('mcp'),
+      name: ToolName,
+      url: Url,
+      headers: Type.Optional(Headers),
+      allowed: Type.Optional(Type.Union([Type.Array(wellFormed({ minLength: 1, maxLength: 200 }), { maxItems: 200 }), Type.Null()])),
+    },
+    closed,
+  ),
 )
-const BuiltIn = Type.Object({ type: Type.Literal('builtin'), name: Type.Enum(['now', 'search_knowledge']) }, closed)
+const BuiltIn = define(
+  'BuiltInToolFields',
+  Type.Object({ type: Type.Literal('builtin'), name: Type.Enum(['now', 'search_knowledge']) }, closed),
+)
+/** Named, because a discriminator of OpenAPI selects one of several names. */
+export const toolFields = [Http, Mcp, BuiltIn]
 
-type GivenTool = Static<typeof Http> | Static<typeof Mcp> | Static<typeof BuiltIn>
+type GivenTool = Static<typeof Http.ref> | Static<typeof Mcp.ref> | Static<typeof BuiltIn.ref>
 // Selected by `type`, so that an error refers to the kind of tool that the request meant.
 const Tool = Type.Unsafe<GivenTool>({
   type: 'object',
@@ -68,7 +80,7 @@ const Tool = Type.Unsafe<GivenTool>({
   // Checked before the discriminator, whose error message does not list the allowed values.
   properties: { type: { enum: ['http', 'mcp', 'builtin'] } },
   discriminator: { propertyName: 'type' },
-  oneOf: [Http, Mcp, BuiltIn],
+  oneOf: [Http.ref, Mcp.ref, BuiltIn.ref],
 })
 
 /** At most 32 entries: models choose poorly from longer lists. */
@@ -105,7 +117,7 @@ export function writeTool(tool: Shown): object {
       return {
         ...tool,
         headers: withoutValues(tool.headers),
-        pinned: tool.pinned.map(({ parameters: _, ...pinned }) => writePinned(pinned)),
+        pinned: tool.pinned.map(writePinned),
       }
     case 'builtin':
       return tool
@@ -122,7 +134,7 @@ export const writeDifference = ({ server, tool, change, ...sides }: Difference):
 
 const withoutValues = (names: string[]): Record<string, null> => Object.fromEntries(names.map((name) => [name, null]))
 
-const writePinned = ({ sideEffects, ...rest }: Omit<Pinned, 'parameters'> & Partial<Pick<Pinned, 'parameters'>>): object => ({
+const writePinned = ({ sideEffects, ...rest }: Pinned): object => ({
   ...rest,
   side_effects: sideEffects,
 })

@@ -13,6 +13,8 @@ create table owners (
   name text not null,
   balance bigint not null default 0,
   held bigint not null default 0,
+  -- `billing.unpaid`: the work of turns that ended without a reply; not available until credits of the same amount are posted
+  unpaid bigint not null default 0 constraint unpaid_never_negative check (unpaid >= 0),
   created_at bigint not null,
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
@@ -24,7 +26,7 @@ create table providers (
   name text collate "C" not null,
   kind text not null,
   base_url text,
-  -- AES-256-GCM, bound to the row; only leaves the store encrypted
+  -- AES-256-GCM, bound to the row and to the server of base_url; only leaves the store encrypted
   sealed_api_key bytea not null,
   created_at bigint not null,
   updated_at bigint not null
@@ -35,6 +37,8 @@ create table agents (
   id text collate "C" primary key,
   owner_id text collate "C" not null references owners,
   version bigint not null,
+  -- `billing.unpaid`: what a turn needed when the balance ran out; later turns hold at least this, until a credit or a new version
+  min_hold bigint not null default 0 check (min_hold >= 0),
   enabled integer not null default 1 check (enabled in (0, 1)),
   created_at bigint not null,
   updated_at bigint not null,
@@ -50,6 +54,9 @@ create table agent_versions (
   model text collate "C" not null,
   -- the operator's other fields, as JSON
   config text not null,
+  -- the name in front of the embedding model, or null. Not with a JSON function, because other texts of the configuration may contain what
+  -- PostgreSQL cannot decode. Within a string, a quotation mark has a backslash before it, and the tools come after this field.
+  embedding_provider text collate "C" generated always as (substring(config from '"embeddingModel":(?:null|"([^"/\\]*)/)')) stored,
   -- the numbers that `billing.hold` needs, in tokens
   fixed_tokens bigint not null check (fixed_tokens >= 0),
   history_max_tokens bigint not null check (history_max_tokens >= 0),
@@ -142,6 +149,8 @@ create table turns (
   completion_tokens bigint,
   usage_estimated integer check (usage_estimated in (0, 1)),
   charged bigint check (charged >= 0),
+  -- `billing.unpaid`: what its runs without a reply used, at their price
+  unpaid bigint not null default 0 check (unpaid >= 0),
   first_delta_ms bigint,
   erased_at bigint,
   created_at bigint not null,
@@ -165,6 +174,7 @@ create index turns_of_conversation on turns (conversation_id);
 create index usage_of_turns on turns (ended_at)
   include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
   where ended_at is not null;
+create index unpaid_turns on turns (ended_at) where unpaid > 0;
 create index turns_by_erasure on turns (erased_at) where erased_at is not null;
 -- What is left of the request of an erased turn until its record expires.
 create index erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
@@ -217,7 +227,8 @@ create table journal (
   kind text collate "C" not null check (kind in ('model', 'tool_started', 'tool_finished')),
   payload text not null,
   created_at bigint not null,
-  primary key (request_id, run, step, part, kind)
+  -- the run is last, so that one look-up finds an entry of any run that the turn continues
+  primary key (request_id, step, part, kind, run)
 );
 create index journal_by_age on journal (created_at);
 
@@ -386,6 +397,20 @@ create trigger audit_is_append_only_update before update on audit for each row e
 create trigger audit_is_append_only_delete before delete on audit for each row execute function refuse_change();
 create trigger ended_turns_never_change before update of state on turns for each row
   when (old.state in ('completed', 'failed') and new.state <> old.state) execute function refuse_change();
+-- Agents name their providers, so the provider of the current version of an agent keeps its name, and stays.
+create view providers_in_use as
+  select p.id, a.id as agent_id from providers p
+    join agents a on a.deleted_at is null
+    join agent_versions v on v.agent_id = a.id and v.version = a.version
+      and (v.model like p.name || '/%' or v.embedding_provider = p.name);
+create function refuse_provider_in_use() returns trigger language plpgsql as $$
+  begin
+    if exists (select from providers_in_use where id = old.id) then raise exception '%', tg_name; end if;
+    return case tg_op when 'DELETE' then old else new end;
+  end $$;
+create trigger provider_in_use_keeps_its_name before update of name on providers for each row
+  when (new.name <> old.name) execute function refuse_provider_in_use();
+create trigger provider_in_use_stays before delete on providers for each row execute function refuse_provider_in_use();
 create trigger fence_never_falls before update of fence on turns for each row
   when (new.fence < old.fence) execute function refuse_change();
 create function refuse_falling_revision() returns trigger language plpgsql as $$

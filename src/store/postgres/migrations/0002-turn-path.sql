@@ -43,6 +43,12 @@ begin
   return (select coalesce(max(j.step), 0) from journal j where j.request_id = turn.request_id and j.run < coalesce(turn.continues_from, turn.run));
 end $$;
 
+-- The size of that journal. It does not read the texts.
+create function journal_bytes_v1(of_turn text, first_run bigint) returns bigint language plpgsql stable as $$
+begin
+  return (select coalesce(sum(octet_length(j.payload)), 0) from journal j where j.request_id = of_turn and j.run >= first_run);
+end $$;
+
 -- A running turn with everything that its process needs.
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
@@ -63,7 +69,8 @@ create type beginning_v1 as (request_id text, api_key_id text, idempotency_key t
   message_tokens bigint);
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
--- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain.
+-- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain. `later`: its
+-- answer would exceed what one call returns (src/store/budget.ts), so nothing was done for it. The first item is never answered `later`.
 create function admit_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '500ms'
@@ -72,12 +79,19 @@ declare
   lifetime constant bigint := 24 * 60 * 60 * 1000;
   -- `order.validation`: the limit if the agent was deleted
   default_max_length constant bigint := 32000;
+  -- src/store/budget.ts; a token of a stored text is two bytes at most
+  max_bytes constant bigint := 2 * 1024 * 1024;
+  small_answer constant bigint := 32 * 1024;
+  large_reply constant bigint := 128 * 1024;
   at bigint := now_ms();
   item record;
   asked admission_v1[];
   started beginning_v1[] := '{}';
   turn turns;
+  reply record;
   record_free boolean;
+  bytes bigint;
+  answered bigint := 0;
   outcome json;
   outcomes json[];
   may_write boolean := false;
@@ -91,8 +105,8 @@ begin
   loop
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
-        r.completion_tokens, r.charged, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
-        a.owner_id, o.balance - o.held as available, w.hold_needed, w.history_window, v.max_message_length,
+        r.completion_tokens, r.charged, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
+        a.owner_id, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
         -- the whole of `order.admission`
         case
           when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
@@ -109,7 +123,7 @@ begin
           when a.enabled <> 1 then 'agent_disabled'
           -- `conversation.busy`, before the constraint one_running_turn_per_conversation
           when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'
-          when o.balance - o.held < w.hold_needed then 'insufficient_balance'
+          when o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'
           else 'run'
         end as verdict
       from unnest(asked) as i
@@ -125,12 +139,33 @@ begin
         left join conversations c on c.api_key_id = i.api_key_id and c.external_user_id = i.external_user_id
         -- `billing.hold`: from stored numbers only, rounded up once
         cross join lateral (select least(coalesce(v.history_max_tokens, 0), coalesce(c.message_tokens, 0))) as h (history_window)
-        cross join lateral (select h.history_window, ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
-          * v.prompt_price + v.max_output_tokens * v.completion_price + 999999) / 1000000) as w (history_window, hold_needed)
+        -- `billing.unpaid`: at least what a turn of this agent needed when the balance ran out
+        cross join lateral (select h.history_window, greatest(a.min_hold,
+          ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens) * v.prompt_price
+            + v.max_output_tokens * v.completion_price + 999999) / 1000000)) as w (history_window, hold_needed)
       where outcomes[i.ord] is null
       order by a.owner_id, i.ord
     loop
       outcome := null;
+      -- an upper bound of what the answer contains
+      bytes := 0;
+      if item.verdict = 'run' and may_write or item.verdict = 'admitted_before' then
+        bytes := 2 * item.history_window;
+        if item.continues_from is not null then
+          bytes := bytes + journal_bytes_v1(item.record_id, item.continues_from);
+        end if;
+      elsif item.verdict = 'replay' then
+        select m.id, m.content, 2 * m.tokens as bytes, m.created_at into strict reply
+          from messages m where m.request_id = item.record_id and m.role = 'assistant';
+        bytes := case when reply.bytes <= large_reply then reply.bytes else 0 end;
+      end if;
+      if bytes > small_answer then
+        if item.ord > 1 and answered > 0 and answered + bytes > max_bytes then
+          outcomes[item.ord] := '{"kind": "later"}';
+          continue;
+        end if;
+        answered := answered + bytes;
+      end if;
       if item.verdict = 'run' and not may_write then
         locked := locked || array_remove(array[item.known_conversation_id], null);
         owner_ids := owner_ids || item.owner_id;
@@ -182,11 +217,14 @@ begin
         select * into strict turn from turns where request_id = item.record_id;
         outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
       elsif item.verdict = 'replay' then
-        -- `idempotency.replay`: the stored reply
-        select json_build_object('kind', 'replay', 'reply', json_build_object('request_id', item.record_id,
-            'conversation_id', item.record_conversation_id, 'message_id', m.id, 'content', m.content, 'created_at', m.created_at,
-            'prompt_tokens', item.prompt_tokens, 'completion_tokens', item.completion_tokens, 'charged', item.charged::text))
-          into strict outcome from messages m where m.request_id = item.record_id and m.role = 'assistant';
+        -- `idempotency.replay`: the stored reply; a large one is read outside of this transaction
+        if reply.bytes > large_reply then
+          outcome := json_build_object('kind', 'large_replay', 'request_id', item.record_id, 'bytes', reply.bytes);
+        else
+          outcome := json_build_object('kind', 'replay', 'reply', json_build_object('request_id', item.record_id,
+            'conversation_id', item.record_conversation_id, 'message_id', reply.id, 'content', reply.content, 'created_at', reply.created_at,
+            'prompt_tokens', item.prompt_tokens, 'completion_tokens', item.completion_tokens, 'charged', item.charged::text));
+        end if;
       elsif item.verdict = 'replayed_failure' then
         outcome := json_build_object('kind', 'replayed_failure', 'request_id', item.record_id);
       elsif item.verdict = 'message_too_long' then
@@ -279,7 +317,8 @@ begin
       left join messages m on m.request_id = i.request_id and m.role = 'assistant' and m.id = i.assistant_message_id);
 end $$;
 
--- The end of a turn without a reply: no charge, the hold is released, nothing in the history. At most one item per turn.
+-- The end of a turn without a reply: no charge, the hold is released, nothing in the history. At most one item per turn. `billing.unpaid`: what the
+-- turn used stays reserved. It is never more than the hold, so held and unpaid together never exceed the balance.
 create function fail_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -292,11 +331,19 @@ begin
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as t;
   perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
-  update owners o set held = o.held - s.hold
-    from (select t.owner_id, sum(t.hold)::bigint as hold from turns t where t.request_id = any (ours) group by t.owner_id) as s
+  update owners o set held = o.held - s.hold, unpaid = o.unpaid + s.unpaid
+    from (select t.owner_id, sum(t.hold)::bigint as hold, sum(least(i.unpaid, t.hold))::bigint as unpaid
+      from json_to_recordset(items) as i (request_id text, unpaid bigint)
+        join turns t on t.request_id = i.request_id and t.request_id = any (ours) group by t.owner_id) as s
     where o.id = s.owner_id;
-  update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms()
-    from json_to_recordset(items) as i (request_id text, state text, code text, cause text)
+  -- after their owners, as everywhere, so that two processes cannot deadlock
+  update agents a set min_hold = n.needed
+    from (select t.agent_id, max(i.needed_hold) as needed from json_to_recordset(items) as i (request_id text, needed_hold bigint)
+        join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.needed_hold > 0 group by t.agent_id) as n
+    where a.id = n.agent_id and a.min_hold < n.needed;
+  update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms(),
+      unpaid = t.unpaid + least(i.unpaid, t.hold)
+    from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint)
     where t.request_id = i.request_id and t.request_id = any (ours);
   return (select json_agg(json_build_object('kind', case when t.request_id is null then 'lost' else 'ended' end) order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, state text, code text)
@@ -329,7 +376,7 @@ begin
       join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.hold > t.hold)
     order by o.id for no key update;
   for item in
-    select i.ord, t.request_id, t.owner_id, i.hold - t.hold as more, o.balance - o.held as available
+    select i.ord, t.request_id, t.owner_id, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
     from json_to_recordset(items) as i (ord integer, request_id text, hold bigint)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours)
       join owners o on o.id = t.owner_id
@@ -356,8 +403,10 @@ begin
       join turns t on t.request_id = i.request_id and t.request_id = any (advanced)
       cross join lateral json_to_recordset(i.entries) as e (step bigint, part bigint, kind text, payload text)
     -- not if this run or one that it continues has journaled it: each finish is stored once
-    where not exists (select from journal j where j.request_id = t.request_id and j.run >= coalesce(t.continues_from, t.run)
-      and j.step = e.step and j.part = e.part and j.kind = e.kind)
+    where not exists (select from journal j where j.request_id = t.request_id and j.step = e.step and j.part = e.part and j.kind = e.kind
+      and j.run >= coalesce(t.continues_from, t.run)
+      -- keeps this a look-up by the full key for each entry; as a join it would read all entries of the turn for each
+      offset 0)
     on conflict do nothing;
   update turns t set hold = greatest(t.hold, i.hold),
       -- `retry.continues`
@@ -396,7 +445,11 @@ create function claim_v1(which text, most integer, lease_ms bigint, running text
 as $$
 declare
   most_attempts constant bigint := 3;
+  -- src/store/budget.ts
+  max_bytes constant bigint := 2 * 1024 * 1024;
   at bigint := now_ms();
+  bytes bigint;
+  answered bigint := 0;
   claimed text[];
   exhausted json[] := '{}';
   orphan record;
@@ -405,12 +458,21 @@ begin
   with again as (update turns set lease_until = at + lease_ms where state = 'running' and holder = claimer returning request_id)
     select array_agg(request_id) into claimed from again;
   if claimed is null then
-    select array_agg(t.request_id) into claimed from (
-      select t.request_id from turns t
+    for orphan in
+      select t.request_id, t.conversation_id, t.agent_id, t.agent_version, coalesce(t.continues_from, t.run) as first_run from turns t
         where t.state = 'running' and t.lease_until <= at and not t.request_id = any (running)
           and case which when 'fresh' then t.attempt = 1 else t.attempt > 1 and t.attempt < most_attempts end
         order by t.attempt, t.created_at, t.request_id limit case which when 'fresh' then most else least(most, 1) end
-        for no key update skip locked) as t;
+        for no key update skip locked
+    loop
+      -- the answer is bounded, so that it comes before its deadline however long the histories and journals are; the rest is claimed next
+      select 2 * least(v.history_max_tokens, c.message_tokens) + journal_bytes_v1(orphan.request_id, orphan.first_run) into strict bytes
+        from conversations c, agent_versions v
+        where c.id = orphan.conversation_id and v.agent_id = orphan.agent_id and v.version = orphan.agent_version;
+      exit when cardinality(claimed) > 0 and answered + bytes > max_bytes;
+      answered := answered + bytes;
+      claimed := claimed || orphan.request_id;
+    end loop;
     update turns set attempt = attempt + 1, fence = fence + 1, lease_until = at + lease_ms, holder = claimer where request_id = any (claimed);
   end if;
   if which = 'suspect' then
@@ -419,9 +481,11 @@ begin
         where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
         order by t.owner_id, t.request_id for no key update skip locked
     loop
-      update owners set held = held - orphan.hold where id = orphan.owner_id;
+      -- what it used died with its processes
+      update owners set held = held - orphan.hold, unpaid = unpaid + orphan.hold where id = orphan.owner_id;
       update turns set state = 'failed', lease_until = null, holder = null, hold = 0, failure_code = 'internal_error',
-          failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at
+          failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at,
+          unpaid = unpaid + orphan.hold
         where request_id = orphan.request_id;
       exhausted := exhausted || to_json(orphan.request_id);
     end loop;

@@ -1,9 +1,11 @@
 /**
- * Deletes what is no longer used: chunks of previous generations and of deleted documents, their rows, and unused content. In small
+ * Deletes what is no longer used: chunks of previous generations and of deleted documents, their rows, documents of deleted agents, and
+ * unused content. In small
  * batches, so that no write waits long behind it. Never affects what is served or being built.
  */
 import type { Sql } from '../../sql.ts'
 import { dropFromIndex } from './chunk-terms.ts'
+import { deleteDocument } from './documents.ts'
 import { integer, text } from '../columns.ts'
 
 // An upload that was never completed. The parts of a normal upload arrive within minutes.
@@ -11,10 +13,17 @@ const unusedLifetimeMs = 60 * 60 * 1000
 // Parts have 256 KiB each, two hundred times the size of a chunk.
 const partsEach = 4
 
+// Longer than a turn of a deleted agent may still run, also after two claims by other processes.
+const lastTurnsMs = 10 * 60 * 1000
+const documentsEach = 20
+
 /** Deletes at most `limit` chunks and a few other rows. Returns how much it found, or 0 if nothing is left. */
 export async function clearKnowledge(sql: Sql, { limit }: { limit: number }): Promise<number> {
-  const done = await clearGenerations(sql, limit)
-  return done > 0 ? done : clearContents(sql)
+  for (const clear of [() => clearGenerations(sql, limit), () => deleteOfDeletedAgents(sql), () => clearContents(sql)]) {
+    const done = await clear()
+    if (done > 0) return done
+  }
+  return 0
 }
 
 async function clearGenerations(sql: Sql, limit: number): Promise<number> {
@@ -41,6 +50,18 @@ async function clearDocuments(sql: Sql): Promise<number> {
     )
     await sql.run('delete from documents where id = $1', text(row, 'id'))
   }
+  return rows.length
+}
+
+/** Deletes documents of an agent that was deleted, as an operator would have. The next calls delete their chunks and rows. */
+async function deleteOfDeletedAgents(sql: Sql): Promise<number> {
+  const rows = await sql.all(
+    `select d.id, d.agent_id from agents a join documents d on d.agent_id = a.id and d.deleted_at is null
+     where a.deleted_at <= $1 order by a.id, d.id limit $2`,
+    (await sql.now()) - lastTurnsMs,
+    documentsEach,
+  )
+  for (const row of rows) await deleteDocument(sql, { agentId: text(row, 'agent_id'), id: text(row, 'id') })
   return rows.length
 }
 

@@ -44,6 +44,25 @@ export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: str
   return rows.map((row) => readChunk(row, 0))
 }
 
+/** A passage of a document as a search can return it. `position` counts from 0. */
+export type DocumentChunk = { position: number; section: string; text: string }
+
+/** The chunks of a document that are served now, in their order in the document: at most `limit` of them after position `after`. */
+export async function listChunks(
+  sql: Sql,
+  { agentId, documentId, after, limit }: { agentId: string; documentId: string; after: number; limit: number },
+): Promise<DocumentChunk[]> {
+  const rows = await sql.all(
+    `select c.position, c.headings, c.text from ${serving}
+     where c.document_id = $1 and c.agent_id = $2 and c.position > $3 order by c.position limit $4`,
+    documentId,
+    agentId,
+    after,
+    limit,
+  )
+  return rows.map((row) => ({ position: integer(row, 'position'), section: text(row, 'headings'), text: text(row, 'text') }))
+}
+
 const chunkColumns = 'c.id, c.document_id, d.serving_title as title, c.headings, c.text'
 /** `knowledge.serving`: a search shows only the generation that is served, of a document that is not deleted. */
 const serving = 'chunks c join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null'

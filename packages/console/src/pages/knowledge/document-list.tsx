@@ -1,6 +1,8 @@
 /** The documents of a knowledge base: progress, reason of a failure, and actions. */
-import { Button, Group, Progress, Stack, Table, Text } from '@mantine/core'
+import { Anchor, Button, Group, Progress, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
 import type { List } from '../../api/lists.ts'
 import type { Document } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
@@ -67,9 +69,15 @@ function Row({ document, onReplace, onDelete }: { document: Document; onReplace(
   return (
     <Table.Tr>
       <Table.Td miw={160} maw={320}>
-        <Text size="sm" fw={600} className="as-written">
+        <Anchor
+          component={Link}
+          href={`/knowledge/${segment(document.agent_id)}/${segment(document.id)}`}
+          size="sm"
+          fw={600}
+          className="as-written"
+        >
           {title}
-        </Text>
+        </Anchor>
         {from === title ? null : (
           <Text size="xs" c="dimmed" className="as-written">
             {from}

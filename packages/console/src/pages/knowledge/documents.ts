@@ -6,7 +6,7 @@ import type { List } from '../../api/lists.ts'
 import type { Document } from '../../api/types.ts'
 
 // A small document is indexed within a second, and the progress of a large one moves.
-const whileBusyMs = 1_500
+export const whileBusyMs = 1_500
 
 export const isBusy = ({ status }: Document): boolean => status === 'queued' || status === 'indexing'
 

@@ -4,7 +4,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { call, segment } from '../../api/client.ts'
-import type { Owner } from '../../api/types.ts'
+import type { OwnerWithHolds } from '../../api/types.ts'
 import { Figure, Figures } from '../../show/figure.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Money } from '../../show/money.tsx'
@@ -16,6 +16,7 @@ import { lowOf } from '../../api/low.ts'
 import { LowBalance } from './low-balance.tsx'
 import { NewEntry } from './new-entry.tsx'
 import { OwnerAgents } from './owner-agents.tsx'
+import { RunningTurns } from './running-turns.tsx'
 import { RenameOwner } from './rename-owner.tsx'
 import { useSpent } from '../../api/spend.ts'
 
@@ -25,7 +26,7 @@ const refetchMs = 15_000
 export function OwnerPage({ ownerId }: { ownerId: string }) {
   const owner = useQuery({
     queryKey: ['owners', ownerId],
-    queryFn: ({ signal }) => call<Owner>(`/owners/${segment(ownerId)}`, { signal }),
+    queryFn: ({ signal }) => call<OwnerWithHolds>(`/owners/${segment(ownerId)}`, { signal }),
     refetchInterval: refetchMs,
   })
   const [renaming, { open, close }] = useDisclosure()
@@ -52,6 +53,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
         {(found) => (
           <>
             <OwnerFigures owner={found} />
+            <RunningTurns turns={found.running_turns} />
             <NewEntry owner={found} />
             <OwnerAgents ownerId={ownerId} />
             <Ledger owner={found} />
@@ -63,7 +65,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
   )
 }
 
-function OwnerFigures({ owner }: { owner: Owner }) {
+function OwnerFigures({ owner }: { owner: OwnerWithHolds }) {
   const spent = useSpent(owner.id)
   const low = lowOf(readAmount(owner.available_usd) ?? 0n, spent.data === undefined ? undefined : readAmount(spent.data))
   return (
@@ -79,6 +81,11 @@ function OwnerFigures({ owner }: { owner: Owner }) {
         <Figure label="Available" note="balance minus held">
           <Money amount={owner.available_usd} />
         </Figure>
+        {/[1-9]/.test(owner.unpaid_usd) ? (
+          <Figure label="Reserved" note="used by turns without a reply; credits free it">
+            <Money amount={owner.unpaid_usd} />
+          </Figure>
+        ) : null}
         <Figure
           label="Spend in the last 7 days"
           note={

@@ -44,7 +44,7 @@ export function Invariants({ verification: { ok, ms, invariants, verified_at: ve
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {/* What is broken stands first, or it would be one line of sixteen. */}
+            {/* What is broken stands first, or it would be one line of many. */}
             {invariants
               .toSorted((a, b) => Number(a.ok) - Number(b.ok))
               .map(({ id, name, sentence, ok: holds }) => (

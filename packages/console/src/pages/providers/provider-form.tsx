@@ -9,6 +9,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { refusedField } from './field-errors.ts'
 import { kinds } from './kinds.ts'
 import type { Kind } from './kinds.ts'
+import { movesToAnotherServer } from './same-server.ts'
 
 type Values = { kind: Kind; name: string; baseUrl: string; apiKey: string }
 type ProviderFormProps = { provider?: Provider | undefined; onSaved: (provider: Provider) => void; cancel?: ReactNode }
@@ -30,7 +31,12 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
           return kind === 'openai-compatible' ? 'Enter the base URL of your server, such as http://localhost:11434/v1.' : null
         return /^https?:\/\/\S+$/i.test(text.trim()) ? null : 'Enter a URL that starts with http:// or https://.'
       },
-      apiKey: (text) => (provider || text.trim() !== '' ? null : 'Enter an API key. If the server requires none, enter any text.'),
+      apiKey: (text, { baseUrl }) => {
+        if (text.trim() !== '') return null
+        if (!provider) return 'Enter an API key. If the server requires none, enter any text.'
+        if (!movesToAnotherServer(provider.base_url, baseUrl)) return null
+        return 'Enter the API key for the new base URL. The current key is not sent to another server.'
+      },
     },
   })
   const save = useMutation({
@@ -45,7 +51,8 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
   const refused = refusedField(save.error)
   const errorOf = (field: 'name' | 'baseUrl' | 'apiKey', wireName: string) =>
     form.errors[field] ?? (refused?.field === wireName ? refused.message : undefined)
-  const { kind } = form.values
+  const { kind, baseUrl } = form.values
+  const keepsKey = provider !== undefined && !movesToAnotherServer(provider.base_url, baseUrl)
   const chooseKind = (chosen: string | null): void => {
     if (!chosen) return
     // A name that was not edited follows the kind.
@@ -88,11 +95,11 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
         <PasswordInput
           label="Provider API key"
           description={
-            provider
+            keepsKey
               ? 'Leave empty to keep the current key, which is encrypted and cannot be shown.'
               : 'Encrypted on the server and never shown again.'
           }
-          withAsterisk={!provider}
+          withAsterisk={!keepsKey}
           autoComplete="off"
           data-1p-ignore
           data-lpignore="true"

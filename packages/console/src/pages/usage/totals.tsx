@@ -32,6 +32,9 @@ export function Totals({ totals }: { totals: Usage['totals'] }) {
       <Figure label="Written off" note="cost above the hold, not charged">
         <Money amount={totals.written_off_usd} />
       </Figure>
+      <Figure label="Unpaid" note="used by turns without a reply, not charged">
+        <Money amount={totals.unpaid_usd} />
+      </Figure>
       <Figure label="Latency p50" note="completed turns">
         {writeTime(totals.p50_ms)}
       </Figure>

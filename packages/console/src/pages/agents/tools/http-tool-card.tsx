@@ -1,5 +1,6 @@
 /** A saved HTTP tool. */
 import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core'
+import { Parameters } from './parameters.tsx'
 import { SideEffects } from './side-effects.tsx'
 import type { HttpTool } from './tool-data.ts'
 
@@ -38,6 +39,7 @@ export function HttpToolCard({ tool, onEdit, onRemove, onTry }: CardProps) {
         <Text size="xs" ff="monospace" className="as-written">
           {method} {url}
         </Text>
+        <Parameters of={name} schema={tool.parameters} />
         <Names label="Headers" names={Object.keys(headers)} />
         <Names label="Secrets" names={Object.keys(secrets)} />
       </Stack>

@@ -1,10 +1,11 @@
 /** An MCP server with its pinned tools. */
 import { Button, Group, Paper, Stack, Table, Text } from '@mantine/core'
 import { Names } from './http-tool-card.tsx'
+import { Parameters } from './parameters.tsx'
 import { SideEffects } from './side-effects.tsx'
 import type { McpServer } from './tool-data.ts'
 
-type CardProps = { server: McpServer; onEdit(): void; onRemove(): void; onTry(tool: string, sideEffects: boolean): void }
+type CardProps = { server: McpServer; onEdit(): void; onRemove(): void; onTry(tool: McpServer['pinned'][number]): void }
 
 export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
   const { name, url, allowed, headers, pinned } = server
@@ -56,17 +57,15 @@ export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
                     <Table.Th scope="row" ff="monospace" fw={600} className="figures">
                       {tool.name}
                     </Table.Th>
-                    <Table.Td className="as-written">{tool.description}</Table.Td>
+                    <Table.Td className="as-written">
+                      {tool.description}
+                      <Parameters of={tool.name} schema={tool.parameters} />
+                    </Table.Td>
                     <Table.Td>
                       <SideEffects has={tool.side_effects} />
                     </Table.Td>
                     <Table.Td>
-                      <Button
-                        size="xs"
-                        variant="default"
-                        aria-label={`Test ${tool.name} on ${name}`}
-                        onClick={() => onTry(tool.name, tool.side_effects)}
-                      >
+                      <Button size="xs" variant="default" aria-label={`Test ${tool.name} on ${name}`} onClick={() => onTry(tool)}>
                         Test
                       </Button>
                     </Table.Td>

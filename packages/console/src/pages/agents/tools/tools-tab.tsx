@@ -94,7 +94,9 @@ export function ToolsTab({ agent }: { agent: Agent }) {
               server={server}
               onEdit={() => setEditing({ type: 'mcp', before: server })}
               onRemove={() => askToRemove(server)}
-              onTry={(tool, sideEffects) => setTried({ server: server.name, tool, sideEffects, parameters: null })}
+              onTry={({ name, side_effects: sideEffects, parameters }) =>
+                setTried({ server: server.name, tool: name, sideEffects, parameters })
+              }
             />
           ))}
           <AskServers agent={agent} />

@@ -9,12 +9,12 @@ import { FailureNote } from '../../../show/failure-note.tsx'
 import { useFocusBack } from './use-focus-back.ts'
 import { exampleOf, offeredName, readObject } from './tool-data.ts'
 
-/** `server`: the name of its MCP server. `parameters` is null if they are not known. */
-export type Tried = { server: string | null; tool: string; sideEffects: boolean; parameters: object | null }
+/** `server`: the name of its MCP server. */
+export type Tried = { server: string | null; tool: string; sideEffects: boolean; parameters: object }
 
 export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried; onClose(): void }) {
   const { server, tool, sideEffects, parameters } = tried
-  const [text, setText] = useState(() => JSON.stringify(parameters === null ? {} : exampleOf(parameters), undefined, 2))
+  const [text, setText] = useState(() => JSON.stringify(exampleOf(parameters), undefined, 2))
   useFocusBack()
   const [problem, setProblem] = useState<string | null>(null)
   const trial = useMutation({
@@ -53,11 +53,7 @@ export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried;
           )}
           <Textarea
             label="Arguments"
-            description={
-              parameters === null
-                ? 'A JSON object. Arguments that do not match the pinned parameters return an error.'
-                : 'A JSON object, prefilled with the required parameters.'
-            }
+            description="A JSON object, prefilled with the required parameters."
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}
             error={problem}

@@ -65,7 +65,7 @@ function Differences({ all, pair, whole }: { all: Difference[]; pair: Pair; whol
   return (
     <Stack aria-live="polite">
       {all.every((one) => one.before === one.now) ? (
-        <Text size="sm">No visible differences. Header values, secret values, and parameters of pinned tools can still differ.</Text>
+        <Text size="sm">No visible differences. Header and secret values can still differ.</Text>
       ) : null}
       {fields.length > 0 ? (
         <Table.ScrollContainer minWidth={480}>

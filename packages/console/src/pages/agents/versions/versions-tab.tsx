@@ -112,5 +112,5 @@ function sayChanges({ version, ...now }: AgentVersion, before: AgentVersion | un
   // The version before it is on the next page.
   if (!before) return '…'
   const labels = changedLabels(before, now)
-  return labels.length === 0 ? 'header or secret values, or parameters of pinned tools' : labels.join(', ')
+  return labels.length === 0 ? 'header or secret values' : labels.join(', ')
 }

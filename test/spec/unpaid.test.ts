@@ -1,0 +1,191 @@
+/**
+ * Text without a charge: a turn that ends without a reply costs nothing, and still no owner gets more text than its balance pays for
+ * (`billing.unpaid`). The real server, on both stores.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { parseUsd } from '../../src/ledger/ledger.ts'
+import { parseExposition } from '../support/exposition.ts'
+import { cut, gate } from '../support/model-server.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
+import type { Answer, Caller, StreamEvent, TestApp } from '../support/test-app.ts'
+
+const units = (usd: unknown): bigint => parseUsd(String(usd))!
+const usd = (amount: bigint): string => `${amount / 100_000_000n}.${String(amount % 100_000_000n).padStart(8, '0')}`
+const deltasOf = (events: StreamEvent[]): string =>
+  events.flatMap(({ event, data }) => (event === 'response.output_text.delta' ? [String(data['delta'])] : [])).join('')
+const codeOf = ({ json }: Answer): unknown => json['error']?.code
+
+// Without history and knowledge, a further step holds more than the first one.
+const agent = {
+  max_output_tokens: 100,
+  history: { max_tokens: 0 },
+  knowledge: { max_tokens: 0, top_k: 0 },
+  price: { prompt_usd_per_million: '10', completion_usd_per_million: '20' },
+}
+const text = 'A long and useful answer. '.repeat(12)
+/** A step with text and a tool call, so that another step follows. Its usage is what the text costs a provider. */
+const step = [
+  text,
+  { toolCall: { id: 'c1', name: 'missing', arguments: '{}' } },
+  { usage: { prompt_tokens: 30, completion_tokens: 80, total_tokens: 110 } },
+]
+const stepCost = (30n * 10n + 80n * 20n) * 100n
+
+async function holdOf(app: TestApp, caller: Caller): Promise<bigint> {
+  const held = gate()
+  app.model.script([held, 'x'])
+  const running = app.chat('continue', { caller, user: 'probe' })
+  await held.reached
+  const { held_usd: hold } = await app.made('GET', `/owners/${caller.ownerId}`)
+  held.open()
+  await running
+  return units(hold)
+}
+
+async function metricsOf(app: TestApp): Promise<string> {
+  return (await fetch(`${app.adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } })).text()
+}
+
+const ownerOf = (app: TestApp, { ownerId }: Caller) => app.made('GET', `/owners/${ownerId}`)
+const credit = (app: TestApp, { ownerId }: Caller, amount: string) =>
+  app.made('POST', `/owners/${ownerId}/ledger`, { amount_usd: amount }, { 'idempotency-key': randomUUID() })
+
+/** Rounds of eight streams, each with another key and user, until a whole round gets no text. Returns the text and the model calls. */
+async function takeAll(app: TestApp, caller: Caller, message: string): Promise<{ streams: number; rounds: number }> {
+  let streams = 0
+  for (let rounds = 1; rounds <= 100; rounds++) {
+    const round = await Promise.all(Array.from({ length: 8 }, () => app.stream(message, { caller, user: randomUUID() })))
+    const heard = round.filter(({ events }) => deltasOf(events) !== '').length
+    if (heard === 0) {
+      assert.deepEqual(new Set(round.map(codeOf)), new Set(['insufficient_balance']))
+      return { streams, rounds }
+    }
+    streams += heard
+  }
+  throw new Error(`still text after ${streams} streams`)
+}
+
+void test('billing.unpaid: a turn that runs out of balance after its text is refused the next time before the model is called, with any key', async () => {
+  await using app = await startTestApp({ agent })
+  const hold = await holdOf(app, await app.makeCaller({ agent }))
+  // Enough for the first step, and not for the second.
+  const caller = await app.makeCaller({ agent, balanceUsd: usd(hold + stepCost) })
+  app.model.when('continue', step)
+  const first = await app.stream('continue', { caller, user: 'ann' })
+  assert.equal(deltasOf(first.events), text)
+  assert.equal(first.events.at(-1)!.data['code'], 'insufficient_balance')
+  const calls = app.model.calls.length
+  for (let n = 0; n < 20; n++) {
+    const again = await app.stream('continue', { caller, user: `user ${n}` })
+    assert.deepEqual([again.status, codeOf(again)], [402, 'insufficient_balance'])
+  }
+  assert.equal(app.model.calls.length, calls)
+  const owner = await ownerOf(app, caller)
+  assert.deepEqual([owner.balance_usd, owner.held_usd, owner.available_usd], [usd(hold + stepCost), '0.00000000', usd(hold + stepCost)])
+  assert.equal(owner.unpaid_usd, usd(stepCost))
+  // Nothing was charged, and a top-up covers the turn.
+  await credit(app, caller, '1')
+  assert.equal((await ownerOf(app, caller)).unpaid_usd, '0.00000000')
+  app.model.when('continue', 'the reply')
+  assert.equal((await app.stream('continue', { caller, user: 'ann' })).events.at(-1)!.event, 'response.completed')
+  await app.verify()
+})
+
+void test('billing.unpaid: eight streams at once, again and again, each with another key: the text is worth at most the balance', async () => {
+  await using app = await startTestApp({ agent })
+  const hold = await holdOf(app, await app.makeCaller({ agent }))
+  const balance = 8n * hold
+  const caller = await app.makeCaller({ agent, balanceUsd: usd(balance) })
+  app.model.when('continue', step)
+  const { streams, rounds } = await takeAll(app, caller, 'continue')
+  const owner = await ownerOf(app, caller)
+  const charged = balance - units(owner.balance_usd)
+  assert.ok(BigInt(streams) * stepCost <= balance, `${streams} streams`)
+  assert.equal(charged + units(owner.unpaid_usd) <= balance, true)
+  // How many of a round start before the first of them runs out of balance depends on the machine.
+  assert.ok(streams > 1 && rounds < 10, `${streams} streams in ${rounds} rounds`)
+  await app.verify()
+})
+
+// Every way to end without a reply after text, each repeated until the owner gets none.
+const ends: Record<string, (app: TestApp) => void> = {
+  'the provider fails': (app) => app.model.when('continue', [text, cut('rst')]),
+  'the model is never done': (app) => app.model.when('continue', step),
+  'a tool call is cut off': (app) => app.model.when('continue', [...step.slice(0, 2), { finish: 'length' }, ...step.slice(2)]),
+  'the deadline passes': (app) => app.model.when('continue', [text, gate()]),
+}
+for (const [what, script] of Object.entries(ends)) {
+  void test(`billing.unpaid: ${what} after text was sent: the text that an owner gets so is worth at most its balance`, async () => {
+    const few = { ...agent, max_steps: 2 }
+    await using app = await startTestApp({ agent: few, ...(what.includes('deadline') ? { turnSettings: { turnMs: 300 } } : {}) })
+    const hold = await holdOf(app, await app.makeCaller({ agent: few }))
+    const balance = 6n * hold
+    const caller = await app.makeCaller({ agent: few, balanceUsd: usd(balance) })
+    script(app)
+    const { streams } = await takeAll(app, caller, 'continue')
+    const owner = await ownerOf(app, caller)
+    assert.equal(owner.balance_usd, usd(balance), 'nothing is charged')
+    assert.equal(owner.held_usd, '0.00000000')
+    const unpaid = units(owner.unpaid_usd)
+    assert.ok(unpaid <= balance && unpaid > balance - 3n * hold, `${owner.unpaid_usd} of ${usd(balance)}`)
+    // The text alone is a quarter of its bytes in tokens.
+    assert.ok(BigInt(streams) * (BigInt(text.length) / 4n) * 20n * 100n <= balance, `${streams} streams`)
+    const { totals } = await app.made('GET', `/usage?owner_id=${caller.ownerId}`)
+    assert.equal(totals.unpaid_usd, owner.unpaid_usd)
+    const { values } = parseExposition(await metricsOf(app))
+    assert.equal(values.get('turnkeep_unpaid_usd_total')!.toFixed(8), owner.unpaid_usd)
+    await credit(app, caller, usd(balance))
+    app.model.when('continue', 'the reply')
+    assert.equal((await app.stream('continue', { caller })).events.at(-1)!.event, 'response.completed')
+    await app.verify()
+  })
+}
+
+void test('billing.unpaid: a caller that leaves gets nothing more so: its turns are settled, or count as the others do', async () => {
+  await using app = await startTestApp({ agent })
+  const hold = await holdOf(app, await app.makeCaller({ agent }))
+  const caller = await app.makeCaller({ agent, balanceUsd: usd(hold + stepCost) })
+  app.model.when('continue', step)
+  const leaving = new AbortController()
+  const body = { external_user_id: 'ann', message: 'continue' }
+  const response = await app.chatRequest(body, { caller, path: 'chat/stream', signal: leaving.signal })
+  await response.body!.getReader().read()
+  leaving.abort()
+  while (units((await ownerOf(app, caller)).held_usd) > 0n);
+  assert.equal((await ownerOf(app, caller)).unpaid_usd, usd(stepCost))
+  const calls = app.model.calls.length
+  assert.equal((await app.chat('continue', { caller, user: 'ben' })).status, 402)
+  assert.equal(app.model.calls.length, calls)
+  await app.verify()
+})
+
+void test('billing.hold: the operator sees what holds a balance: the running turns of an owner, newest first', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  app.model.when('hold', [held, 'x'])
+  const running = []
+  for (const user of ['ann', 'ben', 'cem']) {
+    running.push(app.chat('hold', { user, idempotencyKey: user }))
+    await app.model.waitForCalls(running.length)
+  }
+  const other = await app.makeCaller()
+  const owner = await app.owner()
+  assert.deepEqual(
+    owner['running_turns'].map((turn: Record<string, unknown>) => turn['external_user_id']),
+    ['cem', 'ben', 'ann'],
+  )
+  for (const turn of owner['running_turns']) {
+    const { request_id, agent_id, held_usd } = await app.made('GET', `/turns/${turn.request_id}`)
+    assert.deepEqual([turn.request_id, turn.agent_id, turn.held_usd], [request_id, agent_id, held_usd])
+    assert.match(turn.key_id, /^key_/)
+  }
+  const sum = owner['running_turns'].reduce((total: bigint, turn: Record<string, unknown>) => total + units(turn['held_usd']), 0n)
+  assert.equal(usd(sum), owner['held_usd'])
+  assert.deepEqual((await ownerOf(app, other))['running_turns'], [])
+  assert.equal('running_turns' in (await app.made('GET', '/owners'))['data'][0], false)
+  held.open()
+  await Promise.all(running)
+  assert.deepEqual((await app.owner())['running_turns'], [])
+})
