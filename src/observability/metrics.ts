@@ -5,6 +5,8 @@
  */
 import { readFileSync } from 'node:fs'
 import type { CounterConfiguration, GaugeConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
+import { causeKinds } from '../cause-kinds.ts'
+import type { CauseKind } from '../cause-kinds.ts'
 import { failures } from '../errors.ts'
 import type { FailureCode } from '../errors.ts'
 import type { Amount } from '../ledger/ledger.ts'
@@ -15,7 +17,7 @@ import type { TurnFailureCode } from '../store/turn-records.ts'
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
   /** `unpaid`: what the run used. It is not known of a turn whose processes died. */
-  | { outcome: 'failed' | 'released'; code: TurnFailureCode; unpaid: Amount }
+  | { outcome: 'failed' | 'released'; code: TurnFailureCode; causeKind: CauseKind; unpaid: Amount }
   | { outcome: 'lost' }
 
 /** Milliseconds since the turn was admitted or claimed here. `firstDeltaMs` is null if there was no delta. */
@@ -51,7 +53,10 @@ export type MetricsPage = {
 }
 
 /** The counts of this process since it started, for the status page. */
-export type Totals = Record<'completed' | 'failed' | 'released' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries', number>
+export type Totals = Record<
+  'completed' | 'errors' | 'failed' | 'released' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries',
+  number
+>
 
 /** The counts of one process, as sent to another. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
@@ -88,6 +93,12 @@ function turnSeries(registers: InstanceType<typeof Registry>[]) {
       labelNames: ['outcome', 'code'],
       registers,
     }),
+    errors: new Counter({
+      name: 'turnkeep_turn_errors_total',
+      help: 'Runs of turns that ended without a reply in this process, by cause.',
+      labelNames: ['cause'],
+      registers,
+    }),
     durations: new Histogram({
       name: 'turnkeep_turn_duration_seconds',
       help: 'Time from admission to the stored reply of completed turns.',
@@ -119,7 +130,7 @@ export function createMetrics(): Metrics &
   const counter = <Label extends string>(what: CounterConfiguration<Label>) => new Counter({ ...what, registers })
   const gauge = <Label extends string>(what: GaugeConfiguration<Label>) => new Gauge({ ...what, registers })
 
-  const { turns, durations, firstDeltas, tokens } = turnSeries(registers)
+  const { turns, errors, durations, firstDeltas, tokens } = turnSeries(registers)
   // Summed exactly. Only the shown value is rounded, so the next scrape has no accumulated error.
   let charged = 0n
   counter({
@@ -173,7 +184,8 @@ export function createMetrics(): Metrics &
   const completionTokens = tokens.labels('completion')
   const refused = Object.keys(failures).map((code) => refusals.labels(code))
   const called = modelOutcomes.map((outcome) => modelCalls.labels(outcome))
-  for (const series of [...ended, ...released, promptTokens, completionTokens, ...refused, ...called]) series.inc(0)
+  const byCause = causeKinds.map((cause) => errors.labels(cause))
+  for (const series of [...ended, ...byCause, ...released, promptTokens, completionTokens, ...refused, ...called]) series.inc(0)
 
   return {
     turnEnded(ending, times) {
@@ -189,6 +201,7 @@ export function createMetrics(): Metrics &
         case 'failed':
         case 'released':
           unpaid += ending.unpaid
+          errors.labels(ending.causeKind).inc()
           return turns.labels(ending.outcome, ending.code).inc()
         case 'lost':
           return lost.inc()
@@ -205,6 +218,7 @@ export function createMetrics(): Metrics &
     figures: () => registry.getMetricsAsJSON(),
     totals: async () => ({
       completed: await sumOf(turns, 'completed'),
+      errors: await sumOf(errors),
       failed: await sumOf(turns, 'failed'),
       released: await sumOf(turns, 'released'),
       lost: await sumOf(turns, 'lost'),

@@ -2,6 +2,7 @@
  * The records of the turn path: admission, journal, settlement, failure, leases and claims. Times are epoch milliseconds by the store's
  * clock, amounts are in 10⁻⁸ USD.
  */
+import type { CauseKind } from '../cause-kinds.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 
 /** `idempotency.lifetime`: 24 hours from the end of the turn. */
@@ -160,6 +161,7 @@ export type TurnFailure = {
   code: TurnFailureCode
   /** For the operator only. Never part of the public API. */
   cause: string
+  causeKind: CauseKind
   /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. */
   unpaid: Amount
   /** The hold that the balance did not cover, or 0. */

@@ -3,7 +3,6 @@
  * before the renewal and claim turns that are still running. A process never claims a turn that it runs itself. `turn.states`: at most
  * three attempts; turns that may crash the process run last and alone.
  */
-import type { CauseKind } from '../cause-kinds.ts'
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -101,11 +100,9 @@ export function keepLeases({
     const end = begin()
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)
     for (const requestId of exhausted) {
-      log.error(
-        { request_id: requestId, cause_kind: 'process_died' satisfies CauseKind },
-        'turn failed: the process died in each of its attempts',
-      )
-      metrics.turnEnded({ outcome: 'failed', code: 'internal_error', unpaid: 0n })
+      const causeKind = 'process_died'
+      log.error({ request_id: requestId, cause_kind: causeKind }, 'turn failed: the process died in each of its attempts')
+      metrics.turnEnded({ outcome: 'failed', code: 'internal_error', causeKind, unpaid: 0n })
     }
     for (const turn of turns) {
       const own = live.get(turn.requestId)

@@ -123,8 +123,8 @@ export function createTurnRunner({
     const { cause, causeKind, logCause = cause } = why
     log.warn({ request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }, 'turn ended without a reply')
     const { cost: unpaid, neededHold } = turn
-    if (!(await writes.fail(turn, { state, code, cause, unpaid, neededHold }))) return false
-    metrics.turnEnded({ outcome: state, code, unpaid }, turn)
+    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold }))) return false
+    metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
     turn.finish({ kind: 'failed', code })
     return true
   }

@@ -79,7 +79,7 @@ export type TestbedOptions = {
   allow: string[]
 }
 
-const adminToken = 'chaos-admin-token-0123456789'
+const adminToken = 'chaos-5e81c07f2ab94d63'
 
 /** Why a kind of fault is not possible on this machine, by its name. */
 export function impossible(): Partial<Record<'disk' | 'clock', string>> {

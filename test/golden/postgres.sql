@@ -387,6 +387,18 @@ create unlogged table rate_windows (
   constraint rate_windows_pkey PRIMARY KEY (api_key_id)
 ) with (fillfactor=50);
 
+create table turn_errors (
+  request_id text collate "C" not null,
+  run bigint not null,
+  cause_kind text collate "C" not null,
+  ended_at bigint not null,
+  constraint turn_errors_pkey PRIMARY KEY (request_id, run),
+  constraint turn_errors_request_id_fkey FOREIGN KEY (request_id) REFERENCES turns(request_id),
+  constraint turn_errors_run_check CHECK ((run >= 1))
+);
+
+CREATE INDEX turn_errors_by_end ON public.turn_errors USING btree (ended_at, cause_kind, request_id);
+
 create table turns (
   request_id text collate "C" not null,
   api_key_id text collate "C" not null,

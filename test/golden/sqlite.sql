@@ -340,6 +340,17 @@ CREATE VIEW providers_in_use as
 
 CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 
+CREATE TABLE turn_errors (
+  request_id text not null references turns,
+  run integer not null check (run >= 1),
+  -- src/cause-kinds.ts
+  cause_kind text not null,
+  ended_at integer not null,
+  primary key (request_id, run)
+) strict, without rowid;
+
+CREATE INDEX turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
+
 CREATE TABLE turns (
   request_id text primary key,
   api_key_id text not null references api_keys,

@@ -268,4 +268,36 @@ export const endingMutants: Mutant[] = [
     ],
     caughtBy: { file: 'race/crash.test.ts', title: unknown },
   },
+  {
+    rule: 'turn.errors',
+    removes: 'a run without a reply is stored as an error',
+    edits: [edit(endTurn, '  sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)\n')],
+    caughtBy: { file: 'spec/usage.test.ts', title: 'turn.errors: every run without a reply is one error with its cause' },
+  },
+  {
+    rule: 'turn.errors',
+    removes: 'a run without a reply is counted by its cause in the metrics',
+    edits: [edit('src/observability/metrics.ts', '          errors.labels(ending.causeKind).inc()\n')],
+    caughtBy: { file: 'spec/usage.test.ts', title: 'turn.errors: every run without a reply is one error with its cause' },
+  },
+  {
+    rule: 'billing.usage-impossible',
+    removes: 'token counts that a provider cannot have used are limited',
+    edits: [edit('src/agent/steps.ts', 'answer.usage && believedUsage(answer.usage, bound)', 'answer.usage')],
+    caughtBy: {
+      file: 'spec/billing.test.ts',
+      title: 'billing.usage-impossible: absurd counts of a provider are in no report, charge or metric',
+    },
+  },
+  {
+    rule: 'log.cause-kind',
+    removes: 'the words of a provider stay out of the log',
+    edits: [
+      edit(runTurn, 'const { cause, causeKind, logCause = cause } = why', 'const { cause, causeKind } = why\n    const logCause = cause'),
+    ],
+    caughtBy: {
+      file: 'spec/failure-causes.test.ts',
+      title: 'log.cause-kind: a model that answers with status 401 is logged as provider_401',
+    },
+  },
 ]

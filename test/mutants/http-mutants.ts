@@ -338,5 +338,6 @@ export const httpLayerMutants: Mutant[] = [
       file: 'spec/unauthenticated.test.ts',
       title: 'order.pipelining: a connection that sends more than 32 requests ahead of their responses is closed, and others are served',
     },
+    symptom: 'hang',
   },
 ]

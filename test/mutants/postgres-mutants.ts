@@ -191,4 +191,16 @@ export const postgresMutants: Mutant[] = [
     edits: [edit(hot, 'and j.run >= coalesce(t.continues_from, t.run)', 'and j.run = t.run')],
     caughtBy: { file, title: 'postgres: retry.continues: the journal counts from the first run' },
   },
+  {
+    rule: 'turn.errors',
+    removes: 'on PostgreSQL an error has the cause of its run',
+    edits: [
+      edit(
+        hot,
+        'select t.request_id, t.run, i.cause_kind, t.ended_at from',
+        "select t.request_id, t.run, 'internal_error', t.ended_at from",
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: turn.errors: each run without a reply is one error with its cause' },
+  },
 ]

@@ -87,6 +87,7 @@ export const sessionMutants: Mutant[] = [
       title:
         'order.body-size session.guesses: a sign-in of more than 16 KiB is 413, and a blocked address is refused before its body is read',
     },
+    symptom: 'hang',
   },
   {
     rule: 'admin.guesses',

@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { usageByBucket } from '../../src/store/queries/usage.ts'
 import type { Row, Sql } from '../../src/store/sql.ts'
 import { allPages, once, refused, startAdminApp } from '../support/admin-app.ts'
-import { startTestApp } from '../support/test-app.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
 
 const app = await startAdminApp()
@@ -49,6 +49,36 @@ void test('usage: counts ended turns, adds up to the ledger, and filters by owne
   assert.equal(await count('key_id=key_x'), 0)
 })
 
+void test('turn.errors: every run without a reply is one error with its cause, also one that a retry has repeated', async () => {
+  await using own = await startTestApp()
+  const other = await own.makeCaller()
+  const refusal = { status: 401, body: '{"error":{"message":"bad key"}}' }
+  own.model.script(refusal, { status: 404, body: 'no' }, 'hello', { status: 503, headers: { 'retry-after': '60' } }, [], [])
+  const key = { idempotencyKey: 'again' }
+  for (const status of [500, 500, 200]) assert.equal((await own.chat('hi', key)).status, status)
+  assert.equal((await own.chat('hi', key)).status, 200, 'a replay')
+  assert.equal((await own.chat('hi', { user: 'busy' })).status, 503)
+  const failed = await own.chat('hi', { user: 'empty', caller: other })
+  assert.equal(failed.status, 500)
+
+  const read = async (query: string): Promise<Json> => (await own.made('GET', `/usage?${query}`)).totals
+  const totals = await read('')
+  assert.deepEqual([totals.turns, totals.completed, totals.failed, totals.released, totals.errors], [3, 1, 1, 1, 4])
+  assert.deepEqual(totals.errors_by_cause, { provider_401: 1, provider_404: 1, provider_503: 1, empty_reply: 1 })
+  const others = { errors: 1, errors_by_cause: { empty_reply: 1 } }
+  const [keyOfOther] = (await own.made('GET', `/agents/${other.agentId}/keys`)).data
+  for (const query of [`owner_id=${other.ownerId}`, `agent_id=${other.agentId}`, `key_id=${keyOfOther.id}`]) {
+    const { errors, errors_by_cause } = await read(query)
+    assert.deepEqual({ errors, errors_by_cause }, others, query)
+  }
+  const turn = await own.made('GET', `/turns/${failed.json.error.request_id}`)
+  assert.equal(turn.failure.cause_kind, 'empty_reply')
+  assert.equal((await own.made('GET', '/status')).counted.errors, 4)
+  const metrics = await (await fetch(`${own.adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } })).text()
+  for (const cause of ['provider_401', 'provider_404', 'provider_503', 'empty_reply'])
+    assert.match(metrics, new RegExp(`^turnkeep_turn_errors_total\\{cause="${cause}"\\} 1$`, 'm'))
+})
+
 void test('usage: what a provider reported beyond the hold is shown as written off', async () => {
   await using own = await startTestApp()
   own.model.script(['hi', { usage: { prompt_tokens: 4000, completion_tokens: 2048 } }])
@@ -74,6 +104,8 @@ void test('usage: buckets start at full UTC hours and days, and the range has no
       completed: 0,
       failed: 0,
       released: 0,
+      errors: 0,
+      errors_by_cause: {},
       prompt_tokens: 0,
       completion_tokens: 0,
       charged_usd: '0.00000000',

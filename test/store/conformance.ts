@@ -169,7 +169,17 @@ export class Bench {
     const code = state === 'released' ? 'service_unavailable' : 'internal_error'
     return (
       await this.store.failMany([
-        { requestId: turn.requestId, fence: turn.fence, state, code, cause: 'test', unpaid: 0n, neededHold: 0n, ...changes },
+        {
+          requestId: turn.requestId,
+          fence: turn.fence,
+          state,
+          code,
+          cause: 'test',
+          causeKind: 'internal_error',
+          unpaid: 0n,
+          neededHold: 0n,
+          ...changes,
+        },
       ])
     )[0]!
   }
@@ -476,6 +486,31 @@ export function conformance(check: Check): void {
     assert.deepEqual(claims.turns[0]!.journal, [entry])
     assert.equal(claims.turns[0]!.hold, hold + 5_000n)
     assert.equal((await bench.settle(claims.turns[0]!)).kind, 'settled')
+    await bench.verify()
+  })
+
+  check('turn.errors: each run without a reply is one error with its cause, however often its end is reported', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const again = { idempotencyKey: 'again', externalUserId: 'ann' }
+    const first = await bench.admitted(again)
+    const end = () => bench.fail(first, 'released', { causeKind: 'provider_401' })
+    await Promise.all([end(), end(), end(), end()])
+    const second = await bench.admitted(again)
+    assert.deepEqual([second.requestId, second.run], [first.requestId, 2])
+    await end()
+    await bench.fail(second, 'released', { causeKind: 'provider_timeout' })
+    await bench.settle(await bench.admitted(again))
+    await bench.fail(await bench.admitted(), 'failed', { causeKind: 'empty_reply' })
+    const orphan = await bench.admitted()
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await store.moveClock(leaseMs + 1)
+      for (const which of ['fresh', 'suspect'] as const) await store.claimOrphans({ which, limit: 1000, leaseMs, running: [] })
+    }
+    assert.equal((await store.read.findTurn(orphan.requestId))?.failure?.causeKind, 'process_died')
+    const { totals } = await store.read.usageByBucket({ from: 0, to: 10 ** 13, bucketMs: 10 ** 13, ownerId: bench.ownerId })
+    const causes = { provider_401: 1, provider_timeout: 1, empty_reply: 1, process_died: 1 }
+    assert.deepEqual(Object.fromEntries(totals.errorsByCause), causes)
+    assert.deepEqual([totals.errors, totals.completed, totals.failed, totals.released], [4, 1, 2, 0])
     await bench.verify()
   })
 

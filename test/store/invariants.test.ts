@@ -105,6 +105,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
     {
       what: 'two running turns in one conversation',
       script: `drop index one_running_turn_per_conversation;
+        delete from turn_errors where request_id in (select request_id from turns where state = 'failed');
         update turns set state = 'running', lease_until = 1, ended_at = null
           where state = 'failed';
         update turns set conversation_id = (select conversation_id from turns where idempotency_key = 'running') where idempotency_key = 'failed'`,
@@ -131,7 +132,11 @@ const plants: Record<string, { what: string; script: string }[]> = {
   ],
   I12: [
     { what: 'a fourth attempt', script: `update turns set attempt = 4, fence = 9 where state = 'running'` },
-    { what: "a second run with the first run's fence", script: `update turns set run = 2 where idempotency_key = 'one'` },
+    {
+      what: "a second run with the first run's fence",
+      script: `update turns set run = 2 where idempotency_key = 'one';
+        insert into turn_errors select request_id, 1, 'turn_timeout', 1 from turns where idempotency_key = 'one'`,
+    },
   ],
   I13: [
     {
@@ -172,6 +177,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
       what: 'an erased turn that still has its journal',
       script: `update turns set erased_at = 1, continues_from = null, state = 'failed', lease_until = null, hold = 0, ended_at = 1
           where request_id in (select request_id from journal);
+        insert or ignore into turn_errors select request_id, run, 'turn_timeout', 1 from turns where erased_at = 1;
         update owners set held = (select coalesce(sum(hold), 0) from turns)`,
     },
   ],
@@ -179,6 +185,14 @@ const plants: Record<string, { what: string; script: string }[]> = {
     { what: 'more is reserved than was used', script: 'update owners set unpaid = unpaid + 1' },
     { what: 'what was used is forgotten', script: `update turns set unpaid = 1000000000000 where state = 'failed'` },
     { what: 'a negative amount', script: 'update owners set unpaid = -1' },
+  ],
+  I18: [
+    { what: 'an error that is not stored', script: `delete from turn_errors where run = 1` },
+    {
+      what: 'an error of a completed run',
+      script: `insert into turn_errors select request_id, run, 'turn_timeout', 1 from turns where state = 'completed'`,
+    },
+    { what: 'an error of a later run', script: 'update turn_errors set run = run + 1' },
   ],
 }
 
@@ -261,7 +275,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 17 invariants hold$/m)
+    assert.match(stdout, /^all 18 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -274,7 +288,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
-      assert.match(stdout, /^broken: 1 of 17 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 18 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

@@ -77,7 +77,15 @@ void test(
           const state = any(['released', 'failed'] as const)
           sound(
             await store.failMany(
-              mine().map((turn) => ({ ...turn, state, code: 'internal_error' as const, cause: 'c', unpaid: 0n, neededHold: 0n })),
+              mine().map((turn) => ({
+                ...turn,
+                state,
+                code: 'internal_error' as const,
+                cause: 'c',
+                causeKind: 'internal_error' as const,
+                unpaid: 0n,
+                neededHold: 0n,
+              })),
             ),
           )
         },
@@ -131,7 +139,15 @@ void test(
         if (movesClock && step % 20 === 19) await store.moveClock(random(2) === 0 ? leaseMs : dayMs)
       }
       await store.failMany(
-        running.map((turn) => ({ ...turn, state: 'failed', code: 'internal_error', cause: 'the end', unpaid: 0n, neededHold: 0n })),
+        running.map((turn) => ({
+          ...turn,
+          state: 'failed',
+          code: 'internal_error',
+          cause: 'the end',
+          causeKind: 'internal_error' as const,
+          unpaid: 0n,
+          neededHold: 0n,
+        })),
       )
     }
     const callers = stores.flatMap((store, index) =>
@@ -148,6 +164,7 @@ void test(
         state: 'failed' as const,
         code: 'internal_error' as const,
         cause: 'e',
+        causeKind: 'internal_error' as const,
         unpaid: 0n,
         neededHold: 0n,
       }))

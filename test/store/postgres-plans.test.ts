@@ -188,7 +188,15 @@ void test(
       })
     // Each connection makes its plans while nothing runs.
     const noOne = { requestId: randomUUID(), fence: 1 }
-    const nothing = { ...noOne, state: 'failed', code: 'internal_error', cause: '', unpaid: 0n, neededHold: 0n } as const
+    const nothing = {
+      ...noOne,
+      state: 'failed',
+      code: 'internal_error',
+      cause: '',
+      causeKind: 'internal_error',
+      unpaid: 0n,
+      neededHold: 0n,
+    } as const
     await Promise.all([store.renewLeases([noOne], leaseMs), store.renewLeases([noOne], leaseMs)])
     await Promise.all([store.failMany([nothing]), store.failMany([nothing])])
     const turns = []
@@ -207,6 +215,7 @@ void test(
         state: 'failed',
         code: 'internal_error',
         cause: 'test',
+        causeKind: 'internal_error',
         unpaid: 0n,
         neededHold: 0n,
       })),

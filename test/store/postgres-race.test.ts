@@ -85,7 +85,14 @@ void test(
           used += turn.hold
         } else {
           const unpaid = n % 3 === 1 ? hold * 5n : hold / 2n
-          const end = { state: 'released', code: 'service_unavailable', cause: 'test', unpaid, neededHold: 0n } as const
+          const end = {
+            state: 'released',
+            code: 'service_unavailable',
+            cause: 'test',
+            causeKind: 'internal_error',
+            unpaid,
+            neededHold: 0n,
+          } as const
           const [ended] = await store.failMany([{ requestId: turn.requestId, fence: turn.fence, ...end }])
           assert.equal(ended!.kind, 'ended')
           used += unpaid < hold ? unpaid : hold

@@ -60,6 +60,7 @@ void test(
           state: 'failed' as const,
           code: 'internal_error' as const,
           cause: 'c',
+          causeKind: 'internal_error' as const,
           unpaid: 0n,
           neededHold: 0n,
         }

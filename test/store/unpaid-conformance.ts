@@ -71,7 +71,16 @@ export function unpaidConformance(check: Check): void {
           fence,
           unpaid: hold / BigInt(1 + (index % 3)) + (index === 0 ? hold : 0n),
         }))
-        await store.failMany(ends.map((end) => ({ ...end, state: 'released', code: 'service_unavailable', cause: 'test', neededHold: 0n })))
+        await store.failMany(
+          ends.map((end) => ({
+            ...end,
+            state: 'released',
+            code: 'service_unavailable',
+            cause: 'test',
+            causeKind: 'internal_error',
+            neededHold: 0n,
+          })),
+        )
         for (const { unpaid } of ends) used += unpaid < hold ? unpaid : hold
       }
       assert.equal((await bench.admit()).kind, 'insufficient_balance')

@@ -19,7 +19,7 @@ const columns: Column[] = [
   { title: 'tokens', path: 'usage.total_tokens', as: 'number' },
   { title: 'charged $', path: 'usage.charged_usd', as: 'usd' },
   { title: 'agent', path: 'agent_id', as: 'id' },
-  { title: 'failure', path: 'failure.cause', as: 'short' },
+  { title: 'cause', path: 'failure.cause_kind' },
 ]
 const stepColumns: Column[] = [
   { title: 'run', path: 'run', as: 'number' },

@@ -14,8 +14,7 @@ import type { Column } from '../terminal/table.ts'
 const figures: Column[] = [
   { title: 'turns', path: 'turns', as: 'number' },
   { title: 'completed', path: 'completed', as: 'number' },
-  { title: 'failed', path: 'failed', as: 'number' },
-  { title: 'released', path: 'released', as: 'number' },
+  { title: 'errors', path: 'errors', as: 'number' },
   { title: 'prompt tokens', path: 'prompt_tokens', as: 'number' },
   { title: 'completion tokens', path: 'completion_tokens', as: 'number' },
   { title: 'charged $', path: 'charged_usd', as: 'usd' },
@@ -66,6 +65,13 @@ export function define(command: Command, environment: Environment): void {
             .replace('T', ' ')
             .slice(0, bucket === 'day' ? 10 : 16),
         }))
-      return write(`${new Table([start, ...figures], terminalWidth()).lines([...rows, { ...totals, start: 'total' }]).join('\n')}\n`)
+      const lines = new Table([start, ...figures], terminalWidth()).lines([...rows, { ...totals, start: 'total' }])
+      return write(`${[...lines, ...causeLines(totals['errors_by_cause'])].join('\n')}\n`)
     })
+}
+
+function causeLines(byCause: unknown): string[] {
+  if (!isFields(byCause) || Object.keys(byCause).length === 0) return []
+  const causes = Object.entries(byCause).map(([cause, count]) => `${cause} ${String(count)}`)
+  return ['', `Errors by cause: ${causes.join(', ')}`]
 }

@@ -3,6 +3,7 @@
  * are next to the routes that they validate.
  */
 import type { TSchema } from 'typebox'
+import { causeKinds } from '../../cause-kinds.ts'
 import type { FailureCode } from '../../errors.ts'
 import { describeFailures, describeHeaders } from '../public/answers.ts'
 import { pageExample } from '../public/examples.ts'
@@ -101,6 +102,8 @@ export const StoredMessage = define(
   }),
 )
 
+const CauseKindOrNull = orNull(Type.Enum([...causeKinds]))
+
 const turnFields = {
   request_id: RequestId,
   conversation_id: idOf('conv'),
@@ -115,7 +118,7 @@ const turnFields = {
   held_usd: AmountUsd,
   usage: orNull(TurnUsage),
   written_off_usd: orNull(AmountUsd),
-  failure: orNull(Type.Object({ code: Type.String(), cause: orNull(Type.String()) })),
+  failure: orNull(Type.Object({ code: Type.String(), cause_kind: CauseKindOrNull, cause: orNull(Type.String()) })),
   first_delta_ms: orNull(Type.Number()),
   created_at: Time,
   started_at: Time,
@@ -145,6 +148,13 @@ const figures = {
   completed: Count,
   failed: Count,
   released: Count,
+  errors: Type.Integer({
+    minimum: 0,
+    description: 'Runs of turns that ended without a reply, those that a retry has since repeated included.',
+  }),
+  errors_by_cause: Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
+    description: '`errors` by cause. Only causes that occurred.',
+  }),
   prompt_tokens: Count,
   completion_tokens: Count,
   charged_usd: AmountUsd,

@@ -46,6 +46,7 @@ export const Status = define(
     counted: Type.Object(
       {
         completed: Count,
+        errors: Count,
         failed: Count,
         released: Count,
         lost: Count,

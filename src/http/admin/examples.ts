@@ -96,6 +96,8 @@ const figures = {
   completed: 40,
   failed: 1,
   released: 1,
+  errors: 3,
+  errors_by_cause: { provider_503: 2, empty_reply: 1 },
   prompt_tokens: 16_480,
   completion_tokens: 720,
   charged_usd: '0.01560000',
@@ -236,7 +238,7 @@ export const answerExamples: Record<string, object> = {
     workers: 1,
     process: { rss_bytes: 121_634_816, event_loop_p99_ms: 11.2 },
     turns: { running: 2, most: 1000, waiting: { admission: 0, advance: 0, settlement: 0, failure: 0 } },
-    counted: { completed: 40, failed: 1, released: 1, lost: 0, replayed: 3, recovered: 0, refused: 5, model_retries: 2 },
+    counted: { completed: 40, errors: 3, failed: 1, released: 1, lost: 0, replayed: 3, recovered: 0, refused: 5, model_retries: 2 },
   },
   Verification: {
     ok: true,

@@ -195,7 +195,7 @@ const writeTurn = (turn: Turn): object => ({
   held_usd: writeUsd(turn.hold),
   usage: turn.usage && writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
   written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),
-  failure: turn.failure,
+  failure: turn.failure && { code: turn.failure.code, cause_kind: turn.failure.causeKind, cause: turn.failure.cause },
   first_delta_ms: turn.firstDeltaMs,
   created_at: writeTime(turn.createdAt),
   started_at: writeTime(turn.startedAt),

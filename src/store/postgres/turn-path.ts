@@ -174,12 +174,13 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.fail,
         // PostgreSQL does not accept U+0000 in text, and a cause may contain anything.
-        write: ({ requestId, fence, state, code, cause, unpaid, neededHold }) => ({
+        write: ({ requestId, fence, state, code, cause, causeKind, unpaid, neededHold }) => ({
           request_id: requestId,
           fence,
           state,
           code,
           cause: cause.toWellFormed().replaceAll('\0', '\uFFFD'),
+          cause_kind: causeKind,
           unpaid: String(unpaid),
           needed_hold: String(neededHold),
         }),

@@ -1,5 +1,5 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I17, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I18, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
@@ -186,6 +186,17 @@ export const invariants: readonly Invariant[] = [
        left join (select owner_id, sum(unpaid) as unpaid from turns where unpaid > 0 group by owner_id) t on t.owner_id = o.id
        left join (select owner_id, sum(amount) as credits from ledger where kind = 'credit' group by owner_id) l on l.owner_id = o.id
      where o.unpaid < 0 or o.unpaid > coalesce(t.unpaid, 0) or o.unpaid < coalesce(t.unpaid, 0) - coalesce(l.credits, 0)`,
+  ),
+  invariant(
+    'I18',
+    'errors-are-runs',
+    'Every run that ended without a reply is one error, and no other run is.',
+    `select t.request_id, t.state, t.run, (select count(*) from turn_errors e where e.request_id = t.request_id) as errors from turns t
+     where (select count(*) from turn_errors e where e.request_id = t.request_id)
+         <> t.run - case when t.state in ('failed', 'released') then 0 else 1 end
+     union all
+     select t.request_id, t.state, t.run, e.run from turn_errors e join turns t on t.request_id = e.request_id
+     where e.run > t.run - case when t.state in ('failed', 'released') then 0 else 1 end`,
   ),
 ]
 

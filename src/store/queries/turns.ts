@@ -21,7 +21,7 @@ export type TurnRecord = {
   attempt: number
   hold: Amount
   price: Price
-  failure: { code: string; cause: string | null } | null
+  failure: { code: string; cause: string | null; causeKind: string | null } | null
   /** Of a completed turn. */
   usage: { promptTokens: number; completionTokens: number; estimated: boolean; charged: Amount; writtenOff: Amount } | null
   firstDeltaMs: number | null
@@ -146,7 +146,8 @@ const readReply = (row: Row): StoredReply => ({
 
 const columns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
   t.prompt_price, t.completion_price, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
-  l.written_off, t.first_delta_ms, t.erased_at, t.created_at, t.started_at, t.ended_at`
+  l.written_off, t.first_delta_ms, t.erased_at, t.created_at, t.started_at, t.ended_at,
+  (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind`
 
 function readTurn(row: Row): TurnRecord {
   const state = turnStates.find((known) => known === row.state)
@@ -164,7 +165,10 @@ function readTurn(row: Row): TurnRecord {
     attempt: integer(row, 'attempt'),
     hold: bigInteger(row, 'hold'),
     price: { promptPerMillion: bigInteger(row, 'prompt_price'), completionPerMillion: bigInteger(row, 'completion_price') },
-    failure: failureCode === null ? null : { code: failureCode, cause: textOrNull(row, 'failure_cause') },
+    failure:
+      failureCode === null
+        ? null
+        : { code: failureCode, cause: textOrNull(row, 'failure_cause'), causeKind: textOrNull(row, 'cause_kind') },
     usage: state === 'completed' ? readUsage(row) : null,
     firstDeltaMs: integerOrNull(row, 'first_delta_ms'),
     erasedAt: integerOrNull(row, 'erased_at'),

@@ -4,9 +4,12 @@
  */
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'
-import { bigInteger, integer } from './columns.ts'
+import { bigInteger, integer, text } from './columns.ts'
 
 export type UsageFilter = { ownerId?: string | undefined; agentId?: string | undefined; apiKeyId?: string | undefined }
+
+/** How many runs ended without a reply, by cause. Only causes that occurred. */
+export type ErrorCounts = Map<string, number>
 
 /** From `from` (inclusive) to `to` (exclusive). Every bucket is `bucketMs` long and starts at a multiple of it. Epoch milliseconds. */
 export type UsageWanted = UsageFilter & { from: number; to: number; bucketMs: number }
@@ -20,6 +23,9 @@ export type Usage = {
   completed: number
   failed: number
   released: number
+  /** Runs that ended without a reply, those that a retry has since repeated included. */
+  errors: number
+  errorsByCause: ErrorCounts
   promptTokens: number
   completionTokens: number
   charged: Amount
@@ -67,6 +73,14 @@ export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }:
       ...filters,
     )
     for (const row of unpaid) tally.unpaid += bigInteger(row, 'unpaid')
+    const errors = await sql.all(
+      `select e.cause_kind, count(*) as errors from turn_errors e join turns t on t.request_id = e.request_id
+       where e.ended_at >= $1 and e.ended_at < $2 and (cast($3 as text) is null or t.owner_id = $3)
+         and (cast($4 as text) is null or t.agent_id = $4) and (cast($5 as text) is null or t.api_key_id = $5) group by e.cause_kind`,
+      ...range,
+      ...filters,
+    )
+    for (const row of errors) tally.errorsByCause.set(text(row, 'cause_kind'), integer(row, 'errors'))
     totals.add(tally)
     buckets.push({ bucketStart, ...tally.read() })
   }
@@ -77,6 +91,7 @@ class Tally {
   completed = 0
   failed = 0
   released = 0
+  readonly errorsByCause: ErrorCounts = new Map()
   promptTokens = 0
   completionTokens = 0
   charged = 0n
@@ -101,6 +116,7 @@ class Tally {
     this.completed += other.completed
     this.failed += other.failed
     this.released += other.released
+    for (const [cause, count] of other.errorsByCause) this.errorsByCause.set(cause, (this.errorsByCause.get(cause) ?? 0) + count)
     this.promptTokens += other.promptTokens
     this.completionTokens += other.completionTokens
     this.charged += other.charged
@@ -111,11 +127,26 @@ class Tally {
   }
 
   read(): Usage {
-    const { completed, failed, released, promptTokens, completionTokens, charged, writtenOff, unpaid } = this
+    const { completed, failed, released, errorsByCause, promptTokens, completionTokens, charged, writtenOff, unpaid } = this
     const turns = completed + failed + released
+    const errors = errorsByCause.values().reduce((sum, count) => sum + count, 0)
     const latency = percentiles(this.#latencies)
     const firstDelta = percentiles(this.#firstDeltas)
-    return { turns, completed, failed, released, promptTokens, completionTokens, charged, writtenOff, unpaid, latency, firstDelta }
+    return {
+      turns,
+      completed,
+      failed,
+      released,
+      errors,
+      errorsByCause,
+      promptTokens,
+      completionTokens,
+      charged,
+      writtenOff,
+      unpaid,
+      latency,
+      firstDelta,
+    }
   }
 }
 

@@ -25,7 +25,8 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
       if (item.which === 'fresh') continue
       const cause = `the process died in each of ${maxAttempts} attempts`
       // What it used died with its processes.
-      endWithoutReply(sql, clock, orphan, { state: 'failed', code: 'internal_error', cause, unpaid: orphan.hold as bigint })
+      const unpaid = orphan.hold as bigint
+      endWithoutReply(sql, clock, orphan, { state: 'failed', code: 'internal_error', cause, causeKind: 'process_died', unpaid })
       exhausted.push(requestId)
       continue
     }

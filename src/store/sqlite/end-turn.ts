@@ -49,6 +49,9 @@ export function endWithoutReply(
 ): void {
   const hold = turn.hold as bigint
   const unpaid = end.unpaid < hold ? end.unpaid : hold
-  sql.endTurn.run(end.state, end.code, end.cause, clock.now(), unpaid, turn.request_id!)
+  const now = clock.now()
+  sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, turn.request_id!)
+  // The primary key forbids a second error of a run.
+  sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
   sql.releaseHold.run(hold, unpaid, turn.owner_id!)
 }

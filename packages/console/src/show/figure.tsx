@@ -11,16 +11,16 @@ export function Figures({ children }: { children: ReactNode }) {
 }
 
 /** `note` explains the figure: of what, since when. */
-export function Figure({ label, note, children }: { label: string; note?: ReactNode; children: ReactNode }) {
+export function Figure({ label, note, alarming, children }: { label: string; note?: ReactNode; alarming?: boolean; children: ReactNode }) {
   return (
     <Paper withBorder p="sm">
       <Text component="dt" size="sm">
         {label}
       </Text>
-      <Text component="dd" m={0} fz="xl" fw={600} className="as-written">
+      <Text component="dd" m={0} fz="xl" fw={600} className="as-written" {...(alarming ? { c: 'red' } : {})}>
         {children}
         {note ? (
-          <Text span display="block" size="xs" fw={400}>
+          <Text span display="block" size="xs" fw={400} c="var(--mantine-color-text)">
             {note}
           </Text>
         ) : null}

@@ -12,7 +12,7 @@ const shown: Record<State, Shown> = {
   released: {
     word: 'Released',
     mark: '↺',
-    color: 'yellow',
+    color: 'red',
     means: 'Ended without a reply for a temporary reason, so the caller can retry it. Nothing was charged.',
   },
   queued: { word: 'Queued', mark: '…', color: 'gray', means: 'Waiting to be indexed.' },

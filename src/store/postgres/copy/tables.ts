@@ -27,6 +27,7 @@ const copiedTables = [
   'messages',
   'ledger',
   'journal',
+  'turn_errors',
   'knowledge_bases',
   'documents',
   'contents',

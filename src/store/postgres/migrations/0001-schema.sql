@@ -232,6 +232,17 @@ create table journal (
 );
 create index journal_by_age on journal (created_at);
 
+-- One row for each run that ended without a reply, written by the transaction that ends it. A key of its own, so that no run counts twice.
+create table turn_errors (
+  request_id text collate "C" not null references turns,
+  run bigint not null check (run >= 1),
+  -- src/cause-kinds.ts
+  cause_kind text collate "C" not null,
+  ended_at bigint not null,
+  primary key (request_id, run)
+);
+create index turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
+
 create table knowledge_bases (
   agent_id text collate "C" primary key references agents,
   number bigint not null unique,

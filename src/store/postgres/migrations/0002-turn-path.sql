@@ -345,6 +345,9 @@ begin
       unpaid = t.unpaid + least(i.unpaid, t.hold)
     from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint)
     where t.request_id = i.request_id and t.request_id = any (ours);
+  insert into turn_errors (request_id, run, cause_kind, ended_at)
+    select t.request_id, t.run, i.cause_kind, t.ended_at from json_to_recordset(items) as i (request_id text, cause_kind text)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours);
   return (select json_agg(json_build_object('kind', case when t.request_id is null then 'lost' else 'ended' end) order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, state text, code text)
       -- with the same fence a run ends only once, so an equal end is this one
@@ -477,7 +480,7 @@ begin
   end if;
   if which = 'suspect' then
     for orphan in
-      select t.request_id, t.owner_id, t.hold from turns t
+      select t.request_id, t.run, t.owner_id, t.hold from turns t
         where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
         order by t.owner_id, t.request_id for no key update skip locked
     loop
@@ -487,6 +490,7 @@ begin
           failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at,
           unpaid = unpaid + orphan.hold
         where request_id = orphan.request_id;
+      insert into turn_errors (request_id, run, cause_kind, ended_at) values (orphan.request_id, orphan.run, 'process_died', at);
       exhausted := exhausted || to_json(orphan.request_id);
     end loop;
   end if;

@@ -240,6 +240,17 @@ create table journal (
 ) strict, without rowid;
 create index journal_by_age on journal (created_at);
 
+-- One row for each run that ended without a reply, written by the transaction that ends it. A key of its own, so that no run counts twice.
+create table turn_errors (
+  request_id text not null references turns,
+  run integer not null check (run >= 1),
+  -- src/cause-kinds.ts
+  cause_kind text not null,
+  ended_at integer not null,
+  primary key (request_id, run)
+) strict, without rowid;
+create index turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
+
 create table knowledge_bases (
   agent_id text primary key references agents,
   number integer not null unique,

@@ -109,8 +109,7 @@ function Load({ status: { turns, process, workers }, readAt }: { status: Status;
 function Counted({ status: { counted, started_at: startedAt } }: { status: Status }) {
   const figures = [
     { label: 'Completed', count: counted.completed },
-    { label: 'Failed', count: counted.failed, note: 'final' },
-    { label: 'Released', count: counted.released, note: 'can be retried' },
+    { label: 'Errors', count: counted.errors, note: 'runs without a reply', alarming: counted.errors > 0 },
     { label: 'Recovered', count: counted.recovered, note: 'resumed after another process stopped' },
     { label: 'Lost', count: counted.lost, note: 'taken over by another process' },
     { label: 'Replayed', count: counted.replayed, note: 'stored reply returned, not charged' },
@@ -127,8 +126,8 @@ function Counted({ status: { counted, started_at: startedAt } }: { status: Statu
       }
     >
       <Figures>
-        {figures.map(({ label, count, note }) => (
-          <Figure key={label} label={label} note={note}>
+        {figures.map(({ label, count, ...rest }) => (
+          <Figure key={label} label={label} {...rest}>
             {writeCount(count)}
           </Figure>
         ))}

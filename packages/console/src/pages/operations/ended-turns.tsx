@@ -1,4 +1,4 @@
-/** The newest turns that ended without a reply, with the code that callers received and the cause that only the operator sees. */
+/** The newest turns that ended without a reply, with the kind of the cause and the details that only the operator sees. */
 import { SegmentedControl, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useList } from '../../api/lists.ts'
@@ -20,7 +20,7 @@ export function EndedTurns() {
   return (
     <Part
       title="Turns without a reply"
-      lead="Failed turns are final. Released turns run again if the caller retries. Neither is charged."
+      lead="Each is an error. Failed turns are final; released turns run again if the caller retries. Neither is charged."
       actions={
         <SegmentedControl
           size="xs"
@@ -52,8 +52,8 @@ function EndedList({ state }: { state: Ended }) {
                     <Table.Th scope="col">Turn</Table.Th>
                     <Table.Th scope="col">Agent</Table.Th>
                     <Table.Th scope="col">Ended</Table.Th>
-                    <Table.Th scope="col">Error code</Table.Th>
                     <Table.Th scope="col">Cause</Table.Th>
+                    <Table.Th scope="col">Details</Table.Th>
                     <Table.Th scope="col">Attempts</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
@@ -81,8 +81,8 @@ function EndedRow({ turn }: { turn: Turn }) {
         <Moment at={turn.ended_at} />
       </Table.Td>
       <Table.Td>
-        <Text span size="xs" ff="monospace">
-          {turn.failure?.code ?? '–'}
+        <Text span size="xs" ff="monospace" c="red">
+          {turn.failure?.cause_kind ?? turn.failure?.code ?? '–'}
         </Text>
       </Table.Td>
       <Table.Td maw={360}>

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { call } from '../../api/client.ts'
 import type { Status, Usage } from '../../api/types.ts'
+import { ErrorFigure } from '../../show/error-figure.tsx'
 import { Figure, Figures } from '../../show/figure.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
@@ -36,9 +37,7 @@ export function LastDay() {
             <Figure label="Turns" note={`${writeCount(totals.completed)} completed`}>
               {writeCount(totals.turns)}
             </Figure>
-            <Figure label="Turns without a reply" note={`${writeCount(totals.failed)} failed, ${writeCount(totals.released)} released`}>
-              {writeCount(totals.failed + totals.released)}
-            </Figure>
+            <ErrorFigure totals={totals} />
             <Figure label="Spend" note={`${writeCount(totals.prompt_tokens + totals.completion_tokens)} tokens`}>
               <Money amount={totals.charged_usd} />
             </Figure>

@@ -63,7 +63,7 @@ function Failures({ turns, agents }: { turns: Turn[]; agents: Agent[] }) {
                 <StateBadge state={turn.state} />
               </Table.Td>
               <Table.Td>
-                <Code>{turn.failure?.code ?? 'failed'}</Code>{' '}
+                <Code>{turn.failure?.cause_kind ?? turn.failure?.code ?? 'failed'}</Code>{' '}
                 <Text span size="sm" className="as-written" lineClamp={3}>
                   {turn.failure?.cause}
                 </Text>

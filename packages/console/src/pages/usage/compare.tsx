@@ -77,7 +77,7 @@ function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; s
             <Table.Thead>
               <Table.Tr>
                 <Table.Th scope="col">Agent</Table.Th>
-                {['Turns', 'Failed', 'Tokens', 'Charged', 'Latency p95', 'First token p95'].map((label) => (
+                {['Turns', 'Errors', 'Tokens', 'Charged', 'Latency p95', 'First token p95'].map((label) => (
                   <Table.Th key={label} scope="col" ta="right">
                     {label}
                   </Table.Th>
@@ -97,7 +97,7 @@ function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; s
 }
 
 function Row({ agent: { id, name }, totals, asked }: Compared & { asked: Asked }) {
-  const { turns, failed, prompt_tokens: prompt, completion_tokens: completion, p95_ms: latency, p95_first_delta_ms: firstDelta } = totals
+  const { turns, errors, prompt_tokens: prompt, completion_tokens: completion, p95_ms: latency, p95_first_delta_ms: firstDelta } = totals
   return (
     <Table.Tr>
       <Table.Th scope="row" fw={500} maw={280}>
@@ -106,7 +106,7 @@ function Row({ agent: { id, name }, totals, asked }: Compared & { asked: Asked }
         </Anchor>
       </Table.Th>
       <Figure text={writeCount(turns)} />
-      <Figure text={writeCount(failed)} />
+      <Figure text={writeCount(errors)} />
       <Figure text={writeCount(prompt + completion)} />
       <Table.Td ta="right">
         <Money amount={totals.charged_usd} />

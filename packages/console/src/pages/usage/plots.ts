@@ -1,5 +1,6 @@
 /** The plots of a range: which figures they show, how each is formatted, and their text alternatives. */
 import type { Usage } from '../../api/types.ts'
+import { causesOf } from '../../show/error-figure.tsx'
 import { shortMoney } from '../../show/money.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { bucketsOf } from './buckets.ts'
@@ -28,6 +29,8 @@ export type PlotOf = {
   summary: string
 }
 
+const causeColors: Color[] = ['red', 'grape', 'blue']
+
 type Drawn = Omit<PlotOf, 'summary' | 'buckets'>
 type Figures = Usage['totals']
 
@@ -55,16 +58,21 @@ export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[]
     }
     return { label, color, dashed: color === 'grape', values: data.map(read), texts: data.map(say), total: say(totals) }
   }
-  const failed = counts('Failed', 'red', (figures) => figures.failed)
-  const released = counts('Released', 'gray', (figures) => figures.released)
   const drawn: Drawn[] = [
     {
-      title: 'Turns',
+      title: 'Completed turns and errors',
       shape: 'stacked',
       measure: 'count',
-      series: [counts('Completed', 'teal', (figures) => figures.completed), released, failed],
+      series: [counts('Completed', 'teal', (figures) => figures.completed), counts('Errors', 'red', (figures) => figures.errors)],
     },
-    { title: 'Failures', shape: 'stacked', measure: 'count', series: [failed, released] },
+    {
+      title: 'Errors by cause',
+      shape: 'stacked',
+      measure: 'count',
+      series: partsOf(totals).map(({ label, color, causes }) =>
+        counts(label, color, ({ errors_by_cause: byCause }) => causes.reduce((sum, cause) => sum + (byCause[cause] ?? 0), 0)),
+      ),
+    },
     {
       title: 'Tokens',
       shape: 'stacked',
@@ -101,6 +109,18 @@ export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[]
   ]
   const buckets = bucketsOf(data, unit)
   return drawn.map((one) => ({ ...one, buckets, summary: summarize(one, buckets) }))
+}
+
+/** The most frequent causes of the range, each with a color, and all others together. */
+function partsOf({ errors_by_cause: byCause }: Figures): { label: string; color: Color; causes: string[] }[] {
+  const causes = causesOf(byCause).map(([cause]) => cause)
+  const named = causeColors.flatMap((color, index) => {
+    const cause = causes[index]
+    return cause === undefined ? [] : [{ label: cause, color, causes: [cause] }]
+  })
+  const others = causes.slice(causeColors.length)
+  if (others.length > 0) named.push({ label: 'Other causes', color: 'gray', causes: others })
+  return named.length > 0 ? named : [{ label: 'Errors', color: 'red', causes: [] }]
 }
 
 export const isEmpty = ({ series }: Pick<PlotOf, 'series'>): boolean => series.every(({ values }) => values.every((value) => !value))

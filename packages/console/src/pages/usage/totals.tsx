@@ -1,5 +1,6 @@
 /** The totals of the range. */
 import type { Usage } from '../../api/types.ts'
+import { ErrorFigure } from '../../show/error-figure.tsx'
 import { Figure, Figures } from '../../show/figure.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
@@ -8,7 +9,7 @@ const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFracti
 const writeTime = (ms: number | null): string => (ms === null ? '–' : writeMs(ms))
 
 export function Totals({ totals }: { totals: Usage['totals'] }) {
-  const { turns, failed, released } = totals
+  const { turns } = totals
   const ofTurns = (count: number): string => (turns === 0 ? 'no turns' : `${share.format(count / turns)} of turns`)
   return (
     <Figures>
@@ -18,12 +19,7 @@ export function Totals({ totals }: { totals: Usage['totals'] }) {
       <Figure label="Completed" note={ofTurns(totals.completed)}>
         {writeCount(totals.completed)}
       </Figure>
-      <Figure label="Failed" note={ofTurns(failed)}>
-        {writeCount(failed)}
-      </Figure>
-      <Figure label="Released" note={`${ofTurns(released)}; can be retried`}>
-        {writeCount(released)}
-      </Figure>
+      <ErrorFigure totals={totals} />
       <Figure label="Prompt tokens">{writeCount(totals.prompt_tokens)}</Figure>
       <Figure label="Completion tokens">{writeCount(totals.completion_tokens)}</Figure>
       <Figure label="Charged">

@@ -1,4 +1,4 @@
-/** Usage over time: turns, tokens, spend, failures and times, of everything or of one owner, agent or key. */
+/** Usage over time: turns, tokens, spend, errors and times, of everything or of one owner, agent or key. */
 import { SimpleGrid, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
@@ -67,7 +67,7 @@ function useNow(): number {
 
 function Report({ report, unit }: { report: Usage; unit: Span['bucket'] }) {
   const plots = useMemo(() => plotsOf(report, unit), [report, unit])
-  if (report.totals.turns === 0)
+  if (report.totals.turns === 0 && report.totals.errors === 0)
     return (
       <Empty title="No turns ended in this range">
         Choose a longer time range or remove filters. Running turns are listed under System.
