@@ -13,7 +13,7 @@ import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 import { startTestLayer } from '../support/test-http-layer.ts'
 
-const nothingCounted = { completed: 0, failed: 0, released: 0, lost: 0, replayed: 0, recovered: 0, refused: 0, model_retries: 0 }
+const nothingCounted = { completed: 0, errors: 0, failed: 0, released: 0, lost: 0, replayed: 0, recovered: 0, refused: 0, model_retries: 0 }
 
 void test('status: reports version, store, limiter, workers, state and capacity', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '7' } })
@@ -55,7 +55,16 @@ void test('status: running turns are those that run now, and every end, replay, 
   assert.equal((await app.admin('GET', '/owners/own_none')).status, 404)
   const { turns, counted } = await app.made('GET', '/status')
   assert.equal(turns.running, 0)
-  assert.deepEqual(counted, { ...nothingCounted, completed: 2, failed: 1, released: 1, replayed: 1, refused: 2, model_retries: 1 })
+  assert.deepEqual(counted, {
+    ...nothingCounted,
+    completed: 2,
+    errors: 2,
+    failed: 1,
+    released: 1,
+    replayed: 1,
+    refused: 2,
+    model_retries: 1,
+  })
 })
 
 const app = await startAdminApp()

@@ -234,7 +234,11 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   await store.moveClock(1)
   const lost = await bench.admitted()
   await bench.fail(lost, 'failed')
-  assert.deepEqual((await store.read.findTurn(lost.requestId))!.failure, { code: 'internal_error', cause: 'test' })
+  assert.deepEqual((await store.read.findTurn(lost.requestId))!.failure, {
+    code: 'internal_error',
+    cause: 'test',
+    causeKind: 'internal_error',
+  })
   const ids = async (filter: object): Promise<string[]> => (await store.read.listTurns(filter, allVersions)).map(({ id }) => id)
   assert.deepEqual(await ids({}), [lost.requestId, done.requestId])
   assert.deepEqual(await ids({ state: 'completed' }), [done.requestId])

@@ -51,7 +51,7 @@ export function endWithoutReply(
   const unpaid = end.unpaid < hold ? end.unpaid : hold
   const now = clock.now()
   sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, turn.request_id!)
-  // The primary key forbids a second error of a run.
+  // `turn.errors`: the primary key forbids a second error of a run.
   sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
   sql.releaseHold.run(hold, unpaid, turn.owner_id!)
 }

@@ -345,6 +345,7 @@ begin
       unpaid = t.unpaid + least(i.unpaid, t.hold)
     from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint)
     where t.request_id = i.request_id and t.request_id = any (ours);
+  -- `turn.errors`: the primary key forbids a second error of a run
   insert into turn_errors (request_id, run, cause_kind, ended_at)
     select t.request_id, t.run, i.cause_kind, t.ended_at from json_to_recordset(items) as i (request_id text, cause_kind text)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours);
