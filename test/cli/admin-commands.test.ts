@@ -319,15 +319,17 @@ describe('turnkeep ledger', () => {
 describe('turnkeep usage', () => {
   test("prints the API's report, as JSON and as a table with totals", async () => {
     assert.equal((await app.chat('count me', { user: 'usage' })).status, 200)
+    app.model.script({ status: 401, body: 'no' })
+    assert.equal((await app.chat('an error', { user: 'usage' })).status, 500)
     const query = `?bucket=day&agent_id=${app.caller.agentId}&from=2020-01-01&to=2020-02-01`
     const flags = ['--bucket', 'day', '--agent', app.caller.agentId]
     assert.deepEqual(await json('usage', ...flags, '--from', '2020-01-01', '--to', '2020-02-01'), await app.made('GET', `/usage${query}`))
     const { totals } = await app.made('GET', `/usage?bucket=day&agent_id=${app.caller.agentId}`)
     const { stdout } = await turnkeep(['usage', ...flags])
     const lines = stdout.trimEnd().split('\n')
-    assert.match(lines[0]!, /^day \(UTC\) +turns +completed +failed /)
-    assert.match(lines.at(-1)!, new RegExp(`^total +${totals.turns} +${totals.completed} `))
-    assert.equal(lines.length, 3)
+    assert.match(lines[0]!, /^day \(UTC\) +turns +completed +errors /)
+    assert.match(lines[2]!, new RegExp(`^total +${totals.turns} +${totals.completed} +1 `))
+    assert.deepEqual(lines.slice(3), ['', 'Errors by cause: provider_401 1'])
     assert.equal((await turnkeep(['usage', '--from', 'yesterday'])).code, 1)
     assert.equal((await turnkeep(['usage', '--bucket', 'week'])).code, 2)
   })

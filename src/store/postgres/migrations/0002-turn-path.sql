@@ -259,9 +259,8 @@ create type settling_v1 as (ord integer, request_id text collate "C", user_messa
   written_off bigint, first_delta_ms bigint, conversation_id text collate "C", owner_id text collate "C", hold bigint, message text,
   message_tokens bigint, created_at bigint);
 
--- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended in
--- another
--- way. At most one item per turn.
+-- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended
+-- in another way. At most one item per turn.
 create function settle_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -356,8 +355,7 @@ begin
 end $$;
 
 -- Journals steps and extends holds, for each item both or neither. At most one item per turn. If it is called again, the entries exist and the hold
--- is
--- large enough, so nothing is done twice.
+-- is large enough, so nothing is done twice.
 create function advance_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -440,9 +438,8 @@ begin
     where not exists (select from turns t where t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null));
 end $$;
 
--- The claim of recovery, `turn.states`: turns with an expired lease get another attempt and a new fence and are returned complete. `fresh` takes up
--- to
--- `most` turns with one attempt. `suspect` takes one with two attempts, and fails those that have used their third.
+-- The claim of recovery, `turn.states`: turns with an expired lease get another attempt and a new fence and are returned complete. `fresh` takes
+-- up to `most` turns with one attempt. `suspect` takes one with two attempts, and fails those that have used their third.
 create function claim_v1(which text, most integer, lease_ms bigint, running text[], claimer text) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
