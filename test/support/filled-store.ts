@@ -117,6 +117,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   )
   const message = insert('messages', 'id, conversation_id, seq, role, content, tokens, citations, request_id, created_at')
   const journal = insert('journal', 'request_id, run, step, part, kind, payload, created_at')
+  const turnError = insert('turn_errors', 'request_id, run, cause_kind, ended_at')
 
   const callers = Array.from({ length: owners }, (_, index) => {
     const caller = { ownerId: newId('own'), agentId: newId('agt'), keyId: newId('key'), balance: 0n, held: 0n }
@@ -206,6 +207,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       turn(...before, ...lease, ...said, ...figures, gone ? at + 5000 : null, at, at, isRunning ? null : at + 1000, continuesFrom)
       if (continuesFrom !== null) journal(requestId, 1, 1, 1, 'tool_finished', JSON.stringify({ text: texts[4] }), at)
       if (isRunning) journal(requestId, 1, 1, 0, 'model', JSON.stringify({ text: texts[3] }), at)
+      if (failure) for (let ended = 1; ended <= run; ended++) turnError(requestId, ended, 'provider_503', at + ended)
       caller.held += hold
       if (charged === null) continue
       ledger(newId('led'), caller.ownerId, 'charge', -charged, writtenOff, requestId, null, null, at + 1000)
