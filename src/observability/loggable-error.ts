@@ -1,7 +1,7 @@
 /**
- * What the log contains of an unexpected error (`log.cause-kind`): its type, message, code and stack, and those of its causes. All other fields are left out,
- * because drivers and provider packages put what they worked on there: PostgreSQL's `detail` has the values of a row, the error of a call
- * has its request and response.
+ * What the log contains of an unexpected error (`log.cause-kind`): its type, message, code and stack, and those of its causes. All other
+ * fields are left out, because drivers and provider packages put what they worked on there: PostgreSQL's `detail` has the values of a row,
+ * the error of a call has its request and response.
  */
 
 // Codes and names that libraries choose. None contains data.
@@ -17,8 +17,12 @@ export function loggableError(error: unknown, depth = 0): unknown {
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
   const cause = error.cause === undefined || depth === deepest ? {} : { cause: loggableError(error.cause, depth + 1) }
   const safe = safeFields.flatMap((name) => (['string', 'number'].includes(typeof fields.get(name)) ? [[name, fields.get(name)]] : []))
-  return { type: error.name, message, ...Object.fromEntries(safe), stack: [`${error.name}: ${message}`, ...frames].join('\n'), ...cause }
+  const type = typeOf(error)
+  return { type, message, ...Object.fromEntries(safe), stack: [`${type}: ${message}`, ...frames].join('\n'), ...cause }
 }
+
+/** The class, also of one that does not set `name`. */
+const typeOf = ({ name, constructor }: Error): string => (name === 'Error' ? constructor.name : name)
 
 /** A parser quotes its input in the message of a SyntaxError. */
 function messageOf(error: Error, ownMessage: unknown): string {

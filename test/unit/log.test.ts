@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError } from '../../src/agent/models/model.ts'
 import { createLog } from '../../src/observability/log.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 
 function logged(error: unknown): string {
   let text = ''
@@ -44,4 +45,6 @@ test('log.cause-kind: an error is logged with type, message, code and stack, and
     assert.doesNotMatch(logged(error), /CANARY/)
   assert.match(logged(parsed), /SyntaxError/)
   assert.equal(JSON.parse(logged(outer)).err.cause.cause.code, '23514', 'causes are logged, too')
+  const away = JSON.parse(logged(new StoreUnavailable('database or disk is full'))).err
+  assert.deepEqual([away.type, away.stack.split('\n')[0]], ['StoreUnavailable', 'StoreUnavailable: database or disk is full'])
 })
