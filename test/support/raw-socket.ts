@@ -2,14 +2,17 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { StringDecoder } from 'node:string_decoder'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { hold, isHeld } from './answer-check-run.ts'
 
-/** `body` without its chunk framing. */
+/** `body` without its chunk framing and compression. */
 export type RawAnswer = { status: number; headers: Record<string, string>; body: string; json: any }
 
 export class RawSocket {
   readonly socket: Socket
   readonly #parts: string[] = []
+  readonly #bytes: Buffer[] = []
   /** The server's FIN arrived before any reset, so everything that it sent could be read. */
   ended = false
   readonly closed: Promise<void>
@@ -17,9 +20,10 @@ export class RawSocket {
 
   private constructor(socket: Socket) {
     this.socket = socket
-    socket.setEncoding('utf8')
-    socket.on('data', (text: string) => {
-      this.#parts.push(text)
+    const decoder = new StringDecoder('utf8')
+    socket.on('data', (bytes: Buffer) => {
+      this.#bytes.push(bytes)
+      this.#parts.push(decoder.write(bytes))
       this.#move()
     })
     socket.on('end', () => {
@@ -74,7 +78,7 @@ export class RawSocket {
   }
 
   get answers(): RawAnswer[] {
-    return parseAnswers(this.received)
+    return parseAnswers(Buffer.concat(this.#bytes))
   }
 
   [Symbol.dispose](): void {
@@ -102,8 +106,7 @@ function holdFirst(port: number, sent: string, [first]: RawAnswer[]): void {
 }
 
 /** Complete responses, one after the other; the last one may be incomplete. Throws for anything else. */
-function parseAnswers(text: string): RawAnswer[] {
-  const bytes = Buffer.from(text)
+function parseAnswers(bytes: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let at = 0; at < bytes.length;) {
     const end = bytes.indexOf('\r\n\r\n', at)
@@ -112,11 +115,18 @@ function parseAnswers(text: string): RawAnswer[] {
     if (end < 0 || status === undefined) throw new Error(`not an answer: ${bytes.toString('utf8', at, at + 200)}`)
     const headers = Object.fromEntries(lines.map((line) => [line.split(': ', 1)[0]!.toLowerCase(), line.slice(line.indexOf(': ') + 2)]))
     const { parts, next } = bodyOf(bytes, end + 4, headers)
-    const body = Buffer.concat(parts).toString()
+    const body = decompress(Buffer.concat(parts), headers['content-encoding']).toString()
     answers.push({ status: Number(status), headers, body, json: headers['content-type']?.includes('json') ? JSON.parse(body) : undefined })
     at = next
   }
   return answers
+}
+
+function decompress(body: Buffer, encoding: string | undefined): Buffer {
+  if (encoding === undefined) return body
+  if (encoding === 'gzip') return gunzipSync(body)
+  if (encoding === 'br') return brotliDecompressSync(body)
+  throw new Error(`no request asks for ${encoding}`)
 }
 
 /** The body at `start` without chunk framing, and the position of the next response. */
