@@ -476,7 +476,13 @@ void test('documents: the server serves others while a document is read; what ea
   const delay = monitorEventLoopDelay({ resolution: 1 })
   const fresh = createExtractor({ log })
   let served = 0
-  const others = setInterval(() => served++, 1)
+  // At every turn of the event loop and not by a timer, so that a busy machine does not look like a blocked loop.
+  let others: NodeJS.Immediate
+  const serve = (): void => {
+    served++
+    others = setImmediate(serve)
+  }
+  serve()
   try {
     for (const name of ['handbook.docx', 'page.html', 'handbook.pdf', 'log-book.pdf', 'log-book.pdf']) {
       const [before, startedAt] = [served, performance.now()]
@@ -487,10 +493,10 @@ void test('documents: the server serves others while a document is read; what ea
       t.diagnostic(
         `${name}: ${Math.round(performance.now() - startedAt)} ms, ${process.memoryUsage.rss() >> 20} MB, loop p99 ${(delay.percentile(99) / 1e6).toFixed(1)} ms`,
       )
-      if (name === 'log-book.pdf') assert.ok(served - before > 10, `${served - before} other things were done meanwhile`)
+      if (name === 'log-book.pdf') assert.ok(served - before > 100, `${served - before} other things were done meanwhile`)
     }
   } finally {
-    clearInterval(others)
+    clearImmediate(others!)
     await fresh.close()
   }
 })
