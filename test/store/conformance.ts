@@ -329,7 +329,11 @@ export function conformance(check: Check): void {
     const admission = bench.admission()
     const turn = await bench.admitted(admission)
     await bench.fail(turn, 'failed')
-    assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), { kind: 'replayed_failure', requestId: turn.requestId })
+    assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), {
+      kind: 'replayed_failure',
+      requestId: turn.requestId,
+      code: 'internal_error',
+    })
     assert.equal((await bench.admit({ ...admission, fingerprint: fingerprint('x', 'y') })).kind, 'idempotency_conflict')
     await bench.verify()
   })

@@ -4,8 +4,9 @@ import { describeFailures, describeHeaders, rateLimitHeaders } from './answers.t
 import * as examples from './examples.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
-import { AgentParams, AssistantMessage, ChatEvent, conversationId, define, ExternalUserId, RequestId, Time, Usage } from './schemas.ts'
+import { AgentParams, AssistantMessage, ChatEvent, conversationId, define, ExternalUserId, Time, Usage } from './schemas.ts'
 
+const RequestId = Type.String({ format: 'uuid', description: 'The ID of the turn: the `request_id` that the message got.' })
 const closed = { additionalProperties: false } as const
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema, description: string) =>
   Type.Union([schema, Type.Null()], { description })
