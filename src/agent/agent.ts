@@ -129,7 +129,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
     request.onUsage(steps.usage)
     /** Text of an earlier attempt or run. The listeners of this attempt have not received it yet. */
-    let unheard = steps.text
+    let undeliveredText = steps.text
 
     for (;;) {
       // `tools.caps`: checked before the tools run, because after the last step no model call would read their results.
@@ -144,8 +144,8 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
         if (!(await request.beforeStep(next))) return { kind: 'stopped' }
       }
-      if (unheard !== '') request.onDelta(unheard)
-      unheard = ''
+      if (undeliveredText !== '') request.onDelta(undeliveredText)
+      undeliveredText = ''
 
       const answer = await askModel()
       if ('kind' in answer) return answer

@@ -60,9 +60,9 @@ export async function runProgram(argv: string[], environment: Environment): Prom
 
 /** Prints one line, and the stack trace if NODE_DEBUG includes `turnkeep`. */
 async function printInternalError(error: unknown): Promise<void> {
-  const { visible } = await import('./terminal/table.ts')
+  const { escapeForTerminal } = await import('./terminal/table.ts')
   debuglog('turnkeep')('%s', error instanceof Error ? error.stack : error)
-  const message = visible((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))
+  const message = escapeForTerminal((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))
   console.error(`turnkeep: internal error: ${message} (run again with NODE_DEBUG=turnkeep for the stack trace)`)
 }
 

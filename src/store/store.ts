@@ -74,11 +74,11 @@ export interface Store {
   /** As `write`. If something changed, the audit lines are stored by the same transaction. */
   writeAs(author: Author): Methods<Writes>
   /**
-   * `erase`: removes what was erased from the store's own files. `log` is fast and leaves rare remnants; `file` removes those, too. `busy`:
-   * a reader still needs the data, so try again later. `too_large`: rewriting the file would block the store for too long, so the operator
-   * has to decide.
+   * `erase`: removes what was erased from the store's own files. `wal` checkpoints the log, which is fast and leaves rare remnants;
+   * `vacuum` rewrites the file, which removes those, too. `busy`: a reader still needs the data, so try again later. `too_large`: rewriting
+   * the file would block the store for too long, so the operator has to decide.
    */
-  forget(depth: 'log' | 'file'): Promise<'forgotten' | 'busy' | 'too_large'>
+  forget(depth: 'wal' | 'vacuum'): Promise<'forgotten' | 'busy' | 'too_large'>
   /**
    * Calls the listener after every write that changes what processes cache (agents, keys, providers). Never misses a write through this
    * store.

@@ -191,7 +191,7 @@ export const plantedBugs: PlantedBug[] = [
     part: 'recovery',
     removes: 'a start recovers the turns of the previous process: leases of the dead process last an hour',
     edits: [
-      edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n'),
+      edit('src/store/sqlite/writer.ts', '  turnPath.endAllLeases()\n'),
       edit(claim, 'const orphans = sql.findOrphans.all(leaseNow)', 'const orphans = sql.findOrphans.all(leaseNow - 3_600_000)'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'kill', checks: ['H9', 'verify'] },

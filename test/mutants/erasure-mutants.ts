@@ -35,7 +35,11 @@ export const erasureMutants: Mutant[] = [
     rule: 'erase',
     removes: "the text leaves the store's files",
     edits: [
-      edit('src/store/sqlite/group-commit.ts', "{ value: forget(this.#db, depth === 'file' ? 'file' : 'log') }", "{ value: 'forgotten' }"),
+      edit(
+        'src/store/sqlite/group-commit.ts',
+        "{ value: forget(this.#db, depth === 'vacuum' ? 'vacuum' : 'wal') }",
+        "{ value: 'forgotten' }",
+      ),
     ],
     caughtBy: { file: erasureTest, title: 'erase: the bytes are gone from the database and its log' },
   },

@@ -70,7 +70,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'retry.continues',
     removes: 'what was said before the retry is heard on its stream',
-    edits: [edit(agent, "if (unheard !== '') request.onDelta(unheard)")],
+    edits: [edit(agent, "if (undeliveredText !== '') request.onDelta(undeliveredText)")],
     caughtBy: { file: released, title: 'retry.continues: repeated retries keep counting steps' },
   },
   {

@@ -94,7 +94,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'running_has_lease',
     removes: 'at a start every lease of the dead process is over',
-    edits: [edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n')],
+    edits: [edit('src/store/sqlite/writer.ts', '  turnPath.endAllLeases()\n')],
     caughtBy: { file: suite, title: 'sqlite: running_has_lease: at start every turn of a dead process can be' },
   },
 ]

@@ -4,7 +4,7 @@
  */
 import { nearestWord } from '../../config/nearest-word.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { Table, visible } from '../terminal/table.ts'
+import { Table, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import type { AdminClient, Fields } from './client.ts'
 import { agentPath, documentsPath, keysPath } from './paths.ts'
@@ -57,7 +57,7 @@ export async function findId(client: AdminClient, kind: Kind, given: string, age
   if (meant.length > 1)
     throw new CommandFailed(
       1,
-      `${meant.length} ${noun}s are named ${visible(given)}. Specify the id of one of:\n${listLines(meant, kind).join('\n')}`,
+      `${meant.length} ${noun}s are named ${escapeForTerminal(given)}. Specify the id of one of:\n${listLines(meant, kind).join('\n')}`,
     )
   throw new CommandFailed(1, unknown(kind, given, all))
 }
@@ -136,8 +136,8 @@ function unknown(kind: Kind, given: string, all: Fields[]): string {
   const { noun, create, names } = known[kind]
   if (all.length === 0) return `no ${noun}s exist. To create one: npx turnkeep ${create} --help`
   const meant = nearestWord(given, [...new Set(all.flatMap((one) => names.flatMap((field) => (one[field] ? [String(one[field])] : []))))])
-  const hint = meant === undefined ? '.' : `: did you mean ${visible(meant)}?`
-  return `no ${noun} is named ${visible(given)}${hint} Specify the id of one of:\n${listLines(all, kind).join('\n')}`
+  const hint = meant === undefined ? '.' : `: did you mean ${escapeForTerminal(meant)}?`
+  return `no ${noun} is named ${escapeForTerminal(given)}${hint} Specify the id of one of:\n${listLines(all, kind).join('\n')}`
 }
 
 function unknownId(kind: Kind, given: string, all: Fields[]): string {
@@ -146,7 +146,7 @@ function unknownId(kind: Kind, given: string, all: Fields[]): string {
   // Two IDs have nothing in common but their prefix, so more than a few edits are another ID.
   const meant = nearestWord(given, ids, 3)
   const hint = meant === undefined ? '.' : `: did you mean ${meant}?`
-  return `no ${noun} has the id ${visible(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
+  return `no ${noun} has the id ${escapeForTerminal(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
 }
 
 // The `list` command lists all of them.

@@ -9,7 +9,7 @@ import { keysPath } from '../admin-api/paths.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell, write } from '../terminal/print.ts'
-import { recordLines, visible } from '../terminal/table.ts'
+import { recordLines, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -66,7 +66,7 @@ export function define(group: Command, environment: Environment): void {
     async (key: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await pathOfKey(client, key))
-      tell(`Revoked API key ${visible(key)}`)
+      tell(`Revoked API key ${escapeForTerminal(key)}`)
     },
   )
 

@@ -9,7 +9,7 @@ import { given, serverCommand, wholeNumber } from '../terminal/command-options.t
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
 import { readSecret } from './secret-input.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -77,7 +77,7 @@ export function define(group: Command, environment: Environment): void {
     async (provider: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await findPath(client, provider))
-      tell(`Deleted provider ${visible(provider)}`)
+      tell(`Deleted provider ${escapeForTerminal(provider)}`)
     },
   )
 

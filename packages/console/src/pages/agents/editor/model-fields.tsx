@@ -62,7 +62,7 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
           />
         </SimpleGrid>
         <Group gap="sm" aria-live="polite">
-          <Text size="sm">{error ? `Could not look up the listed price: ${error.message}` : sayListed(listed)}</Text>
+          <Text size="sm">{error ? `Could not look up the listed price: ${error.message}` : describePrice(listed)}</Text>
           {listed?.price && isOther(listed.price, price) ? (
             <Button
               size="xs"
@@ -84,7 +84,7 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
   )
 }
 
-function sayListed(listed: ModelPrice | undefined): string {
+function describePrice(listed: ModelPrice | undefined): string {
   if (!listed) return 'Choose a provider and a model to see the listed price.'
   const window = listed.context_tokens === null ? '' : ` Context window: ${listed.context_tokens.toLocaleString()} tokens.`
   if (!listed.price) return `No price is listed for ${listed.model}. Enter the prices to charge.${window}`
