@@ -21,7 +21,7 @@ const mainParts: [part: string, path: RegExp][] = [
   ['settle', /\/src\/turn\/(settlement|turn-writes)\.ts$|\/src\/ledger\//],
   [
     'batches, hand-over to the store',
-    /\/src\/turn\/lane\.ts$|\/src\/store\/|\/node_modules\/(pg|pg-\w+|postgres-\w+)\/|^node:internal\/worker/,
+    /\/src\/turn\/batcher\.ts$|\/src\/store\/|\/node_modules\/(pg|pg-\w+|postgres-\w+)\/|^node:internal\/worker/,
   ],
   ['admit and run', /\/src\/turn\//],
   [
