@@ -10,6 +10,7 @@ import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
 import type * as chat from './public/schemas.ts'
 
+export type { ProviderKind } from '../provider-kinds.ts'
 export type Owner = Static<typeof owners.Owner.ref>
 export type OwnerWithHolds = Static<typeof owners.OwnerWithHolds.ref>
 export type LedgerEntry = Static<typeof owners.LedgerEntry.ref>

@@ -2,6 +2,7 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
+import { providerKinds } from '../../provider-kinds.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
@@ -30,11 +31,7 @@ export function define(group: Command, environment: Environment): void {
     'Create a provider; its API key is read from stdin or a prompt',
     'provider create openai --kind openai --api-key-env OPENAI_API_KEY',
   )
-    .addOption(
-      new Option('--kind <kind>', 'API of the provider')
-        .choices(['openai', 'anthropic', 'google', 'openai-compatible'])
-        .makeOptionMandatory(),
-    )
+    .addOption(new Option('--kind <kind>', 'API of the provider').choices(providerKinds).makeOptionMandatory())
     .option('--base-url <url>', 'Base URL, such as http://127.0.0.1:11434/v1; required for openai-compatible')
     .option('--api-key-env <variable>', 'Environment variable that contains the API key')
     .action(async (name: string, { kind, baseUrl, apiKeyEnv, ...options }: CreateOptions) => {

@@ -1,10 +1,9 @@
 /** Providers of models. Their API keys are handled only in encrypted form. */
 import type { Row, Sql } from '../sql.ts'
+import { providerKinds } from '../../provider-kinds.ts'
+import type { ProviderKind } from '../../provider-kinds.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
-
-const kinds = ['openai', 'anthropic', 'google', 'openai-compatible'] as const
-export type ProviderKind = (typeof kinds)[number]
 
 export type Provider = {
   id: string
@@ -128,7 +127,7 @@ async function findAgentOnProvider(sql: Sql, id: string): Promise<string | undef
 const columns = 'id, name, kind, base_url, sealed_api_key, created_at, updated_at'
 
 function readProvider(row: Row): Provider {
-  const kind = kinds.find((known) => known === row['kind'])
+  const kind = providerKinds.find((known) => known === row['kind'])
   if (!kind) throw new Error(`provider ${text(row, 'id')} is of an unknown kind`)
   return {
     id: text(row, 'id'),
