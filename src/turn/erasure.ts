@@ -60,9 +60,9 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
   const stop = new AbortController()
   const stopping = stop.signal
 
-  async function erase(conversationIds: string[], author: Omit<Author, 'lineIds'>, idleMs?: number): Promise<EraseOutcome> {
-    const lineIds = conversationIds.map(() => newId('aud'))
-    const outcome = await store.writeAs({ ...author, lineIds } as Author).eraseConversations({ conversationIds, idleMs })
+  async function erase(conversationIds: string[], author: Omit<Author, 'entryIds'>, idleMs?: number): Promise<EraseOutcome> {
+    const entryIds = conversationIds.map(() => newId('aud'))
+    const outcome = await store.writeAs({ ...author, entryIds } as Author).eraseConversations({ conversationIds, idleMs })
     if (outcome.kind === 'busy') return outcome
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {

@@ -1,4 +1,4 @@
-/** Mutants of erasure and of the audit: data that remains after an erasure, and changes without an audit line. */
+/** Mutants of erasure and of the audit log: data that remains after an erasure, and changes without an audit entry. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
@@ -45,13 +45,13 @@ export const erasureMutants: Mutant[] = [
   },
   {
     rule: 'audit',
-    removes: 'a change has its line',
+    removes: 'every change has its entry',
     edits: [edit('src/store/queries/writes.ts', '  if (author && audit) await', "  if (author && audit && name !== 'rotateApiKey') await")],
     caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one entry with its field names and request id' },
   },
   {
     rule: 'audit',
-    removes: 'no line is ever changed',
+    removes: 'no entry is ever changed',
     edits: [
       edit(
         'src/store/sqlite/migrations/0001-schema.sql',
