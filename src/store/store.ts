@@ -22,8 +22,11 @@ import type {
 } from './turn-records.ts'
 
 /**
- * The store is unavailable (disk full, closed, connection lost). Either nothing of the item was stored, or its outcome is not known. Sent
- * again, the same item returns its outcome and never takes effect twice.
+ * The store is unavailable (disk full, closed, connection lost). An item that is sent again never takes effect twice.
+ *
+ * On SQLite, nothing of the item was stored: its transaction was rolled back, or never started. On PostgreSQL, the connection may break after
+ * the commit, so the outcome may be unknown. Sent again, an item whose first commit succeeded returns the same outcome: an admission finds
+ * its turn by its request ID, a settlement by the ID of its reply, a failure by fence and state, and a journal entry is stored once.
  */
 export class StoreUnavailable extends Error {}
 
