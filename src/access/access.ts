@@ -31,7 +31,7 @@ export type AccessOptions = {
 
 // A key has 75 characters. Anything longer than this is refused without parsing.
 const maxHeader = 256
-// Compared if there is no secret. No text is known whose SHA-256 is all zeros.
+// Compared in place of a missing secret, so that timing does not differ. It matches no known secret.
 const noDigest = new Uint8Array(32)
 // A key has one secret, or two during a rotation. An unknown key causes the same number of comparisons.
 const usualSecrets = 2

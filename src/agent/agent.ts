@@ -43,7 +43,7 @@ export type GenerationRequest = {
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
-  /** Called with the usage of all steps, those of the journal included, whenever a model call ends, also one that fails after some text. */
+  /** Called with the usage of all steps, those of the journal included, whenever a model call ends, including one that fails after some text. */
   onUsage(usage: ModelUsage): void
   /** Called before every model call except the first one of a turn. The loop stops if it resolves with false. */
   beforeStep(next: NextStep): Promise<boolean>
@@ -219,7 +219,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
   }
 }
 
-// Characters of titles and sections stay below 2 MiB. A reply that rests on more passages rests on none in particular.
+// Characters of titles and sections stay below 2 MiB. More citations than this help no one.
 const maxCitations = 1000
 
 /** `tools.citations`: each document and section once; first the passages in the prompt, then those that a tool found. */

@@ -69,7 +69,7 @@ export const recoveryMutants: Mutant[] = [
   },
   {
     rule: 'running_has_lease',
-    removes: 'a lease that is given up is free at once',
+    removes: 'a lease that is released is free immediately',
     edits: [
       edit(
         'src/store/sqlite/turn-path.ts',

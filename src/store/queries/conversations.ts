@@ -20,7 +20,7 @@ export type Conversation = {
 
 export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string }
 
-/** A conversation for the operator: also an erased one, whose `externalUserId` is null, and one without messages. */
+/** A conversation for the operator. Includes erased ones, whose `externalUserId` is null, and those without messages. */
 export type AnyConversation = {
   id: string
   agentId: string

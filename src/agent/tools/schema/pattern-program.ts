@@ -1,7 +1,7 @@
 /**
  * Translates a regular expression (ECMAScript with the `u` flag, as JSON Schema defines its patterns) into the states of an automaton that
- * linear-pattern.ts runs. Everything but backreferences has an automaton. Its number of states is limited, because each of them may be
- * visited for each character of a text.
+ * linear-pattern.ts runs. All patterns except those with backreferences or inline flags can be translated. The number of states is
+ * limited, because each of them may be visited for each character of a text.
  */
 import { createRequire } from 'node:module'
 import type { AST } from '@eslint-community/regexpp'
