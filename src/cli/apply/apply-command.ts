@@ -40,16 +40,16 @@ export function define(command: Command, environment: Environment): void {
       .option('--dry-run', 'Show the changes without applying them')
       .option('--exit-code', 'With --dry-run: exit with 1 if there are changes')
       .option('--prune', 'Revoke keys and delete documents that are missing from the lists of the file')
-      .option('--secrets', 'Send the values of API keys, headers and secrets again, which cannot be compared')
+      .option('--secrets', 'Send all API keys, headers and secrets again; stored values cannot be compared')
       .option('--wait', 'Wait until documents are indexed; exit with 1 if one cannot be read')
-      .option('-y, --yes', 'Skip the confirmation before --prune deletes something')
+      .option('-y, --yes', 'Delete without confirmation, with --prune')
       .option('--json', 'Print the changes as JSON')
       .option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)'),
     'apply -f agents.yaml --dry-run',
     writeExitCodes(
       'success, or no changes',
       'refused, stopped midway, or a document cannot be read; with --exit-code: there are changes',
-      'the files are invalid, or nothing could be reached; nothing was changed',
+      'the files are invalid, or the server could not be reached; nothing was changed',
     ),
   ).action((flags: Flags) => apply(flags, environment))
 }

@@ -30,7 +30,7 @@ type DoctorOptions = ServerOptions & { providers?: true }
 export function define(command: Command, environment: Environment): void {
   const codes = writeExitCodes('no check failed (there may be warnings)', 'a check failed', 'invalid usage')
   withServerOptions(helpEnd(command, 'doctor --providers', codes))
-    .option('--providers', 'Also make one small call to every provider, which the provider may charge')
+    .option('--providers', 'Also make one small call to every provider, for which it may charge')
     .action((options: DoctorOptions) => examine(environment, options))
 }
 

@@ -44,7 +44,7 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'create',
-      'Create an agent, whose replies its owner pays for',
+      'Create an agent for an owner, who pays for its replies',
       'agent create --owner "Acme Ltd" --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
     ).option('--owner <owner>', 'Owner who pays for the replies'),
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {

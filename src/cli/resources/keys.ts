@@ -88,7 +88,7 @@ function withFields(command: Command): Command {
     .option('--name <name>', 'Name of the API key')
     .addOption(new Option('--permission <permission>', 'Permission of the API key').choices(['full', 'read-only']))
     .option('--limit <requests>', 'Requests per window; requires --window', wholeNumber)
-    .option('--window <seconds>', 'Length of the window; requires --limit', wholeNumber)
+    .option('--window <seconds>', 'Length of the window in seconds; requires --limit', wholeNumber)
 }
 
 /** The API refuses a limit without a window, so this does not check it. */

@@ -60,7 +60,7 @@ export function define(group: Command, environment: Environment): void {
     'provider update openai --api-key-env NEW_OPENAI_KEY',
   )
     .option('--name <name>', 'New name; refused while an agent uses the provider')
-    .option('--base-url <url>', 'New base URL; one on another server requires the API key again')
+    .option('--base-url <url>', 'New base URL; if it is on another server, pass the API key again')
     .option('--api-key-env <variable>', 'Environment variable that contains the new API key')
     .option('--api-key-stdin', 'Read the new API key from stdin or a prompt')
     .action(async (provider: string, { name, baseUrl, apiKeyEnv, apiKeyStdin, ...options }: UpdateOptions) => {
