@@ -84,7 +84,7 @@ export function byPart(profile: CpuProfile, thread: 'main' | 'store', from: numb
   return sums
 }
 
-/** From the root down: a node that matches no path counts for its caller. */
+/** Assigns nodes from the root down: a node that matches no path counts for its caller. */
 function partsOfNodes({ nodes }: CpuProfile, thread: 'main' | 'store'): Map<number, string> {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const children = new Set(nodes.flatMap((node) => node.children ?? []))

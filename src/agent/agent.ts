@@ -43,7 +43,7 @@ export type GenerationRequest = {
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
-  /** Called with the usage of all steps, those of the journal included, whenever a model call ends, including one that fails after some text. */
+  /** Called with the usage of all steps, even those of the journal, whenever a model call ends, even if it fails after some text. */
   onUsage(usage: ModelUsage): void
   /** Called before every model call except the first one of a turn. The loop stops if it resolves with false. */
   beforeStep(next: NextStep): Promise<boolean>

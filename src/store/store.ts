@@ -74,7 +74,7 @@ export interface Store {
   read: Methods<Reads>
   /** Writes outside the turn path, each in one transaction: queries/writes.ts. */
   write: Methods<Writes>
-  /** As `write`. If something changed, its audit entries are stored by the same transaction. */
+  /** Like `write`. If something changed, its audit entries are stored by the same transaction. */
   writeAs(author: Author): Methods<Writes>
   /**
    * `erase`: removes what was erased from the store's own files. `wal` checkpoints the log, which is fast and leaves rare remnants;

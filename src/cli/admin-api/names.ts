@@ -62,7 +62,7 @@ export async function findId(client: AdminClient, kind: Kind, given: string, age
   throw new CommandFailed(1, unknown(kind, given, all))
 }
 
-/** As `findId`, for an option that may be absent. */
+/** Like `findId`, for an option that may be absent. */
 export async function findGiven(client: AdminClient, kind: Kind, given: string | undefined): Promise<string | undefined> {
   return given === undefined ? undefined : findId(client, kind, given)
 }
@@ -100,7 +100,7 @@ export async function refuseUnknownFilters(client: AdminClient, filters: Filters
   if (filters.conversation !== undefined) await client.call('GET', `/conversations/${encodeURIComponent(filters.conversation)}`)
 }
 
-/** By exact name. The first field that any item matches counts, so that a title has priority over a file name. */
+/** Finds items by exact name. The first field that any item matches counts, so that a title has priority over a file name. */
 function withName(all: Fields[], kind: Kind, given: string): Fields[] {
   for (const field of known[kind].names) {
     const meant = all.filter((one) => one[field] === given)
@@ -109,7 +109,7 @@ function withName(all: Fields[], kind: Kind, given: string): Fields[] {
   return []
 }
 
-/** Without revoked keys, which cannot be used again. */
+/** Lists all items, without revoked keys, which cannot be used again. */
 async function everyOne(client: AdminClient, kind: Kind, agentId?: string): Promise<Fields[]> {
   switch (kind) {
     case 'document':

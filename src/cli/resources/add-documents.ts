@@ -43,7 +43,7 @@ export async function addDocument(server: AdminClient, source: Source, present: 
   return { action: id === undefined ? 'added' : 'replaced', source: source.name, document }
 }
 
-/** Undefined for a URL, which the server fetches. */
+/** Returns undefined for a URL, which the server fetches. */
 async function readBytes(source: Source): Promise<Buffer<ArrayBuffer> | undefined> {
   if (source.kind === 'url') return undefined
   if (source.kind === 'stdin') return readStdin()

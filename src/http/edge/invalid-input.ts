@@ -51,7 +51,7 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
   }
 }
 
-/** For a field or parameter that does not exist. Repeats its name only if it is plain. */
+/** Describes a field or parameter that does not exist. Repeats its name only if it is plain. */
 export const nameUnknown = (subject: string, what: 'field' | 'parameter', name = ''): string =>
   `${subject} has an unknown ${what}${plainName.test(name) ? `: ${name}` : ''}.`
 

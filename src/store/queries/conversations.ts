@@ -204,7 +204,7 @@ export async function listAllMessages(
   return messages
 }
 
-/** As written by the settlement, with its type. */
+/** Parses the citations that the settlement wrote. */
 function readCitations(row: Row): Citation[] {
   const stored = textOrNull(row, 'citations')
   return stored === null ? [] : (JSON.parse(stored) as Citation[])

@@ -20,7 +20,7 @@ export type Provider = {
 export type NewProvider = Pick<Provider, 'id' | 'name' | 'kind' | 'baseUrl' | 'sealedApiKey'>
 export type ProviderChange = Partial<Pick<Provider, 'name' | 'baseUrl' | 'sealedApiKey'>>
 
-/** Undefined if the name is taken. */
+/** Returns undefined if the name is taken. */
 export async function createProvider(sql: Sql, { id, name, kind, baseUrl, sealedApiKey }: NewProvider): Promise<Provider | undefined> {
   const now = await sql.now()
   const made = await sql.run(

@@ -10,7 +10,10 @@ import { isFewDays } from './low.ts'
 const hourMs = 3_600_000
 const sevenDaysMs = 7 * 24 * hourMs
 
-/** Queries the spend of one owner, or of all owners together if `ownerId` is null. The start moves once an hour, so that a result can be reused. */
+/**
+ * Queries the spend of one owner, or of all owners together if `ownerId` is null. The start moves once an hour, so that a result can be
+ * reused.
+ */
 function spentBy(ownerId: string | null) {
   const from = new Date(Math.floor(Date.now() / hourMs) * hourMs - sevenDaysMs).toISOString()
   return {

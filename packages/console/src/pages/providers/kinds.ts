@@ -10,10 +10,10 @@ const labels: Record<ProviderKind, string> = {
 
 export const kinds = (Object.keys(labels) as ProviderKind[]).map((value) => ({ value, label: labels[value] }))
 
-/** Without the examples. */
+/** Returns the label without its examples. */
 export const labelOfKind = (kind: string): string => kinds.find(({ value }) => value === kind)?.label.replace(/ \(.*/, '') ?? kind
 
-/** Undefined for a self-hosted server, whose models are not known. */
+/** Returns undefined for a self-hosted server, whose models are not known. */
 export const firstModelOf = (kind: string): string | undefined =>
   ({ openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5', google: 'gemini-3.5-flash' })[kind]
 

@@ -1,4 +1,7 @@
-/** The model and its price. Choosing a different model sets its listed price unless the price was edited. If none is listed, one is required. */
+/**
+ * The model and its price. Choosing a different model sets its listed price unless the price was edited. If none is listed, a price is
+ * required.
+ */
 import { Anchor, Autocomplete, Button, Fieldset, Group, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'

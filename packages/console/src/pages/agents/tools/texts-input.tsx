@@ -8,7 +8,7 @@ export type TextRow = { key: number; name: string; value: string; stored: boolea
 
 export const rowsOf = (names: string[]): TextRow[] => names.map((name, key) => ({ key, name, value: '', stored: true }))
 
-/** As it is sent: null keeps the stored value. */
+/** Returns the texts as they are sent: null keeps the stored value. */
 export const givenOf = (rows: TextRow[]): GivenTexts =>
   Object.fromEntries(rows.map(({ name, value, stored }) => [name.trim(), value === '' && stored ? null : value]))
 
