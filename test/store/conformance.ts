@@ -593,6 +593,13 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
+  check('audit: a write that adds more entries than its author has IDs for is rolled back', async (store) => {
+    const id = `own_${randomUUID()}`
+    const author = { who: 'admin' as const, requestId: randomUUID(), entryIds: [] }
+    await assert.rejects(store.writeAs(author).createOwner({ id, name: 'n', credit: undefined }), /adds 1 audit entries, .* IDs for 0/)
+    assert.equal(await store.read.findOwner(id), undefined)
+  })
+
   check('conversation.identity: one conversation per key and external user, no normalization, no trimming', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const other = await Bench.make(store, 100_000_000n)

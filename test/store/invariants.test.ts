@@ -214,7 +214,7 @@ const runCommand = (folderOf: string, ...args: string[]) =>
   spawnSync(process.execPath, [command, 'verify', ...args], { encoding: 'utf8', env: { TURNKEEP_DATA_DIR: folderOf } })
 
 /** A step with a tool call that had side effects. */
-async function journalled(bench: Bench, turn: AdmittedTurn, step: number): Promise<AdmittedTurn> {
+async function journaled(bench: Bench, turn: AdmittedTurn, step: number): Promise<AdmittedTurn> {
   const entries = (['tool_started', 'tool_finished'] as const).map((kind) => ({ step, part: 1, kind, payload: '{}' }))
   assert.equal((await bench.advance(turn, { entries, finishedSideEffects: true })).kind, 'advanced')
   return turn
@@ -229,8 +229,8 @@ before(async () => {
   await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
   await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
   const running = { idempotencyKey: 'running', externalUserId: 'eve' }
-  await bench.fail(await journalled(bench, await bench.admitted(running), 1), 'released')
-  await journalled(bench, await bench.admitted(running), 2)
+  await bench.fail(await journaled(bench, await bench.admitted(running), 1), 'released')
+  await journaled(bench, await bench.admitted(running), 2)
   await store.close()
 })
 
