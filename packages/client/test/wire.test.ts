@@ -16,7 +16,7 @@ type Same<One, Other> = (<Type>() => Type extends Flat<One> ? 1 : 2) extends <Ty
 
 type Sent = Static<typeof schemas.ChatEvent.ref>
 type DataOf<Name extends Sent['event']> = Cameled<Extract<Sent, { event: Name }>['data']>
-type EventOf<Name extends ChatStreamEvent['type']> = Omit<Extract<ChatStreamEvent, { type: Name }>, 'type'>
+type EventOf<Name extends ChatStreamEvent['type']> = Omit<Extract<ChatStreamEvent, { type: Name }>, 'type' | 'id'>
 type ItemOf<Schema extends typeof schemas.conversationsSchema | typeof schemas.messagesSchema> = Cameled<
   Static<Schema['response'][200]['content']['application/json']['schema']>['data'][number]
 >
