@@ -130,7 +130,7 @@ export class StreamedTurn {
     const turn = await readBody(await this.#send(outgoing, watch), watch, readTurn)
     const { requestId, conversationId, message, usage, error } = turn
     if (message) return { kind: 'completed', reply: { requestId, conversationId, message, usage } }
-    if (turn.status === 'running' || !error) throw new APIConnectionError('The stream ended before its last event.')
+    if (!error) throw new APIConnectionError('The stream ended before its last event.')
     return { kind: 'failed', error: failureOf({ ...error, requestId }) }
   }
 }

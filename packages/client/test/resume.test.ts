@@ -119,8 +119,15 @@ void describe('resume', { concurrency: 8 }, () => {
   })
 
   void test('resume: a refusal before the stream has started is repeated with the key', async () => {
-    const { asked } = await run(refused(409, 'conversation_busy', soon), streamedWithIds([{ completed: '' }]))
-    assert.deepEqual(asked, [post, post])
+    const busy = refused(409, 'conversation_busy', soon)
+    const { asked } = await run(
+      busy,
+      streamedWithIds([{ error: 'service_unavailable' }]),
+      empty(204),
+      busy,
+      streamedWithIds([{ completed: '' }]),
+    )
+    assert.deepEqual(asked, [post, post, `${get} end`, post, post])
   })
 
   void test('resume: a canceled turn is a ConflictError, and nothing is sent again', async () => {
