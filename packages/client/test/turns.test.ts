@@ -155,7 +155,7 @@ void describe('turns', { concurrency: 8 }, () => {
     await using server = await startScriptedServer(
       refused(404, 'not_found'),
       streamed(['Hel'], 'reset'),
-      streamed([{ completed: 'Hello' }]),
+      streamed(['Hello', { completed: 'Hello' }]),
     )
     const { turns } = server.client()
     await assert.rejects(texts(turns.stream(requestId)), NotFoundError)
