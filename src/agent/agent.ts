@@ -8,7 +8,7 @@ import type { CauseKind } from '../cause-kinds.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Sealer } from '../config/secrets.ts'
-import type { Citation, HistoryMessage, JournalEntry } from '../store/turn-records.ts'
+import type { HistoryMessage, JournalEntry } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
 import { createVersions } from './agent-versions.ts'
 import { TextCleaner } from './clean-text.ts'
@@ -17,12 +17,12 @@ import { countedModel } from './models/counted-model.ts'
 import { droppableModel } from './models/droppable-model.ts'
 import type { Knowledge } from './knowledge/knowledge.ts'
 import { ModelError } from './models/model.ts'
-import type { ModelStep, ModelUsage, Passage, PromptMessage } from './models/model.ts'
+import type { ModelStep, ModelUsage, PromptMessage } from './models/model.ts'
 import type { Models } from './models/models.ts'
 import { buildPrompt, knowledgeBudget, newerHalf } from './prompt.ts'
 import { generateWithRetries } from './models/retry.ts'
 import { boundOf, Steps } from './steps.ts'
-import type { Asked } from './steps.ts'
+import type { Asked, Generated } from './steps.ts'
 import { finishCalls } from './tools/tool-calls.ts'
 import { toolTokens } from './tools/tools.ts'
 import type { Tools } from './tools/tools.ts'
@@ -71,15 +71,15 @@ export type NextStep = {
 export type Cause = { cause: string; causeKind: CauseKind; logCause?: string }
 
 export type GenerationResult =
-  | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
+  | ({ kind: 'reply' } & Generated)
   /** The provider or the network failed, after retries where retries were allowed. */
   | ({ kind: 'unavailable' } & Cause)
   /** The provider rejected the request, or the provider is missing or cannot be opened. */
   | ({ kind: 'refused' } & Cause)
   /** The model gave no usable reply. The turn fails for good. */
   | ({ kind: 'unusable' } & Cause)
-  /** Stopped by the signal, by `beforeStep` or by `writeJournal`. */
-  | { kind: 'stopped' }
+  /** Stopped by the signal, by `beforeStep` or by `writeJournal`, with what had been generated until then. The text may be empty. */
+  | ({ kind: 'stopped' } & Generated)
 
 export interface Agents {
   /** Failures of models and tools are results, not rejections. Rejects with StoreUnavailable, or with an internal error. */
@@ -102,16 +102,20 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
 
   return {
     async generate(request) {
+      const { signal } = request
+      const steps = new Steps(request.journal, request.stepsBefore)
+      request.onUsage(steps.usage)
       try {
-        return await generate(request)
+        signal.throwIfAborted()
+        return await generate(request, steps)
       } catch (error) {
-        if (request.signal.aborted && error === request.signal.reason) return { kind: 'stopped' }
+        if (signal.aborted && error === signal.reason) return { kind: 'stopped', ...steps.generated }
         throw error
       }
     },
   }
 
-  async function generate(request: GenerationRequest): Promise<GenerationResult> {
+  async function generate(request: GenerationRequest, steps: Steps): Promise<GenerationResult> {
     const { requestId, agentId, message, signal } = request
     const opened = await versions.open(agentId, request.agentVersion)
     if (opened.kind === 'refused') return opened
@@ -119,15 +123,13 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const { maxOutputTokens, temperature, maxSteps, maxToolCalls, systemPrompt } = config
     const { topK, maxTokens, language, embeddingModel } = config.knowledge
     const query = { agentId, query: message, limit: topK, maxTokens: knowledgeBudget(maxTokens), language, embeddingModel, signal }
-    const passages = await knowledge.search(query)
+    const passages = (steps.passages = await knowledge.search(query))
     const toolbox = tools.open({ agentId, tools: config.tools, knowledge: config.knowledge })
 
-    const steps = new Steps(request.journal, request.stepsBefore)
     let { history } = request
     const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
     const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
-    request.onUsage(steps.usage)
     /** Text of an earlier attempt or run. The listeners of this attempt have not received it yet. */
     let unheard = steps.text
 
@@ -140,9 +142,9 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         return { kind: 'unusable', cause: `the model asked for more than ${maxAnswerCalls} tool calls`, causeKind: 'tool_call_limit' }
       if (steps.last) {
         const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
-        if (end.kind === 'stopped') return end
+        if (end.kind === 'stopped') return { kind: 'stopped', ...steps.generated }
         const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
-        if (!(await request.beforeStep(next))) return { kind: 'stopped' }
+        if (!(await request.beforeStep(next))) return { kind: 'stopped', ...steps.generated }
       }
       if (unheard !== '') request.onDelta(unheard)
       unheard = ''
@@ -160,10 +162,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           causeKind: 'tool_call_cut_off',
         }
       }
-      if (step.text.length > 0) {
-        const citations = cited(passages, steps.citations)
-        return { kind: 'reply', text: steps.text, usage: steps.usage, usageEstimated: steps.usageEstimated, citations }
-      }
+      if (step.text.length > 0) return { kind: 'reply', ...steps.generated }
       if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice', causeKind: 'empty_reply' }
     }
 
@@ -179,7 +178,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         try {
           return await callModel()
         } catch (error) {
-          request.onUsage(steps.usageIfStopped(asked()))
+          request.onUsage(steps.endEarly(asked()))
           if (!(error instanceof ModelError)) throw error
           // `history.fits`: retry with half of the history, unless this call already produced text.
           if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {
@@ -217,18 +216,4 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       return answer
     }
   }
-}
-
-// Characters of titles and sections stay below 2 MiB. A reply that rests on more passages rests on none in particular.
-const maxCitations = 1000
-
-/** `tools.citations`: each document and section once; first the passages in the prompt, then those that a tool found. */
-function cited(passages: Passage[], found: Citation[]): Citation[] {
-  const once = new Map<string, Citation>()
-  for (const { documentId, title, section } of [...passages, ...found]) {
-    if (once.size === maxCitations) break
-    const key = `${documentId} ${section}`
-    if (!once.has(key)) once.set(key, { documentId, title, section })
-  }
-  return [...once.values()]
 }

@@ -6,8 +6,11 @@ import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
 import type { Step } from './journal.ts'
-import type { ModelStep, ModelUsage, PromptMessage, ToolCall } from './models/model.ts'
+import type { ModelStep, ModelUsage, Passage, PromptMessage, ToolCall } from './models/model.ts'
 import { estimatedTokens, tokenBound } from './tokens.ts'
+
+/** The text of all steps, earlier attempts included, with its usage: what the provider reported, or else an estimate. */
+export type Generated = { text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
 
 /** The request of one model call, as far as its usage depends on it. */
 export type Asked = { prompt: PromptMessage[]; toolTokens: number; maxOutputTokens: number }
@@ -17,9 +20,13 @@ const betweenSteps = '\n\n'
 export class Steps {
   readonly #steps: Step[]
   readonly #stepsBefore: number
+  /** The passages in the prompt. */
+  passages: Passage[] = []
   /** Text of all steps so far, which becomes the reply. */
   text: string
   #stepText = ''
+  /** The estimated usage of a call that ended early, after some text. */
+  #unfinished: ModelUsage | undefined
 
   /** For `stepsBefore` see `AdmittedTurn` in src/store/turn-records.ts. */
   constructor(journal: JournalEntry[], stepsBefore: number) {
@@ -40,7 +47,8 @@ export class Steps {
   }
 
   get usage(): ModelUsage {
-    return total(this.#steps.map(({ usage }) => usage))
+    const finished = this.#steps.map(({ usage }) => usage)
+    return total(this.#unfinished ? [...finished, this.#unfinished] : finished)
   }
 
   /** Upper bound of what all steps so far were allowed to use. */
@@ -49,15 +57,21 @@ export class Steps {
   }
 
   /**
-   * `billing.unpaid`: the usage so far, if the current call ends here. A call that produced no text counts nothing: whether its provider
-   * used anything is not known.
+   * The current call has ended without an answer. Returns the usage so far, with an estimate for this call (`billing.unpaid`). A call that
+   * produced no text counts nothing: whether its provider used anything is not known.
    */
-  usageIfStopped(asked: Asked): ModelUsage {
-    return this.#stepText.length === 0 ? this.usage : total([this.usage, estimateOf(asked, this.#stepText, [])])
+  endEarly(asked: Asked): ModelUsage {
+    this.#unfinished = this.#stepText.length === 0 ? undefined : estimateOf(asked, this.#stepText, [])
+    return this.usage
+  }
+
+  /** What all steps have generated. */
+  get generated(): Generated {
+    return { text: this.text, usage: this.usage, usageEstimated: this.usageEstimated, citations: cited(this.passages, this.citations) }
   }
 
   get usageEstimated(): boolean {
-    return this.#steps.some((step) => step.usageEstimated)
+    return this.#unfinished !== undefined || this.#steps.some((step) => step.usageEstimated)
   }
 
   /** Number of answers without text and without tool calls. */
@@ -98,6 +112,7 @@ export class Steps {
   add(answer: ModelStep, asked: Asked): Step {
     const text = this.#stepText
     this.#stepText = ''
+    this.#unfinished = undefined
     const toolCalls = answer.toolCalls.map(({ id, name, arguments: given }) => ({
       id: cleanText(id),
       name: cleanText(name),
@@ -131,6 +146,20 @@ export class Steps {
       return [{ role: 'assistant', content: text, toolCalls: calls, ...handedBack }, ...results]
     })
   }
+}
+
+// Characters of titles and sections stay below 2 MiB. More citations than this help no one.
+const maxCitations = 1000
+
+/** `tools.citations`: each document and section once; first the passages in the prompt, then those that a tool found. */
+function cited(passages: Passage[], found: Citation[]): Citation[] {
+  const once = new Map<string, Citation>()
+  for (const { documentId, title, section } of [...passages, ...found]) {
+    if (once.size === maxCitations) break
+    const key = `${documentId} ${section}`
+    if (!once.has(key)) once.set(key, { documentId, title, section })
+  }
+  return [...once.values()]
 }
 
 const estimateOf = ({ prompt, toolTokens }: Asked, text: string, toolCalls: ToolCall[]): ModelUsage => ({

@@ -27,6 +27,8 @@ import { chatRoutes } from './public/chat-routes.ts'
 import type { Turns } from './public/chat-routes.ts'
 import { consoleFiles } from './console/files.ts'
 import { conversationRoutes } from './public/conversation-routes.ts'
+import { turnRoutes } from './public/turn-routes.ts'
+import { turnSchemas } from './public/turn-schemas.ts'
 import type { Conversations } from './public/conversation-routes.ts'
 import { adminDocsRoute, docsRoute } from './docs/docs-route.ts'
 import { isMultipart } from './admin/agents/document-upload.ts'
@@ -255,12 +257,13 @@ async function publicRoutes(
   app: FastifyInstance,
   { access, turns, conversations, publicUrl, baseUrl, streams }: PublicOptions,
 ): Promise<void> {
-  for (const schema of namedSchemas) app.addSchema(schema)
+  for (const schema of [...namedSchemas, ...turnSchemas]) app.addSchema(schema)
   await describeApi(app, publicUrl)
   await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))
     await api.register(chatRoutes, { turns, streams })
+    await api.register(turnRoutes, { turns, streams })
     await api.register(conversationRoutes, { conversations })
   })
 }

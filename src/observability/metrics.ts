@@ -17,6 +17,7 @@ import type { TurnFailureCode } from '../store/turn-records.ts'
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
   /** `unpaid`: what the run used. It is not known of a turn whose processes died. */
+  | { outcome: 'cancelled'; unpaid: Amount }
   | { outcome: 'failed' | 'released'; code: TurnFailureCode; causeKind: CauseKind; unpaid: Amount }
   | { outcome: 'lost' }
 
@@ -54,7 +55,7 @@ export type MetricsPage = {
 
 /** The counts of this process since it started, for the status page. */
 export type Totals = Record<
-  'completed' | 'errors' | 'failed' | 'released' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries',
+  'completed' | 'errors' | 'failed' | 'released' | 'cancelled' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries',
   number
 >
 
@@ -176,7 +177,8 @@ export function createMetrics(): Metrics &
   // A series that exists from the start with 0 shows its first step as an increase.
   const completed = turns.labels('completed', 'none')
   const lost = turns.labels('lost', 'none')
-  const ended = [completed, lost, turns.labels('failed', 'internal_error')]
+  const cancelled = turns.labels('cancelled', 'turn_cancelled')
+  const ended = [completed, lost, cancelled, turns.labels('failed', 'internal_error')]
   const released = (['service_unavailable', 'internal_error', 'insufficient_balance'] as const).map((code) =>
     turns.labels('released', code),
   )
@@ -203,6 +205,9 @@ export function createMetrics(): Metrics &
           unpaid += ending.unpaid
           errors.labels(ending.causeKind).inc()
           return turns.labels(ending.outcome, ending.code).inc()
+        case 'cancelled':
+          unpaid += ending.unpaid
+          return cancelled.inc()
         case 'lost':
           return lost.inc()
       }
@@ -221,6 +226,7 @@ export function createMetrics(): Metrics &
       errors: await sumOf(errors),
       failed: await sumOf(turns, 'failed'),
       released: await sumOf(turns, 'released'),
+      cancelled: await sumOf(turns, 'cancelled'),
       lost: await sumOf(turns, 'lost'),
       replayed: await sumOf(replays),
       recovered: await sumOf(recoveries),

@@ -21,8 +21,8 @@ export const entryBytes = ({ payload }: JournalEntry): number => rowBytes + Buff
 /** The size of one item by its operation. An item of any other operation is a few rows. */
 export const bytesOf = {
   admit: ({ messageTokens }: Admission): number => rowBytes + messageTokens * bytesPerToken,
-  settle: ({ contentTokens }: Settlement): number => rowBytes + contentTokens * bytesPerToken,
-  fail: ({ cause }: TurnFailure): number => rowBytes + cause.length,
+  settle: ({ contentTokens, trace }: Settlement): number => rowBytes + contentTokens * bytesPerToken + (trace?.length ?? 0),
+  fail: ({ cause, trace }: TurnFailure): number => rowBytes + cause.length + (trace?.length ?? 0),
   advance: ({ entries }: Advance): number => entries.reduce((bytes, entry) => bytes + entryBytes(entry), rowBytes),
 }
 

@@ -84,6 +84,11 @@ export interface Store {
    * store.
    */
   onChange(listener: () => void): void
+  /**
+   * Messages between all processes that share the store, the sender included. They are not stored, and any of them may be lost. Undefined if
+   * only one process has the store, or if they cannot be sent (behind a connection pooler). A message has at most 7,999 bytes.
+   */
+  messages: { send(messages: string[]): Promise<void>; onMessage(listener: (message: string) => void): void } | undefined
   /** Resolves if the store can read and write. Otherwise rejects with StoreUnavailable. */
   ping(): Promise<void>
   close(): Promise<void>

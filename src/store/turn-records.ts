@@ -36,6 +36,8 @@ export type Admission = {
    */
   requestId: string
   conversationId: string
+  /** `trace.context`: the W3C traceparent header of the request, or null. */
+  traceparent: string | null
   leaseMs: number
   /** False while the process is full or draining: replays and conflicts are answered, but no turn is admitted. */
   mayRun: boolean
@@ -46,8 +48,8 @@ export type AdmissionOutcome =
   | { kind: 'replay'; reply: StoredReply }
   /** A replay whose reply is larger than `largeReply`: read it with `read.findReply`. */
   | { kind: 'large_replay'; requestId: string; bytes: number }
-  /** A turn that failed: the same stored failure for 24 hours. */
-  | { kind: 'replayed_failure'; requestId: string }
+  /** A turn that failed or was cancelled: the same stored failure for 24 hours. */
+  | { kind: 'replayed_failure'; requestId: string; code: TurnFailureCode }
   | { kind: 'idempotency_conflict' }
   | { kind: 'idempotency_in_progress' }
   /** The turn ended, with or without a reply, and its text was erased later. */
@@ -75,6 +77,9 @@ export type AdmittedTurn = {
   /** 1 to 3 within a run. Every claim by recovery counts one more. */
   attempt: number
   message: string
+  traceparent: string | null
+  /** `turn.cancel`: a cancel was requested before this process claimed the turn. */
+  cancelRequested: boolean
   price: Price
   hold: Amount
   /** The newest whole exchanges that fit in the agent's history window, oldest first. */
@@ -100,6 +105,8 @@ export type StoredReply = {
   promptTokens: number
   completionTokens: number
   charged: Amount
+  /** `turn.cancel`: the turn was cancelled, and this is the text that had been generated. */
+  incomplete: boolean
 }
 
 /**
@@ -146,26 +153,33 @@ export type Settlement = {
   writtenOff: Amount
   /** Milliseconds from the admission or claim by this process to the first delta, for the operator. Null without a delta. */
   firstDeltaMs: number | null
+  /** `turn.cancel`: only for a turn whose cancel was requested; otherwise the store refuses it (`cancelled_was_requested`). */
+  incomplete: boolean
+  /** `trace.stored`: see src/agent/trace.ts. Null if traces are off. */
+  trace: Uint8Array | null
 }
 export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind: 'lost' }
 
-export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'internal_error'
+export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'internal_error' | 'turn_cancelled'
 /**
- * `released`: a retry runs again with the same request ID. `failed`: final for 24 hours. In both cases there is no charge and no message,
- * and the hold is released.
+ * `released`: a retry runs again with the same request ID. `failed` and `cancelled`: final for 24 hours. In all cases there is no charge and
+ * no message, and the hold is released.
  */
 export type TurnFailure = {
   requestId: string
   fence: number
-  state: 'released' | 'failed'
+  state: 'released' | 'failed' | 'cancelled'
   code: TurnFailureCode
   /** For the operator only. Never part of the public API. */
   cause: string
-  causeKind: CauseKind
+  /** Null for a cancelled turn, which is not an error (`turn.errors`). */
+  causeKind: CauseKind | null
   /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. */
   unpaid: Amount
   /** The hold that the balance did not cover, or 0. */
   neededHold: Amount
+  /** `trace.stored`: see src/agent/trace.ts. Null if traces are off. */
+  trace: Uint8Array | null
 }
 export type TurnFailureOutcome = { kind: 'ended' } | { kind: 'lost' }
 

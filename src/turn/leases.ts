@@ -91,6 +91,12 @@ export function keepLeases({
     if (freshRuns === 0 && !suspectRuns) await claim('suspect')
   }
 
+  /** `turn.cancel`: requests that another process has stored, and those whose message was lost. */
+  async function cancelRequested(): Promise<void> {
+    if (live.size === 0) return
+    for (const requestId of await store.read.listCancelRequests()) live.get(requestId)?.stop('cancel')
+  }
+
   async function claim(which: 'fresh' | 'suspect'): Promise<void> {
     if (!mayClaim()) return
     // Claims at least one. Otherwise a process that is always full would never recover a turn.
@@ -153,6 +159,7 @@ export function keepLeases({
       another = false
       try {
         await renew()
+        await cancelRequested()
         await sweep()
         warnings.over()
       } catch (error) {

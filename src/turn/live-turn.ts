@@ -1,15 +1,17 @@
-/** A turn while it runs in this process: its abort signal, its listener and its result. It outlives the connection that started it. */
+/** A turn while it runs in this process: its abort signal, its text and its result. It outlives the connection that started it. */
 import type { ModelUsage } from '../agent/models/model.ts'
 import { charge } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
+import { TurnText } from './turn-text.ts'
+import type { TextListener, TextPosition } from './turn-text.ts'
 
 /**
- * Why a run was stopped from outside. `deadline` ends the turn without a reply. With the others, the turn is left to the process that
+ * Why a run was stopped from outside. `deadline` and `cancel` end the turn here. With the others, the turn is left to the process that
  * claims it.
  */
-export type StopReason = 'deadline' | 'lease_lost' | 'drain'
+export type StopReason = 'deadline' | 'cancel' | 'lease_lost' | 'drain'
 
 export class LiveTurn implements RunningTurn {
   readonly admitted: AdmittedTurn
@@ -19,7 +21,7 @@ export class LiveTurn implements RunningTurn {
   readonly #timers: NodeJS.Timeout[]
   /** Tool calls with side effects that may have been made and whose end is not stored yet, as `<step>:<part>`. */
   readonly #unknownCalls = new Set<string>()
-  #listener: ((delta: string) => void) | undefined
+  readonly #text = new TurnText()
   #resolveEnd!: (end: TurnEnd) => void
   #stopReason: StopReason | undefined
   #ended = false
@@ -39,7 +41,7 @@ export class LiveTurn implements RunningTurn {
       setTimeout(() => this.stop('deadline'), deadlines.turnMs),
       // The settlement keeps waiting for the store, but the callers get an error response before they run into their own timeout
       // (`unavailable.unknown`).
-      setTimeout(() => this.finish({ kind: 'failed', code: 'service_unavailable' }), deadlines.answerMs),
+      setTimeout(() => this.finish({ kind: 'failed', code: 'service_unavailable', state: null }), deadlines.answerMs),
     ]
   }
 
@@ -107,32 +109,44 @@ export class LiveTurn implements RunningTurn {
   /** Called when the entries are stored. */
   noteEnded(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_finished') this.#unknownCalls.delete(`${step}:${part}`)
+    if (this.#stopReason === 'cancel' && !this.callUnknown) this.#abort()
   }
 
-  listen(onDelta: (delta: string) => void): () => void {
-    this.#listener = onDelta
-    return () => (this.#listener = undefined)
+  /** The text of this attempt so far. */
+  get text(): string {
+    return this.#text.text
+  }
+
+  listen(listener: TextListener, after?: TextPosition): () => void {
+    return this.#text.listen(listener, after)
   }
 
   deliver(delta: string): void {
     this.firstDeltaMs ??= Math.round(performance.now() - this.#startedAt)
-    this.#listener?.(delta)
+    this.#text.append(delta)
   }
 
   /**
-   * The first reason stays, except that a lost lease or a drain replaces `deadline`: the turn then belongs to the process that claims it,
-   * even if its end waits to be stored here.
+   * The first reason stays, except that a lost lease or a drain replaces `deadline` and `cancel`: the turn then belongs to the process that
+   * claims it, even if its end waits to be stored here.
    */
   stop(reason: StopReason): void {
-    if (this.#stopReason === undefined || this.#stopReason === 'deadline') this.#stopReason = reason
-    this.#stop.abort(new Error(`the turn was stopped: ${reason}`))
+    const leaves = reason === 'lease_lost' || reason === 'drain'
+    const endsHere = this.#stopReason === 'deadline' || this.#stopReason === 'cancel'
+    if (this.#stopReason === undefined || (leaves && endsHere)) this.#stopReason = reason
+    // `turn.cancel`: a call with side effects is never abandoned by a cancel. It ends, and its end is journaled, before the run stops.
+    if (reason !== 'cancel' || !this.callUnknown) this.#abort()
+  }
+
+  #abort(): void {
+    this.#stop.abort(new Error(`the turn was stopped: ${this.#stopReason}`))
   }
 
   /** Passes the result to the callers. Only the first result counts. */
   finish(end: TurnEnd): void {
+    if (end.kind === 'completed' && !this.#ended) this.#text.complete(end.reply.content)
     this.#ended = true
     for (const timer of this.#timers) clearTimeout(timer)
-    this.#listener = undefined
     this.#resolveEnd(end)
   }
 }

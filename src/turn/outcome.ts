@@ -1,6 +1,7 @@
 /** What the HTTP layer passes to a turn and what it receives. Expected outcomes are values; nothing here throws. */
 import type { FailureCode } from '../errors.ts'
-import type { StoredReply, TurnFailureCode } from '../store/turn-records.ts'
+import type { StoredReply, TurnFailure, TurnFailureCode } from '../store/turn-records.ts'
+import type { TextListener, TextPosition } from './turn-text.ts'
 
 export type TurnRequest = {
   apiKeyId: string
@@ -8,6 +9,8 @@ export type TurnRequest = {
   idempotencyKey: string
   externalUserId: string
   message: string
+  /** `trace.context`: the valid W3C traceparent header of the request, or null. */
+  traceparent: string | null
   /** `overload.places`: the ID of the owner to whose share of the slots the turn counts, or a fixed name for messages of the operator. */
   shareOf: string
 }
@@ -28,12 +31,15 @@ export interface RunningTurn {
   readonly requestId: string
   readonly conversationId: string
   /**
-   * Calls the listener synchronously for each piece of text from now on. Returns a function that ends the subscription. There is at most
-   * one listener.
+   * Passes on the text after `after` (default: all of it) synchronously, and all later text until the turn ends (`stream.resume`). Any number
+   * of listeners may listen. Returns a function that ends the subscription.
    */
-  listen(onDelta: (delta: string) => void): () => void
-  /** Never rejects. Resolves with the reply after its settlement is durable. */
+  listen(listener: TextListener, after?: TextPosition): () => void
+  /** Never rejects. Resolves with the reply after its settlement is durable, and after the listeners have got all of its text. */
   readonly end: Promise<TurnEnd>
 }
 
-export type TurnEnd = { kind: 'completed'; reply: StoredReply } | { kind: 'failed'; code: TurnFailureCode }
+export type TurnEnd =
+  | { kind: 'completed'; reply: StoredReply }
+  /** `state`: how the turn is stored. Null: this process does not know, and another one may still complete it (`unavailable.unknown`). */
+  | { kind: 'failed'; code: TurnFailureCode; state: TurnFailure['state'] | null }

@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Agents, Cause, GenerationResult } from '../agent/agent.ts'
+import type { Generated } from '../agent/steps.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Ids } from '../ids.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -23,15 +24,16 @@ export type TurnRunnerOptions = {
 }
 
 /** The stored cause of a turn whose process ended during a tool call with side effects. Shown to the operator. */
-const callUnknown = 'a tool with side effects was called and its outcome is unknown'
+const outcomeUnknown = 'a tool with side effects was called and its outcome is unknown'
 
 const balanceRanOut: Cause = { cause: 'the balance does not cover the next step', causeKind: 'insufficient_balance' }
+const cancelRequested: Cause = { cause: 'the turn was cancelled', causeKind: 'internal_error' }
 const deadlineExceeded: Cause = { cause: 'the turn exceeded its deadline', causeKind: 'turn_timeout' }
 
-const withCallUnknown = ({ cause, logCause = cause }: Cause): Cause => ({
-  cause: `${cause}; ${callUnknown}`,
+const withOutcomeUnknown = ({ cause, logCause = cause }: Cause): Cause => ({
+  cause: `${cause}; ${outcomeUnknown}`,
   causeKind: 'tool_outcome_unknown',
-  logCause: `${logCause}; ${callUnknown}`,
+  logCause: `${logCause}; ${outcomeUnknown}`,
 })
 
 /** Returns a function that runs a turn. It resolves when the turn has ended here, and never rejects. */
@@ -50,20 +52,22 @@ export function createTurnRunner({
     try {
       const result = await generate(turn)
       await failpoints.reach('model.done', turn.admitted.message)
-      stored = await keep(turn, result)
+      stored = await end(turn, result)
     } catch (error) {
       // The turn stays `running` in the store. Its lease expires, and recovery ends it.
       log.error({ err: error, request_id: turn.requestId }, 'turn interrupted: internal error; recovery will finish it')
     }
     if (!stored) metrics.turnEnded({ outcome: 'lost' }, turn)
-    // Has an effect only if nothing above has finished the turn: after a lost lease, a drain or an internal error. The turn may still complete
-    // elsewhere and be charged once (`unavailable.unknown`).
-    turn.finish({ kind: 'failed', code: 'service_unavailable' })
+    // Does nothing if the turn was finished above. After a lost lease, a drain or an internal error, it may still complete elsewhere and be
+    // charged once (`unavailable.unknown`).
+    turn.finish({ kind: 'failed', code: 'service_unavailable', state: null })
   }
 
   async function generate(turn: LiveTurn): Promise<GenerationResult> {
     const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
-    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown, causeKind: 'tool_outcome_unknown' }
+    // Requested in another process, or before the process died that ran the turn.
+    if (turn.admitted.cancelRequested) turn.stop('cancel')
+    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }
     try {
       return await agents.generate({
         requestId,
@@ -86,10 +90,11 @@ export function createTurnRunner({
     }
   }
 
-  async function keep(turn: LiveTurn, result: GenerationResult): Promise<boolean> {
+  /** Returns false if the turn is left to another process. */
+  async function end(turn: LiveTurn, result: GenerationResult): Promise<boolean> {
     switch (result.kind) {
       case 'reply':
-        return settle(turn, result)
+        return settle(turn, result, false)
       case 'unavailable':
         return release(turn, 'service_unavailable', result)
       case 'refused':
@@ -97,35 +102,63 @@ export function createTurnRunner({
       case 'unusable':
         return fail(turn, 'failed', 'internal_error', result)
       case 'stopped':
+        if (turn.stopReason === 'cancel') return cancel(turn, result)
         if (turn.neededHold > 0n) return release(turn, 'insufficient_balance', balanceRanOut)
         if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', deadlineExceeded)
         return false
     }
   }
 
-  async function settle(turn: LiveTurn, result: Extract<GenerationResult, { kind: 'reply' }>): Promise<boolean> {
-    const settlement = settlementOf(turn, result, newId)
+  async function settle(turn: LiveTurn, generated: Generated, incomplete: boolean): Promise<boolean> {
+    const settlement = settlementOf(turn, generated, { incomplete, newId })
     const reply = await writes.settle(turn, settlement)
     if (!reply) return false
-    metrics.turnEnded({ outcome: 'completed', ...result.usage, charged: settlement.charged }, turn)
+    metrics.turnEnded({ outcome: 'completed', ...generated.usage, charged: settlement.charged }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
     turn.finish({ kind: 'completed', reply })
     return true
   }
 
+  /**
+   * `turn.cancel`: text that was generated is the reply, and is paid, because callers may have it. Without any, the turn ends without a
+   * reply. Either way it is one fenced write, so a settlement, a failure or a cancel happens, and never two of them.
+   */
+  async function cancel(turn: LiveTurn, generated: Generated): Promise<boolean> {
+    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(cancelRequested))
+    if (generated.text.length > 0) return settle(turn, generated, true)
+    const { cost: unpaid } = turn
+    const { cause } = cancelRequested
+    const ended = await writes.fail(turn, {
+      state: 'cancelled',
+      code: 'turn_cancelled',
+      cause,
+      causeKind: null,
+      unpaid,
+      neededHold: 0n,
+      trace: null,
+    })
+    if (!ended) return false
+    log.info({ request_id: turn.requestId }, 'turn cancelled')
+    metrics.turnEnded({ outcome: 'cancelled', unpaid }, turn)
+    turn.finish({ kind: 'failed', code: 'turn_cancelled', state: 'cancelled' })
+    return true
+  }
+
   /** A turn whose tool call may have had side effects fails instead, so that no retry repeats the call (`tools.journal`). */
   function release(turn: LiveTurn, code: TurnFailure['code'], why: Cause): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withCallUnknown(why))
+    // Requested in another process, or before the process died that ran the turn.
+    if (turn.admitted.cancelRequested) turn.stop('cancel')
+    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))
     return fail(turn, 'released', code, why)
   }
 
-  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], why: Cause): Promise<boolean> {
+  async function fail(turn: LiveTurn, state: 'failed' | 'released', code: TurnFailure['code'], why: Cause): Promise<boolean> {
     const { cause, causeKind, logCause = cause } = why
     log.warn({ request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }, 'turn ended without a reply')
     const { cost: unpaid, neededHold } = turn
-    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold }))) return false
+    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: null }))) return false
     metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
-    turn.finish({ kind: 'failed', code })
+    turn.finish({ kind: 'failed', code, state })
     return true
   }
 }

@@ -2,18 +2,18 @@
  * Builds what a reply stores. Built once per turn, IDs included, so a repeated settlement is the same settlement: it returns the stored
  * outcome and never charges twice (`billing.once`). Does not call the store.
  */
-import type { GenerationResult } from '../agent/agent.ts'
+import type { Generated } from '../agent/steps.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Ids } from '../ids.ts'
 import { charge } from '../ledger/ledger.ts'
 import type { Settlement } from '../store/turn-records.ts'
 import type { LiveTurn } from './live-turn.ts'
 
-/** Everything except the fence, which may rise while the turn waits for the store. */
+/** Everything except the fence, which may rise while the turn waits for the store. `incomplete`: the turn was cancelled (`turn.cancel`). */
 export function settlementOf(
   { requestId, admitted, firstDeltaMs }: LiveTurn,
-  { text, usage, usageEstimated, citations }: Extract<GenerationResult, { kind: 'reply' }>,
-  newId: Ids['newId'],
+  { text, usage, usageEstimated, citations }: Generated,
+  { incomplete, newId }: { incomplete: boolean; newId: Ids['newId'] },
 ): Omit<Settlement, 'fence'> {
   return {
     requestId,
@@ -27,5 +27,7 @@ export function settlementOf(
     usageEstimated,
     ...charge(usage, admitted.price, admitted.hold),
     firstDeltaMs,
+    incomplete,
+    trace: null,
   }
 }

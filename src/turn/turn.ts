@@ -18,6 +18,9 @@ import { LiveTurn } from './live-turn.ts'
 import type { BeginResult, TurnRequest } from './outcome.ts'
 import { createLargeReplies } from './large-replies.ts'
 import { keepLeases } from './leases.ts'
+import { followTurns } from './followed-turns.ts'
+import { createTurnResource } from './turn-resource.ts'
+import type { TurnResource } from './turn-resource.ts'
 import { createStoreWarnings } from './store-warnings.ts'
 import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
@@ -43,9 +46,11 @@ export type TurnsOptions = {
 export interface Turns {
   /** Starts a turn for a message, or returns the stored result of an earlier request with the same Idempotency-Key. Never throws. */
   begin(request: TurnRequest): Promise<BeginResult>
+  /** Turns that were started before, by their request ID. */
+  readonly resource: TurnResource
   /** Starts the timer that renews leases and recovers the turns of processes that have died. Call once. */
   start(): void
-  /** Stops admitting, waits up to `limitMs` for running turns, then releases the others for another process to claim. */
+  /** Stops admitting, waits up to `limitMs` for running turns, then ends the leases of the others, so that another process can claim them. */
   drain(limitMs: number): Promise<void>
   readonly running: number
   /** How many messages were refused since the start because no slot was free. */
@@ -86,6 +91,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
   const leases = keepLeases({ store, live, failpoints, log, warnings, metrics, settings, ...claims })
 
+  const followed = followTurns({ store, live, log, warnings })
+
   function beginClaim(): () => void {
     claiming++
     return () => void claiming--
@@ -125,7 +132,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     return { kind: 'refused', code: 'service_unavailable' }
   }
 
-  function admissionOf({ apiKeyId, agentId, idempotencyKey, externalUserId, message }: TurnRequest, mayRun: boolean): Admission {
+  function admissionOf(
+    { apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent }: TurnRequest,
+    mayRun: boolean,
+  ): Admission {
     return {
       apiKeyId,
       agentId,
@@ -137,6 +147,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       messageTokens: tokenBound(message),
       requestId: newRequestId(),
       conversationId: newId('conv'),
+      traceparent,
       leaseMs: settings.leaseMs,
       mayRun,
     }
@@ -149,10 +160,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
         if (abandoned) return releaseLeases([outcome.turn])
         return { kind: 'running', turn: launch(outcome.turn, release) }
       case 'replay':
+      case 'replayed_failure':
       case 'message_too_long':
         return outcome
-      case 'replayed_failure':
-        return { kind: 'replayed_failure', requestId: outcome.requestId, code: 'internal_error' }
       case 'erased':
         return { kind: 'refused', code: 'not_found' }
       case 'overloaded':
@@ -168,6 +178,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     live.set(turn.requestId, turn)
     void run(turn).finally(() => {
       if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
+      followed.ended(turn)
       release()
     })
     return turn
@@ -184,8 +195,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       await failpoints.reach('drain.give-up')
       for (const turn of rest) turn.stop('drain')
       releaseLeases(rest.map((turn) => turn.lease))
-      for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable' })
+      for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable', state: null })
     }
+    followed.stop()
     await failpoints.reach('drain.end')
   }
 
@@ -197,6 +209,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   return {
     begin,
+    resource: createTurnResource({ store, live, followed }),
     start: () => leases.start(),
     drain,
     get running() {

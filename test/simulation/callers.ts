@@ -35,7 +35,7 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
         return
       case 'running': {
         let heard = ''
-        const leave = started.turn.listen((delta) => (heard += delta))
+        const leave = started.turn.listen({ onText: (text) => (heard += text), onReset: () => (heard = '') })
         if (leaves) return leave()
         void started.turn.end.then((end) => {
           if (end.kind === 'failed') {

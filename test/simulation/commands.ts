@@ -95,7 +95,15 @@ function messageOf({
   plan: number
 }): TurnRequest {
   const message = `user ${user} key ${key} of ${apiKey}${body === 0 ? '' : ' reworded'} ${plans[(plan + key) % plans.length]}`.trim()
-  return { apiKeyId: apiKeyIds[apiKey]!, agentId, idempotencyKey: `key ${key}`, externalUserId: `user ${user}`, message, shareOf: 'own_a' }
+  return {
+    apiKeyId: apiKeyIds[apiKey]!,
+    agentId,
+    idempotencyKey: `key ${key}`,
+    externalUserId: `user ${user}`,
+    message,
+    traceparent: null,
+    shareOf: 'own_a',
+  }
 }
 
 /** Sends a request. A dead process drops it immediately, as a closed port does. */

@@ -30,7 +30,7 @@ export type Moment = { now: number; leaseNow: number }
 /** Reports a failed check: its name and a sentence that describes the failure. */
 export type Accuse = (check: string, what: string) => void
 
-type State = 'running' | 'completed' | 'failed' | 'released'
+type State = 'running' | 'completed' | 'failed' | 'released' | 'cancelled'
 export type Turn = {
   requestId: string
   conversationId: string
@@ -120,7 +120,13 @@ export function createStoreModel(accuse: Accuse) {
 
   function answerOf(record: Turn): AdmissionOutcome['kind'] | undefined {
     if (record.erased) return 'erased'
-    const answers = { running: 'idempotency_in_progress', failed: 'replayed_failure', completed: 'replay', released: undefined } as const
+    const answers = {
+      running: 'idempotency_in_progress',
+      failed: 'replayed_failure',
+      cancelled: 'replayed_failure',
+      completed: 'replay',
+      released: undefined,
+    } as const
     return answers[record.state]
   }
 

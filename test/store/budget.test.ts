@@ -202,7 +202,15 @@ void test(
     const parts = { failpoints: noFailpoints, log: pino({ level: 'silent' }), metrics: createMetrics(), ...createIds() }
     const turns = createTurns({ store, agents, ...parts })
     const begin = (of: Bench, { externalUserId, message, idempotencyKey }: Admission): Promise<BeginResult> =>
-      turns.begin({ apiKeyId: of.apiKeyId, agentId: of.agentId, idempotencyKey, externalUserId, message, shareOf: of.ownerId })
+      turns.begin({
+        apiKeyId: of.apiKeyId,
+        agentId: of.agentId,
+        idempotencyKey,
+        externalUserId,
+        message,
+        traceparent: null,
+        shareOf: of.ownerId,
+      })
     /** As a caller does: the same again, a few times. */
     const patiently = async (of: Bench, admission: Admission, tries = 8): Promise<BeginResult> => {
       const result = await begin(of, admission)

@@ -115,6 +115,7 @@ export class Bench {
       messageTokens: Math.ceil(Buffer.byteLength(message) / 2),
       requestId: randomUUID(),
       conversationId: `conv_${randomUUID()}`,
+      traceparent: null,
       leaseMs,
       mayRun: true,
       ...changes,
@@ -157,6 +158,8 @@ export class Bench {
       charged: 600n,
       writtenOff: 0n,
       firstDeltaMs: 1,
+      incomplete: false,
+      trace: null,
       ...changes,
     }
   }
@@ -178,6 +181,7 @@ export class Bench {
           causeKind: 'internal_error',
           unpaid: 0n,
           neededHold: 0n,
+          trace: null,
           ...changes,
         },
       ])

@@ -67,7 +67,14 @@ void test('postgres: a failure cause that no column can store still ends its tur
   const failures = turns.map(({ requestId, fence }) => ({ requestId, fence, state: 'failed' as const, code: 'internal_error' as const }))
   const causes = [`a\0b \ud83d c \udc00 \\u0000 ${odd}`, 'plain']
   const ended = await store.failMany(
-    failures.map((failure, index) => ({ ...failure, cause: causes[index]!, causeKind: 'internal_error', unpaid: 0n, neededHold: 0n })),
+    failures.map((failure, index) => ({
+      ...failure,
+      cause: causes[index]!,
+      causeKind: 'internal_error',
+      unpaid: 0n,
+      neededHold: 0n,
+      trace: null,
+    })),
   )
   assert.deepEqual(ended, [{ kind: 'ended' }, { kind: 'ended' }])
   const rows = await database.rows('select failure_cause from turns order by failure_cause')

@@ -85,6 +85,7 @@ void test(
                 causeKind: 'internal_error' as const,
                 unpaid: 0n,
                 neededHold: 0n,
+                trace: null,
               })),
             ),
           )
@@ -147,6 +148,7 @@ void test(
           causeKind: 'internal_error' as const,
           unpaid: 0n,
           neededHold: 0n,
+          trace: null,
         })),
       )
     }
@@ -167,6 +169,7 @@ void test(
         causeKind: 'internal_error' as const,
         unpaid: 0n,
         neededHold: 0n,
+        trace: null,
       }))
       for (const outcome of await stores[0]!.failMany(ends)) assert.equal(outcome.kind, 'ended')
       left = Number((await database.row(`select count(*) from turns where state = 'running'`)).count)

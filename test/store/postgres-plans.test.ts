@@ -196,6 +196,7 @@ void test(
       causeKind: 'internal_error',
       unpaid: 0n,
       neededHold: 0n,
+      trace: null,
     } as const
     await Promise.all([store.renewLeases([noOne], leaseMs), store.renewLeases([noOne], leaseMs)])
     await Promise.all([store.failMany([nothing]), store.failMany([nothing])])
@@ -218,6 +219,7 @@ void test(
         causeKind: 'internal_error',
         unpaid: 0n,
         neededHold: 0n,
+        trace: null,
       })),
     )
     const entries = (await read()) - before

@@ -92,6 +92,7 @@ void test(
             causeKind: 'internal_error',
             unpaid,
             neededHold: 0n,
+            trace: null,
           } as const
           const [ended] = await store.failMany([{ requestId: turn.requestId, fence: turn.fence, ...end }])
           assert.equal(ended!.kind, 'ended')

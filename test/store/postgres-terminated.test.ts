@@ -63,6 +63,7 @@ void test(
           causeKind: 'internal_error' as const,
           unpaid: 0n,
           neededHold: 0n,
+          trace: null,
         }
         assert.equal((await outcomeOf(() => store.failMany([failure]))).kind, 'ended')
         return { admission, messageId: null }

@@ -79,6 +79,7 @@ export function unpaidConformance(check: Check): void {
             cause: 'test',
             causeKind: 'internal_error',
             neededHold: 0n,
+            trace: null,
           })),
         )
         for (const { unpaid } of ends) used += unpaid < hold ? unpaid : hold

@@ -9,7 +9,11 @@ import { createHttpLayer } from '../../src/http/http.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { HttpLayerOptions } from '../../src/http/http.ts'
 import { isOurs } from './answer-check-run.ts'
+import { ApiError } from '../../src/errors.ts'
 import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../src/turn/outcome.ts'
+import type { TurnResource } from '../../src/turn/turn-resource.ts'
+import { TurnText } from '../../src/turn/turn-text.ts'
+import type { TextListener, TextPosition } from '../../src/turn/turn-text.ts'
 
 type Public = NonNullable<HttpLayerOptions['public']>
 type StoredReply = Extract<TurnEnd, { kind: 'completed' }>['reply']
@@ -31,6 +35,7 @@ export type TestLayerOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
   spend?: () => RateOutcome
   begin?: (request: TurnRequest) => BeginResult | Promise<BeginResult>
   conversations?: Public['conversations']
+  resource?: Partial<TurnResource>
 }
 
 export type TestLayer = {
@@ -47,7 +52,7 @@ export type TestLayer = {
 }
 
 export async function startTestLayer(options: TestLayerOptions = {}): Promise<TestLayer> {
-  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, ...given } = options
+  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, resource = {}, ...given } = options
   const logged: Record<string, unknown>[] = []
   const access: Access = {
     authenticate: async (authorization) => authenticate(authorization),
@@ -61,6 +66,7 @@ export async function startTestLayer(options: TestLayerOptions = {}): Promise<Te
       layer.started.push(request)
       return begin(request)
     },
+    resource: { ...noTurns, ...resource },
   }
   const opened = await createHttpLayer({
     public: { access, turns, conversations },
@@ -95,6 +101,10 @@ const byBearer = (authorization: string | undefined): Authenticated =>
   authorization === 'Bearer good' ? { kind: 'authenticated', apiKey } : { kind: 'invalid_api_key' }
 const allow = (): RateOutcome => ({ kind: 'allowed', figures })
 const replay = ({ message }: TurnRequest): BeginResult => ({ kind: 'replay', reply: storedReply(message) })
+const noTurn = async (): Promise<never> => {
+  throw new ApiError('not_found')
+}
+const noTurns: TurnResource = { find: noTurn, open: noTurn, cancel: noTurn, giveFeedback: noTurn }
 const noConversations: Public['conversations'] = {
   list: async () => ({ data: [], nextCursor: null }),
   messages: async () => ({ kind: 'not_found' }),
@@ -109,6 +119,7 @@ export const storedReply = (content: string, requestId: string = randomUUID()): 
   promptTokens: 3,
   completionTokens: 4,
   charged: 1234n,
+  incomplete: false,
 })
 
 /** A turn whose output the test determines. */
@@ -119,8 +130,7 @@ export class ScriptedTurn implements RunningTurn {
   readonly #end = Promise.withResolvers<TurnEnd>()
   readonly #listening = Promise.withResolvers<void>()
   readonly #left = Promise.withResolvers<void>()
-  #listener: ((delta: string) => void) | undefined
-  content = ''
+  readonly #text = new TurnText()
 
   constructor() {
     this.end = this.#end.promise
@@ -137,18 +147,21 @@ export class ScriptedTurn implements RunningTurn {
     return { kind: 'running', turn: this }
   }
 
-  listen(onDelta: (delta: string) => void): () => void {
-    this.#listener = onDelta
+  get content(): string {
+    return this.#text.text
+  }
+
+  listen(listener: TextListener, after?: TextPosition): () => void {
+    const stop = this.#text.listen(listener, after)
     this.#listening.resolve()
     return () => {
-      this.#listener = undefined
+      stop()
       this.#left.resolve()
     }
   }
 
   say(delta: string): void {
-    this.content += delta
-    this.#listener?.(delta)
+    this.#text.append(delta)
   }
 
   complete(): void {
@@ -156,6 +169,6 @@ export class ScriptedTurn implements RunningTurn {
   }
 
   fail(code: Extract<TurnEnd, { kind: 'failed' }>['code']): void {
-    this.#end.resolve({ kind: 'failed', code })
+    this.#end.resolve({ kind: 'failed', code, state: null })
   }
 }

@@ -21,7 +21,7 @@ void test('fault.sigterm: a drain waits for a turn whose admission was running w
   underWay = 0
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(drained, false)
-  turn.finish({ kind: 'failed', code: 'internal_error' })
+  turn.finish({ kind: 'failed', code: 'internal_error', state: 'failed' })
   live.delete('late')
   await done
 })
@@ -31,7 +31,7 @@ void test('fault.sigterm-past-drain: a drain ends at its limit, whatever still r
   await finishRunning(new Map([['long', turn]]), () => 0, 30)
   await finishRunning(new Map(), () => 1, 30)
   assert.equal(turn.ended, false)
-  turn.finish({ kind: 'failed', code: 'internal_error' })
+  turn.finish({ kind: 'failed', code: 'internal_error', state: 'failed' })
 })
 
 void test('fault.sigterm: when nothing runs, a drain ends immediately', async () => {

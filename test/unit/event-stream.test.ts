@@ -25,7 +25,7 @@ void test('event stream: any text is read back as one event, even if it contains
   const text = fc.array(fc.oneof(evil, fc.string({ unit: 'binary' }))).map((parts) => parts.join(''))
   fc.assert(
     fc.property(fc.array(text), (deltas) => {
-      const sent = deltas.map((delta) => event('response.output_text.delta', JSON.stringify({ delta }))).join(':\n\n')
+      const sent = deltas.map((delta) => event('response.output_text.delta', '1-1', JSON.stringify({ delta }))).join(':\n\n')
       const read = parse(sent)
       assert.ok(read.every(({ event: name }) => name === 'response.output_text.delta'))
       assert.deepEqual(

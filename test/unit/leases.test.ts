@@ -21,6 +21,8 @@ const admitted: AdmittedTurn = {
   run: 1,
   attempt: 1,
   message: 'Hello',
+  traceparent: null,
+  cancelRequested: false,
   price: { promptPerMillion: 1n, completionPerMillion: 1n },
   hold: 1n,
   history: [],
@@ -56,13 +58,13 @@ async function claimComesBack(fence: number): Promise<{ own: LiveTurn; launched:
     launch(turn) {
       launched.push(turn)
       const run = new LiveTurn(turn, { turnMs: 1_000_000, answerMs: 1_000_000 })
-      run.finish({ kind: 'failed', code: 'service_unavailable' })
+      run.finish({ kind: 'failed', code: 'service_unavailable', state: null })
       return run
     },
   })
   leases.start()
   await leases.stop()
-  own.finish({ kind: 'failed', code: 'service_unavailable' })
+  own.finish({ kind: 'failed', code: 'service_unavailable', state: null })
   return { own, launched }
 }
 

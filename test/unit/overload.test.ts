@@ -45,7 +45,7 @@ async function openModule(t: TestContext, maxTurns: number) {
   const turns = createTurns({ ...rooms, ...createIds() })
   const { apiKeyId, agentId } = bench
   const begin = (key: string, shareOf = 'ann'): Promise<BeginResult> =>
-    turns.begin({ apiKeyId, agentId, idempotencyKey: key, externalUserId: `user ${key}`, message: 'hello', shareOf })
+    turns.begin({ apiKeyId, agentId, idempotencyKey: key, externalUserId: `user ${key}`, message: 'hello', traceparent: null, shareOf })
   return { store, bench, held, generate, asked, turns, begin }
 }
 
@@ -109,7 +109,14 @@ void test('overload.places: a slot is released by every end of an admission and 
   while (turns.running > 0) await wait(1)
   for (const _ of [1, 2, 3]) assert.equal((await begin('first')).kind, 'replay')
   // Refused by the store after it got a slot: it does not keep the slot.
-  const other = { apiKeyId: bench.apiKeyId, agentId: 'agt_of_nobody', externalUserId: 'ann', message: 'hello', shareOf: 'ann' }
+  const other = {
+    apiKeyId: bench.apiKeyId,
+    agentId: 'agt_of_nobody',
+    externalUserId: 'ann',
+    message: 'hello',
+    traceparent: null,
+    shareOf: 'ann',
+  }
   for (const _ of [1, 2, 3]) assert.equal(codeOf(await turns.begin({ ...other, idempotencyKey: randomUUID() })), 'agent_not_found')
   const last = await begin('second')
   assert.ok(last.kind === 'running' && (await last.turn.end).kind === 'completed')

@@ -31,7 +31,15 @@ void test('billing.once: a repeated settlement is the same one: its ids are crea
   const log = pino({ level: 'silent' })
   const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })
   const { apiKeyId, agentId, ownerId: shareOf } = bench
-  const started = await turns.begin({ apiKeyId, agentId, idempotencyKey: randomUUID(), externalUserId: 'ann', message: 'hello', shareOf })
+  const started = await turns.begin({
+    apiKeyId,
+    agentId,
+    idempotencyKey: randomUUID(),
+    externalUserId: 'ann',
+    message: 'hello',
+    traceparent: null,
+    shareOf,
+  })
   assert.ok(started.kind === 'running', started.kind)
   const end = await started.turn.end
   assert.ok(end.kind === 'completed', end.kind)

@@ -18,7 +18,7 @@ function open(t: TestContext, advanceMany: (items: Advance[]) => Promise<Each<Ad
   const store = { advanceMany } as Store
   const admitted = { requestId: 'turn', fence: 1, journal: [] as JournalEntry[], price, hold: 10n } as AdmittedTurn
   const turn = new LiveTurn(admitted, { turnMs, answerMs: 60_000 })
-  t.after(() => turn.finish({ kind: 'failed', code: 'internal_error' }))
+  t.after(() => turn.finish({ kind: 'failed', code: 'internal_error', state: 'failed' }))
   return { turn, writes: createTurnWrites({ store, warnings: createStoreWarnings(pino({ level: 'silent' })) }) }
 }
 

@@ -49,6 +49,8 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
   if (step.toolCalls.length === 0) return { kind: 'finished', entries: [modelEntry(step)] }
   // An earlier attempt finished all calls of this step and journaled them.
   if (open.length === 0) return { kind: 'finished', entries: [] }
+  // `turn.cancel`: nothing is started after a cancel. From the next line on, a cancel waits for the calls with side effects.
+  options.signal.throwIfAborted()
 
   const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)
   if (!(await writeJournal([modelEntry(step), ...started.map(({ part }) => startedEntry(step, part))], false))) return { kind: 'stopped' }

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import type { BeginResult, TurnRequest } from '../../turn/outcome.ts'
+import type { BeginResult, RunningTurn, TurnRequest } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
 import type { ChatRequest } from './schemas.ts'
@@ -14,10 +14,12 @@ import { streamReply, streamTurn } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from '../edge/invalid-input.ts'
+import { prefersAsync, readTraceparent } from './request-headers.ts'
+import type { TurnResource } from '../../turn/turn-resource.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 
 /** The part of the turn module that these routes use. */
-export type Turns = { begin(request: TurnRequest): Promise<BeginResult> }
+export type Turns = { begin(request: TurnRequest): Promise<BeginResult>; resource: TurnResource }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,7 +39,8 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
     const { message } = request.body
     const started = await turns.begin(turnRequest(request))
     noteBeginResult(request.raw, started)
-    if (started.kind === 'running') await started.turn.end
+    const inBackground = started.kind === 'running' && prefersAsync(request.raw)
+    if (started.kind === 'running' && !inBackground) await started.turn.end
     await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
     switch (started.kind) {
       case 'refused':
@@ -49,6 +52,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
       case 'replayed_failure':
         return sendFailure(request, reply, new ApiError(started.code), started.requestId)
       case 'running': {
+        if (inBackground) return sendAccepted(request, reply, started.turn)
         const end = await started.turn.end
         return end.kind === 'completed'
           ? sendReply(request, reply, end.reply)
@@ -91,8 +95,21 @@ export async function sendBeginResult(
 function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
   const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
   const { external_user_id: externalUserId, message } = request.body
-  return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message, shareOf }
+  const traceparent = readTraceparent(request.raw)
+  return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message, traceparent, shareOf }
 }
+
+/** `turn.background`: the turn is admitted, and its caller does not wait for the reply (RFC 7240). */
+const sendAccepted = (request: FastifyRequest, reply: FastifyReply, { requestId, conversationId }: RunningTurn): FastifyReply =>
+  reply
+    .code(202)
+    .headers({
+      'x-request-id': requestId,
+      'content-type': jsonType,
+      location: `/v1/agents/${request.caller.apiKey.agentId}/turns/${requestId}`,
+      'preference-applied': 'respond-async',
+    })
+    .send(JSON.stringify({ request_id: requestId, conversation_id: conversationId, status: 'running' }))
 
 /** Sends the current rate limit headers and the request ID of the turn that produced the reply: `rate.headers`, `idempotency.replay`. */
 const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>

@@ -1,15 +1,19 @@
 /**
- * Writes one turn as server-sent events: `response.created`, deltas, then exactly one `response.completed` or `error`. It only listens: a
- * caller that disconnects or stops reading does not affect the turn. See docs/spec.md, "Streaming".
+ * Writes one turn as server-sent events: `response.created`, deltas, then exactly one `response.completed` or `error`, each with an ID at which
+ * another stream can continue. It only listens: a caller that disconnects or stops reading does not affect the turn. See docs/spec.md,
+ * "Streaming".
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { ApiError } from '../../errors.ts'
 import type { Failpoints } from '../../failpoints.ts'
-import type { RunningTurn } from '../../turn/outcome.ts'
+import type { RunningTurn, TurnEnd } from '../../turn/outcome.ts'
+import { textStart } from '../../turn/turn-text.ts'
+import type { TextPosition } from '../../turn/turn-text.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { errorObject } from '../edge/envelope.ts'
+import { lastEventId, writeEventId } from './event-id.ts'
 import { cutOffWhenStalled } from './slow-reader.ts'
 
 export type StreamTimes = {
@@ -26,22 +30,34 @@ const unsentLimitBytes = 262_144
 
 /**
  * Sends the headers and `response.created` immediately. Resolves after the turn has ended and its last event was written. `message` is the
- * message of the external user. Never rejects: after an internal error it closes the connection, and the turn continues.
+ * message of the external user, for failpoints. `after`: continues an earlier stream after this position, without `response.created`. Never
+ * rejects: after an internal error it closes the connection, and the turn continues.
  */
-export async function streamTurn(response: ServerResponse, turn: RunningTurn, message: string, options: StreamOptions): Promise<void> {
+export async function streamTurn(
+  response: ServerResponse,
+  turn: RunningTurn,
+  message: string,
+  options: StreamOptions,
+  after?: TextPosition,
+): Promise<void> {
   const closeOnError = breakingOff(response, turn.requestId, options)
-  const stream = closeOnError(() => new EventStream(response, turn, message, options))
+  const stream = closeOnError(() => new EventStream(response, turn, message, options, after))
   if (!stream) return
-  const stopListening = turn.listen((delta) => closeOnError(() => stream.delta(delta)))
+  const listener = {
+    onText: (text: string, position: TextPosition) => closeOnError(() => stream.delta(text, position)),
+    onReset: () => closeOnError(() => stream.reset()),
+  }
+  const stopListening = turn.listen(listener, after)
   response.once('close', stopListening)
   const end = await turn.end
   stopListening()
-  closeOnError(() => (end.kind === 'completed' ? stream.complete(end.reply) : stream.fail(new ApiError(end.code), turn.requestId)))
+  closeOnError(() => stream.end(end, turn.requestId))
 }
 
 /** Sends a stored reply: `response.created`, then `response.completed`, without deltas (`idempotency.replay`). Never throws. */
 export function streamReply(response: ServerResponse, reply: StoredReply, message: string, options: StreamOptions): void {
-  breakingOff(response, reply.requestId, options)(() => new EventStream(response, reply, message, options).complete(reply))
+  const write = (): void => new EventStream(response, reply, message, options).end({ kind: 'completed', reply }, reply.requestId)
+  breakingOff(response, reply.requestId, options)(write)
 }
 
 /** Returns a function that runs a write. The status is already sent, so after an error it can only log the error and close the connection. */
@@ -73,6 +89,8 @@ class EventStream {
   #started = false
   /** `stream.slow-reader`: after the first dropped delta all later ones are dropped, so the sent text stays a prefix of the reply. */
   #dropping = false
+  /** Where the sent text ends. */
+  #position: TextPosition
 
   /** Sends the headers and `response.created` (`stream.established`). */
   constructor(
@@ -80,7 +98,9 @@ class EventStream {
     { requestId, conversationId }: { requestId: string; conversationId: string },
     message: string,
     { times, failpoints }: StreamOptions,
+    after?: TextPosition,
   ) {
+    this.#position = after ?? textStart
     this.#response = response
     this.#message = message
     this.#failpoints = failpoints
@@ -93,21 +113,33 @@ class EventStream {
     })
     this.#chunked = response.chunkedEncoding
     response.chunkedEncoding = false
-    this.#write(event('response.created', JSON.stringify({ request_id: requestId, conversation_id: conversationId })))
+    const created = JSON.stringify({ request_id: requestId, conversation_id: conversationId })
+    // A stream that continues another one has no event of its own until there is text. The comment tells proxies that it has started.
+    this.#write(after ? ':\n\n' : event('response.created', writeEventId(this.#position), created))
     this.#heartbeat = setInterval(() => this.#beat(), times.heartbeatMs)
     response.once('close', () => clearInterval(this.#heartbeat))
     this.#watchReader = cutOffWhenStalled(response, times.stallMs)
     this.#watchReader()
   }
 
-  delta(text: string): void {
+  delta(text: string, position: TextPosition): void {
     if (this.#dropping || this.#response.destroyed) return
     this.#failpoints.hit('stream.before-delta', this.#message, this.#drop)
-    const next = event('response.output_text.delta', `{"delta":${JSON.stringify(text)}}`)
-    if (this.#response.writableLength + this.#pending.length + next.length > unsentLimitBytes) {
+    this.#push(event('response.output_text.delta', writeEventId(position), `{"delta":${JSON.stringify(text)}}`), position)
+  }
+
+  /** The text is a different one from here on (`stream.resume`). */
+  reset(): void {
+    if (this.#response.destroyed) return
+    this.#push(event('response.output_text.reset', writeEventId(textStart), '{}'), textStart)
+  }
+
+  #push(next: string, position: TextPosition): void {
+    if (this.#dropping || this.#response.writableLength + this.#pending.length + next.length > unsentLimitBytes) {
       this.#dropping = true
       return
     }
+    this.#position = position
     if (this.#pending === '') process.nextTick(() => this.#flush())
     this.#pending += next
     // The first delta is sent right away, because the end user is waiting for it.
@@ -115,12 +147,12 @@ class EventStream {
     this.#started = true
   }
 
-  complete(reply: StoredReply): void {
-    this.#end(event('response.completed', chatResponse(reply)))
-  }
-
-  fail({ code, message }: ApiError, requestId: string): void {
-    this.#end(event('error', JSON.stringify(errorObject(code, message, requestId))))
+  /** An end that is final has an ID after which nothing follows. After any other one, the turn may still go on (`unavailable.unknown`). */
+  end(end: TurnEnd, requestId: string): void {
+    if (end.kind === 'completed') return this.#end(event('response.completed', lastEventId, chatResponse(end.reply)))
+    const { code, message } = new ApiError(end.code)
+    const id = end.state === 'failed' || end.state === 'cancelled' ? lastEventId : writeEventId(this.#position)
+    this.#end(event('error', id, JSON.stringify(errorObject(code, message, requestId))))
   }
 
   #end(last: string): void {
@@ -156,7 +188,7 @@ class EventStream {
 }
 
 /** `data` must be one line. JSON text has no raw CR or LF, the only characters that end a line in an event stream. */
-export const event = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`
+export const event = (name: string, id: string, data: string): string => `event: ${name}\nid: ${id}\ndata: ${data}\n\n`
 
 /** Frames a chunk of a response with chunked encoding (RFC 9112, 7.1). */
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`

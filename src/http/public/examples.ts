@@ -1,6 +1,8 @@
 /** The examples in /openapi.json: every operation shows its part of one short conversation. A test sends and checks all of them. */
 import { exampleId } from './answers.ts'
 
+export { exampleId }
+
 const conversationId = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
 const user = 'customer-4711'
 const question = 'What does the premium plan cost?'
@@ -30,6 +32,26 @@ export const chatEvents = {
       },
     },
   },
+}
+
+export const accepted = { request_id: exampleId, conversation_id: conversationId, status: 'running' }
+
+export const turn = {
+  ...{ request_id: exampleId, conversation_id: conversationId, external_user_id: user, status: 'completed' },
+  created_at: '2026-11-21T14:11:57.104Z',
+  ended_at: '2026-11-21T14:11:58.332Z',
+  message: chatResponse.message,
+  usage: chatResponse.usage,
+  error: null,
+  cancel_requested: false,
+}
+
+export const feedbackRequest = { rating: 'down', comment: 'This is the price of last year.', tags: ['outdated'] }
+export const feedback = {
+  request_id: exampleId,
+  ...feedbackRequest,
+  created_at: '2026-11-21T14:13:20.010Z',
+  updated_at: '2026-11-21T14:13:20.010Z',
 }
 
 export const conversation = {

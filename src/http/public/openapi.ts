@@ -16,6 +16,24 @@ const ChatHeaders = Type.Object({
     'order-4711-question-1',
   ),
 })
+const AsyncHeaders = Type.Object({
+  ...ChatHeaders.properties,
+  Prefer: Type.Optional(
+    Type.String({
+      description: '`respond-async`: respond with 202 when the turn is admitted, instead of waiting for the reply.',
+      examples: ['respond-async'],
+    }),
+  ),
+})
+const FollowHeaders = Type.Object({
+  'Last-Event-ID': Type.Optional(Type.String({ description: 'The `id` of the last event that was received.', examples: ['u-1gnvoob'] })),
+})
+/** The headers of a route, which the schemas do not validate. */
+const headersOf: Record<string, object> = {
+  '/v1/agents/:agent_id/chat': AsyncHeaders,
+  '/v1/agents/:agent_id/chat/stream': ChatHeaders,
+  '/v1/agents/:agent_id/turns/:request_id/stream': FollowHeaders,
+}
 
 /** The server does not know who operates it. */
 export const contact = { name: 'The operator of this installation' }
@@ -39,6 +57,7 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
       servers: [{ url: publicUrl ?? '/' }],
       tags: [
         { name: 'Chat', description: 'Send a message and get the reply as JSON or as a stream of server-sent events.' },
+        { name: 'Turns', description: 'Follow, continue and cancel a turn, and give feedback on it, by its `request_id`.' },
         { name: 'Conversations', description: 'The conversations and messages of this API key.' },
       ],
       components: {
@@ -49,7 +68,7 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
     convertConstToEnum: false,
     stripBasePath: false,
     refResolver: refNames,
-    transform: ({ schema, url, route }) => ({ url, schema: route.method === 'POST' ? { ...schema, headers: ChatHeaders } : schema }),
+    transform: ({ schema, url }) => ({ url, schema: url in headersOf ? { ...schema, headers: headersOf[url] } : schema }),
   })
   // Written once: anyone may ask for it, as often as they like, without reading the responses.
   let file: ServedFile | undefined

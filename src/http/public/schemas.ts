@@ -15,9 +15,9 @@ export const define = <Schema extends TSchema>(name: string, schema: Schema) => 
   ref: Type.Unsafe<Static<Schema>>({ $ref: `${name}#` }),
 })
 
-const RequestId = Type.String({ format: 'uuid', description: 'Same value as the `X-Request-ID` header.' })
-const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
-const ExternalUserId = Type.String({
+export const RequestId = Type.String({ format: 'uuid', description: 'Same value as the `X-Request-ID` header.' })
+export const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
+export const ExternalUserId = Type.String({
   minLength: 1,
   maxLength: 255,
   pattern: wellFormedPattern,
@@ -43,17 +43,22 @@ const ChatRequest = define(
   ),
 )
 
-const AssistantMessage = define(
+export const AssistantMessage = define(
   'AssistantMessage',
   Type.Object({
     id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
     role: Type.Literal('assistant'),
     content: Type.String({ description: 'The complete text of the reply.', examples: ['The premium plan costs 29 USD a month.'] }),
     created_at: Time,
+    incomplete: Type.Optional(
+      Type.Literal(true, {
+        description: 'The turn was cancelled, and this is the text that had been generated. Other replies do not have it.',
+      }),
+    ),
   }),
 )
 
-const Usage = define(
+export const Usage = define(
   'Usage',
   Type.Object({
     prompt_tokens: Type.Integer({ minimum: 0, description: 'Tokens sent to the model, including cached tokens.', examples: [412] }),
@@ -72,7 +77,7 @@ const Usage = define(
 )
 
 const conversationExample = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
-const conversationId = Type.String({
+export const conversationId = Type.String({
   description: 'The conversation of this API key and `external_user_id`.',
   examples: [conversationExample],
 })
@@ -80,6 +85,11 @@ const conversationId = Type.String({
 const ChatResponse = define(
   'ChatResponse',
   Type.Object({ request_id: RequestId, conversation_id: conversationId, message: AssistantMessage.ref, usage: Usage.ref }),
+)
+
+const AcceptedTurn = define(
+  'AcceptedTurn',
+  Type.Object({ request_id: RequestId, conversation_id: conversationId, status: Type.Literal('running') }),
 )
 
 const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: RequestId, conversation_id: conversationId }))
@@ -103,12 +113,22 @@ export const ChatEvent = define(
         { description: 'A piece of the reply. Zero or more of these events.' },
       ),
       Type.Object(
+        { event: Type.Literal('response.output_text.reset'), data: Type.Object({}, closed) },
+        {
+          description:
+            'Only when a turn is followed after an event: the turn was run again and its text differs. Discard the deltas so far; the text starts again.',
+        },
+      ),
+      Type.Object(
         { event: Type.Literal('response.completed'), data: ChatResponse.ref },
         { description: 'The last event of a successful stream, sent after the reply is stored.' },
       ),
       Type.Object({ event: Type.Literal('error'), data: ErrorObject.ref }, { description: 'The last event of a failed stream.' }),
     ],
-    { description: 'A server-sent event: its name, and its data as one line of JSON.' },
+    {
+      description:
+        'A server-sent event: its name, its `id`, which is opaque, and its data as one line of JSON. A stream can be continued after any `id`.',
+    },
   ),
 )
 
@@ -143,6 +163,7 @@ export const namedSchemas = [
   AssistantMessage,
   Usage,
   ChatResponse,
+  AcceptedTurn,
   ResponseCreated,
   OutputTextDelta,
   ErrorObject,
@@ -157,7 +178,7 @@ const page = <Item extends TSchema>(item: Item) =>
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Pass as `cursor` to get the next page. Null on the last page.' }),
   })
 
-const AgentParams = Type.Object({
+export const AgentParams = Type.Object({
   agent_id: Type.String({ description: 'The agent that the API key is bound to.', examples: ['agt_01jd3v9qk8x2m5n7p4r6t8w0yc'] }),
 })
 const ConversationParams = Type.Object({
@@ -186,6 +207,7 @@ const chatFailures = describeFailures(
   'agent_disabled',
   'conversation_busy',
   'insufficient_balance',
+  'turn_cancelled',
   ...whileRunning,
 )
 const listingFailures = [...everywhere, 'validation_error', ...whileRunning] as const
@@ -208,6 +230,15 @@ export const chatSchema = {
       description: 'The stored reply.',
       headers: { ...describeHeaders(), ...rateLimitHeaders },
       content: json(ChatResponse.ref, examples.chatResponse),
+    },
+    202: {
+      description: 'With `Prefer: respond-async`: the turn was admitted and runs. Follow it at `Location`.',
+      headers: {
+        ...describeHeaders(),
+        Location: Type.String({ description: 'The path of the turn.' }),
+        'Preference-Applied': Type.String({ description: '`respond-async`.' }),
+      },
+      content: json(AcceptedTurn.ref, examples.accepted),
     },
     ...chatFailures,
   },

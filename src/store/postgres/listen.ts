@@ -1,13 +1,15 @@
 /**
- * Listens for changes by other processes, so that cached agents, keys and providers are reloaded immediately. A lost notification delays
- * this by a second at most, because nothing is cached for longer.
+ * Listens for what other processes notify: changes, so that cached agents, keys and providers are reloaded immediately, and messages about
+ * running turns. A notification may be lost. Then changes arrive a second late, because nothing is cached for longer, and the messages are
+ * repeated or replaced by reads of the store (src/turn/followed-turns.ts).
  */
 import pg from 'pg'
 import { clientOptions, hangUp } from './connections.ts'
 import type { Log } from './connections.ts'
 
-/** The name of the channel. */
+/** The names of the channels. */
 export const changed = 'turnkeep_changed'
+export const ofTurns = 'turnkeep_turns'
 
 // Twice within the second that cached values live.
 const reconnectMs = 500
@@ -15,9 +17,15 @@ const reconnectMs = 500
 const connectMs = 5_000
 
 export type Listener = { close(): Promise<void> }
+export type Notified = {
+  /** Called for each change, and after each time in which one may have been missed. */
+  onChange(): void
+  /** Called with each message about a running turn, those of this process included. */
+  onMessage(message: string): void
+}
 
-/** Calls `onChange` for each change, and after each time in which one may have been missed. Never rejects; continues until it is closed. */
-export function listen(url: string, onChange: () => void, log: Log): Listener {
+/** Never rejects; continues until it is closed. */
+export function listen(url: string, { onChange, onMessage }: Notified, log: Log): Listener {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -26,13 +34,13 @@ export function listen(url: string, onChange: () => void, log: Log): Listener {
   async function connect(): Promise<void> {
     const fresh = new pg.Client({ ...clientOptions(url), connectionTimeoutMillis: connectMs })
     client = fresh
-    fresh.on('notification', onChange)
+    fresh.on('notification', ({ channel, payload }) => (channel === ofTurns ? onMessage(payload ?? '') : onChange()))
     // After it is connected, any failure ends the connection. Before that, `connect` rejects.
     fresh.on('error', () => undefined)
     fresh.on('end', () => reconnectLater(fresh))
     try {
       await fresh.connect()
-      await fresh.query(`listen ${changed}`)
+      await fresh.query(`listen ${changed}; listen ${ofTurns}`)
       wasThere = true
       onChange()
     } catch (error) {

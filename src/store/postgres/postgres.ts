@@ -20,7 +20,7 @@ import type { Connection, Connections, Log } from './connections.ts'
 import { TakesNoWrites, asStoreError } from './failure.ts'
 import { createTurnPath } from './turn-path.ts'
 import type { Deadlines } from './turn-path.ts'
-import { listen } from './listen.ts'
+import { listen, ofTurns } from './listen.ts'
 import { migrate, readMigrations, readState } from './migrate.ts'
 import type { Migration, SchemaState } from './migrate.ts'
 import { vacuumErased } from './vacuum.ts'
@@ -47,6 +47,8 @@ const firstContactMs = 30_000
 // A running database answers within this time. After it, the log says what the start is waiting for.
 const tellAfterMs = 2_000
 const tellAgainMs = 10_000
+// A message that is this late is repeated anyway.
+const messageMs = 1_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
 
 /** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is starting. */
@@ -105,9 +107,11 @@ type StoreParts = { pooled: boolean; failpoints: Failpoints; deadlines: Deadline
 
 function createStore(url: string, connections: Connections, { pooled, failpoints, deadlines, log }: StoreParts): SharedStore {
   const listeners: (() => void)[] = []
+  const heard: ((message: string) => void)[] = []
   const tell = (): void => listeners.forEach((listener) => listener())
   // Behind a pooler, every transaction may use another connection, so LISTEN does not work.
-  const listener = pooled ? undefined : listen(url, tell, log)
+  const onMessage = (message: string): void => heard.forEach((listener) => listener(message))
+  const listener = pooled ? undefined : listen(url, { onChange: tell, onMessage }, log)
   const cold = createQueries(connections, failpoints)
   const writesOf = (author: Author | undefined): Methods<Writes> =>
     methodsOf<Writes>(writes, async (name, args) => {
@@ -127,6 +131,20 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
       return 'forgotten'
     },
     onChange: (reported) => void listeners.push(reported),
+    messages: pooled
+      ? undefined
+      : {
+          onMessage: (reported) => void heard.push(reported),
+          // Not durable, so its commit does not wait for the disk.
+          async send(messages) {
+            await connections.ask('look-up', messageMs, (connection) =>
+              connection.query(
+                `select set_config('synchronous_commit', 'off', true), (select count(pg_notify('${ofTurns}', message)) from unnest($1::text[]) as m (message))`,
+                [messages],
+              ),
+            )
+          },
+        },
     async ping() {
       await connections.ask('look-up', deadlines.admissionMs, async (connection) => {
         const { rows } = await connection.query('show transaction_read_only')

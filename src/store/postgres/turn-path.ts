@@ -33,6 +33,7 @@ import {
   writeLeases,
   writeSettlement,
   writeSpends,
+  writeTrace,
 } from './wire.ts'
 import type { AdmissionAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
@@ -174,7 +175,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.fail,
         // PostgreSQL does not accept U+0000 in text, and a cause may contain anything.
-        write: ({ requestId, fence, state, code, cause, causeKind, unpaid, neededHold }) => ({
+        write: ({ requestId, fence, state, code, cause, causeKind, unpaid, neededHold, trace }) => ({
           request_id: requestId,
           fence,
           state,
@@ -183,6 +184,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
           cause_kind: causeKind,
           unpaid: String(unpaid),
           needed_hold: String(neededHold),
+          trace: writeTrace(trace),
         }),
         read: (answer) => answer,
       }),

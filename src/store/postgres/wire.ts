@@ -11,6 +11,7 @@ import type {
   Lease,
   Settlement,
   SettlementOutcome,
+  TurnFailureCode,
 } from '../turn-records.ts'
 import type { Later, WindowSpend, WindowSpent } from '../store.ts'
 
@@ -25,6 +26,8 @@ type TurnAnswer = {
   run: number
   attempt: number
   message: string
+  traceparent: string | null
+  cancel_requested: boolean
   prompt_price: string
   completion_price: string
   hold: string
@@ -43,6 +46,7 @@ type ReplyAnswer = {
   prompt_tokens: number
   completion_tokens: number
   charged: string
+  incomplete: boolean
 }
 type Written = 'admitted' | 'replay' | 'large_replay' | 'replayed_failure'
 export type AdmissionAnswer =
@@ -51,7 +55,7 @@ export type AdmissionAnswer =
   | ({ kind: 'started' } & StartedAnswer)
   | { kind: 'replay'; reply: ReplyAnswer }
   | { kind: 'large_replay'; request_id: string; bytes: number }
-  | { kind: 'replayed_failure'; request_id: string }
+  | { kind: 'replayed_failure'; request_id: string; code: TurnFailureCode }
   | Later
   | Exclude<AdmissionOutcome, { kind: Written }>
 export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
@@ -69,6 +73,7 @@ export const writeAdmission = (item: Admission): object => ({
   message_tokens: item.messageTokens,
   request_id: item.requestId,
   conversation_id: item.conversationId,
+  traceparent: item.traceparent,
   lease_ms: item.leaseMs,
   may_run: item.mayRun,
 })
@@ -82,7 +87,8 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
     case 'started':
       return { kind: 'admitted', turn: begin(answer, item) }
     case 'replay': {
-      const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged } = answer.reply
+      const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged, incomplete } =
+        answer.reply
       const reply = {
         requestId: request_id,
         conversationId: conversation_id,
@@ -92,19 +98,20 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
         promptTokens: prompt_tokens,
         completionTokens: completion_tokens,
         charged: BigInt(charged),
+        incomplete,
       }
       return { kind: 'replay', reply }
     }
     case 'large_replay':
       return { kind: 'large_replay', requestId: answer.request_id, bytes: answer.bytes }
     case 'replayed_failure':
-      return { kind: 'replayed_failure', requestId: answer.request_id }
+      return { kind: 'replayed_failure', requestId: answer.request_id, code: answer.code }
     default:
       return answer
   }
 }
 
-const begin = (answer: StartedAnswer, { requestId, apiKeyId, agentId, message }: Admission): AdmittedTurn => ({
+const begin = (answer: StartedAnswer, { requestId, apiKeyId, agentId, message, traceparent }: Admission): AdmittedTurn => ({
   requestId,
   conversationId: answer.conversation_id,
   apiKeyId,
@@ -114,6 +121,8 @@ const begin = (answer: StartedAnswer, { requestId, apiKeyId, agentId, message }:
   run: 1,
   attempt: 1,
   message,
+  traceparent,
+  cancelRequested: false,
   price: readPrice(answer),
   hold: BigInt(answer.hold),
   history: historyOf(answer.history),
@@ -131,6 +140,8 @@ const readTurn = (turn: TurnAnswer): AdmittedTurn => ({
   run: turn.run,
   attempt: turn.attempt,
   message: turn.message,
+  traceparent: turn.traceparent,
+  cancelRequested: turn.cancel_requested,
   price: readPrice(turn),
   hold: BigInt(turn.hold),
   history: historyOf(turn.history),
@@ -166,11 +177,16 @@ export const writeSettlement = (item: Settlement): object => ({
   charged: String(item.charged),
   written_off: String(item.writtenOff),
   first_delta_ms: item.firstDeltaMs,
+  incomplete: item.incomplete,
+  trace: writeTrace(item.trace),
 })
+
+/** As PostgreSQL reads a `bytea`. */
+export const writeTrace = (trace: Uint8Array | null): string | null => (trace ? `\\x${Buffer.from(trace).toString('hex')}` : null)
 
 export function readSettlement(answer: SettlementAnswer, item: Settlement): SettlementOutcome {
   if (answer.kind === 'lost') return answer
-  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged } = item
+  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged, incomplete } = item
   const reply = {
     requestId,
     conversationId: answer.conversation_id,
@@ -180,6 +196,7 @@ export function readSettlement(answer: SettlementAnswer, item: Settlement): Sett
     promptTokens,
     completionTokens,
     charged,
+    incomplete,
   }
   return { kind: 'settled', reply }
 }

@@ -1,5 +1,6 @@
 /**
- * Erasure (`erase`): text is removed, figures stay. Messages, the texts of turns, their journal and the name of the end user are removed;
+ * Erasure (`erase`): text is removed, figures stay. Messages, the texts of turns, their
+ * journal, traces and feedback, and the name of the end user are removed;
  * tokens, charges and the ledger remain. Never affects a conversation with a running turn, and cannot be undone.
  */
 import { recordLifetimeMs } from '../turn-records.ts'
@@ -44,11 +45,12 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
     if (idleMs !== undefined && !(await isIdle(sql, id, now - idleMs))) continue
     erased.push(id)
     messages += await sql.run('delete from messages where conversation_id = $1', id)
-    await sql.run('delete from journal where request_id in (select request_id from turns where conversation_id = $1)', id)
+    for (const table of ['journal', 'traces', 'feedback'])
+      await sql.run(`delete from ${table} where request_id in (select request_id from turns where conversation_id = $1)`, id)
     // The cause of a failure may quote a message. A fingerprint whose record has expired is no longer needed, and a short text can be
     // guessed from it.
     turns += await sql.run(
-      `update turns set message = null, failure_cause = null, continues_from = null, erased_at = $1,
+      `update turns set message = null, failure_cause = null, continues_from = null, traceparent = null, erased_at = $1,
          fingerprint = case when idempotency_key is null then $2 else fingerprint end where conversation_id = $3`,
       now,
       noFingerprint,

@@ -1,5 +1,5 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I18, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I20, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
@@ -197,6 +197,25 @@ export const invariants: readonly Invariant[] = [
      union all
      select t.request_id, t.state, t.run, e.run from turn_errors e join turns t on t.request_id = e.request_id
      where e.run > t.run - case when t.state in ('failed', 'released') then 0 else 1 end`,
+  ),
+  invariant(
+    'I19',
+    'cancels-were-requested',
+    'A turn is cancelled, or its reply incomplete, only after its cancel was requested while it ran.',
+    `select request_id, state, incomplete, cancel_requested_at from turns
+     where (state = 'cancelled' or incomplete = 1) and cancel_requested_at is null or incomplete = 1 and state <> 'completed'`,
+  ),
+  invariant(
+    'I20',
+    'traces-are-of-runs',
+    'A trace belongs to a run that has ended, feedback to a turn that has ended, and an erased turn has neither.',
+    `select t.request_id, t.state, t.run, x.run as traced, 'a trace of a run that has not ended' as problem
+     from traces x join turns t on t.request_id = x.request_id where x.run > t.run - case t.state when 'running' then 1 else 0 end
+     union all
+     select x.request_id, null, null, x.run, 'a trace of no turn' from traces x where not exists (select 1 from turns t where t.request_id = x.request_id)
+     union all
+     select t.request_id, t.state, t.run, null, 'an erased turn with a trace or feedback' from turns t where t.erased_at is not null
+       and (exists (select 1 from traces x where x.request_id = t.request_id) or exists (select 1 from feedback f where f.request_id = t.request_id))`,
   ),
 ]
 

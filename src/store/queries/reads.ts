@@ -17,6 +17,8 @@ import { findOwner, listOwners } from './owners.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findSession } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
+import { findFeedback, listFeedback } from './feedback.ts'
+import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 
 export const reads = {
   agentVersion,
@@ -37,6 +39,11 @@ export const reads = {
   findReplies,
   listHolds,
   listTurns,
+  findTurnStatus,
+  listEnded,
+  listCancelRequests,
+  findFeedback,
+  listFeedback,
   findApiKey,
   listConversations,
   listMessages,
@@ -69,6 +76,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'verify',
   'listTurns',
+  'listFeedback',
   'listAllConversations',
   'findIdleConversations',
 ])

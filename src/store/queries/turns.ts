@@ -5,7 +5,7 @@ import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
-export const turnStates = ['running', 'completed', 'failed', 'released'] as const
+export const turnStates = ['running', 'completed', 'failed', 'released', 'cancelled'] as const
 export type TurnState = (typeof turnStates)[number]
 
 export type TurnRecord = {
@@ -25,6 +25,11 @@ export type TurnRecord = {
   /** Of a completed turn. */
   usage: { promptTokens: number; completionTokens: number; estimated: boolean; charged: Amount; writtenOff: Amount } | null
   firstDeltaMs: number | null
+  cancelRequestedAt: number | null
+  /** The reply is the text that had been generated when the turn was cancelled. */
+  incomplete: boolean
+  /** The W3C traceparent header of the request that started the current run. */
+  traceparent: string | null
   erasedAt: number | null
   createdAt: number
   /** Of the current run. */
@@ -34,22 +39,29 @@ export type TurnRecord = {
 
 export type TurnStep = JournalEntry & { run: number; createdAt: number }
 
-export type TurnFilter = { state?: TurnState | undefined; agentId?: string | undefined; conversationId?: string | undefined }
+export type TurnFilter = {
+  state?: TurnState | undefined
+  agentId?: string | undefined
+  conversationId?: string | undefined
+  /** `trace.context`: the trace ID of a traceparent header, 32 hexadecimal digits. */
+  traceId?: string | undefined
+}
 
 /**
  * Newest first. Each set of filters has its own statement: one with "or any" would scan all turns to find the few of a state. Turns of one
- * conversation are found by the conversation alone; the state is written as an expression so that SQLite does not use its index and scan
+ * conversation or a trace are found by that alone; the state is written as an expression so that SQLite does not use its index and scan
  * all turns of that state.
  */
 export async function listTurns(
   sql: Sql,
-  { state, agentId, conversationId }: TurnFilter,
+  { state, agentId, conversationId, traceId }: TurnFilter,
   { limit, before }: PageRequest,
 ): Promise<TurnRecord[]> {
   const filters = [
-    { column: conversationId === undefined ? 't.state' : `t.state || ''`, value: state },
+    { column: conversationId === undefined && traceId === undefined ? 't.state' : `t.state || ''`, value: state },
     { column: 't.agent_id', value: agentId },
     { column: 't.conversation_id', value: conversationId },
+    { column: 't.traceparent is not null and substr(t.traceparent, 4, 32)', value: traceId },
   ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
   const rows = await sql.all(
     `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
@@ -125,7 +137,8 @@ export async function listHolds(sql: Sql, ownerId: string, limit: number): Promi
 /** `idempotency.replay`: the stored replies of these completed turns, as the settlement stored them, without those that were erased. */
 export async function findReplies(sql: Sql, requestIds: string[]): Promise<Map<string, StoredReply>> {
   const rows = await sql.all(
-    `select t.request_id, t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged
+    `select t.request_id, t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged,
+        t.incomplete
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant'
       where t.request_id in (${requestIds.map((_, index) => `$${index + 1}`).join(', ')})`,
     ...requestIds,
@@ -142,16 +155,22 @@ const readReply = (row: Row): StoredReply => ({
   promptTokens: integer(row, 'prompt_tokens'),
   completionTokens: integer(row, 'completion_tokens'),
   charged: bigInteger(row, 'charged'),
+  incomplete: integer(row, 'incomplete') === 1,
 })
 
 const columns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
   t.prompt_price, t.completion_price, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
-  l.written_off, t.first_delta_ms, t.erased_at, t.created_at, t.started_at, t.ended_at,
+  l.written_off, t.first_delta_ms, t.cancel_requested_at, t.incomplete, t.traceparent, t.erased_at, t.created_at, t.started_at, t.ended_at,
   (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind`
 
+export function readState(row: Row): TurnState {
+  const state = turnStates.find((known) => known === row['state'])
+  if (!state) throw new Error(`turn ${String(row['request_id'])} is in an unknown state`)
+  return state
+}
+
 function readTurn(row: Row): TurnRecord {
-  const state = turnStates.find((known) => known === row.state)
-  if (!state) throw new Error(`turn ${row.request_id} is in an unknown state`)
+  const state = readState(row)
   const failureCode = textOrNull(row, 'failure_code')
   return {
     id: text(row, 'request_id'),
@@ -171,6 +190,9 @@ function readTurn(row: Row): TurnRecord {
         : { code: failureCode, cause: textOrNull(row, 'failure_cause'), causeKind: textOrNull(row, 'cause_kind') },
     usage: state === 'completed' ? readUsage(row) : null,
     firstDeltaMs: integerOrNull(row, 'first_delta_ms'),
+    cancelRequestedAt: integerOrNull(row, 'cancel_requested_at'),
+    incomplete: integer(row, 'incomplete') === 1,
+    traceparent: textOrNull(row, 'traceparent'),
     erasedAt: integerOrNull(row, 'erased_at'),
     createdAt: integer(row, 'created_at'),
     startedAt: integer(row, 'started_at'),

@@ -16,7 +16,9 @@ import { appendLedgerEntry } from './ledger.ts'
 import { createOwner, renameOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
+import { putFeedback } from './feedback.ts'
 import { closeSession, openSession } from './sessions.ts'
+import { requestCancel } from './turn-status.ts'
 
 type Write<Args extends unknown[], Result> = {
   run: (sql: Sql, ...args: Args) => Result
@@ -94,6 +96,13 @@ export const writes = {
     changesCaches: false,
     failpoints: ['touch-keys.before-commit', 'touch-keys.after-commit'],
   }),
+
+  requestCancel: write(requestCancel, {
+    audit: (requested, [{ requestId }]) => when(requested, 'cancel', 'turn', requestId),
+    changesCaches: false,
+    failpoints: ['cancel.before-commit', 'cancel.after-commit'],
+  }),
+  putFeedback: write(putFeedback, { audit: null, changesCaches: false }),
 
   eraseConversations: write(eraseConversations, {
     audit: (outcome) => (outcome.kind === 'erased' ? outcome.conversationIds.flatMap((id) => when(true, 'erase', 'conversation', id)) : []),

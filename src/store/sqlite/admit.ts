@@ -4,7 +4,7 @@
  */
 import { bytesPerToken, largeReply } from '../budget.ts'
 import { defaultMaxMessageLength, recordLifetimeMs } from '../turn-records.ts'
-import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply } from '../turn-records.ts'
+import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply, TurnFailureCode } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
@@ -89,7 +89,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
   if (released) {
     fence = Number(released.fence) + 1
     run = Number(released.run) + 1
-    sql.runAgain.run(run, fence, leaseUntil, hold, agentVersion, promptPrice, completionPrice, now, requestId)
+    sql.runAgain.run(run, fence, leaseUntil, hold, agentVersion, promptPrice, completionPrice, now, item.traceparent, requestId)
   } else {
     sql.insertTurn.run(
       requestId,
@@ -106,6 +106,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
       completionPrice,
       item.message,
       item.messageTokens,
+      item.traceparent,
       now,
       now,
     )
@@ -114,7 +115,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
   const history = conversation ? readHistory(sql, conversationId, Number(window)) : []
   const journal = continued ? readJournal(sql, requestId, continued.continues_from!) : []
   const stepsBefore = released ? readStepsBefore(sql, requestId, continued?.continues_from ?? run) : 0
-  const { apiKeyId, agentId, message } = item
+  const { apiKeyId, agentId, message, traceparent } = item
   return {
     requestId,
     conversationId,
@@ -125,6 +126,8 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
     run,
     attempt: 1,
     message,
+    traceparent,
+    cancelRequested: false,
     price,
     hold,
     history,
@@ -156,7 +159,8 @@ function answerFromRecord(sql: Statements, record: Row): AdmissionOutcome | unde
       // `idempotency.in-progress`
       return { kind: 'idempotency_in_progress' }
     case 'failed':
-      return { kind: 'replayed_failure', requestId }
+    case 'cancelled':
+      return { kind: 'replayed_failure', requestId, code: record.failure_code as TurnFailureCode }
     case 'completed':
       return replay(sql, requestId)
     default:
@@ -178,6 +182,7 @@ function replay(sql: Statements, requestId: string): AdmissionOutcome {
     promptTokens: Number(row.prompt_tokens),
     completionTokens: Number(row.completion_tokens),
     charged: row.charged as bigint,
+    incomplete: row.incomplete === 1n,
   }
   return { kind: 'replay', reply }
 }

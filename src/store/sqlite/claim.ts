@@ -24,9 +24,16 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
     if (attempt >= maxAttempts) {
       if (item.which === 'fresh') continue
       const cause = `the process died in each of ${maxAttempts} attempts`
-      // What it used died with its processes.
+      // Its usage was lost with the processes, so the whole hold counts as unpaid.
       const unpaid = orphan.hold as bigint
-      endWithoutReply(sql, clock, orphan, { state: 'failed', code: 'internal_error', cause, causeKind: 'process_died', unpaid })
+      endWithoutReply(sql, clock, orphan, {
+        state: 'failed',
+        code: 'internal_error',
+        cause,
+        causeKind: 'process_died',
+        unpaid,
+        trace: null,
+      })
       exhausted.push(requestId)
       continue
     }
@@ -57,6 +64,8 @@ function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: numbe
     run: Number(orphan.run),
     attempt,
     message: orphan.message as string,
+    traceparent: orphan.traceparent as string | null,
+    cancelRequested: orphan.cancel_requested_at !== null,
     price: { promptPerMillion: orphan.prompt_price as bigint, completionPerMillion: orphan.completion_price as bigint },
     hold: orphan.hold as bigint,
     history: readHistory(sql, conversationId, Number(orphan.history_max_tokens)),

@@ -7,11 +7,20 @@ import type { Statements } from './statements.ts'
 export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
   const now = clock.now()
   const { requestId, fence } = item
-  const turn = sql.findHeld.get(requestId, fence)
+  const turn = sql.findOwnRunning.get(requestId, fence)
   if (!turn) return { kind: 'lost' }
   const conversationId = turn.conversation_id as string
   const estimated = item.usageEstimated ? 1 : 0
-  sql.completeTurn.run(item.promptTokens, item.completionTokens, estimated, item.charged, item.firstDeltaMs, now, requestId)
+  sql.completeTurn.run(
+    item.promptTokens,
+    item.completionTokens,
+    estimated,
+    item.charged,
+    item.firstDeltaMs,
+    item.incomplete ? 1 : 0,
+    now,
+    requestId,
+  )
   const seq = Number(turn.message_count) + 1
   const userTokens = turn.message_tokens as bigint
   sql.insertMessage.run(item.userMessageId, conversationId, seq, 'user', turn.message!, userTokens, null, requestId, turn.created_at!)
@@ -22,15 +31,16 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   // `billing.once`: one_charge_per_turn forbids a second row, even for a charge of zero.
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
-  const { promptTokens, completionTokens, charged } = item
+  if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
+  const { promptTokens, completionTokens, charged, incomplete } = item
   return {
     kind: 'settled',
-    reply: { requestId, conversationId, messageId, content, createdAt: now, promptTokens, completionTokens, charged },
+    reply: { requestId, conversationId, messageId, content, createdAt: now, promptTokens, completionTokens, charged, incomplete },
   }
 }
 
 export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFailureOutcome {
-  const turn = sql.findHeld.get(item.requestId, item.fence)
+  const turn = sql.findOwnRunning.get(item.requestId, item.fence)
   if (!turn) return { kind: 'lost' }
   endWithoutReply(sql, clock, turn, item)
   if (item.neededHold > 0n) sql.raiseMinHold.run(item.neededHold, turn.agent_id!)
@@ -51,7 +61,8 @@ export function endWithoutReply(
   const unpaid = end.unpaid < hold ? end.unpaid : hold
   const now = clock.now()
   sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, turn.request_id!)
-  // `turn.errors`: the primary key forbids a second error of a run.
-  sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
+  // `turn.errors`: the primary key forbids a second error of a run. A cancelled turn has none.
+  if (end.causeKind !== null) sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
+  if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
   sql.releaseHold.run(hold, unpaid, turn.owner_id!)
 }

@@ -111,6 +111,7 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
     writeAs: writesOf,
     forget: (depth) => writer.ask('forget', depth) as ReturnType<Store['forget']>,
     onChange: (listener) => void listeners.push(listener),
+    messages: undefined,
     async ping() {
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
     },

@@ -5,8 +5,8 @@ export type Statements = ReturnType<typeof prepareStatements>
 
 export function prepareStatements(db: DatabaseSync) {
   return {
-    findRecord:
-      db.prepare(`select request_id, fingerprint, state, run, fence, agent_version, continues_from, conversation_id, ended_at, erased_at
+    findRecord: db.prepare(`select request_id, fingerprint, state, run, fence, agent_version, continues_from, conversation_id, failure_code,
+        ended_at, erased_at
       from turns where api_key_id = ? and idempotency_key = ?`),
     clearKey: db.prepare(`update turns set idempotency_key = null,
         fingerprint = case when erased_at is null then fingerprint else zeroblob(32) end where request_id = ?`),
@@ -23,25 +23,27 @@ export function prepareStatements(db: DatabaseSync) {
     takeHold: db.prepare('update owners set held = held + ? where id = ? and balance - held - unpaid >= ?'),
     insertConversation: db.prepare('insert into conversations (id, api_key_id, external_user_id, created_at) values (?, ?, ?, ?)'),
     insertTurn: db.prepare(`insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id,
-        agent_version, state, run, attempt, fence, lease_until, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
-      values (?, ?, ?, ?, ?, ?, ?, ?, 'running', 1, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?)`),
+        agent_version, state, run, attempt, fence, lease_until, hold, prompt_price, completion_price, message, message_tokens, traceparent,
+        created_at, started_at)
+      values (?, ?, ?, ?, ?, ?, ?, ?, 'running', 1, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     runAgain: db.prepare(`update turns set state = 'running', run = ?, attempt = 1, fence = ?, lease_until = ?, hold = ?, agent_version = ?,
-        prompt_price = ?, completion_price = ?, started_at = ?, ended_at = null, failure_code = null, failure_cause = null
+        prompt_price = ?, completion_price = ?, started_at = ?, ended_at = null, failure_code = null, failure_cause = null,
+        cancel_requested_at = null, traceparent = ?
       where request_id = ? and state = 'released'`),
     // the text only up to a size, so that a large one is not read here
     findReply: db.prepare(`select t.conversation_id, m.id, case when m.tokens <= ? then m.content end as content, m.tokens, m.created_at,
-        t.prompt_tokens, t.completion_tokens, t.charged
+        t.prompt_tokens, t.completion_tokens, t.charged, t.incomplete
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.request_id = ?`),
     walkHistory: asArrays(
       db.prepare('select seq, content, tokens from messages where conversation_id = ? and seq < ? order by seq desc limit ?'),
     ),
     // the fence: a write finds nothing if the turn was claimed by another process or has ended
-    findHeld:
+    findOwnRunning:
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.agent_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
         t.created_at, c.message_count
       from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
     completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?, completion_tokens = ?,
-        usage_estimated = ?, charged = ?, first_delta_ms = ?, ended_at = ? where request_id = ?`),
+        usage_estimated = ?, charged = ?, first_delta_ms = ?, incomplete = ?, ended_at = ? where request_id = ?`),
     insertMessage: db.prepare(`insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     growConversation: db.prepare(`update conversations set message_count = message_count + 2, message_tokens = message_tokens + ?,
@@ -52,6 +54,7 @@ export function prepareStatements(db: DatabaseSync) {
     endTurn:
       db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?, unpaid = unpaid + ?
       where request_id = ?`),
+    insertTrace: db.prepare('insert into traces (request_id, run, content) values (?, ?, ?)'),
     insertError: db.prepare('insert into turn_errors (request_id, run, cause_kind, ended_at) values (?, ?, ?, ?)'),
     releaseHold: db.prepare('update owners set held = held - ?, unpaid = unpaid + ? where id = ?'),
     raiseMinHold: db.prepare('update agents set min_hold = max(min_hold, ?) where id = ?'),
@@ -63,7 +66,8 @@ export function prepareStatements(db: DatabaseSync) {
     endAllLeases: db.prepare("update turns set lease_until = 0 where state = 'running'"),
     findOrphans:
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.api_key_id, t.agent_id, t.agent_version, t.attempt, t.run,
-        t.continues_from, t.fence, t.message, t.prompt_price, t.completion_price, t.hold, v.history_max_tokens
+        t.continues_from, t.fence, t.message, t.traceparent, t.cancel_requested_at, t.prompt_price, t.completion_price, t.hold,
+        v.history_max_tokens
       from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
       where t.state = 'running' and t.lease_until <= ? order by t.attempt, t.created_at, t.request_id`),
     claimTurn: db.prepare('update turns set attempt = ?, fence = ?, lease_until = ? where request_id = ?'),

@@ -17,7 +17,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
   const sql = prepareStatements(db)
 
   function advance(item: Advance): AdvanceOutcome {
-    const turn = sql.findHeld.get(item.requestId, item.fence)
+    const turn = sql.findOwnRunning.get(item.requestId, item.fence)
     if (!turn) return { kind: 'lost' }
     const more = item.hold - (turn.hold as bigint)
     if (more > 0n) {

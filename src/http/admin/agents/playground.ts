@@ -66,7 +66,15 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams
     const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
     const agentId = request.params.id
     const apiKeyId = await request.admin.openPlayground(agentId)
-    const started = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
+    const started = await turns.begin({
+      apiKeyId,
+      agentId,
+      idempotencyKey,
+      externalUserId,
+      message,
+      traceparent: null,
+      shareOf: 'operator',
+    })
     return sendBeginResult(request, reply, started, message, streams)
   })
 }

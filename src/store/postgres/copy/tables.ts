@@ -28,6 +28,8 @@ const copiedTables = [
   'ledger',
   'journal',
   'turn_errors',
+  'traces',
+  'feedback',
   'knowledge_bases',
   'documents',
   'contents',

@@ -128,7 +128,7 @@ create table turns (
   owner_id text collate "C" not null,
   agent_id text collate "C" not null,
   agent_version bigint not null,
-  state text collate "C" not null check (state in ('running', 'completed', 'failed', 'released')),
+  state text collate "C" not null check (state in ('running', 'completed', 'failed', 'released', 'cancelled')),
   run bigint not null check (run >= 1),
   -- `retry.continues`: the first run with a finished tool call with side effects; the journal counts from there. Null: a retry starts again.
   continues_from bigint constraint continues_from_a_run check (continues_from between 1 and run),
@@ -152,6 +152,12 @@ create table turns (
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid bigint not null default 0 check (unpaid >= 0),
   first_delta_ms bigint,
+  -- `turn.cancel`: set while the turn runs, and never by the transaction that ends it
+  cancel_requested_at bigint,
+  -- `turn.cancel`: the reply is the text that had been generated when the turn was cancelled
+  incomplete integer not null default 0 check (incomplete in (0, 1)),
+  -- `trace.context`: the W3C traceparent header of the request that started the current run
+  traceparent text collate "C",
   erased_at bigint,
   created_at bigint not null,
   started_at bigint not null,
@@ -159,7 +165,9 @@ create table turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
-  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
+  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null)),
+  constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0)),
+  constraint only_a_reply_is_incomplete check (incomplete = 0 or state = 'completed')
 -- the settlement updates each row once
 ) with (fillfactor = 70);
 create unique index one_turn_per_key on turns (api_key_id, idempotency_key) where idempotency_key is not null;
@@ -168,13 +176,14 @@ create index running_turns on turns (lease_until) where state = 'running';
 -- the agent comes last, so that the turns of a small agent are found without reading those of others
 create index turns_newest_first on turns (created_at, request_id, agent_id);
 -- operators look for these among millions of completed ones
-create index unusual_turns_newest_first on turns (state, created_at, request_id, agent_id) where state in ('failed', 'released');
+create index unusual_turns_newest_first on turns (state, created_at, request_id, agent_id) where state in ('failed', 'released', 'cancelled');
 create index turns_of_conversation on turns (conversation_id);
 -- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (ended_at)
   include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
   where ended_at is not null;
 create index unpaid_turns on turns (ended_at) where unpaid > 0;
+create index turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;
 create index turns_by_erasure on turns (erased_at) where erased_at is not null;
 -- What is left of the request of an erased turn until its record expires.
 create index erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
@@ -242,6 +251,30 @@ create table turn_errors (
   primary key (request_id, run)
 );
 create index turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
+
+-- `trace.stored`: what explains a run and cannot be rebuilt from other rows, written by the transaction that ends the run. Deleted by age with a
+-- range of the key, because request IDs are ordered by time. Without a foreign key, as the other rows of the turn path.
+create table traces (
+  request_id text collate "C" not null,
+  run bigint not null check (run >= 1),
+  -- JSON, compressed if it is long (src/agent/trace.ts)
+  content bytea not null,
+  primary key (request_id, run)
+);
+alter table traces alter column content set storage external;
+
+-- The latest feedback on a turn.
+create table feedback (
+  request_id text collate "C" primary key references turns,
+  agent_id text collate "C" not null references agents,
+  rating text not null check (rating in ('up', 'down')),
+  comment text,
+  -- a JSON list of texts
+  tags text not null,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+create index feedback_newest_first on feedback (updated_at, request_id, agent_id);
 
 create table knowledge_bases (
   agent_id text collate "C" primary key references agents,
@@ -407,7 +440,7 @@ create trigger ledger_is_append_only_delete before delete on ledger for each row
 create trigger audit_is_append_only_update before update on audit for each row execute function refuse_change();
 create trigger audit_is_append_only_delete before delete on audit for each row execute function refuse_change();
 create trigger ended_turns_never_change before update of state on turns for each row
-  when (old.state in ('completed', 'failed') and new.state <> old.state) execute function refuse_change();
+  when (old.state in ('completed', 'failed', 'cancelled') and new.state <> old.state) execute function refuse_change();
 -- Agents name their providers, so the provider of the current version of an agent keeps its name, and stays.
 create view providers_in_use as
   select p.id, a.id as agent_id from providers p

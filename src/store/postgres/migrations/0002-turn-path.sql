@@ -53,7 +53,7 @@ end $$;
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
     'agent_id', turn.agent_id, 'agent_version', turn.agent_version, 'fence', turn.fence, 'run', turn.run, 'attempt', turn.attempt,
-    'message', turn.message, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
+    'message', turn.message, 'traceparent', turn.traceparent, 'cancel_requested', turn.cancel_requested_at is not null, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
     'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end,
     -- a first attempt that continues no run has no journal
     'journal', case when turn.attempt > 1 or turn.continues_from is not null then journal_v1(turn) else '[]' end,
@@ -62,11 +62,11 @@ $$;
 
 create type admission_v1 as (ord integer, api_key_id text collate "C", agent_id text collate "C", idempotency_key text collate "C", fingerprint bytea,
   external_user_id text collate "C", message text, message_length bigint, message_tokens bigint, request_id text collate "C",
-  conversation_id text collate "C", lease_ms bigint, may_run boolean);
+  conversation_id text collate "C", traceparent text, lease_ms bigint, may_run boolean);
 -- A turn that an admission starts; `opens_for` is the end user if the turn starts a conversation.
 create type beginning_v1 as (request_id text, api_key_id text, idempotency_key text, fingerprint bytea, conversation_id text, opens_for text,
   owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint, message text,
-  message_tokens bigint);
+  message_tokens bigint, traceparent text);
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
 -- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain. `later`: its
@@ -105,7 +105,7 @@ begin
   loop
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
-        r.completion_tokens, r.charged, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
+        r.completion_tokens, r.charged, r.incomplete, r.failure_code, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
         a.owner_id, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
         -- the whole of `order.admission`
         case
@@ -113,7 +113,7 @@ begin
           when same and r.erased_at is not null then 'erased'
           -- `idempotency.in-progress`
           when same and r.state = 'running' then 'idempotency_in_progress'
-          when same and r.state = 'failed' then 'replayed_failure'
+          when same and r.state in ('failed', 'cancelled') then 'replayed_failure'
           when same and r.state = 'completed' then 'replay'
           when i.message_length > coalesce(v.max_message_length, default_max_length) then 'message_too_long'
           -- `idempotency.conflict`: in any state, so another body conflicts while the first request runs
@@ -192,7 +192,8 @@ begin
         elsif item.live then
           update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
               holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
-              completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null
+              completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null,
+              cancel_requested_at = null, traceparent = item.traceparent
             where request_id = item.record_id and state = 'released' and fence = item.fence
             returning * into strict turn;
           taken := taken + item.hold_needed;
@@ -206,7 +207,7 @@ begin
           started := started || row(item.request_id, item.api_key_id, item.idempotency_key, item.fingerprint,
             coalesce(item.known_conversation_id, item.conversation_id),
             case when item.known_conversation_id is null then item.external_user_id end, item.owner_id, item.agent_id, item.version, item.lease_ms,
-            item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens)::beginning_v1;
+            item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens, item.traceparent)::beginning_v1;
           taken := taken + item.hold_needed;
           outcome := json_build_object('kind', 'started', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
             'agent_version', item.version, 'prompt_price', item.prompt_price::text, 'completion_price', item.completion_price::text,
@@ -223,10 +224,11 @@ begin
         else
           outcome := json_build_object('kind', 'replay', 'reply', json_build_object('request_id', item.record_id,
             'conversation_id', item.record_conversation_id, 'message_id', reply.id, 'content', reply.content, 'created_at', reply.created_at,
-            'prompt_tokens', item.prompt_tokens, 'completion_tokens', item.completion_tokens, 'charged', item.charged::text));
+            'prompt_tokens', item.prompt_tokens, 'completion_tokens', item.completion_tokens, 'charged', item.charged::text,
+            'incomplete', item.incomplete = 1));
         end if;
       elsif item.verdict = 'replayed_failure' then
-        outcome := json_build_object('kind', 'replayed_failure', 'request_id', item.record_id);
+        outcome := json_build_object('kind', 'replayed_failure', 'request_id', item.record_id, 'code', item.failure_code);
       elsif item.verdict = 'message_too_long' then
         outcome := json_build_object('kind', 'message_too_long', 'longest', coalesce(item.max_message_length, default_max_length));
       else
@@ -245,9 +247,9 @@ begin
     insert into conversations (id, api_key_id, external_user_id, created_at)
       select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(started) as b where b.opens_for is not null;
     insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
-        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
+        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, traceparent, created_at, started_at)
       select b.request_id, b.api_key_id, b.idempotency_key, b.fingerprint, b.conversation_id, b.owner_id, b.agent_id, b.agent_version, 'running',
-        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, at, at
+        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, b.traceparent, at, at
       from unnest(started) as b;
   end if;
   return array_to_json(outcomes);
@@ -256,8 +258,8 @@ end $$;
 -- A settlement with the columns of its turn.
 create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
   content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean, charged bigint,
-  written_off bigint, first_delta_ms bigint, conversation_id text collate "C", owner_id text collate "C", hold bigint, message text,
-  message_tokens bigint, created_at bigint);
+  written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea, conversation_id text collate "C", owner_id text collate "C",
+  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint);
 
 -- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended
 -- in another way. At most one item per turn.
@@ -271,11 +273,11 @@ declare
 begin
   select array_agg(row(s.*)::settling_v1) into ours from (
     select i.ord, t.request_id, i.user_message_id, i.assistant_message_id, i.ledger_entry_id, i.content, i.content_tokens, i.citations,
-      i.prompt_tokens, i.completion_tokens, i.usage_estimated, i.charged, i.written_off, i.first_delta_ms, t.conversation_id, t.owner_id,
-      t.hold, t.message, t.message_tokens, t.created_at
+      i.prompt_tokens, i.completion_tokens, i.usage_estimated, i.charged, i.written_off, i.first_delta_ms, i.incomplete, i.trace, t.conversation_id,
+      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
         ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint,
-        usage_estimated boolean, charged bigint, written_off bigint, first_delta_ms bigint)
+        usage_estimated boolean, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea)
       -- the fence: a run whose turn was claimed by another process, or has ended, finds no row
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as s;
@@ -297,9 +299,10 @@ begin
     select o.ledger_entry_id, o.owner_id, 'charge', -o.charged, o.written_off, o.request_id, at from unnest(ours) as o;
   update turns t set state = 'completed', lease_until = null, holder = null, hold = 0, prompt_tokens = o.prompt_tokens,
       completion_tokens = o.completion_tokens, usage_estimated = o.usage_estimated::integer, charged = o.charged,
-      first_delta_ms = o.first_delta_ms, ended_at = at
+      first_delta_ms = o.first_delta_ms, incomplete = o.incomplete::integer, ended_at = at
     from unnest(ours) as o
     where t.request_id = o.request_id;
+  insert into traces (request_id, run, content) select o.request_id, o.run, o.trace from unnest(ours) as o where o.trace is not null;
   -- last, because all other turns of the owner wait for this row until the commit
   perform 1 from owners o where o.id = any (array(select n.owner_id from unnest(ours) as n)) order by o.id for no key update;
   update owners o set balance = o.balance - s.charged, held = o.held - s.hold
@@ -316,7 +319,7 @@ begin
       left join messages m on m.request_id = i.request_id and m.role = 'assistant' and m.id = i.assistant_message_id);
 end $$;
 
--- The end of a turn without a reply: no charge, the hold is released, nothing in the history. At most one item per turn. `billing.unpaid`: what the
+-- The end of a turn without a reply, failed, released or cancelled: no charge, the hold is released, nothing in the history. At most one item per turn. `billing.unpaid`: what the
 -- turn used stays reserved. It is never more than the hold, so held and unpaid together never exceed the balance.
 create function fail_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
@@ -347,7 +350,13 @@ begin
   -- `turn.errors`: the primary key forbids a second error of a run
   insert into turn_errors (request_id, run, cause_kind, ended_at)
     select t.request_id, t.run, i.cause_kind, t.ended_at from json_to_recordset(items) as i (request_id text, cause_kind text)
-      join turns t on t.request_id = i.request_id and t.request_id = any (ours);
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+    -- a cancelled turn has no error
+    where i.cause_kind is not null;
+  insert into traces (request_id, run, content)
+    select t.request_id, t.run, i.trace from json_to_recordset(items) as i (request_id text, trace bytea)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+    where i.trace is not null;
   return (select json_agg(json_build_object('kind', case when t.request_id is null then 'lost' else 'ended' end) order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, state text, code text)
       -- with the same fence a run ends only once, so an equal end is this one

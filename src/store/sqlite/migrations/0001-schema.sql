@@ -118,7 +118,8 @@ create table turns (
   agent_id text not null references agents,
   agent_version integer not null,
   -- not `in (…)`: for more than two values SQLite builds a table for each insert, which cost a twelfth of a turn
-  state text not null check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released'),
+  state text not null
+    check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released' or state = 'cancelled'),
   run integer not null check (run >= 1),
   attempt integer not null check (attempt between 1 and 3),
   fence integer not null check (fence >= 1),
@@ -138,6 +139,12 @@ create table turns (
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid integer not null default 0 check (unpaid >= 0),
   first_delta_ms integer,
+  -- `turn.cancel`: set while the turn runs, and never by the transaction that ends it
+  cancel_requested_at integer,
+  -- `turn.cancel`: the reply is the text that had been generated when the turn was cancelled
+  incomplete integer not null default 0 check (incomplete in (0, 1)),
+  -- `trace.context`: the W3C traceparent header of the request that started the current run
+  traceparent text,
   erased_at integer,
   created_at integer not null,
   started_at integer not null,
@@ -148,7 +155,9 @@ create table turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
-  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
+  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null)),
+  constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0)),
+  constraint only_a_reply_is_incomplete check (incomplete = 0 or state = 'completed')
 ) strict;
 create unique index one_turn_per_key on turns (api_key_id, idempotency_key) where idempotency_key is not null;
 create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';
@@ -163,6 +172,7 @@ create index usage_of_turns on turns (
   ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
 ) where ended_at is not null;
 create index unpaid_turns on turns (ended_at) where unpaid > 0;
+create index turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;
 create index turns_by_erasure on turns (erased_at) where erased_at is not null;
 -- What is left of the request of an erased turn until its record expires.
 create index erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
@@ -208,7 +218,7 @@ create index written_off_newest_first on ledger (created_at) where written_off >
 create trigger ledger_is_append_only_update before update on ledger begin select raise(abort, 'ledger_is_append_only'); end;
 create trigger ledger_is_append_only_delete before delete on ledger begin select raise(abort, 'ledger_is_append_only'); end;
 create trigger ended_turns_never_change before update of state on turns
-  when old.state in ('completed', 'failed') and new.state <> old.state
+  when old.state in ('completed', 'failed', 'cancelled') and new.state <> old.state
   begin select raise(abort, 'ended_turns_never_change'); end;
 -- Agents name their providers, so the provider of the current version of an agent keeps its name, and stays.
 create view providers_in_use as
@@ -250,6 +260,29 @@ create table turn_errors (
   primary key (request_id, run)
 ) strict, without rowid;
 create index turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
+
+-- `trace.stored`: what explains a run and cannot be rebuilt from other rows, written by the transaction that ends the run. Deleted by age with a
+-- range of the key, because request IDs are ordered by time.
+create table traces (
+  request_id text not null references turns,
+  run integer not null check (run >= 1),
+  -- JSON, compressed if it is long (src/agent/trace.ts)
+  content blob not null,
+  primary key (request_id, run)
+) strict, without rowid;
+
+-- The latest feedback on a turn.
+create table feedback (
+  request_id text primary key references turns,
+  agent_id text not null references agents,
+  rating text not null check (rating in ('up', 'down')),
+  comment text,
+  -- a JSON list of texts
+  tags text not null,
+  created_at integer not null,
+  updated_at integer not null
+) strict, without rowid;
+create index feedback_newest_first on feedback (updated_at, request_id, agent_id);
 
 create table knowledge_bases (
   agent_id text primary key references agents,

@@ -1,0 +1,141 @@
+/** The turn resource of the public API: status, stream, cancel and feedback of a turn that the API key started (`turn.resource`). */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, failures } from '../../errors.ts'
+import { formatUsd } from '../../ledger/ledger.ts'
+import type { TurnEnd } from '../../turn/outcome.ts'
+import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
+import { TurnText } from '../../turn/turn-text.ts'
+import type { TextPosition } from '../../turn/turn-text.ts'
+import { note } from '../edge/access-log.ts'
+import { receiveJson } from '../edge/request-body.ts'
+import { rateHeaders } from './caller.ts'
+import { lastEventId, readEventId } from './event-id.ts'
+import { streamTurn } from './event-stream.ts'
+import type { StreamOptions } from './event-stream.ts'
+import { cancelSchema, feedbackSchema, turnSchema, turnStreamSchema } from './turn-schemas.ts'
+
+export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnResource }; streams: StreamOptions }> = async (
+  app,
+  options,
+) => {
+  const { streams } = options
+  const { resource } = options.turns
+  app.addHook('preParsing', receiveJson)
+
+  app.get('/v1/agents/:agent_id/turns/:request_id', { schema: turnSchema }, async (request, reply) => {
+    return sendTurn(request, reply, await resource.find(wantedBy(request)))
+  })
+
+  app.get('/v1/agents/:agent_id/turns/:request_id/stream', { schema: turnStreamSchema }, async (request, reply) =>
+    followTurn(request, reply, wantedBy(request), request.query.after, { resource, streams }),
+  )
+
+  app.post('/v1/agents/:agent_id/turns/:request_id/cancel', { schema: cancelSchema }, async (request, reply) => {
+    refuseBody(request.body)
+    return sendTurn(request, reply, await resource.cancel(wantedBy(request)))
+  })
+
+  app.post('/v1/agents/:agent_id/turns/:request_id/feedback', { schema: feedbackSchema }, async (request, reply) => {
+    const { rating, comment = null, tags = [] } = request.body
+    const { requestId } = wantedBy(request)
+    const given = await resource.giveFeedback({ requestId, apiKeyId: request.caller.apiKey.id }, { rating, comment, tags })
+    return reply.headers(rateHeaders(request.caller.figures)).send({
+      request_id: given.requestId,
+      rating: given.rating,
+      comment: given.comment,
+      tags: given.tags,
+      created_at: time(given.createdAt),
+      updated_at: time(given.updatedAt),
+    })
+  })
+}
+
+type TurnRequest = FastifyRequest<{ Params: { agent_id: string; request_id: string } }>
+
+function wantedBy(request: TurnRequest): TurnWanted {
+  return { requestId: request.params.request_id, apiKeyId: request.caller.apiKey.id }
+}
+
+/** For actions whose request has no fields. An empty object is accepted, because some clients always send one. */
+export function refuseBody(body: unknown): void {
+  if (body === undefined || (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)) return
+  throw new ApiError('validation_error', 'This request has no body.')
+}
+
+/** Streams a turn, whether or not it still runs. Throws ApiError before the stream has started. */
+export async function followTurn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  wanted: TurnWanted,
+  afterQuery: string | undefined,
+  { resource, streams }: { resource: TurnResource; streams: StreamOptions },
+): Promise<FastifyReply | void> {
+  const after = readAfter(request, afterQuery)
+  const opened = await resource.open(wanted)
+  if (opened.kind === 'ended' && after === lastEventId) return reply.code(204).send()
+  note(request.raw, { requestId: wanted.requestId, transport: 'stream' })
+  // The last event was that of a run that was released, and the turn has run again since: its text starts from the beginning.
+  const position = after === lastEventId ? undefined : after
+  const turn = opened.kind === 'running' ? opened.turn : endedTurn(opened.status, opened.end)
+  reply.hijack()
+  return streamTurn(reply.raw, turn, '', streams, position)
+}
+
+/** A client that reconnects by itself sends the header, while the query keeps the event of its first request, so the header comes first. */
+function readAfter({ headers }: FastifyRequest, query: string | undefined): TextPosition | typeof lastEventId | undefined {
+  const header = headers['last-event-id']
+  const id = typeof header === 'string' && header !== '' ? header : query
+  if (id === undefined) return undefined
+  const position = readEventId(id)
+  if (position === undefined) throw new ApiError('validation_error', 'Last-Event-ID (or after) must be the id of an event of this turn.')
+  return position
+}
+
+/** A turn that has ended, as a stream reads one that runs. */
+function endedTurn({ requestId, conversationId, reply }: TurnStatus, end: TurnEnd) {
+  const text = new TurnText()
+  const ended = Promise.withResolvers<TurnEnd>()
+  return {
+    requestId,
+    conversationId,
+    end: ended.promise,
+    listen(...listening: Parameters<TurnText['listen']>) {
+      const stop = text.listen(...listening)
+      if (reply) text.complete(reply.content)
+      ended.resolve(end)
+      return stop
+    },
+  }
+}
+
+function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStatus): FastifyReply {
+  return reply.headers(rateHeaders(request.caller.figures)).send(writeTurn(status))
+}
+
+export const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
+  request_id: turn.requestId,
+  conversation_id: turn.conversationId,
+  external_user_id: turn.externalUserId,
+  status: turn.state,
+  created_at: time(turn.createdAt),
+  ended_at: turn.endedAt === null ? null : time(turn.endedAt),
+  message: reply && {
+    id: reply.messageId,
+    role: 'assistant',
+    content: reply.content,
+    created_at: time(reply.createdAt),
+    ...(reply.incomplete ? { incomplete: true } : {}),
+  },
+  usage: reply && {
+    prompt_tokens: reply.promptTokens,
+    completion_tokens: reply.completionTokens,
+    total_tokens: reply.promptTokens + reply.completionTokens,
+    charged_usd: formatUsd(reply.charged),
+  },
+  error: turn.state === 'running' || failureCode === null ? null : { code: failureCode, message: failures[failureCode].message },
+  cancel_requested: turn.cancelRequested,
+})
+
+/** `time.format`. */
+const time = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -1,0 +1,88 @@
+/** What external users thought of a turn (`feedback`): one row for each turn, the latest. Erased with the turn. */
+import type { Row, Sql } from '../sql.ts'
+import { integer, text, textOrNull } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export const ratings = ['up', 'down'] as const
+export type Rating = (typeof ratings)[number]
+
+export type GivenFeedback = { rating: Rating; comment: string | null; tags: string[] }
+export type Feedback = GivenFeedback & { requestId: string; createdAt: number; updatedAt: number }
+export type FeedbackOfTurn = Feedback & { agentId: string; conversationId: string; apiKeyId: string; state: string }
+
+/** Undefined if the turn does not exist, was erased, still runs or belongs to another key; the caller cannot tell which. */
+export async function putFeedback(
+  sql: Sql,
+  { requestId, apiKeyId, rating, comment, tags }: GivenFeedback & { requestId: string; apiKeyId: string },
+): Promise<Feedback | undefined> {
+  // Locks the conversation, as an erasure does, so that no comment is stored for a turn that is being erased.
+  const found = await sql.run(
+    `update conversations set id = id where external_user_id is not null
+       and id = (select conversation_id from turns where request_id = $1 and api_key_id = $2 and erased_at is null and state <> 'running')`,
+    requestId,
+    apiKeyId,
+  )
+  if (found === 0) return undefined
+  const now = await sql.now()
+  await sql.run(
+    `insert into feedback (request_id, agent_id, rating, comment, tags, created_at, updated_at)
+     select request_id, agent_id, $2, $3, $4, $5, $5 from turns where request_id = $1
+     on conflict (request_id) do update set rating = excluded.rating, comment = excluded.comment, tags = excluded.tags,
+       updated_at = excluded.updated_at`,
+    requestId,
+    rating,
+    comment,
+    JSON.stringify(tags),
+    now,
+  )
+  const [row] = await sql.all(
+    'select request_id, rating, comment, tags, created_at, updated_at from feedback where request_id = $1',
+    requestId,
+  )
+  return readFeedback(row!)
+}
+
+export type FeedbackFilter = { agentId?: string | undefined; rating?: Rating | undefined; tag?: string | undefined }
+
+/** The newest changes first. */
+export async function listFeedback(sql: Sql, { agentId, rating, tag }: FeedbackFilter, page: PageRequest): Promise<FeedbackOfTurn[]> {
+  const tagged = sql.engine === 'sqlite' ? 'exists (select 1 from json_each(f.tags) where value = $3)' : 'f.tags::jsonb ? $3'
+  const rows = await sql.all(
+    `select f.request_id, f.agent_id, f.rating, f.comment, f.tags, f.created_at, f.updated_at, t.conversation_id, t.api_key_id, t.state
+     from feedback f join turns t on t.request_id = f.request_id
+     where (f.updated_at, f.request_id) < ($4, $5) and (cast($1 as text) is null or f.agent_id = $1)
+       and (cast($2 as text) is null or f.rating = $2) and (cast($3 as text) is null or ${tagged})
+     order by f.updated_at desc, f.request_id desc limit $6`,
+    agentId ?? null,
+    rating ?? null,
+    tag ?? null,
+    page.before.createdAt,
+    page.before.id,
+    page.limit,
+  )
+  return rows.map((row) => ({
+    ...readFeedback(row),
+    agentId: text(row, 'agent_id'),
+    conversationId: text(row, 'conversation_id'),
+    apiKeyId: text(row, 'api_key_id'),
+    state: text(row, 'state'),
+  }))
+}
+
+export async function findFeedback(sql: Sql, requestId: string): Promise<Feedback | undefined> {
+  const [row] = await sql.all(
+    'select request_id, rating, comment, tags, created_at, updated_at from feedback where request_id = $1',
+    requestId,
+  )
+  return row && readFeedback(row)
+}
+
+const readFeedback = (row: Row): Feedback => ({
+  requestId: text(row, 'request_id'),
+  rating: text(row, 'rating') === 'up' ? 'up' : 'down',
+  comment: textOrNull(row, 'comment'),
+  // As written by putFeedback.
+  tags: JSON.parse(text(row, 'tags')) as string[],
+  createdAt: integer(row, 'created_at'),
+  updatedAt: integer(row, 'updated_at'),
+})

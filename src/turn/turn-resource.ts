@@ -1,0 +1,90 @@
+/**
+ * What can be done with a turn after its message was sent, by its request ID: read its status, follow its text, cancel it, and give feedback
+ * (`turn.resource`). A caller sees the turns of its own API key, the operator sees all. Starts no turn and ends none: a cancel is a request,
+ * and the process that runs the turn ends it (`turn.cancel`).
+ */
+import { ApiError } from '../errors.ts'
+import type { Author } from '../store/queries/audit.ts'
+import type { Feedback, GivenFeedback } from '../store/queries/feedback.ts'
+import type { TurnStatus } from '../store/queries/turn-status.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { within } from '../deadline.ts'
+import type { FollowedTurns } from './followed-turns.ts'
+import { endOf } from './followed-turns.ts'
+import type { LiveTurn } from './live-turn.ts'
+import type { RunningTurn, TurnEnd } from './outcome.ts'
+
+export type { TurnStatus }
+
+/** `apiKeyId` undefined: the operator, who may see every turn. */
+export type TurnWanted = { requestId: string; apiKeyId: string | undefined }
+
+/** All throw ApiError: `not_found` for a turn that the caller may not see, does not exist or was erased; `service_unavailable`. */
+export interface TurnResource {
+  find(wanted: TurnWanted): Promise<TurnStatus>
+  /** A turn that runs, to follow, or how it has ended. */
+  open(wanted: TurnWanted): Promise<{ kind: 'running'; turn: RunningTurn } | { kind: 'ended'; status: TurnStatus; end: TurnEnd }>
+  /**
+   * Requests a cancel, and waits a short time for the end of the turn. Returns its status then. Has no effect on a turn that has ended, and
+   * can be repeated. `author`: of the operator's request, for the audit log.
+   */
+  cancel(wanted: TurnWanted, author?: Author): Promise<TurnStatus>
+  /** Replaces earlier feedback. A turn that still runs has none. */
+  giveFeedback(wanted: { requestId: string; apiKeyId: string }, feedback: GivenFeedback): Promise<Feedback>
+}
+
+// A model call ends at once. A tool call with side effects may take longer, and the caller can read the status again.
+const cancelWaitMs = 2_000
+
+export type TurnResourceOptions = {
+  store: Pick<Store, 'read' | 'write' | 'writeAs' | 'messages'>
+  live: ReadonlyMap<string, LiveTurn>
+  followed: FollowedTurns
+}
+
+export function createTurnResource({ store, live, followed }: TurnResourceOptions): TurnResource {
+  async function find({ requestId, apiKeyId }: TurnWanted): Promise<TurnStatus> {
+    const status = await store.read.findTurnStatus(requestId, apiKeyId).catch(refuseUnavailable)
+    if (!status) throw new ApiError('not_found', 'This turn does not exist.')
+    return status
+  }
+
+  const openRunning = (status: TurnStatus): RunningTurn => {
+    const running = live.get(status.requestId)
+    return running && !running.ended ? running : followed.follow(status)
+  }
+
+  return {
+    find,
+
+    async open(wanted) {
+      const status = await find(wanted)
+      return status.state === 'running' ? { kind: 'running', turn: openRunning(status) } : { kind: 'ended', status, end: endOf(status) }
+    },
+
+    async cancel(wanted, author) {
+      const status = await find(wanted)
+      if (status.state !== 'running') return status
+      const write = author ? store.writeAs(author) : store.write
+      if (await write.requestCancel({ requestId: status.requestId }).catch(refuseUnavailable)) {
+        followed.cancel(status.requestId)
+        await within(cancelWaitMs, openRunning(status).end, () => undefined)
+      }
+      return find(wanted)
+    },
+
+    async giveFeedback(wanted, feedback) {
+      const given = await store.write.putFeedback({ ...wanted, ...feedback }).catch(refuseUnavailable)
+      if (given) return given
+      const { state } = await find(wanted)
+      throw state === 'running'
+        ? new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')
+        : new ApiError('not_found', 'This turn does not exist.')
+    },
+  }
+}
+
+function refuseUnavailable(error: unknown): never {
+  throw error instanceof StoreUnavailable ? new ApiError('service_unavailable') : error
+}
