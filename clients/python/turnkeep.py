@@ -201,9 +201,6 @@ class Stream:
             # Released: it runs again when its message is sent again. Or the process is being stopped, and the turn continues elsewhere.
             if _sent_again(failed.failure) == "never":
                 raise
-            if self._body is not None:
-                self._continues = False
-                raise
         except APIError as error:
             # 404: erased, or the server is older than this endpoint. 422: another version of it does not know the event.
             if self._body is None or error.status not in (404, 422):
@@ -245,6 +242,8 @@ class Stream:
             created = _record(data, Created)
             self._request_id = created.request_id
             yield from self._create(created)
+            # Its text starts from the beginning, also if it was asked to continue: the turn has been run again.
+            yield from shown.reset()
         elif name == "response.output_text.delta":
             yield from shown.say(_field(data, "delta", str))
         elif name == "response.output_text.reset":
@@ -308,9 +307,9 @@ class Turns:
     def cancel(
         self, request_id: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None
     ) -> "Turn":
-        """Ends a running turn, and returns it as it is then. Has no effect on a turn that has ended. Can be repeated.
+        """Requests the end of a running turn, and returns it as it is then: usually ended, or still running with `cancel_requested`.
 
-        Before any text, the turn ends as `cancelled`: its calls and streams raise ConflictError with the code `turn_cancelled`, and nothing
+        Has no effect on a turn that has ended, and can be repeated. Before any text, the turn ends as `cancelled`: its calls and streams raise ConflictError with the code `turn_cancelled`, and nothing
         is charged. After text, the text so far becomes the reply: `message.incomplete` is True, and it is charged.
         """
         return self._call(timeout, max_retries, max_wait).fetch("POST", _turn_path(request_id, "/cancel"), _turn)
@@ -321,7 +320,8 @@ class Turns:
     ) -> "Feedback":
         """Stores what the end user thinks of the reply. The last one replaces those before it.
 
-        `comment`: up to 2,000 characters; `tags`: up to 20, each with 1 to 64 characters. Raises ValidationError if they are longer.
+        `comment`: 1 to 2,000 characters; `tags`: up to 20 different ones, each with 1 to 64 characters. Raises ValidationError if they are
+        longer, and if the turn is still running.
         """
         given: dict[str, object] = {"rating": rating, "tags": list(tags)}
         if comment is not None:
@@ -1006,14 +1006,18 @@ def _started(data: object) -> StartedTurn:
 
 def _turn(data: object) -> Turn:
     status = _field(data, "status", str)
-    texts = [_field(data, name, str) for name in ("request_id", "conversation_id", "external_user_id")]
-    completed = status == "completed"
+    error = _nullable(data, "error", dict)
     return Turn(
-        *texts, status, _field(data, "created_at", str), _nullable(data, "ended_at", str),
-        _record(_field(data, "message", dict), AssistantMessage) if completed else None,
-        _record(_field(data, "usage", dict), Usage) if completed else None,
-        None if _nullable(data, "error", dict) is None else _record(_field(data, "error", dict), TurnFailure),
-        _field(data, "cancel_requested", bool),
+        request_id=_field(data, "request_id", str),
+        conversation_id=_field(data, "conversation_id", str),
+        external_user_id=_field(data, "external_user_id", str),
+        status=status,
+        created_at=_field(data, "created_at", str),
+        ended_at=_nullable(data, "ended_at", str),
+        message=_record(_field(data, "message", dict), AssistantMessage) if status == "completed" else None,
+        usage=_record(_field(data, "usage", dict), Usage) if status == "completed" else None,
+        error=None if error is None else _record(error, TurnFailure),
+        cancel_requested=_field(data, "cancel_requested", bool),
     )
 
 
@@ -1090,9 +1094,9 @@ class _Shown:
 
 def _with_id(events: "Iterator[StreamEvent]", event_id: Optional[str]) -> "Iterator[StreamEvent]":
     """The last of the events gets the id."""
-    *others, last = [*events] or [None]
-    yield from (event for event in others if event is not None)
-    if last is not None:
+    all_events = list(events)
+    yield from all_events[:-1]
+    for last in all_events[-1:]:
         yield replace(last, id=event_id)
 
 

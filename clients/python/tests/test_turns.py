@@ -104,6 +104,11 @@ class Resume(TestCase):
         broke = broken(STARTED, numbered("Hel"))
         self.assertEqual(self.read(broke, stream(UNAVAILABLE), again, asked=[POST, f"{GET} at-3", POST]), expected)
 
+    def test_a_turn_that_is_running_again_starts_from_the_beginning(self) -> None:
+        first = stream(STARTED, numbered("Hel"), UNAVAILABLE)
+        seen = self.read(first, stream(STARTED, numbered("He", "llo"), finished("Hello")), asked=[POST, f"{GET} end"])
+        self.assertEqual(seen, ["(created)", "Hel", "lo", "(completed)"])
+
     def test_a_process_that_stops_is_followed_by_another(self) -> None:
         first = stream(STARTED, numbered("Hel"), UNAVAILABLE)
         seen = self.read(first, stream(numbered("lo", at=3), finished("Hello")), asked=[POST, f"{GET} end"])

@@ -47,7 +47,8 @@ export class Reconciler {
   #eventsFor(event: Exclude<WireEvent, { type: 'error' }>): ChatStreamEvent[] {
     switch (event.type) {
       case 'response.created':
-        return this.#create(event)
+        // Its text starts from the beginning, also if it was asked to continue: the turn has been run again.
+        return [...this.#create(event), ...this.#reset()]
       case 'response.output_text.delta':
         return this.#say(event.delta)
       case 'response.output_text.reset':

@@ -82,8 +82,7 @@ export class StreamedTurn {
     } catch (error) {
       // Released: it runs again when its message is sent again. Or the process is being stopped, and the turn continues elsewhere.
       if (error instanceof FailedByEvent && sentAgain(error.failure)) {
-        if (!this.#message) return this.#readEnd(watch)
-        this.#giveUp()
+        return this.#message ? this.#giveUp() : this.#readEnd(watch)
       }
       // 404: erased, or the server is older than this endpoint. 422: another version of it does not know the event.
       if (this.#message && error instanceof APIError && (error.status === 404 || error.status === 422)) return this.#giveUp()

@@ -15,7 +15,7 @@ export type Turn = {
   createdAt: string
   /** Null while the turn is running. */
   endedAt: string | null
-  /** True after `cancel`, also if the turn had ended before. */
+  /** True if `cancel` was called while the turn was running. */
   cancelRequested: boolean
 } & (
   | { status: 'completed'; message: AssistantMessage; usage: Usage; error: null }
@@ -33,9 +33,9 @@ export type StartedTurn = { requestId: string; conversationId: string; status: '
 
 export type FeedbackRequest = {
   rating: 'up' | 'down'
-  /** Up to 2,000 characters. */
+  /** 1 to 2,000 characters. */
   comment?: string | undefined
-  /** Up to 20, each with 1 to 64 characters. */
+  /** Up to 20 different ones, each with 1 to 64 characters. */
   tags?: readonly string[] | undefined
 }
 

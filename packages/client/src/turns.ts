@@ -40,9 +40,10 @@ export class Turns {
   }
 
   /**
-   * Ends a running turn, and returns it as it is then. Before any text, it ends as `cancelled`: its calls and streams get a ConflictError
-   * with the code `turn_cancelled`, and nothing is charged. After text, the text so far becomes the reply: `message.incomplete` is true, and
-   * it is charged. Has no effect on a turn that has ended. Can be repeated. Throws NotFoundError as `get` does.
+   * Requests the end of a running turn, and returns it as it is then: usually ended, or still running with `cancelRequested`. Before any
+   * text, it ends as `cancelled`: its calls and streams get a ConflictError with the code `turn_cancelled`, and nothing is charged. After
+   * text, the text so far becomes the reply: `message.incomplete` is true, and it is charged. Has no effect on a turn that has ended. Can be
+   * repeated. Throws NotFoundError as `get` does.
    */
   async cancel(requestId: string, options: RequestOptions = {}): Promise<Turn> {
     return this.#ask({ method: 'POST', path: turnPath(requestId, '/cancel'), accept: 'application/json' }, options, readTurn)
@@ -50,7 +51,7 @@ export class Turns {
 
   /**
    * Stores what the end user thinks of the reply. The last one replaces those before it. Throws NotFoundError as `get` does, and
-   * ValidationError if the comment or the tags are too long.
+   * ValidationError if the turn is still running, or if the comment or the tags are too long.
    */
   async feedback(requestId: string, feedback: FeedbackRequest, options: RequestOptions = {}): Promise<Feedback> {
     const path = turnPath(requestId, '/feedback')

@@ -148,6 +148,7 @@ test('a reader who has the text before the first event gets no created; a reset,
   assert.deepEqual(take(delta('lo'), completed('Hello')), ['lo', 'completed'])
   assert.deepEqual(take(completed('Hello')), ['completed'])
   assert.deepEqual(take(delta('lo'), completed('Hello Ann')), ['lo', 'reset', 'Hello Ann', 'completed'])
+  assert.deepEqual(take({ type: 'response.created', ...ids }, delta('Hello'), completed('Hello')), ['reset', 'Hello', 'completed'])
   assert.deepEqual(take({ type: 'response.output_text.reset' }, delta('By'), completed('Bye')), ['reset', 'By', 'e', 'completed'])
 })
 

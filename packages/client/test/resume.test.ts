@@ -81,6 +81,14 @@ void describe('resume', { concurrency: 8 }, () => {
     assert.deepEqual(repeated.asked, [post, `${get} at-3`, post])
   })
 
+  void test('resume: a turn that is running again starts from the beginning, and no text is repeated', async () => {
+    const { seen } = await run(
+      streamedWithIds(['Hel', { error: 'service_unavailable' }]),
+      streamedWithIds(['He', 'llo', { completed: 'Hello' }]),
+    )
+    assert.deepEqual(seen, ['(created)', 'Hel', 'lo', '(completed)'])
+  })
+
   void test('resume: an error event of a process that stops is followed by the rest of the turn from another process', async () => {
     const { seen, asked } = await run(
       streamedWithIds(['Hel', { error: 'service_unavailable' }]),
