@@ -8,6 +8,8 @@ import { adminRoutes } from '../../src/http/admin/routes.ts'
 import { namedSchemas } from '../../src/http/public/schemas.ts'
 import { chatRoutes } from '../../src/http/public/chat-routes.ts'
 import { conversationRoutes } from '../../src/http/public/conversation-routes.ts'
+import { turnRoutes } from '../../src/http/public/turn-routes.ts'
+import { turnSchemas } from '../../src/http/public/turn-schemas.ts'
 import { lateValidators } from '../../src/http/edge/late-validators.ts'
 import { describeApi } from '../../src/http/public/openapi.ts'
 import type { Descriptions } from './answer-check.ts'
@@ -15,10 +17,11 @@ import type { Descriptions } from './answer-check.ts'
 export async function describeBoth(): Promise<Descriptions> {
   const layer = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(false) } } })
   await layer.register(async (api) => {
-    for (const schema of namedSchemas) api.addSchema(schema)
+    for (const schema of [...namedSchemas, ...turnSchemas]) api.addSchema(schema)
     await describeApi(api, undefined)
     // No request reaches a module.
     await api.register(chatRoutes, {} as never)
+    await api.register(turnRoutes, { turns: {} } as never)
     await api.register(conversationRoutes, {} as never)
   })
   await layer.register(adminRoutes, { prefix: '/admin/v1', admin: { calledBy: () => undefined }, auth: () => undefined } as never)

@@ -37,7 +37,10 @@ export const chatEvents = {
 export const accepted = { request_id: exampleId, conversation_id: conversationId, status: 'running' }
 
 export const turn = {
-  ...{ request_id: exampleId, conversation_id: conversationId, external_user_id: user, status: 'completed' },
+  request_id: exampleId,
+  conversation_id: conversationId,
+  external_user_id: user,
+  status: 'completed',
   created_at: '2026-11-21T14:11:57.104Z',
   ended_at: '2026-11-21T14:11:58.332Z',
   message: chatResponse.message,

@@ -4,8 +4,9 @@ import { describeFailures, describeHeaders, rateLimitHeaders } from './answers.t
 import * as examples from './examples.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
-import { AgentParams, AssistantMessage, ChatEvent, conversationId, define, ExternalUserId, RequestId, Time, Usage } from './schemas.ts'
+import { AgentParams, AssistantMessage, ChatEvent, conversationId, define, ExternalUserId, Time, Usage } from './schemas.ts'
 
+const RequestId = Type.String({ format: 'uuid', description: 'The ID of the turn: the `request_id` that the message got.' })
 const closed = { additionalProperties: false } as const
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema, description: string) =>
   Type.Union([schema, Type.Null()], { description })
@@ -40,10 +41,15 @@ const FeedbackRequest = define(
   'FeedbackRequest',
   Type.Object(
     {
-      rating: Type.Enum(['up', 'down']),
-      comment: Type.Optional(Type.String({ minLength: 1, maxLength: 2000, pattern: wellFormedPattern })),
+      rating: Type.Enum(['up', 'down'], { description: 'Whether the reply was good.' }),
+      comment: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 2000, pattern: wellFormedPattern, description: 'What the external user wrote about it.' }),
+      ),
       tags: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: wellFormedPattern }), { maxItems: maxTags, uniqueItems: true }),
+        Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: wellFormedPattern }), {
+          maxItems: maxTags,
+          description: 'Your own labels. The operator can filter by them.',
+        }),
       ),
     },
     { ...closed, examples: [examples.feedbackRequest] },
@@ -53,9 +59,9 @@ const Feedback = define(
   'Feedback',
   Type.Object({
     request_id: RequestId,
-    rating: Type.Enum(['up', 'down']),
-    comment: Type.Union([Type.String(), Type.Null()]),
-    tags: Type.Array(Type.String()),
+    rating: Type.Enum(['up', 'down'], { description: 'Whether the reply was good.' }),
+    comment: nullable(Type.String(), 'Null if there is none.'),
+    tags: Type.Array(Type.String(), { description: 'Empty if there are none. Each occurs once.' }),
     created_at: Time,
     updated_at: Time,
   }),
@@ -112,7 +118,7 @@ export const turnStreamSchema = {
       headers: describeHeaders(),
       content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
     },
-    204: { description: 'The event was the last one of the turn.', headers: describeHeaders(), content: undefined },
+    204: { description: 'The event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
     ...describeFailures(...failuresOfTurns),
   },
 }
