@@ -273,7 +273,7 @@ class Stream:
 
 
 class Turns:
-    """The turns of this API key by their request ids: how they stand, their streams, and what can be done to them.
+    """The turns of this API key by their request ids: their status, their streams, and how to cancel and rate them.
 
     Each method takes `timeout`, `max_retries` and `max_wait` as the client does, and raises NotFoundError for a turn that is unknown,
     erased, or of another API key.

@@ -30,7 +30,9 @@ void test('cookbook/ai-sdk: a reply is resumed by another request, a message is 
   const ask = (path: string, body?: unknown, user = 'ann'): Promise<Response> => {
     const headers = { cookie: `user=${user}` }
     const url = `http://next/api/chat${path}`
-    return body === undefined ? GET(new Request(url, { headers })) : POST(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) }))
+    return body === undefined
+      ? GET(new Request(url, { headers }))
+      : POST(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) }))
   }
   const message = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
   const idsOf = async (response: Response): Promise<string[]> => ((await response.json()) as { id: string }[]).map(({ id }) => id)

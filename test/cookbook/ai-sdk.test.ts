@@ -93,31 +93,35 @@ void test(`cookbook/ai-sdk: reloads in the middle of ${reloads} replies lose no 
   assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, reloads)
 })
 
-void test('cookbook/ai-sdk: a stopped reply keeps its text, and one that failed is tried again with the same key', { skip: noBrowser() }, async (t) => {
-  await using app = await startTestApp()
-  const url = await startBackend(t, app)
-  await visit([url], async (page) => {
-    await page.goto(`${url}/?chat=chat-that-stops`)
-    const held = gate()
-    app.model.script(['Parcels ', held, 'may be returned.'])
-    await send(page, 'May I return it?')
-    await page.getByText('Parcels').waitFor()
-    await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
-    assert.deepEqual(await linesOf(page), ['May I return it?', 'Parcels '])
-    held.open()
+void test(
+  'cookbook/ai-sdk: a stopped reply keeps its text, and one that failed is tried again with the same key',
+  { skip: noBrowser() },
+  async (t) => {
+    await using app = await startTestApp()
+    const url = await startBackend(t, app)
+    await visit([url], async (page) => {
+      await page.goto(`${url}/?chat=chat-that-stops`)
+      const held = gate()
+      app.model.script(['Parcels ', held, 'may be returned.'])
+      await send(page, 'May I return it?')
+      await page.getByText('Parcels').waitFor()
+      await page.getByRole('button', { name: 'Stop' }).click()
+      await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
+      assert.deepEqual(await linesOf(page), ['May I return it?', 'Parcels '])
+      held.open()
 
-    // Three calls of the model are one attempt of the turn, which is then released.
-    app.model.script({ status: 503 }, { status: 503 }, { status: 503 }, 'It is late.')
-    await send(page, 'Where is it?')
-    await page.getByRole('alert').waitFor()
-    await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText('It is late.').waitFor()
-    await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
-    assert.equal(await page.getByRole('alert').count(), 0)
-    await page.reload()
-    await page.getByText('It is late.').waitFor()
-    assert.deepEqual(await linesOf(page), ['May I return it?', 'Parcels ', 'Where is it?', 'It is late.'])
-  })
-  assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 2)
-})
+      // Three calls of the model are one attempt of the turn, which is then released.
+      app.model.script({ status: 503 }, { status: 503 }, { status: 503 }, 'It is late.')
+      await send(page, 'Where is it?')
+      await page.getByRole('alert').waitFor()
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('It is late.').waitFor()
+      await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
+      assert.equal(await page.getByRole('alert').count(), 0)
+      await page.reload()
+      await page.getByText('It is late.').waitFor()
+      assert.deepEqual(await linesOf(page), ['May I return it?', 'Parcels ', 'Where is it?', 'It is late.'])
+    })
+    assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 2)
+  },
+)

@@ -1,4 +1,4 @@
-/** The turns of the API key by their request IDs: how they stand, their streams, and what the caller can do to them. */
+/** The turns of the API key by their request IDs: their status, their streams, and how to cancel and rate them. */
 import { readEventId, readLimits } from './options.ts'
 import type { Limits, RequestOptions, TurnStreamOptions } from './options.ts'
 import { persist } from './persist.ts'

@@ -170,7 +170,10 @@ void describe('turns', { concurrency: 8 }, () => {
     assert.deepEqual(server.asked, Array(2).fill(`POST ${path}/cancel`))
     assert.deepEqual(
       server.requests.map(({ body, headers }) => [body, headers['content-type']]),
-      Array(2).fill(['', undefined]),
+      [
+        ['', undefined],
+        ['', undefined],
+      ],
     )
   })
 
