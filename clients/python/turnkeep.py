@@ -119,7 +119,7 @@ class Stream:
         # None: the message was sent by someone else, so it cannot be sent again.
         self._body = body
         self._request_id = request_id
-        # The position in the text of the current attempt. None: at its beginning, or unknown.
+        # The position of what was shown in the text. None: no event has been read, or the last one had no id.
         self._last_id = after
         # The next attempt continues the turn instead of sending the message.
         self._continues = body is None
@@ -192,8 +192,6 @@ class Stream:
         try:
             with self._call.request("GET", path, None, headers, also=204, idle=_STREAM_IDLE_SECONDS) as response:
                 if response.status == 200:
-                    if self._last_id is None:
-                        shown.begin()
                     yield from self._read_attempt(response, shown)
                     return True
             # 204: ended, and its last event was read: an error that a retry may resolve.
@@ -215,8 +213,6 @@ class Stream:
         started = False
         try:
             with self._call.request("POST", "/chat/stream", self._body, idle=_STREAM_IDLE_SECONDS) as response:
-                shown.begin()
-                self._last_id = None
                 started = True
                 yield from self._read_attempt(response, shown)
         except (TurnkeepError, _FailedByEvent) as error:
@@ -1059,10 +1055,6 @@ class _Shown:
         # The text of the attempt so far.
         self._said = ""
 
-    def begin(self) -> None:
-        """Call when an attempt starts from the beginning of its text, not when it continues where the previous one broke."""
-        self._said = ""
-
     def say(self, delta: str) -> Iterator[Union[Delta, Reset]]:
         """While the text of the attempt is a prefix of what was shown, it may still become the same text."""
         self._said += delta
@@ -1070,8 +1062,8 @@ class _Shown:
             yield from self._show(self._said)
 
     def reset(self) -> Iterator[Union[Delta, Reset]]:
-        """The service has another text. The reader gets a Reset only when it differs, which an unknown text cannot be compared with."""
-        self.begin()
+        """The text starts from the beginning. The reader gets a Reset only if it differs, which an unknown text cannot be compared with."""
+        self._said = ""
         if self._continues:
             self._continues = False
             self._text = ""

@@ -40,7 +40,7 @@ export class StreamedTurn {
   readonly #message: Outgoing | undefined
   readonly #reconciler: Reconciler
   #requestId: string | undefined
-  /** The position of the reconciler in the text of the current attempt. Undefined: at its beginning, or unknown. */
+  /** The position of the reconciler in the text. Undefined: no event has been read, or the last one had no ID. */
   #lastEventId: string | undefined
   /** The next attempt continues the turn instead of sending the message. */
   #continues: boolean
@@ -77,7 +77,6 @@ export class StreamedTurn {
       const response = await this.#send({ method: 'GET', path, accept: 'text/event-stream', also: 204, quietMs, ...position }, watch)
       // Ended, and its last event was read: an error that a retry may resolve.
       if (response.status === 204) return this.#message ? this.#giveUp() : await this.#readEnd(watch)
-      if (this.#lastEventId === undefined) this.#reconciler.begin()
       return await this.#read(response, watch, emit)
     } catch (error) {
       // Released: it runs again when its message is sent again. Or the process is being stopped, and the turn continues elsewhere.
@@ -98,8 +97,6 @@ export class StreamedTurn {
     let started = false
     try {
       const response = await this.#send({ ...this.#message!, quietMs }, watch)
-      this.#reconciler.begin()
-      this.#lastEventId = undefined
       started = true
       return await this.#read(response, watch, emit)
     } catch (error) {
