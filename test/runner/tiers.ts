@@ -52,6 +52,7 @@ const inDeep = [
   'deploy/image',
   'race/every-failpoint',
   'race/kill-fifty',
+  'race/follow.test.ts',
   'race/postgres-rolling',
   'race/three-processes',
   'race/tools-crash',
@@ -87,6 +88,7 @@ const fastOnBoth = [
   'spec/operator-mid-turn',
   'spec/overload',
   'spec/tools-released',
+  'spec/turn-resource',
   'spec/turn-states',
   'spec/usage',
   'store/',
@@ -100,6 +102,7 @@ const scaled: Record<string, Tier[]> = {
   fuzz: ['ci', 'deep'],
   'race/crash': ['deep'],
   'race/process-faults': ['deep'],
+  'race/resume': ['deep'],
   'race/upkeep': ['deep'],
   'simulation/simulation': ['ci', 'deep'],
 }
