@@ -28,6 +28,7 @@ export type Conversation = Static<typeof answers.StoredConversation.ref>
 export type Message = Static<typeof answers.StoredMessage.ref>
 export type Turn = Static<typeof answers.Turn.ref>
 export type TurnWithSteps = Static<typeof answers.TurnWithSteps.ref>
+export type Feedback = Static<typeof answers.Feedback.ref>
 export type Usage = Static<typeof answers.Usage.ref>
 export type AuditLine = Static<typeof answers.AuditLine.ref>
 

@@ -77,6 +77,7 @@ const fastOnBoth = [
   'spec/4-2-stream',
   'spec/admin-history',
   'spec/admin-owners',
+  'spec/admin-turns',
   'spec/billing',
   'spec/citations',
   'spec/console-session',

@@ -6,14 +6,15 @@ import type { TSchema } from 'typebox'
 import { causeKinds } from '../../cause-kinds.ts'
 import type { FailureCode } from '../../errors.ts'
 import { describeFailures, describeHeaders } from '../public/answers.ts'
-import { pageExample } from '../public/examples.ts'
+import { chatEvents, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, Source, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
-import { ChatEvents, define } from '../public/schemas.ts'
+import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
+import { turnStatuses } from '../public/turn-schemas.ts'
 import { Type } from '../edge/schema.ts'
 
 export const Provider = define(
@@ -62,7 +63,9 @@ const TurnUsage = Type.Object({
   charged_usd: AmountUsd,
   estimated: Type.Boolean({ description: 'True if the provider reported no usage and the tokens were estimated from the text.' }),
 })
-const State = Type.Enum(['running', 'completed', 'failed', 'released'])
+const State = Type.Enum([...turnStatuses])
+const Incomplete = Type.Boolean({ description: 'The turn was cancelled, and the reply is the text that had been generated.' })
+const Rating = Type.Enum(['up', 'down'])
 
 export const StoredConversation = define(
   'StoredConversation',
@@ -98,7 +101,13 @@ export const StoredMessage = define(
     request_id: RequestId,
     citations: Type.Array(Source, { description: 'The passages that were in the prompt of this reply. Empty for user messages.' }),
     tool_calls: Type.Array(ToolCall, { description: 'The tool calls of this reply, kept for 30 days. Empty for user messages.' }),
-    turn: Type.Object({ state: State, agent_version: Version, usage: orNull(TurnUsage) }),
+    turn: Type.Object({
+      state: State,
+      agent_version: Version,
+      incomplete: Incomplete,
+      rating: Type.Union([Rating, Type.Null()], { description: 'The rating in the feedback on the turn. Null without feedback.' }),
+      usage: orNull(TurnUsage),
+    }),
   }),
 )
 
@@ -118,10 +127,15 @@ const turnFields = {
   held_usd: AmountUsd,
   usage: orNull(TurnUsage),
   written_off_usd: orNull(AmountUsd),
+  incomplete: Incomplete,
   failure: orNull(Type.Object({ code: Type.String(), cause_kind: CauseKindOrNull, cause: orNull(Type.String()) })),
   first_delta_ms: orNull(Type.Number()),
+  traceparent: Type.Union([Type.String(), Type.Null()], {
+    description: 'The W3C `traceparent` header of the request that started the current run. Null without one.',
+  }),
   created_at: Time,
   started_at: Time,
+  cancel_requested_at: Type.Union([Time, Type.Null()], { description: 'When a cancel of the current run was requested, or null.' }),
   ended_at: TimeOrNull,
   erased_at: TimeOrNull,
 }
@@ -139,15 +153,42 @@ const Step = Type.Object({
   created_at: Time,
 })
 export const Turn = define('Turn', Type.Object(turnFields))
-export const TurnWithSteps = define('TurnWithSteps', Type.Object({ ...turnFields, steps: Type.Array(Step) }))
+
+const feedbackFields = {
+  rating: Rating,
+  comment: orNull(Type.String()),
+  tags: Type.Array(Type.String()),
+  created_at: Time,
+  updated_at: Time,
+}
+export const Feedback = define(
+  'Feedback',
+  Type.Object({
+    request_id: RequestId,
+    agent_id: idOf('agt'),
+    conversation_id: idOf('conv'),
+    key_id: idOf('key'),
+    state: State,
+    ...feedbackFields,
+  }),
+)
+export const TurnWithSteps = define(
+  'TurnWithSteps',
+  Type.Object({
+    ...turnFields,
+    feedback: Type.Union([Type.Object(feedbackFields), Type.Null()], { description: 'The feedback on the turn, or null.' }),
+    steps: Type.Array(Step),
+  }),
+)
 
 export const Erased = define('Erased', Type.Object({ conversations: Count, turns: Count, messages: Count }))
 
 const figures = {
-  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed or released.' }),
+  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed, released or cancelled.' }),
   completed: Count,
   failed: Count,
   released: Count,
+  cancelled: Type.Integer({ minimum: 0, description: 'Turns that were cancelled before they had a reply. They are not errors.' }),
   errors: Type.Integer({
     minimum: 0,
     description: 'Runs of turns that ended without a reply, those that a retry has since repeated included.',
@@ -210,6 +251,7 @@ export const adminSchemas = [
   StoredMessage,
   Turn,
   TurnWithSteps,
+  Feedback,
   Erased,
   Usage,
   AuditLine,
@@ -251,6 +293,17 @@ export const pageOf = (item: Named): Answer => ({
 /** Describes a 200 response with this body, and the errors of the route. */
 export const answers = (answered: Answered, ...codes: FailureCode[]) => ({
   200: { description: 'OK.', headers: describeHeaders(), content: json(answered) },
+  ...failuresOf(codes),
+})
+
+/** Describes a 200 response that streams the events of a turn, the 204 after its last event, and the errors of the route. */
+export const streamed = (...codes: FailureCode[]) => ({
+  200: {
+    description: 'The stream of events.',
+    headers: describeHeaders(),
+    content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
+  },
+  204: Type.Null({ description: 'The event was the last one of the turn.', headers: describeHeaders() }),
   ...failuresOf(codes),
 })
 
