@@ -73,7 +73,7 @@ export const pageQuery = {
 export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
 
 /** For requests without fields: the body is optional. */
-export const NoBody = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()], { examples: [{}] })
+export const EmptyBody = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()], { examples: [{}] })
 
 /** `paging`: `limit` is 1 to 100, by default 20. Throws ApiError `validation_error`. */
 export function readPage({ limit = '20', cursor }: Static<typeof PageQuery>): { limit: number; cursor: string | undefined } {

@@ -6,7 +6,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import type { TurnResource } from '../../turn/turn-resource.ts'
 import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf, streamed } from './answers.ts'
-import { idGiven, NoBody, pageQuery, readPage, wellFormed, writePage, writePrice, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
+import { idGiven, EmptyBody, pageQuery, readPage, wellFormed, writePage, writePrice, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
 import { exampleId } from '../public/answers.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { followTurn } from '../public/turn-routes.ts'
@@ -125,7 +125,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
           'Before any text was generated, the turn ends as `cancelled`, and nothing is charged. After that, the text so far becomes the reply, with `incomplete: true`, and is charged. Has no effect on a turn that has ended, and can be repeated. The turn may still be running when the response arrives; `cancel_requested_at` is set then.',
         ),
         params: TurnParams,
-        body: NoBody,
+        body: EmptyBody,
         response: answers(TurnWithSteps, 'validation_error', 'payload_too_large', 'not_found'),
       },
     },
