@@ -213,8 +213,8 @@ export const Usage = define(
   Type.Object({ data: Type.Array(Type.Object({ bucket_start: Time, ...figures })), totals: Type.Object(figures) }),
 )
 
-export const AuditLine = define(
-  'AuditLine',
+export const AuditEntry = define(
+  'AuditEntry',
   Type.Object({
     id: idOf('aud'),
     who: Type.Enum(['admin', 'server'], {
@@ -254,7 +254,7 @@ export const adminSchemas = [
   Feedback,
   Erased,
   Usage,
-  AuditLine,
+  AuditEntry,
   Session,
   Status,
   Verification,
