@@ -84,7 +84,7 @@ export function createAdmin(options: AdminOptions): Admin {
   return {
     ...createCalls(options, null),
     calledBy: (requestId) => createCalls(options, requestId),
-    authorOf: (requestId) => ({ who: 'admin', requestId, lineIds: [options.newId('aud')] }),
+    authorOf: (requestId) => ({ who: 'admin', requestId, entryIds: [options.newId('aud')] }),
   }
 }
 

@@ -8,7 +8,7 @@ import { isSentAgain, readRetryAfter, waitMs } from '../../../packages/client/sr
 import { isFields, parseFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 
 export type FollowListener = {
   piece(text: string): void
@@ -111,8 +111,8 @@ async function readRefusal(response: Response, url: string): Promise<Attempt> {
   const error = parseFields(await response.text())?.['error']
   if (!isFields(error) || typeof error['code'] !== 'string') return again(`not a Turnkeep server: ${url} answered ${response.status}`)
   const message = `${String(error['message'])} (${error['code']}, ${response.status}, request ${String(error['request_id'])})`
-  if (!isSentAgain(error['code'])) throw new CommandFailed(1, visible(message))
-  return { ...again(visible(message)), afterSeconds: readRetryAfter(response.headers.get('retry-after'), Date.now()) }
+  if (!isSentAgain(error['code'])) throw new CommandFailed(1, escapeForTerminal(message))
+  return { ...again(escapeForTerminal(message)), afterSeconds: readRetryAfter(response.headers.get('retry-after'), Date.now()) }
 }
 
 /** How a turn ended, in one sentence. `turn` is one that has ended. */
@@ -125,8 +125,8 @@ export function endOfTurn({ state, incomplete, failure, usage }: Fields): string
     case 'cancelled':
       return `Cancelled before any text. ${charged}`
     case 'released':
-      return `Released (${visible(String(code))}): ${visible(String(cause ?? 'no cause recorded'))}. ${charged} If the caller retries, the turn runs again.`
+      return `Released (${escapeForTerminal(String(code))}): ${escapeForTerminal(String(cause ?? 'no cause recorded'))}. ${charged} If the caller retries, the turn runs again.`
     default:
-      return `Failed (${visible(String(code))}): ${visible(String(cause ?? 'no cause recorded'))}. ${charged}`
+      return `Failed (${escapeForTerminal(String(code))}): ${escapeForTerminal(String(cause ?? 'no cause recorded'))}. ${charged}`
   }
 }

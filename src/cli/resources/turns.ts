@@ -10,7 +10,7 @@ import { CommandFailed } from '../terminal/command-failed.ts'
 import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
-import { recordLines, shortened, visible } from '../terminal/table.ts'
+import { escapeForTerminal, recordLines, shortened } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import { endOfTurn, followTurn, turnPath } from './follow-turn.ts'
 
@@ -83,7 +83,9 @@ export function define(group: Command, environment: Environment): void {
     const turn = await client(options).call('POST', `${turnPath(requestId)}/cancel`)
     if (options.json) return printRecord(turn, options)
     if (turn['state'] !== 'running') return tell(endOfTurn(turn))
-    return tell(`Cancel requested. The turn ends when its current tool call has ended: npx turnkeep turn show ${visible(requestId)}`)
+    return tell(
+      `Cancel requested. The turn ends when its current tool call has ended: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
+    )
   })
 }
 
@@ -114,7 +116,7 @@ async function follow(server: AdminClient, requestId: string, { json }: ServerOp
   )
   process.off('SIGINT', stop)
   output?.end()
-  if (!turn) throw new CommandFailed(2, `stopped following. The turn continues: npx turnkeep turn follow ${visible(requestId)}`)
+  if (!turn) throw new CommandFailed(2, `stopped following. The turn continues: npx turnkeep turn follow ${escapeForTerminal(requestId)}`)
   if (json) return printRecord(turn, { json })
   if (turn['state'] !== 'completed') throw new CommandFailed(1, endOfTurn(turn))
   tell(endOfTurn(turn))

@@ -6,7 +6,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import type { TurnResource } from '../../turn/turn-resource.ts'
 import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf, streamed } from './answers.ts'
-import { idGiven, EmptyBody, pageQuery, readPage, wellFormed, writePage, writePrice, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
+import {
+  idGiven,
+  EmptyBody,
+  pageQuery,
+  readPage,
+  wellFormed,
+  writePage,
+  writePrice,
+  writeTime,
+  writeTimeOrNull,
+  writeUsd,
+} from './fields.ts'
 import { exampleId } from '../public/answers.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { followTurn } from '../public/turn-routes.ts'
