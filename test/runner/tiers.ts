@@ -26,6 +26,7 @@ const inCi = [
   'cli/doctor',
   'cli/looking-commands',
   'cli/migrate-to-postgresql',
+  'cli/turn-commands',
   'clients/flawed-clients',
   'clients/python',
   'clients/scenarios',

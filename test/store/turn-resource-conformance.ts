@@ -98,7 +98,7 @@ export function turnResourceConformance(check: Check): void {
     )
     const stored = (await store.read.findFeedback(turn.requestId))!
     // One of them as a whole, and no mixture of two.
-    const [same] = many.filter((one) => one!.comment === stored.comment)
+    const same = many.find((one) => one!.comment === stored.comment)
     assert.deepEqual([same!.rating, same!.tags, same!.createdAt], [stored.rating, stored.tags, first!.createdAt])
     assert.equal((await store.read.listFeedback({}, firstPage)).length, 1)
     await store.moveClock(1_000)

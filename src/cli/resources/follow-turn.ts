@@ -1,6 +1,6 @@
 /**
  * Follows a turn through the admin API: passes on its text as it arrives, and continues after a lost connection with the ID of the last event,
- * so that no text is passed on twice (`stream.resume`). Only reads: the turn does not depend on it.
+ * so that no text is passed on twice (`stream.resume`). The turn does not depend on it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventReader } from '../../../packages/client/src/event-reader.ts'

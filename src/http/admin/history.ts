@@ -1,7 +1,8 @@
 /** The admin routes for conversations and their messages. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { StoredConversation, StoredMessage, about, answers, pageOf } from './answers.ts'
+import { about, answers, pageOf } from './answers.ts'
+import { StoredConversation, StoredMessage } from './turn-answers.ts'
 import {
   idGiven,
   ConversationParams,

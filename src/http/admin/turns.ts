@@ -5,7 +5,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import type { TurnResource } from '../../turn/turn-resource.ts'
-import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf, streamed } from './answers.ts'
+import { about, answers, pageOf, streamed } from './answers.ts'
+import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
 import {
   idGiven,
   EmptyBody,

@@ -1,4 +1,4 @@
-/** Below a message of this visit: the reply so far, why there is none, and the possible actions. */
+/** Below a message of this visit: the reply so far, why there is no reply, and the possible actions. */
 import { Button, Group, Loader, Stack, Text } from '@mantine/core'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
