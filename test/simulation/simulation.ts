@@ -202,7 +202,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     scheduler.count() > 0 ||
     !store.idle ||
     storeModel.turns.values().some(({ state }) => state === 'running') ||
-    // Whoever follows a turn in a process that lives learns its end.
+    // Whoever follows a turn in a running process learns its end.
     callers.followings.some(({ ended, processRun }) => !ended && processRun?.alive) ||
     places.some((processRun) => processRun && (processRun.draining || processRun.turns.running > 0))
 
