@@ -296,10 +296,3 @@ export const newAgentExample = {
     { type: 'builtin', name: 'now' },
   ],
 }
-
-/** The CSV response of listLedger. */
-export const ledgerCsvExample = [
-  'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
-  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',
-  '',
-].join('\r\n')
