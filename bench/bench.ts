@@ -1,5 +1,5 @@
 /**
- * What scenarios use (scenario.ts), for one run: starts what they request and ends all of it, also if a scenario throws. Counts every
+ * What scenarios use (scenario.ts), for one run: starts what they request and ends all of it, even if a scenario throws. Counts every
  * complete response of our server, so that it can be compared with the number of turns in the store.
  */
 import { mkdtempSync, rmSync } from 'node:fs'

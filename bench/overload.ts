@@ -99,7 +99,7 @@ const times = (load: Load): Record<string, number> => ({
   [figures.refusal]: load.refused.total.p99,
 })
 
-/** Every response is accepted that is complete, or a 503 that says when to retry. */
+/** Accepts complete responses, and a 503 that says when to retry. */
 function assertAnswered(...loads: Load[]): void {
   for (const { errors, refused } of loads) {
     if (Object.keys(errors).length > 0) throw new Error(`not answered: ${JSON.stringify(errors)}`)

@@ -21,7 +21,7 @@ const mainParts: [part: string, path: RegExp][] = [
   ['settle', /\/src\/turn\/(settlement|turn-writes)\.ts$|\/src\/ledger\//],
   [
     'batches, hand-over to the store',
-    /\/src\/turn\/lane\.ts$|\/src\/store\/|\/node_modules\/(pg|pg-\w+|postgres-\w+)\/|^node:internal\/worker/,
+    /\/src\/turn\/batcher\.ts$|\/src\/store\/|\/node_modules\/(pg|pg-\w+|postgres-\w+)\/|^node:internal\/worker/,
   ],
   ['admit and run', /\/src\/turn\//],
   [
@@ -84,7 +84,7 @@ export function byPart(profile: CpuProfile, thread: 'main' | 'store', from: numb
   return sums
 }
 
-/** From the root down: a node that matches no path counts for its caller. */
+/** Assigns nodes from the root down: a node that matches no path counts for its caller. */
 function partsOfNodes({ nodes }: CpuProfile, thread: 'main' | 'store'): Map<number, string> {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const children = new Set(nodes.flatMap((node) => node.children ?? []))

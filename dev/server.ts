@@ -46,7 +46,7 @@ if (folder !== undefined && clock && scripted) {
 }
 process.send?.({ url, adminUrl } satisfies ReadyMessage)
 
-/** On the port of the last run where it is free, so that the address in seeded providers and tools stays right. */
+/** Uses the port of the last run if it is free, so that the address in seeded providers and tools stays right. */
 async function startScriptedOf(dataFolder: string): Promise<ScriptedServer> {
   const think = (milliseconds: number): Promise<void> | undefined => clock?.advance(milliseconds)
   return startScriptedServer({ port: readPort(portFile(dataFolder)), think }).catch(() => startScriptedServer({ think }))

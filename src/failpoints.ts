@@ -11,61 +11,61 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * the name of the operation. docs/failpoints.md is generated from this table.
  */
 export const failpointNames = {
-  'start.before-migrations': 'The database is open, and about to be brought to this schema.',
-  'start.after-migrations': 'The database has this schema, nothing is served yet.',
-  'start.after-leases-ended': 'The leases of the previous process have ended, and no request is served yet.',
+  'start.before-migrations': 'The database is open; the migrations are about to run.',
+  'start.after-migrations': 'The migrations have run; no request is served yet.',
+  'start.after-leases-ended': 'The leases of the previous process have ended; no request is served yet.',
   'limiter.before-spend': 'A request is about to spend a unit of its window.',
-  'limiter.after-spend': 'A unit is spent, or did not fit, and the request has not gone on yet.',
-  'admit.before-commit': 'A batch of admissions is written, not yet committed.',
-  'admit.after-commit': 'A batch of admissions is durable, and its callers have no response yet.',
-  'settle.before-commit': 'A batch of settlements is written, not yet committed.',
-  'settle.after-commit': 'A batch of settlements is durable, and its callers have no response yet.',
-  'fail.before-commit': 'Turns are marked as failed or released, not yet committed.',
-  'fail.after-commit': 'Failed or released turns are durable, and their callers have no response yet.',
-  'advance.before-commit': 'A step is journalled and the hold extended, not yet committed.',
-  'advance.after-commit': 'A journalled step is durable, the turn has not gone on yet.',
-  'claim.before-commit': 'Recovery has claimed what orphans there are, not yet committed.',
-  'claim.after-commit': 'The claim of orphans is durable, they do not run yet.',
-  'give-up.before-commit': 'A drain has given up leases, not yet committed.',
-  'give-up.after-commit': 'The leases that a drain has given up may be claimed.',
-  'commit.sent': 'A commit has been sent to PostgreSQL, its answer is not there yet.',
+  'limiter.after-spend': 'A unit was spent or refused; the request has not continued.',
+  'admit.before-commit': 'A batch of admissions is written; the transaction is not committed.',
+  'admit.after-commit': 'A batch of admissions is durable; its callers have no response yet.',
+  'settle.before-commit': 'A batch of settlements is written; the transaction is not committed.',
+  'settle.after-commit': 'A batch of settlements is durable; its callers have no response yet.',
+  'fail.before-commit': 'Turns are marked as failed or released; the transaction is not committed.',
+  'fail.after-commit': 'Failed or released turns are durable; their callers have no response yet.',
+  'advance.before-commit': 'A step is journaled and the hold extended; the transaction is not committed.',
+  'advance.after-commit': 'A journaled step is durable; the turn has not continued.',
+  'claim.before-commit': 'Recovery has claimed orphans; the transaction is not committed.',
+  'claim.after-commit': 'The claim of orphans is durable; they do not run yet.',
+  'give-up.before-commit': 'A drain has released leases; the transaction is not committed.',
+  'give-up.after-commit': 'A drain has released leases; other processes may claim the turns.',
+  'commit.sent': 'A commit has been sent to PostgreSQL; its answer has not arrived.',
   'renew.before': 'The timer is about to renew the leases of the running turns.',
   'renew.after': 'The leases of the running turns are renewed.',
-  'model.before-call': 'A model is about to be asked.',
+  'model.before-call': 'A model is about to be called.',
   'model.first-delta': 'The first piece of text of a model call has arrived.',
-  'model.delta': 'A piece of text has arrived, the first one too.',
-  'model.done': 'The model has answered completely, nothing of it is stored.',
+  'model.delta': 'A piece of text has arrived, including the first one.',
+  'model.done': 'The model has answered completely; nothing of it is stored.',
   'tool.before-call': 'A tool is about to be called; if it has side effects, the journal says so.',
-  'tool.after-call': 'A tool has answered, nothing of it is stored.',
-  'tool.after-journal': 'The end of a tool call with side effects is durable, the turn has not gone on yet.',
-  'reply.before-send': 'A turn has ended durably, its answer has not left.',
-  'stream.before-created': 'A stream is about to be established, nothing of it has left.',
+  'tool.after-call': 'A tool has answered; nothing of it is stored.',
+  'tool.after-journal': 'The end of a tool call with side effects is durable; the turn has not continued.',
+  'reply.before-send': 'The end of a turn is durable; its response has not been sent.',
+  'stream.before-created': 'A stream is about to start; nothing of it has been sent.',
   'stream.before-delta': 'A delta is about to be written to a caller.',
   'stream.before-end': 'The last event of a stream is about to be written.',
-  'answer.before-send': 'The answer of a request that did not stream is about to leave.',
+  'answer.before-send': 'The response to a request without a stream is about to be sent.',
   'recovery.before-run': 'A recovered turn is about to run.',
   'recovery.after-run': 'A recovered turn has ended.',
-  'drain.begin': 'The drain begins: the process is no longer ready.',
-  'drain.give-up': 'The drain limit has passed, the leases are about to be given up.',
-  'drain.end': 'No turn runs any more, and the modules are about to be closed.',
-  'write.before-commit': "An operator's or the service's own change is written, not yet committed.",
-  'write.after-commit': 'A change by the operator or the service is durable, and nothing was returned yet.',
-  'cancel.before-commit': 'The request to cancel a turn is written, not yet committed.',
-  'cancel.after-commit': 'The request to cancel a turn is durable, and the process that runs the turn does not know it yet.',
-  'erase.before-commit': 'Conversations are erased, not yet committed.',
-  'erase.after-commit': 'The erasure of conversations is durable, their bytes are still in the files.',
-  'forget.before': 'What was erased is about to be taken out of the files.',
-  'forget.after': 'What was erased is out of the files, as far as readers let it.',
-  'touch-keys.before-commit': 'When keys were last used is written, not yet committed.',
-  'touch-keys.after-commit': 'When keys were last used is durable.',
-  'claim-document.before-commit': 'The indexer has claimed what document there is, not yet committed.',
-  'claim-document.after-commit': 'The claim of a document is durable, nothing of it is read yet.',
-  'add-chunks.before-commit': 'Some chunks of a document are written, not yet committed.',
-  'add-chunks.after-commit': 'Some chunks of a document are durable, and not found yet.',
-  'finish-document.before-commit': 'A document is marked as ready, not yet committed.',
-  'finish-document.after-commit': 'A document is ready and found, the indexer has not gone on yet.',
-  'embed.before-call': 'A provider is about to be asked for vectors.',
-  'embed.after-call': 'A provider has answered with vectors, nothing of it is stored.',
+  'drain.begin': 'The drain starts: the process is no longer ready.',
+  'drain.give-up': 'The drain limit has passed; the leases are about to be released.',
+  'drain.end': 'No turn is running any more; the modules are about to be closed.',
+  'write.before-commit': 'A change by the operator or the service is written; the transaction is not committed.',
+  'write.after-commit': 'A change by the operator or the service is durable; nothing was returned yet.',
+  'cancel.before-commit': 'The request to cancel a turn is written; the transaction is not committed.',
+  'cancel.after-commit': 'The request to cancel a turn is durable; the process that runs the turn does not know it yet.',
+  'erase.before-commit': 'Conversations are erased; the transaction is not committed.',
+  'erase.after-commit': 'The erasure of conversations is durable; their bytes are still in the files.',
+  'forget.before': 'Erased data is about to be removed from the files.',
+  'forget.after': 'Erased data is removed from the files, except what an open reader still needs.',
+  'touch-keys.before-commit': 'The last use of keys is written; the transaction is not committed.',
+  'touch-keys.after-commit': 'The last use of keys is durable.',
+  'claim-document.before-commit': 'The indexer has claimed a document; the transaction is not committed.',
+  'claim-document.after-commit': 'The claim of a document is durable; nothing of it is read yet.',
+  'add-chunks.before-commit': 'Some chunks of a document are written; the transaction is not committed.',
+  'add-chunks.after-commit': 'Some chunks of a document are durable; searches do not find them yet.',
+  'finish-document.before-commit': 'A document is marked as ready; the transaction is not committed.',
+  'finish-document.after-commit': 'A document is ready, and searches find it; the indexer has not continued.',
+  'embed.before-call': 'An embedding model is about to be called.',
+  'embed.after-call': 'An embedding model has returned vectors; nothing of them is stored.',
 } as const
 
 export type FailpointName = keyof typeof failpointNames
@@ -146,14 +146,14 @@ export function createFailpoints(spec: string): Failpoints {
     spec,
     hit(name, key, drop) {
       for (const rule of due(name, key)) {
-        tell(rule)
+        report(rule)
         if (rule.action.kind === 'delay') block(rule.action.ms)
         else act(rule.action.kind, name, drop)
       }
     },
     async reach(name, key, drop) {
       for (const rule of due(name, key)) {
-        tell(rule)
+        report(rule)
         if (rule.action.kind === 'delay') await sleep(rule.action.ms)
         else act(rule.action.kind, name, drop)
       }
@@ -165,7 +165,7 @@ export function createFailpoints(spec: string): Failpoints {
 export function misplacedFailpoint(spec: string, store: 'sqlite' | 'postgres'): string | undefined {
   for (const { name, action } of rulesOf(spec)) {
     const only = failpointStores[name]
-    if (only !== undefined && only !== store) return `"${name}" stands nowhere in this store`
+    if (only !== undefined && only !== store) return `"${name}" does not exist in this store`
     if (action.kind === 'drop' && failpointDrops[name] === 'database' && store === 'sqlite')
       return `"${name}" has no connection to drop: the embedded database is in the process`
   }
@@ -202,11 +202,11 @@ function isFailpointName(name: string): name is FailpointName {
  * Lets a test run know which of its points acted. Written by this thread itself, because output handed to the main thread would be lost if
  * the process dies.
  */
-function tell({ name, action, hits }: Rule): void {
+function report({ name, action, hits }: Rule): void {
   const line = `${JSON.stringify({ failpoint: name, action: action.kind, hit: hits, pid: process.pid })}\n`
   for (;;) {
     try {
-      // Shorter than PIPE_BUF, so it is written whole or not at all, also between log lines.
+      // Shorter than PIPE_BUF, so it is written whole or not at all, even between log lines.
       return void writeSync(2, line)
     } catch (error) {
       // The pipe does not block. If its reader has gone, the point still acts.

@@ -158,7 +158,7 @@ async function supervise(config: Config, environment: Environment, log: Logger):
   return workers.ready
 }
 
-/** With PostgreSQL both must be set (config.ts). Otherwise they are generated in the data folder. */
+/** Returns both secrets. With PostgreSQL they must be set (config.ts); otherwise they are generated in the data folder. */
 function secretsOf({ adminToken, encryptionKeys }: Config, folder: DataFolder | undefined): Secrets {
   if (folder) return readSecrets({ adminToken, encryptionKeys }, folder)
   if (adminToken === undefined || encryptionKeys === undefined) throw new Error('a secret is missing, and there is no folder to keep one')

@@ -45,8 +45,8 @@ void test('docs/errors: what the clients do with each code is what both of them 
 const turnsRun = ['idempotency_in_progress', 'conversation_busy']
 
 function wordsOf(code: string, { thrown, again }: Manner): string {
-  if (code === 'bad_request') return `\`${thrown}\` for 400, \`APIError\` for the others; at once`
-  if (!again) return `\`${thrown}\`, at once`
+  if (code === 'bad_request') return `\`${thrown}\` for 400, \`APIError\` for the others; without retries`
+  if (!again) return `\`${thrown}\`, without retries`
   return turnsRun.includes(code)
     ? `wait for it, up to \`maxWait\`; then \`${thrown}\``
     : `send it again, \`maxRetries\` times; then \`${thrown}\``
@@ -86,7 +86,7 @@ void test('docs/pictures: their codes, statuses and failpoints are those of the 
     for (const [, kind, status, code] of picture.matchAll(/<text [^>]*class="code t-(\w+)">(\d{3}) (\w+_\w+)<\/text>/g)) {
       assert.equal(String(failures[code as FailureCode]?.status), status, `${file}: ${code}`)
       // Codes that the clients retry by themselves have a color. A failed turn in the crash table has another: it is not retried.
-      if (kind !== 'bad') assert.equal(kind === 'again', !factOf(code!, 'clients').endsWith('at once'), `${file}: ${code}`)
+      if (kind !== 'bad') assert.equal(kind === 'again', !factOf(code!, 'clients').endsWith('without retries'), `${file}: ${code}`)
     }
   }
   const shown = [...read('docs/pictures/one-turn.svg').matchAll(/>[\d ·]*\d{3} (\w+_\w+)</g)].map(([, code]) => code!)

@@ -80,6 +80,7 @@ const entryFiles: Record<string, string[]> = {
 const outside: Record<string, string[]> = {
   'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
   'cause-kinds.ts': ['modules', 'observability/metrics.ts'],
+  'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'deadline.ts': ['modules', 'app.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/throttle.ts': ['modules'],
   'failpoints.ts': ['modules', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],

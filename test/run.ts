@@ -5,7 +5,7 @@
  *     npm test -- 4-1-chat store/           every file, of any tier, whose path contains one of these
  *     npm test -- --tier ci                 what CI runs beside the fast tier; `--tier deep` is part of npm run test:deep
  *     npm test -- --costs                   with the cost of every file, not only of the ten slowest
- *     npm run test:watch -- unit/lane       the matching files, rerun each time one of their sources is saved
+ *     npm run test:watch -- unit/batcher    the matching files, rerun each time one of their sources is saved
  *
  * Files of test/spec/, and those that open a store through own-store.ts, run on SQLite and on PostgreSQL with Redis; TEST_STORE=sqlite or
  * postgres runs one of the two. One PostgreSQL and one Redis serve the whole run and end with it. Skipped tests are listed with what is missing;

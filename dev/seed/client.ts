@@ -9,7 +9,7 @@ export type Client = {
   post(path: string, body: Json, headers?: Record<string, string>): Promise<Json>
   patch(path: string, body: Json): Promise<Json>
   delete(path: string): Promise<void>
-  /** Every item of a list, page by page. */
+  /** Returns every item of a list, read page by page. */
   list(path: string): Promise<Json[]>
   upload(path: string, name: string, bytes: Uint8Array<ArrayBuffer>): Promise<Json>
   /** Reads the events to their end. */

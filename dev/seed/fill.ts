@@ -1,6 +1,6 @@
 /**
  * Runs a plan on a server, through its admin API and its public API alone. Before each event it moves the store's clock to the event's time, so
- * every row is written by the code that writes it in production. Leaves the clock at the present, also when it fails.
+ * every row is written by the code that writes it in production. Leaves the clock at the present, even when it fails.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

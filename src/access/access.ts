@@ -31,7 +31,7 @@ export type AccessOptions = {
 
 // A key has 75 characters. Anything longer than this is refused without parsing.
 const maxHeader = 256
-// Compared if there is no secret. No text is known whose SHA-256 is all zeros.
+// Compared in place of a missing secret, so that timing does not differ. It matches no known secret.
 const noDigest = new Uint8Array(32)
 // A key has one secret, or two during a rotation. An unknown key causes the same number of comparisons.
 const usualSecrets = 2
@@ -51,20 +51,20 @@ export function createAccess({
   const mayLogOutage = createThrottle(monotonicMs)
   let refused = 0
 
-  function tellRefusal(error: unknown): void {
+  function logLimiterFailure(error: unknown): void {
     refused += 1
     if (!mayLogRefusal()) return
     log.warn({ err: error, refused }, 'rate limiter unavailable: rejecting requests')
     refused = 0
   }
 
-  function tellBlind(error: StoreUnavailable): void {
+  function logKeyLookupFailure(error: StoreUnavailable): void {
     if (!mayLogOutage()) return
     log.warn({ cause: error.message }, 'could not look up API keys: rejecting requests')
   }
 
   /** `order.authentication`: an unknown ID and a wrong secret take the same path to the same response. */
-  function judge(digest: Uint8Array, { key, readAt }: FoundKey): Authenticated {
+  function checkSecret(digest: Uint8Array, { key, readAt }: FoundKey): Authenticated {
     const secrets = key?.secrets ?? []
     const age = monotonicMs() - readAt
     let matches = false
@@ -79,14 +79,14 @@ export function createAccess({
     return { kind: 'authenticated', apiKey: { id, agentId, ownerId, permission, rateLimit, rateWindowSeconds } }
   }
 
-  async function judgeOnceFound(digest: Uint8Array, finding: Promise<FoundKey>): Promise<Authenticated> {
+  async function checkSecretOnceFound(digest: Uint8Array, finding: Promise<FoundKey>): Promise<Authenticated> {
     const found = await finding.catch((error: unknown) => {
       if (!(error instanceof StoreUnavailable)) throw error
-      tellBlind(error)
+      logKeyLookupFailure(error)
       return 'unavailable' as const
     })
     if (found === 'unavailable') return { kind: 'service_unavailable' }
-    return judge(digest, found)
+    return checkSecret(digest, found)
   }
 
   async function ask(asked: RateSpend): Promise<RateOutcome> {
@@ -101,7 +101,7 @@ export function createAccess({
     try {
       return await within(windowDeadlineMs, ask(asked))
     } catch (error) {
-      tellRefusal(error)
+      logLimiterFailure(error)
       return { kind: 'unavailable' }
     }
   }
@@ -112,7 +112,7 @@ export function createAccess({
       if (!presented) return { kind: 'invalid_api_key' }
       const digest = digestSecret(presented.secret)
       const found = keys.find(presented.keyId)
-      return found instanceof Promise ? judgeOnceFound(digest, found) : judge(digest, found)
+      return found instanceof Promise ? checkSecretOnceFound(digest, found) : checkSecret(digest, found)
     },
 
     spend({ id, rateLimit, rateWindowSeconds }) {

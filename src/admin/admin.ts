@@ -84,8 +84,9 @@ export function createAdmin(options: AdminOptions): Admin {
 
 function createCalls(options: AdminOptions, requestId: string | null): AdminCalls {
   const newAuthor = (): Author => {
-    const lineIds = [options.newId('aud')]
-    return requestId === null ? { who: 'server', requestId, lineIds } : { who: 'admin', requestId, lineIds }
+    // No write of the admin API changes more than one thing.
+    const entryIds = [options.newId('aud')]
+    return requestId === null ? { who: 'server', requestId, entryIds } : { who: 'admin', requestId, entryIds }
   }
   const modules = { ...options, store: adminStore(options.store, newAuthor) }
   return {

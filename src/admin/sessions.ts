@@ -12,7 +12,7 @@ import type { AdminStore } from './admin-store.ts'
 export type SessionsAdmin = {
   /** `secret` is for the cookie and returned only once. */
   openSession(): Promise<{ secret: string; session: Session; lifetimeSeconds: number }>
-  /** Undefined for a secret without a session, or whose session has ended. */
+  /** Returns undefined for a secret without a session, or whose session has ended. */
   findSession(secret: string): Promise<Session | undefined>
   /** Closing again has no effect. */
   closeSession(id: string): Promise<void>

@@ -82,7 +82,7 @@ function giveWay(pid: number): void {
   }
 }
 
-/** Undefined for output that the command does not print. */
+/** Returns undefined for output that the command does not print. */
 function readAnswer(text: string): { ok: boolean; invariants: Invariant[] } | undefined {
   let answer: unknown
   try {

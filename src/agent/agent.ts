@@ -43,7 +43,7 @@ export type GenerationRequest = {
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
-  /** Called with the usage of all steps, those of the journal included, whenever a model call ends, also one that fails after some text. */
+  /** Called with the usage of all steps, even those of the journal, whenever a model call ends, even if it fails after some text. */
   onUsage(usage: ModelUsage): void
   /** Called before every model call except the first one of a turn. The loop stops if it resolves with false. */
   beforeStep(next: NextStep): Promise<boolean>
@@ -131,7 +131,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
     const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
     /** Text of an earlier attempt or run. The listeners of this attempt have not received it yet. */
-    let unheard = steps.text
+    let undeliveredText = steps.text
 
     for (;;) {
       // `tools.caps`: checked before the tools run, because after the last step no model call would read their results.
@@ -146,8 +146,8 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
         if (!(await request.beforeStep(next))) return { kind: 'stopped', ...steps.generated }
       }
-      if (unheard !== '') request.onDelta(unheard)
-      unheard = ''
+      if (undeliveredText !== '') request.onDelta(undeliveredText)
+      undeliveredText = ''
 
       const answer = await askModel()
       if ('kind' in answer) return answer

@@ -13,9 +13,9 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['serve', 'Run the server', () => import('./serve/serve.ts')],
   ['config', 'Show every setting with its value, source and description', () => import('./serve/print-config.ts')],
   ['doctor', 'Check for common problems and show how to fix them', () => import('./doctor/doctor.ts')],
-  ['verify', 'Check every invariant of the stored data, also while the server runs', () => import('./data/verify.ts')],
+  ['verify', 'Check every invariant of the stored data, even while the server runs', () => import('./data/verify.ts')],
   ['copy', 'Migrate to PostgreSQL: copy the SQLite database and verify the copy', () => import('./data/copy.ts')],
-  ['backup', 'Back up the database to a file, also while the server runs', () => import('./data/backup.ts')],
+  ['backup', 'Back up the database to a file, even while the server runs', () => import('./data/backup.ts')],
   ['apply', 'Create or update owners, agents, keys and documents from a file', () => import('./apply/apply-command.ts')],
   ['owner', 'Manage owners, whose balance pays for replies', () => import('./resources/owners.ts')],
   ['provider', 'Manage model providers and their API keys', () => import('./resources/providers.ts')],
@@ -60,9 +60,9 @@ export async function runProgram(argv: string[], environment: Environment): Prom
 
 /** Prints one line, and the stack trace if NODE_DEBUG includes `turnkeep`. */
 async function printInternalError(error: unknown): Promise<void> {
-  const { visible } = await import('./terminal/table.ts')
+  const { escapeForTerminal } = await import('./terminal/table.ts')
   debuglog('turnkeep')('%s', error instanceof Error ? error.stack : error)
-  const message = visible((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))
+  const message = escapeForTerminal((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))
   console.error(`turnkeep: internal error: ${message} (run again with NODE_DEBUG=turnkeep for the stack trace)`)
 }
 

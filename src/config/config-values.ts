@@ -58,7 +58,10 @@ export function withoutPassword(text: string): string {
   return `${url.protocol}//${url.password && `${url.username}:…@`}${url.host}${url.pathname}`
 }
 
-/** Also undefined for a URL that is parsed differently than intended: a raw `/`, `#` or `%` in a password, or a list of hosts. */
+/**
+ * Returns undefined for an invalid URL, and for one that is parsed differently than intended: a raw `/`, `#` or `%` in a password, or a list
+ * of hosts.
+ */
 function serverAddress(text: string): URL | undefined {
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text)) return undefined
   const url = new URL(text)

@@ -10,6 +10,7 @@ import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
 import type * as chat from './public/schemas.ts'
 
+export type { ProviderKind } from '../provider-kinds.ts'
 export type Owner = Static<typeof owners.Owner.ref>
 export type OwnerWithHolds = Static<typeof owners.OwnerWithHolds.ref>
 export type LedgerEntry = Static<typeof owners.LedgerEntry.ref>
@@ -29,7 +30,7 @@ export type Message = Static<typeof answers.StoredMessage.ref>
 export type Turn = Static<typeof answers.Turn.ref>
 export type TurnWithSteps = Static<typeof answers.TurnWithSteps.ref>
 export type Usage = Static<typeof answers.Usage.ref>
-export type AuditLine = Static<typeof answers.AuditLine.ref>
+export type AuditEntry = Static<typeof answers.AuditEntry.ref>
 
 /** `api_url` is the base URL of the public API for callers, or null if it is the origin of the console's page. */
 export type Session = Static<typeof page.Session.ref>

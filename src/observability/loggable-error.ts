@@ -21,7 +21,7 @@ export function loggableError(error: unknown, depth = 0): unknown {
   return { type, message, ...Object.fromEntries(safe), stack: [`${type}: ${message}`, ...frames].join('\n'), ...cause }
 }
 
-/** The class, also of one that does not set `name`. */
+/** Returns the class name, even if the class does not set `name`. */
 const typeOf = ({ name, constructor }: Error): string => (name === 'Error' ? constructor.name : name)
 
 /** A parser quotes its input in the message of a SyntaxError. */

@@ -247,9 +247,9 @@ export function createMetrics(): Metrics &
     gauge({
       name: 'turnkeep_queue_length',
       help: 'Items waiting for the next batch to the store, by kind of write.',
-      labelNames: ['lane'],
+      labelNames: ['kind'],
       collect() {
-        for (const [lane, length] of Object.entries(waiting())) this.set({ lane }, length)
+        for (const [kind, length] of Object.entries(waiting())) this.set({ kind }, length)
       },
     })
     gauge({

@@ -77,7 +77,7 @@ async function findDemoOwner(admin: Admin): Promise<Owner | undefined> {
   return first(admin.listOwners, (owner) => owner.name === demoName)
 }
 
-/** Undefined if there is already an agent: the operator has started without a demo. */
+/** Returns undefined if there is already an agent: the operator has started without a demo. */
 async function makeDemoAgent({ admin, openaiApiKey, anthropicApiKey }: FirstStartOptions): Promise<string | undefined> {
   if (await first(admin.listAgents, () => true)) return undefined
   const owner = (await findDemoOwner(admin)) ?? (await admin.createOwner({ name: demoName, balance: firstBalance }))

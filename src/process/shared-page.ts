@@ -34,7 +34,7 @@ export function createSharedPage(): SharedPage {
   let merging = false
   let asked = 0
 
-  /** Whether there was an answer in time. */
+  /** Returns whether there was an answer in time. */
   async function answered({ ask }: Askable): Promise<boolean> {
     const id = (asked += 1)
     const answer = Promise.withResolvers<boolean>()

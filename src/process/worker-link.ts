@@ -98,7 +98,7 @@ export function openWorkerLink(text: string): WorkerLink {
   }
 }
 
-/** Also resolves if the supervisor has died. */
+/** Resolves even if the supervisor has died. */
 function send(message: FromWorker): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send!(message, undefined, undefined, () => resolve())

@@ -80,7 +80,8 @@ export async function copyToPostgres({ folder, url, onProgress }: CopyOptions): 
 
 async function refuseBroken(source: CopySource): Promise<void> {
   const broken = (await source.verify()).filter(({ rows }) => rows.length > 0).map(({ name }) => name)
-  if (broken.length > 0) throw new CopyRefused(`the store is broken as it is (${broken.join(', ')}): \`turnkeep verify\` shows the rows`)
+  if (broken.length > 0)
+    throw new CopyRefused(`the source database violates invariants (${broken.join(', ')}): \`turnkeep verify\` shows the rows`)
 }
 
 /** Starts, or continues an earlier run if the source has not changed at all. */
@@ -101,7 +102,7 @@ async function takeUp(target: CopyTarget, digests: Map<string, Digest>): Promise
   }
   if (changed.length > 0) {
     throw new CopyRefused(
-      `this folder is not what it was when the copy began (${changed.join(', ')}): a server was started on it in between, or it is another ` +
+      `this folder has changed since the copy started (${changed.join(', ')}): a server was started on it in between, or it is another ` +
         'folder. Drop the database, create it again, and run this command again',
     )
   }

@@ -22,8 +22,11 @@ import type {
 } from './turn-records.ts'
 
 /**
- * The store is unavailable (disk full, closed, connection lost). Either nothing of the item was stored, or its outcome is not known. Sent
- * again, the same item returns its outcome and never takes effect twice.
+ * The store is unavailable (disk full, closed, connection lost). An item that is sent again never takes effect twice.
+ *
+ * On SQLite, nothing of the item was stored: its transaction was rolled back, or never started. On PostgreSQL, the connection may break after
+ * the commit, so the outcome may be unknown. Sent again, an item whose first commit succeeded returns the same outcome: an admission finds
+ * its turn by its request ID, a settlement by the ID of its reply, a failure by fence and state, and a journal entry is stored once.
  */
 export class StoreUnavailable extends Error {}
 
@@ -71,14 +74,14 @@ export interface Store {
   read: Methods<Reads>
   /** Writes outside the turn path, each in one transaction: queries/writes.ts. */
   write: Methods<Writes>
-  /** As `write`. If something changed, the audit lines are stored by the same transaction. */
+  /** Like `write`. If something changed, its audit entries are stored by the same transaction. */
   writeAs(author: Author): Methods<Writes>
   /**
-   * `erase`: removes what was erased from the store's own files. `log` is fast and leaves rare remnants; `file` removes those, too. `busy`:
-   * a reader still needs the data, so try again later. `too_large`: rewriting the file would block the store for too long, so the operator
-   * has to decide.
+   * `erase`: removes what was erased from the store's own files. `wal` checkpoints the log, which is fast and leaves rare remnants;
+   * `vacuum` rewrites the file, which removes those, too. `busy`: a reader still needs the data, so try again later. `too_large`: rewriting
+   * the file would block the store for too long, so the operator has to decide.
    */
-  forget(depth: 'log' | 'file'): Promise<'forgotten' | 'busy' | 'too_large'>
+  forget(depth: 'wal' | 'vacuum'): Promise<'forgotten' | 'busy' | 'too_large'>
   /**
    * Calls the listener after every write that changes what processes cache (agents, keys, providers). Never misses a write through this
    * store.

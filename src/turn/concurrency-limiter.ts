@@ -16,7 +16,7 @@ const othersForMs = 10 * 60_000
 export class ConcurrencyLimiter {
   readonly #max: number
   readonly #monotonicMs: () => number
-  readonly #held = new Map<string, number>()
+  readonly #occupied = new Map<string, number>()
   #taken = 0
   #latest: string | undefined
   #othersCameAt = -Infinity
@@ -31,9 +31,9 @@ export class ConcurrencyLimiter {
   }
 
   /** Returns undefined if there is no slot, or none for this owner while others send messages. */
-  take(shareOf: string): Release | undefined {
-    this.#notice(shareOf)
-    return this.#mayTake(this.#held.get(shareOf) ?? 0) ? this.#hold(shareOf) : undefined
+  take(slotShareKey: string): Release | undefined {
+    this.#notice(slotShareKey)
+    return this.#mayTake(this.#occupied.get(slotShareKey) ?? 0) ? this.#occupy(slotShareKey) : undefined
   }
 
   /** Takes a slot for a claimed turn, which may exceed the limit and counts to no owner's share. */
@@ -43,27 +43,27 @@ export class ConcurrencyLimiter {
   }
 
   /** A refused message counts as well, so that the next free slot goes to its owner. */
-  #notice(shareOf: string): void {
-    if (shareOf === this.#latest) return
+  #notice(slotShareKey: string): void {
+    if (slotShareKey === this.#latest) return
     if (this.#latest !== undefined) this.#othersCameAt = this.#monotonicMs()
-    this.#latest = shareOf
+    this.#latest = slotShareKey
   }
 
-  #mayTake(held: number): boolean {
-    if (this.free === 0 || held === 0) return this.free > 0
+  #mayTake(occupied: number): boolean {
+    if (this.free === 0 || occupied === 0) return this.free > 0
     const isAlone = this.#monotonicMs() - this.#othersCameAt > othersForMs
     // The last slot is for an owner that holds none, however few slots there are.
-    return isAlone || held < timesFree * (this.free - 1)
+    return isAlone || occupied < timesFree * (this.free - 1)
   }
 
-  #hold(shareOf: string): Release {
+  #occupy(slotShareKey: string): Release {
     this.#taken++
-    this.#held.set(shareOf, (this.#held.get(shareOf) ?? 0) + 1)
+    this.#occupied.set(slotShareKey, (this.#occupied.get(slotShareKey) ?? 0) + 1)
     return () => {
       this.#taken--
-      const held = this.#held.get(shareOf)! - 1
-      if (held === 0) this.#held.delete(shareOf)
-      else this.#held.set(shareOf, held)
+      const occupied = this.#occupied.get(slotShareKey)! - 1
+      if (occupied === 0) this.#occupied.delete(slotShareKey)
+      else this.#occupied.set(slotShareKey, occupied)
     }
   }
 }

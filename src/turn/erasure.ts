@@ -60,32 +60,32 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
   const stop = new AbortController()
   const stopping = stop.signal
 
-  async function erase(conversationIds: string[], author: Omit<Author, 'lineIds'>, idleMs?: number): Promise<EraseOutcome> {
-    const lineIds = conversationIds.map(() => newId('aud'))
-    const outcome = await store.writeAs({ ...author, lineIds } as Author).eraseConversations({ conversationIds, idleMs })
+  async function erase(conversationIds: string[], author: Omit<Author, 'entryIds'>, idleMs?: number): Promise<EraseOutcome> {
+    const entryIds = conversationIds.map(() => newId('aud'))
+    const outcome = await store.writeAs({ ...author, entryIds } as Author).eraseConversations({ conversationIds, idleMs })
     if (outcome.kind === 'busy') return outcome
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {
       log.info({ by: author.who, request_id: author.requestId, conversation_ids: erased, turns, messages }, 'conversations erased')
-      if (author.who === 'admin') await forget('log')
+      if (author.who === 'admin') await forget('wal')
     }
     return { kind: 'erased', conversations: erased.length, turns, messages }
   }
 
-  async function forget(depth: 'log' | 'file'): Promise<void> {
+  async function forget(depth: 'wal' | 'vacuum'): Promise<void> {
     await failpoints.reach('forget.before')
     await untilForgotten(depth)
     await failpoints.reach('forget.after')
   }
 
-  async function untilForgotten(depth: 'log' | 'file'): Promise<void> {
+  async function untilForgotten(depth: 'wal' | 'vacuum'): Promise<void> {
     for (let tries = 0; tries < forgetTries; tries++) {
       const outcome = await store.forget(depth)
       if (outcome === 'too_large')
         log.warn('the database is too large to rebuild while the server runs; see docs/decisions/0012-erasure.md for what remains on disk')
       if (outcome === 'forgotten') return
       // If the file is too large to rewrite, the log is still cleared.
-      if (outcome === 'too_large') depth = 'log'
+      if (outcome === 'too_large') depth = 'wal'
       else await sleep(forgetPauseMs)
     }
     log.warn('a reader still uses the database log from before an erasure; the next round removes it')
@@ -94,7 +94,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
   async function sweepNow(): Promise<void> {
     if (retentionDays !== undefined) await eraseIdle(retentionDays * dayMs)
     await untilNone(() => store.write.clearExpired({ limit: rowsEach }))
-    await forget('file')
+    await forget('vacuum')
   }
 
   async function eraseIdle(idleMs: number): Promise<void> {

@@ -56,7 +56,7 @@ export function keepLeases({
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
   let underWay = false
-  let another = false
+  let runAgain = false
   let renewedAt = performance.now()
   let stopped = false
   let suspectRuns = false
@@ -148,15 +148,15 @@ export function keepLeases({
    * up a queue.
    */
   function next(): void {
-    another = true
+    runAgain = true
     if (underWay || stopped) return
     underWay = true
-    round = goRound().finally(() => (underWay = false))
+    round = runRound().finally(() => (underWay = false))
   }
 
-  async function goRound(): Promise<void> {
-    for (; another; another &&= !stopped) {
-      another = false
+  async function runRound(): Promise<void> {
+    for (; runAgain; runAgain &&= !stopped) {
+      runAgain = false
       try {
         await renew()
         await cancelRequested()

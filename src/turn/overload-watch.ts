@@ -42,7 +42,7 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
       loop_delay_max_ms: late(delays.max),
       loop_busy_percent: Math.round(performance.eventLoopUtilization(used, usedBefore).utilization * 100),
     }
-    const facts = { turned_away: rejected, running: turns.running, waiting: turns.waiting(), ...loop }
+    const facts = { rejected, running: turns.running, waiting: turns.waiting(), ...loop }
     if (rejected > 0) log.warn(facts, 'overload: rejected messages because no turn slot was free')
     else if (loop.loop_delay_p90_ms > lateMs) log.warn(facts, 'overload: the event loop is delayed')
     rejectedBefore = turns.rejected

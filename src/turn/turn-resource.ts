@@ -37,6 +37,9 @@ export interface TurnResource {
 // A model call ends at once. A tool call with side effects may take longer, and the caller can read the status again.
 const cancelWaitMs = 2_000
 
+/** What a path contains may be any text, which not every store accepts. */
+const isRequestId = (text: string): boolean => /^[0-9a-f-]{36}$/.test(text)
+
 export type TurnResourceOptions = {
   store: Pick<Store, 'read' | 'write' | 'writeAs' | 'messages'>
   live: ReadonlyMap<string, LiveTurn>
@@ -45,7 +48,7 @@ export type TurnResourceOptions = {
 
 export function createTurnResource({ store, live, followed }: TurnResourceOptions): TurnResource {
   async function find({ requestId, apiKeyId }: TurnWanted): Promise<TurnStatus> {
-    const status = await store.read.findTurnStatus(requestId, apiKeyId).catch(refuseUnavailable)
+    const status = isRequestId(requestId) && (await store.read.findTurnStatus(requestId, apiKeyId).catch(refuseUnavailable))
     if (!status) throw new ApiError('not_found', 'This turn does not exist.')
     return status
   }
@@ -75,12 +78,12 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
     },
 
     async giveFeedback(wanted, feedback) {
-      const given = await store.write.putFeedback({ ...wanted, ...feedback }).catch(refuseUnavailable)
-      if (given) return given
       const { state } = await find(wanted)
-      throw state === 'running'
-        ? new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')
-        : new ApiError('not_found', 'This turn does not exist.')
+      if (state === 'running') throw new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')
+      const given = await store.write.putFeedback({ ...wanted, ...feedback }).catch(refuseUnavailable)
+      // It was erased, or runs again, since it was read.
+      if (!given) throw new ApiError('not_found', 'This turn does not exist.')
+      return given
     },
   }
 }

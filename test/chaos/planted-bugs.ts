@@ -108,9 +108,9 @@ export const plantedBugs: PlantedBug[] = [
     caughtBy: { harness: 'simulation', checks: ['reply-stored'] },
   },
   {
-    name: 'call-that-is-not-journalled',
+    name: 'call-that-is-not-journaled',
     part: 'journal',
-    removes: 'a call with side effects is journalled as started before it is made',
+    removes: 'a call with side effects is journaled as started before it is made',
     edits: [edit('src/agent/tools/tool-calls.ts', '...started.map(({ part }) => startedEntry(step, part))', '')],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
@@ -118,7 +118,9 @@ export const plantedBugs: PlantedBug[] = [
     name: 'unknown-call-made-again',
     part: 'journal',
     removes: 'a turn with a call whose outcome is unknown is never run again',
-    edits: [edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
+    edits: [
+      edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
+    ],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
@@ -191,7 +193,7 @@ export const plantedBugs: PlantedBug[] = [
     part: 'recovery',
     removes: 'a start recovers the turns of the previous process: leases of the dead process last an hour',
     edits: [
-      edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n'),
+      edit('src/store/sqlite/writer.ts', '  turnPath.endAllLeases()\n'),
       edit(claim, 'const orphans = sql.findOrphans.all(leaseNow)', 'const orphans = sql.findOrphans.all(leaseNow - 3_600_000)'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'kill', checks: ['H9', 'verify'] },
@@ -300,7 +302,7 @@ export const plantedBugs: PlantedBug[] = [
   {
     name: 'tool-called-again-after-a-crash',
     part: 'journal',
-    removes: 'a call with side effects is journalled before it is made',
+    removes: 'a call with side effects is journaled before it is made',
     edits: [
       edit(
         'src/agent/tools/tool-calls.ts',

@@ -8,12 +8,12 @@ import { readable, whyNot } from '../../src/cli/chat/chat-words.ts'
 import { Talk } from '../../src/cli/chat/talk.ts'
 import { WordWrap } from '../../src/cli/chat/word-wrap.ts'
 import type { AdminClient } from '../../src/cli/admin-api/client.ts'
-import { visible } from '../../src/cli/terminal/table.ts'
+import { escapeForTerminal } from '../../src/cli/terminal/table.ts'
 
 const england = '\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'
 
 test('terminal text: Persian, joined emoji and flags are shown unchanged', () => {
-  for (const text of ['می\u200cخواهم', '👩\u200d💻', england, `two ${england}${england}`]) assert.equal(visible(text), text)
+  for (const text of ['می\u200cخواهم', '👩\u200d💻', england, `two ${england}${england}`]) assert.equal(escapeForTerminal(text), text)
 })
 
 test('terminal text: characters that control the terminal, are invisible or reverse text are escaped', () => {

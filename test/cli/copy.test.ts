@@ -130,7 +130,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     const source = await openCopySource(folder)
     const other = await openCopyTarget(url, source.tables)
     source.close()
-    await refused(folder, url, /another copy into this database is under way/)
+    await refused(folder, url, /another copy into this database is running/)
     await other.close()
     await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages')
     // A server from before the copy started, which was killed before it checked for one.
@@ -150,11 +150,11 @@ void describe('turnkeep copy: refused', { skip }, () => {
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec(`update api_keys set last_used_at = last_used_at + 1`)
     db.close()
-    await refused(folder, url, /not what it was when the copy began \(api_keys\).*Drop the database, create it again/)
+    await refused(folder, url, /folder has changed since the copy started \(api_keys\).*Drop the database, create it again/)
     const [other, second] = [await makeFolder(), await createPostgresTarget(t)]
     t.after(() => rmSync(other, { recursive: true, force: true }))
     await fillStore(other, { turns: 10 })
-    await refused(other, url, /not what it was when the copy began/)
+    await refused(other, url, /folder has changed since the copy started/)
     await copyToPostgres({ folder: other, url: second, onProgress: ignore })
     await refused(folder, second, /another copy into this database was finished on 20/)
   })
@@ -183,7 +183,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
       db.close()
     }
     change('update owners set balance = balance + 1')
-    await refused(folder, url, /broken as it is \(balance-is-ledger-sum\)/)
+    await refused(folder, url, /violates invariants \(balance-is-ledger-sum\)/)
     change('update owners set balance = balance - 1; delete from migrations where name = (select max(name) from migrations)')
     await refused(folder, url, /of an older Turnkeep: start this version on it once/)
     const none = join(folder, 'none')

@@ -67,7 +67,7 @@ const also = (answer: Said, headers: Said['headers']): Said => ({ ...answer, hea
 const saying = (answer: Said, value: unknown): Said => ({ ...answer, body: JSON.stringify(value) })
 
 const wrong: [title: string, what: string, answer: Said, words: RegExp][] = [
-  ['a status that is not described', chat, { ...reply, status: 202 }, /status 202 is not described/],
+  ['a status that is not described', chat, { ...reply, status: 206 }, /status 206 is not described/],
   ['a code under another status', chat, { ...busy, body: failed('not_found') }, /conversation_busy|not_found/],
   ['a content type that is not described', chat, also(reply, { 'content-type': 'text/html' }), /content type text\/html/],
   ['no content type', chat, without(reply, 'content-type'), /content type undefined/],

@@ -41,8 +41,8 @@ for (const [name, document] of Object.entries(descriptions))
   void test(`contract: every example of a failure of the ${name} description agrees with the failure table`, () => {
     let count = 0
     for (const { at, value } of examplesOf(document['paths'], name)) {
-      const { error } = value as { error?: { code: keyof typeof failures; message: string } }
-      if (error === undefined) continue
+      const { error } = (value ?? {}) as { error?: { code: keyof typeof failures; message: string } | null }
+      if (!error) continue
       assert.equal(error.message, failures[error.code].message, at)
       count++
     }
@@ -102,6 +102,7 @@ void test('contract: every operation of the public API responds to its own examp
     const answer = await call(one, apiKey, given)
     succeeded(one, answer)
     given['conversation_id'] ??= answer.json['conversation_id']
+    given['request_id'] ??= answer.json['request_id']
   }
 })
 

@@ -1,4 +1,4 @@
-/** Mutants of erasure and of the audit: data that remains after an erasure, and changes without an audit line. */
+/** Mutants of erasure and of the audit log: data that remains after an erasure, and changes without an audit entry. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
@@ -35,19 +35,23 @@ export const erasureMutants: Mutant[] = [
     rule: 'erase',
     removes: "the text leaves the store's files",
     edits: [
-      edit('src/store/sqlite/group-commit.ts', "{ value: forget(this.#db, depth === 'file' ? 'file' : 'log') }", "{ value: 'forgotten' }"),
+      edit(
+        'src/store/sqlite/group-commit.ts',
+        "{ value: forget(this.#db, depth === 'vacuum' ? 'vacuum' : 'wal') }",
+        "{ value: 'forgotten' }",
+      ),
     ],
     caughtBy: { file: erasureTest, title: 'erase: the bytes are gone from the database and its log' },
   },
   {
     rule: 'audit',
-    removes: 'a change has its line',
+    removes: 'every change has its entry',
     edits: [edit('src/store/queries/writes.ts', '  if (author && audit) await', "  if (author && audit && name !== 'rotateApiKey') await")],
     caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one entry with its field names and request id' },
   },
   {
     rule: 'audit',
-    removes: 'no line is ever changed',
+    removes: 'no entry is ever changed',
     edits: [
       edit(
         'src/store/sqlite/migrations/0001-schema.sql',

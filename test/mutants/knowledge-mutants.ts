@@ -29,7 +29,7 @@ export const knowledgeMutants: Mutant[] = [
   },
   {
     rule: 'knowledge.serving',
-    removes: 'a deleted document is hidden at once',
+    removes: 'a deleted document is hidden immediately',
     edits: [
       edit('src/store/queries/knowledge/documents.ts', 'content_id = null, generation = 0, chunks = 0,', 'content_id = null,'),
       edit('src/store/sqlite/migrations/0001-schema.sql', ' and (deleted_at is null or generation = 0))', ')'),

@@ -16,7 +16,7 @@ const released = 'spec/tools-released.test.ts'
 export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
-    removes: 'a call with side effects is journalled before it is made',
+    removes: 'a call with side effects is journaled before it is made',
     edits: [edit(calls, '...started.map(({ part }) => startedEntry(step, part))')],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
   },
@@ -30,13 +30,13 @@ export const loopMutants: Mutant[] = [
   },
   {
     rule: 'tools.journal',
-    removes: 'the end of a call with side effects is journalled as soon as it is there',
+    removes: 'the end of a call with side effects is journaled as soon as it is there',
     edits: [edit(calls, 'if (!sideEffects) return [entry]', 'return [entry]')],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-journal of a tool with side effects on sqlite' },
   },
   {
     rule: 'tools.journal',
-    removes: 'a step is journalled before its tools are called: it is asked again',
+    removes: 'a step is journaled before its tools are called: it is asked again',
     edits: [
       edit(calls, 'if (!(await writeJournal([', 'if (started.length > 0 && !(await writeJournal(['),
       edit(calls, "return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
@@ -70,7 +70,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'retry.continues',
     removes: 'what was said before the retry is heard on its stream',
-    edits: [edit(agent, "if (unheard !== '') request.onDelta(unheard)")],
+    edits: [edit(agent, "if (undeliveredText !== '') request.onDelta(undeliveredText)")],
     caughtBy: { file: released, title: 'retry.continues: repeated retries keep counting steps' },
   },
   {

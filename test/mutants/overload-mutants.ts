@@ -10,7 +10,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'an owner leaves something for others',
-    edits: [edit(places, 'return isAlone || held < timesFree * (this.free - 1)', 'return isAlone || held >= 0')],
+    edits: [edit(places, 'return isAlone || occupied < timesFree * (this.free - 1)', 'return isAlone || occupied >= 0')],
     caughtBy: {
       file: 'unit/concurrency-limiter.test.ts',
       title: 'overload.places: two flooding owners get nearly half each, ten nearly a tenth',
@@ -26,8 +26,8 @@ export const overloadMutants: Mutant[] = [
     rule: 'overload.places',
     removes: 'one who is refused counts as another who comes',
     edits: [
-      edit(places, '    this.#notice(shareOf)\n'),
-      edit(places, '    this.#taken++\n    this.#held', '    this.#notice(shareOf)\n    this.#taken++\n    this.#held'),
+      edit(places, '    this.#notice(slotShareKey)\n'),
+      edit(places, '    this.#taken++\n    this.#occupied', '    this.#notice(slotShareKey)\n    this.#taken++\n    this.#occupied'),
     ],
     caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places: a released slot goes to the owner with fewer slots' },
   },

@@ -69,7 +69,7 @@ export const recoveryMutants: Mutant[] = [
   },
   {
     rule: 'running_has_lease',
-    removes: 'a lease that is given up is free at once',
+    removes: 'a lease that is released is free immediately',
     edits: [
       edit(
         'src/store/sqlite/turn-path.ts',
@@ -94,7 +94,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'running_has_lease',
     removes: 'at a start every lease of the dead process is over',
-    edits: [edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n')],
+    edits: [edit('src/store/sqlite/writer.ts', '  turnPath.endAllLeases()\n')],
     caughtBy: { file: suite, title: 'sqlite: running_has_lease: at start every turn of a dead process can be' },
   },
 ]

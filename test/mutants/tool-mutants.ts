@@ -24,7 +24,7 @@ export const toolMutants: Mutant[] = [
   },
   {
     rule: 'tools.guard',
-    removes: 'what is connected to is looked at once more before a byte is sent',
+    removes: 'the connected address is checked again before a byte is sent',
     edits: [edit(exchange, "!permitted && !isPublic(socket.remoteAddress ?? '')", "!permitted && socket.remoteAddress === ''")],
     caughtBy: { file: guardTest, title: 'tools.guard: a connection that reaches another address than the checked one is closed' },
   },

@@ -289,10 +289,10 @@ void test('security: no value of a header or secret appears in a response, the l
   const words = [canary, canary.split(' ')[1]!, secret]
   for (const hidden of words) assert.ok(!said.includes(hidden), hidden)
 
-  const line = (await app.made('GET', '/audit?limit=100')).data.find(
+  const entry = (await app.made('GET', '/audit?limit=100')).data.find(
     ({ subject_id, verb }: Json) => subject_id === agent.id && verb === 'change',
   )
-  assert.ok(line.fields.includes('tools'), JSON.stringify(line))
+  assert.ok(entry.fields.includes('tools'), JSON.stringify(entry))
   let rows = 0
   for await (const { name, content } of app.data.files()) {
     if (content.includes('order_status')) rows += 1

@@ -134,7 +134,7 @@ void test('erase: a released and a failed turn lose their text, and their Idempo
   assert.equal(await app.occurrences('CANARY-'), 0)
 })
 
-void test("erase: appears in the audit and the log, without the end user's name", async () => {
+void test("erase: appears in the audit log and the server's log, without the end user's name", async () => {
   const { json } = await app.chat('hi', { user: 'named-in-no-log' })
   const answer = await app.admin('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=named-in-no-log`)
   const { data } = await app.made('GET', '/audit?limit=1')
@@ -222,9 +222,9 @@ void test("erase: TURNKEEP_RETENTION_DAYS erases conversations by their last act
       ['completed', true],
     ],
   )
-  const lines = (await own.made('GET', '/audit')).data.filter(({ verb }: Json) => verb === 'erase')
+  const entries = (await own.made('GET', '/audit')).data.filter(({ verb }: Json) => verb === 'erase')
   assert.deepEqual(
-    lines.map(({ who, request_id: id }: Json) => [who, id]),
+    entries.map(({ who, request_id: id }: Json) => [who, id]),
     [
       ['server', null],
       ['server', null],

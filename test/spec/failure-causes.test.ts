@@ -156,7 +156,7 @@ void test('log.cause-kind: an embedding provider that repeats the texts in its e
   await app.app.knowledge.index({ documentId: 'doc_1', agentId: caller.agentId, title: 'A title', text: 'Some words.' })
   server.break({ status: 400, body: { error: { message: `invalid input: ${canary}` } } })
   assert.equal((await app.chat(`my secret is ${canary}`, { caller })).status, 200)
-  const warned = lines.find(({ msg }) => msg === 'a search goes by words alone')
+  const warned = lines.find(({ msg }) => msg === 'query embedding failed: searching by words only')
   assert.deepEqual([warned!['cause_kind'], warned!['cause']], ['provider_400', 'the model server returned status 400'])
 
   const added = await app.made('POST', `/agents/${caller.agentId}/documents`, { title: 'Notes', text: `All about ${canary}.` })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 import { cut, gate } from '../support/model-server.ts'
 import type { Gate, Part } from '../support/model-server.ts'
 import { read, startTestApp } from '../support/test-app.ts'
@@ -189,9 +190,16 @@ void test('stream.resume: a turn that was released and generated again with anot
     ['response.output_text.reset', 'response.output_text.delta', 'response.completed'],
   )
   assert.equal(shown(other), 'It snows.')
-  // "It" is the start of both.
-  const same = eventsOf((await onTurn(app, requestId, '/stream', { headers: { 'last-event-id': `2-${'4ouvd8'}` } })).text)
-  assert.ok(same.length > 0)
+  // "It " is the start of both.
+  const id = `3-${crc32('It ').toString(36)}`
+  const same = eventsOf((await onTurn(app, requestId, '/stream', { headers: { 'last-event-id': id } })).text)
+  assert.deepEqual(
+    same.map(({ event, data }) => [event, data['delta']]),
+    [
+      ['response.output_text.delta', 'snows.'],
+      ['response.completed', undefined],
+    ],
+  )
 })
 
 void test('stream.resume: an ID that is not one is refused', async () => {
@@ -256,10 +264,7 @@ void test('turn.cancel: before any text, the turn ends as cancelled: nothing cha
   }
   assert.deepEqual((await cancel(app, requestId)).json, cancelled.json)
   assert.deepEqual([await app.messages(), (await app.owner())['held_usd'], app.model.calls.length], [[], '0.00000000', 1])
-  assert.deepEqual(
-    await app.query('select count(*) as n from turn_errors'),
-    [{ n: 0 }].map(({ n }) => ({ n: BigInt(n) })),
-  )
+  assert.equal(Number((await app.query('select count(*) as n from turn_errors'))[0]!['n']), 0)
   assert.equal((await app.chat('hello')).status, 200)
   await app.verify()
 })
@@ -342,7 +347,7 @@ void test('feedback: the last one counts; bad input is refused, and a running tu
   const requestId = await startTurn(app, 'hello')
   await untilEnded(app, requestId)
   const give = (body: Json): Promise<Answer> => onTurn(app, requestId, '/feedback', { method: 'POST', body })
-  const first = await give({ rating: 'down', comment: 'No 😀', tags: ['wrong', 'old'] })
+  const first = await give({ rating: 'down', comment: 'No 😀', tags: ['wrong', 'old', 'wrong'] })
   const { created_at: createdAt, updated_at: updatedAt } = first.json
   assert.deepEqual(first.json, {
     request_id: requestId,
@@ -363,7 +368,6 @@ void test('feedback: the last one counts; bad input is refused, and a running tu
     { rating: 'up', comment: 'x'.repeat(2001) },
     { rating: 'up', comment: '' },
     { rating: 'up', comment: 'a\0' },
-    { rating: 'up', tags: ['a', 'a'] },
     { rating: 'up', tags: Array.from({ length: 21 }, (_, n) => `t${n}`) },
     { rating: 'up', tags: [''] },
     { rating: 'up', stars: 5 },

@@ -51,7 +51,7 @@ void test('fault.model-reply-empty turn.states: one empty reply is tried once mo
   assert.equal(json.message.content, 'second')
   assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [200, 20])
   const turn = await app.made('GET', `/turns/${json.request_id}`)
-  assert.equal(turn.steps.length, 1, 'the empty step is journalled')
+  assert.equal(turn.steps.length, 1, 'the empty step is journaled')
   await app.verify()
 })
 

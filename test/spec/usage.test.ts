@@ -233,7 +233,7 @@ void test('audit: every change has one entry with its field names and request id
 
 void test("audit: the service's own changes have the author server, and no entry is ever changed or deleted", async () => {
   const owner = await app.app.admin.createOwner({ name: 'first start' })
-  const [line] = (await app.made('GET', '/audit?limit=1')).data
-  assert.deepEqual([line.who, line.subject_id, line.request_id], ['server', owner.id, null])
+  const [entry] = (await app.made('GET', '/audit?limit=1')).data
+  assert.deepEqual([entry.who, entry.subject_id, entry.request_id], ['server', owner.id, null])
   await refused(app.admin('DELETE', '/audit'), 405, 'method_not_allowed')
 })

@@ -199,10 +199,10 @@ export function journalConformance(check: Check): void {
       // A finish that an earlier run has already journaled, and one more.
       { entries: [entry('tool_finished', 1, 1, '"again"'), ...stepOf(3)], finishedSideEffects: true, agentVersion: 2 },
     ]
-    for (const [index, { agentVersion, ...journalled }] of runs.entries()) {
+    for (const [index, { agentVersion, ...journaled }] of runs.entries()) {
       const turn = await bench.admitted(admission)
       assert.deepEqual([turn.run, turn.agentVersion], [index + 1, agentVersion])
-      assert.equal((await bench.advance(turn, journalled)).kind, 'advanced')
+      assert.equal((await bench.advance(turn, journaled)).kind, 'advanced')
       assert.equal((await bench.fail(turn, 'released')).kind, 'ended')
       await bench.revise({})
     }

@@ -223,7 +223,7 @@ void test(
     const advance = bench.advancing(second, { entries, hold: second.hold + 9n })
     isUnavailable((await unheard('advance_v1', () => store.advanceMany([advance])))[0])
     const secondClaimed = await claim()
-    assert.equal(secondClaimed.journal.length, 1, 'what was not heard of was journalled')
+    assert.equal(secondClaimed.journal.length, 1, 'what was not heard of was journaled')
     assert.equal(secondClaimed.hold, second.hold + 9n)
     assert.deepEqual(await store.advanceMany([advance]), [{ kind: 'lost' }])
     const late = bench.settlement(second)

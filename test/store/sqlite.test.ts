@@ -50,6 +50,18 @@ void test('sqlite: a data folder can be used by one process, and is free again a
   await (await openSqliteStore({ folder })).close()
 })
 
+void test('sqlite: a provider of a kind that this version does not know is not returned', async (t) => {
+  const folder = await ownFolder(t)
+  const store = await openSqliteStore({ folder })
+  t.after(() => store.close())
+  const provider = { id: 'prv_1', name: 'later', kind: 'openai' as const, baseUrl: null, sealedApiKey: new Uint8Array(1) }
+  await store.write.createProvider(provider)
+  const db = new DatabaseSync(databaseFile(folder))
+  db.exec("update providers set kind = 'of tomorrow'")
+  db.close()
+  await assert.rejects(store.read.findProvider('later'), /provider prv_1 is of an unknown kind/)
+})
+
 void test('sqlite: running_has_lease: at start every turn of a dead process can be claimed immediately', async (t) => {
   const folder = await ownFolder(t)
   const first = await openSqliteStore({ folder })

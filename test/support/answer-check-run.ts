@@ -31,7 +31,7 @@ function checkOf(into: string): AnswerCheck {
 }
 
 /**
- * Call when a server of ours listens: every response of its two APIs is checked, also without X-Request-ID, until another server of this
+ * Call when a server of ours listens: every response of its two APIs is checked, even without X-Request-ID, until another server of this
  * process gets the port.
  */
 export function isOurs(baseUrl: string): void {

@@ -89,7 +89,7 @@ export class AnswerCheck {
       return { problems: [`no JSON: ${text.slice(0, 200)}`] }
     }
     const problems = this.#compile(schema, document)(value)
-    if (status < 400) return { problems, requestId: value?.message && value.usage ? value.request_id : undefined }
+    if (status < 400) return { problems, requestId: isChatResponse(value) ? value.request_id : undefined }
     const code = value?.error?.code
     return { problems: [...problems, ...checkStatus(status, code)], code, requestId: value?.error?.request_id }
   }
@@ -118,6 +118,9 @@ export class AnswerCheck {
     return problems
   }
 }
+
+/** A turn has its own ID in the body, and the response has that of the request that reads it. */
+const isChatResponse = (value: any): boolean => Boolean(value?.message && value.usage && value.status === undefined)
 
 function operationsOf(document: Json): Operation[] {
   return Object.entries<Json>(document['paths']).flatMap(([path, item]) =>

@@ -30,7 +30,7 @@ export const limitsInCode: LimitInCode[] = [
   at('a reply', '2048 tokens', 'src/admin/agents/agent-fields.ts', /maxOutputTokens: 2048/),
   at(
     "size of a model's answer",
-    '128 characters per token of `max_output_tokens` and 64 KiB, at most 8 MiB',
+    '128 characters per token of `max_output_tokens`, plus 64 KiB; at most 8 MiB',
     'src/agent/models/answer-limit.ts',
     /maxToken = 128$[\s\S]*besideTokens = 64 \* 1024$[\s\S]*maxAnswer = 8 \* 1024 \* 1024$/m,
   ),

@@ -242,7 +242,7 @@ test('fault.model-answer-flood: a list of 100,000 models is cut, and so is a lon
   await withTcpServer(
     (socket) => void socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${json.length}\r\n\r\n${json}`)),
     async (port) => {
-      const provider = { kind: 'openai-compatible', baseUrl: `http://127.0.0.1:${port}`, apiKey }
+      const provider = { kind: 'openai-compatible' as const, baseUrl: `http://127.0.0.1:${port}`, apiKey }
       const names = await models.list(provider, new AbortController().signal)
       assert.ok(names.length <= 1_000 && names.every((name) => name.length <= 300), `${names.length}`)
     },

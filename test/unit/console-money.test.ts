@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { readAmount, writeAmount } from '../../packages/console/src/api/amounts.ts'
-import { lowOf, sayLow } from '../../packages/console/src/api/low.ts'
+import { lowOf, formatLow } from '../../packages/console/src/api/low.ts'
 import { formatUsd, maxAmount, parseUsd } from '../../src/ledger/ledger.ts'
 
 void test('console: an amount is parsed and formatted as in the ledger, with or without a sign', () => {
@@ -24,7 +24,7 @@ void test('console: an amount is parsed and formatted as in the ledger, with or 
 const usd = (text: string): bigint => readAmount(text)!
 const said = (available: string, spent?: string): string | null => {
   const low = lowOf(usd(available), spent === undefined ? undefined : usd(spent))
-  return low && sayLow(low)
+  return low && formatLow(low)
 }
 
 void test('console: a balance is low below one dollar, or below three days at the cost of the last seven', () => {

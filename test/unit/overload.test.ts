@@ -131,7 +131,7 @@ void test('overload: is logged with figures: rejected messages, once, and a dela
   try {
     turns.rejected = 5
     while (lines.length === 0) await wait(20)
-    assert.deepEqual([lines[0]!['turned_away'], lines[0]!['running']], [5, 7])
+    assert.deepEqual([lines[0]!['rejected'], lines[0]!['running']], [5, 7])
     assert.match(String(lines[0]!['msg']), /rejected messages/)
     // Nearly a whole second of a blocked event loop, a few times in a row.
     const isLate = (): boolean => lines.some(({ msg }) => /the event loop is delayed/.test(String(msg)))
@@ -143,7 +143,7 @@ void test('overload: is logged with figures: rejected messages, once, and a dela
     const reported = lines.find(({ msg }) => /delayed/.test(String(msg)))!
     assert.ok(Number(reported['loop_delay_p90_ms']) > 250, JSON.stringify(reported))
     assert.ok(Number(reported['loop_busy_percent']) > 50, JSON.stringify(reported))
-    assert.equal(reported['turned_away'], 0, 'told once')
+    assert.equal(reported['rejected'], 0, 'told once')
   } finally {
     watch.stop()
   }

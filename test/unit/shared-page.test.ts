@@ -54,7 +54,7 @@ void test('metrics: those of several workers are sums, except for what only the 
     turnkeep_first_delta_seconds_count: 1,
     turnkeep_turns_running: 7,
     turnkeep_turns_running_limit: 20,
-    'turnkeep_queue_length{lane="admission"}': 3,
+    'turnkeep_queue_length{kind="admission"}': 3,
     'turnkeep_dependency_up{dependency="store"}': 0,
     'turnkeep_dependency_up{dependency="limiter"}': 1,
     turnkeep_workers: 2,

@@ -116,7 +116,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       )
   }
 
-  /** Before the price is looked up: a model of an unknown provider never has one, and the missing price would be the wrong advice. */
+  /** Call it before the price is looked up: a model of an unknown provider has none, and asking for a price would be the wrong advice. */
   async function refuseUnknownProvider(model: string): Promise<void> {
     const provider = providerOf(model)
     if (provider !== null && !(await store.read.findProvider(provider)))

@@ -42,7 +42,7 @@ export type DocumentsAdmin = {
   findDocument(agentId: string, id: string): Promise<Document>
   /** What searches can find of it now, in the order of the document. Empty until it is indexed for the first time. */
   listChunks(agentId: string, id: string, page: PageWanted): Promise<Page<DocumentChunk>>
-  /** From then on, nothing of it is found. Also of a deleted agent, whose documents the store deletes itself a few minutes later. */
+  /** Hides it from searches immediately. Works for a deleted agent, too, whose documents the store deletes itself a few minutes later. */
   deleteDocument(agentId: string, id: string): Promise<void>
   /**
    * Without `limit`, returns what a message with these words would add to the prompt; with it, that number of best matches, whatever the

@@ -25,7 +25,7 @@ export type ShownStep = Pick<TurnStep, 'run' | 'step' | 'part' | 'createdAt'> &
 // As much as fits in a list. The turn shows the complete text.
 const maxShown = 2000
 
-/** In the order in which the model requested them, with shortened results. */
+/** Returns the calls in the order in which the model requested them, with shortened results. */
 export function toolCallsOf(steps: TurnStep[]): ToolCall[] {
   return readJournal(steps).flatMap(({ step, toolCalls }) =>
     toolCalls.map((call) => {

@@ -17,7 +17,7 @@ export type OwnersAdmin = {
   listOwners(page: PageWanted): Promise<Page<Owner>>
   /** Throws ApiError `not_found`. */
   findOwner(id: string): Promise<Owner>
-  /** With its newest running turns, at most 100, newest first. Throws ApiError `not_found`. */
+  /** Returns the owner with its newest running turns, at most 100, newest first. Throws ApiError `not_found`. */
   findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[] }>
   /** Throws ApiError `not_found`. */
   renameOwner(id: string, name: string): Promise<Owner>

@@ -31,7 +31,7 @@ function priceOf(found: PriceCalculation): Price | undefined {
   return promptPerMillion === undefined || completionPerMillion === undefined ? undefined : { promptPerMillion, completionPerMillion }
 }
 
-/** Undefined without a base URL, because the data would then be searched by the model's name alone. */
+/** Returns undefined without a base URL, because the data would then be searched by the model's name alone. */
 function listedBy({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>): PriceOptions | undefined {
   if (kind !== 'openai-compatible') return { providerId: kind }
   return baseUrl === null ? undefined : { providerApiUrl: baseUrl }

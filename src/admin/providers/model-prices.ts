@@ -23,7 +23,7 @@ export function createModelPrices({ store }: { store: AdminStore }): ModelPrices
   }
 }
 
-/** For the provider that the model names, with its current settings. */
+/** Looks up the model with the current settings of the provider that it names. */
 export async function findKnown(store: Pick<AdminStore, 'read'>, model: string | undefined): Promise<KnownModel> {
   const name = model === undefined ? undefined : splitModel(model)
   const provider = name && (await store.read.findProvider(name.provider))

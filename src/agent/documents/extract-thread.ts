@@ -76,7 +76,7 @@ function refusal(error: unknown): FromThread {
   return { kind: 'refused', reason: 'This document could not be read, by a fault of Turnkeep. The log of the server says more.', cause }
 }
 
-/** For the log: the type of an error and where it was thrown. The message of a parser may quote the document. */
+/** Returns, for the log, the type of an error and where it was thrown. The message of a parser may quote the document. */
 function withoutMessage(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`
   return [error.name, ...(error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))].join('\n')

@@ -140,7 +140,7 @@ function forkProcess(limits: ReadingLimits, { command }: Confinement): ChildProc
     const { fork } = process.getBuiltinModule('node:child_process')
     const child = fork(pathOf('extract-process.ts'), [JSON.stringify(limits)], {
       ...run,
-      // A process group of its own: a signal to its group would otherwise reach the server, also from within namespaces.
+      // A process group of its own: a signal to its group would otherwise reach the server, even from within namespaces.
       detached: process.platform !== 'win32',
       // No environment, because the process reads untrusted files and must not see the server's settings and secrets.
       env: {},

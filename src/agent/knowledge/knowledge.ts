@@ -106,7 +106,10 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     } catch (error) {
       signal?.throwIfAborted()
       const late: LoggableFailure = { cause_kind: 'provider_timeout', cause: `no answer within ${meaningMs} ms` }
-      log?.warn({ agentId, embeddingModel, ...(inTime.aborted ? late : loggableFailure(error)) }, 'a search goes by words alone')
+      log?.warn(
+        { agentId, embeddingModel, ...(inTime.aborted ? late : loggableFailure(error)) },
+        'query embedding failed: searching by words only',
+      )
       return undefined
     }
   }

@@ -140,7 +140,7 @@ export function createVectorSearch({
       restart(copy)
       copy.tooLarge = true
       if (!warned.has(copy.agentId))
-        log?.warn({ agentId: copy.agentId, maxBytes }, 'an agent has too many vectors to be kept: it is searched by words alone')
+        log?.warn({ agentId: copy.agentId, maxBytes }, 'agent has too many vectors to hold in memory: searching by words only')
       warned.add(copy.agentId)
       return false
     }

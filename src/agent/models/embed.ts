@@ -19,7 +19,7 @@ const besideVectors = 64 * 1024
 
 export type EmbedOptions = {
   dispatcher: Dispatcher
-  dialect: 'openai' | 'google'
+  api: 'openai' | 'google'
   baseUrl: string
   apiKey: string
   /** Deadline for the whole answer, in milliseconds. */
@@ -33,9 +33,9 @@ export type Embed = (modelId: string, texts: string[], signal: AbortSignal) => P
  * Opens a provider for embeddings. Throws ModelError `refused` if the base URL is invalid. A call rejects with `signal.reason` or with
  * ModelError, which is also `refused` for an invalid answer, since a retry would get the same one.
  */
-export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: EmbedOptions): Embed {
+export function openEmbed({ dispatcher, api, baseUrl, apiKey, deadlineMs }: EmbedOptions): Embed {
   const base = parseBaseUrl(baseUrl)
-  const { address, headers, write, read } = dialects[dialect]
+  const { address, headers, write, read } = embeddingApis[api]
 
   return async (modelId, texts, signal) => {
     const url = new URL(base)
@@ -72,7 +72,7 @@ export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: 
   }
 }
 
-type EmbedDialect = {
+type EmbeddingApi = {
   address(modelId: string): string
   headers(apiKey: string): Record<string, string>
   write(modelId: string, texts: string[]): object
@@ -80,7 +80,7 @@ type EmbedDialect = {
   read(body: unknown, count: number): unknown
 }
 
-const dialects: Record<EmbedOptions['dialect'], EmbedDialect> = {
+const embeddingApis: Record<EmbedOptions['api'], EmbeddingApi> = {
   openai: {
     address: () => '/embeddings',
     headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),

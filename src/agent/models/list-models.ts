@@ -18,7 +18,7 @@ const maxName = 300
 
 export type ListOptions = {
   dispatcher: Dispatcher
-  dialect: 'openai' | 'anthropic' | 'google'
+  api: 'openai' | 'anthropic' | 'google'
   baseUrl: string
   apiKey: string
   signal: AbortSignal
@@ -28,10 +28,10 @@ export type ListOptions = {
  * Returns the first 1,000 model names in the server's order. Throws ModelError with the provider's message, redacted for the operator, or
  * `signal.reason`.
  */
-export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
+export async function listModels({ dispatcher, api, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
   const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
-  const headers = { accept: 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : keyHeaders[dialect](apiKey)) }
+  const headers = { accept: 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : keyHeaders[api](apiKey)) }
   const { fetch } = await import('undici')
   try {
     const response = await fetch(url, { dispatcher, headers, redirect: 'manual', signal })
@@ -45,7 +45,7 @@ export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal 
   }
 }
 
-const keyHeaders: Record<ListOptions['dialect'], (apiKey: string) => Record<string, string>> = {
+const keyHeaders: Record<ListOptions['api'], (apiKey: string) => Record<string, string>> = {
   openai: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   anthropic: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
   google: (apiKey) => ({ 'x-goog-api-key': apiKey }),

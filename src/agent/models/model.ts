@@ -92,6 +92,6 @@ export type ModelCall = {
 }
 
 export interface Model {
-  /** Resolves with the complete answer, or rejects with ModelError, also for an answer that was cut off. Does not retry. */
+  /** Resolves with the complete answer, or rejects with ModelError, even for an answer that was cut off. Does not retry. */
   generate(request: ModelRequest, call: ModelCall): Promise<ModelStep>
 }

@@ -17,20 +17,21 @@ import { namedTools } from './named-tools.ts'
 import { openaiChat } from './apis/openai-chat.ts'
 import { openaiResponses } from './apis/openai-responses.ts'
 import { baseUrlOf } from '../../config/provider-address.ts'
+import type { ProviderKind } from '../../provider-kinds.ts'
 import { Agent } from '../guard/undici.ts'
 
-/** `kind` as stored. `openai-compatible` needs a `baseUrl`; the other kinds have a default. `apiKey` may be empty. */
-export type Provider = { kind: string; baseUrl: string | null; apiKey: string }
+/** `openai-compatible` needs a `baseUrl`; the other kinds have a default. `apiKey` may be empty. */
+export type Provider = { kind: ProviderKind | 'demo'; baseUrl: string | null; apiKey: string }
 
 export type { Embed } from './embed.ts'
 
-const embeddingKinds = ['openai', 'google', 'openai-compatible']
+const embeddingKinds = ['openai', 'google', 'openai-compatible'] as const satisfies readonly ProviderKind[]
 
 /** Whether providers of this kind offer embeddings. Anthropic has no embedding model, and neither has the demo model. */
-export const canEmbed = (kind: string): boolean => embeddingKinds.includes(kind)
+export const canEmbed = (kind: string): kind is (typeof embeddingKinds)[number] => embeddingKinds.some((known) => known === kind)
 
 export interface Models {
-  /** Opens a provider without connecting. Throws ModelError `refused` if the kind is unknown, or the base URL is missing or invalid. */
+  /** Opens a provider without connecting. Throws ModelError `refused` if the base URL is missing or invalid. */
   open(provider: Provider): Model
   /**
    * Opens a provider for embeddings without connecting. Throws ModelError `refused` in the same cases, and if `canEmbed` is false for its
@@ -70,31 +71,28 @@ export function createModels(options: ModelsOptions = {}): Models {
       if (baseUrl === undefined) throw noBaseUrl()
       switch (kind) {
         case 'openai':
-          return namedTools(aiSdkModel({ ...wire, dialect: openaiResponses, baseUrl, apiKey }))
+          return namedTools(aiSdkModel({ ...wire, provider: openaiResponses, baseUrl, apiKey }))
         case 'anthropic':
-          return namedTools(aiSdkModel({ ...wire, dialect: anthropicMessages, baseUrl, apiKey }))
+          return namedTools(aiSdkModel({ ...wire, provider: anthropicMessages, baseUrl, apiKey }))
         case 'google':
-          return namedTools(aiSdkModel({ ...wire, dialect: googleGemini, baseUrl, apiKey }))
+          return namedTools(aiSdkModel({ ...wire, provider: googleGemini, baseUrl, apiKey }))
         case 'openai-compatible':
           return namedTools(openaiChat({ ...wire, baseUrl, apiKey }))
-        default:
-          // A newer release of Turnkeep may have stored this kind.
-          throw new ModelError('refused', 'provider_unusable', `the provider is of the kind ${kind}, which is not known here`)
       }
     },
     openEmbed({ kind, baseUrl: given, apiKey }) {
       if (!canEmbed(kind)) throw new ModelError('refused', 'provider_unusable', `a provider of the kind ${kind} makes no embeddings`)
       const baseUrl = baseUrlOf({ kind, baseUrl: given })
       if (baseUrl === undefined) throw noBaseUrl()
-      const dialect = kind === 'google' ? 'google' : 'openai'
-      return openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs: options.embedDeadlineMs ?? embedDeadlineMs })
+      const api = kind === 'google' ? 'google' : 'openai'
+      return openEmbed({ dispatcher, api, baseUrl, apiKey, deadlineMs: options.embedDeadlineMs ?? embedDeadlineMs })
     },
     async list({ kind, baseUrl: given, apiKey }, signal) {
       if (kind === 'demo') return []
       const baseUrl = baseUrlOf({ kind, baseUrl: given })
       if (baseUrl === undefined) throw noBaseUrl()
-      const dialect = kind === 'anthropic' || kind === 'google' ? kind : 'openai'
-      return listModels({ dispatcher, baseUrl, dialect, apiKey, signal })
+      const api = kind === 'anthropic' || kind === 'google' ? kind : 'openai'
+      return listModels({ dispatcher, baseUrl, api, apiKey, signal })
     },
     close: () => dispatcher.destroy(),
   }

@@ -40,7 +40,7 @@ const maxDecodings = 5
 
 /**
  * Whether a server could read the text as a path with `.` or `..` in it: URL parsers, proxies and servers treat these as the current or the
- * parent directory, some of them also with backslashes, percent-encoded once or more, or followed by spaces or a path parameter.
+ * parent directory, some of them with backslashes, percent-encoded once or more, or followed by spaces or a path parameter.
  */
 function hasDotSegment(text: string): boolean {
   let decoded = text

@@ -146,7 +146,7 @@ export function openTexts(sealed: Record<string, Sealed>, kind: SealedKind, tool
   return mapValues(sealed, (text, name) => sealer.open(Buffer.from(text, 'base64'), boundTo(tool, kind, name)))
 }
 
-/** As JSON, so that no name can contain what separates it from the next one. */
+/** Returns JSON, so that no name can contain what separates it from the next one. */
 function boundTo({ agentId, type, name: tool, url }: SealedFor, kind: SealedKind, name: string): string {
   return JSON.stringify([type, agentId, tool, originOf(url), kind, name])
 }

@@ -4,7 +4,7 @@
  */
 import { nearestWord } from '../../config/nearest-word.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { Table, visible } from '../terminal/table.ts'
+import { Table, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import type { AdminClient, Fields } from './client.ts'
 import { agentPath, documentsPath, keysPath } from './paths.ts'
@@ -57,12 +57,12 @@ export async function findId(client: AdminClient, kind: Kind, given: string, age
   if (meant.length > 1)
     throw new CommandFailed(
       1,
-      `${meant.length} ${noun}s are named ${visible(given)}. Specify the id of one of:\n${listLines(meant, kind).join('\n')}`,
+      `${meant.length} ${noun}s are named ${escapeForTerminal(given)}. Specify the id of one of:\n${listLines(meant, kind).join('\n')}`,
     )
   throw new CommandFailed(1, unknown(kind, given, all))
 }
 
-/** As `findId`, for an option that may be absent. */
+/** Like `findId`, for an option that may be absent. */
 export async function findGiven(client: AdminClient, kind: Kind, given: string | undefined): Promise<string | undefined> {
   return given === undefined ? undefined : findId(client, kind, given)
 }
@@ -100,7 +100,7 @@ export async function refuseUnknownFilters(client: AdminClient, filters: Filters
   if (filters.conversation !== undefined) await client.call('GET', `/conversations/${encodeURIComponent(filters.conversation)}`)
 }
 
-/** By exact name. The first field that any item matches counts, so that a title has priority over a file name. */
+/** Finds items by exact name. The first field that any item matches counts, so that a title has priority over a file name. */
 function withName(all: Fields[], kind: Kind, given: string): Fields[] {
   for (const field of known[kind].names) {
     const meant = all.filter((one) => one[field] === given)
@@ -109,7 +109,7 @@ function withName(all: Fields[], kind: Kind, given: string): Fields[] {
   return []
 }
 
-/** Without revoked keys, which cannot be used again. */
+/** Lists all items, without revoked keys, which cannot be used again. */
 async function everyOne(client: AdminClient, kind: Kind, agentId?: string): Promise<Fields[]> {
   switch (kind) {
     case 'document':
@@ -136,8 +136,8 @@ function unknown(kind: Kind, given: string, all: Fields[]): string {
   const { noun, create, names } = known[kind]
   if (all.length === 0) return `no ${noun}s exist. To create one: npx turnkeep ${create} --help`
   const meant = nearestWord(given, [...new Set(all.flatMap((one) => names.flatMap((field) => (one[field] ? [String(one[field])] : []))))])
-  const hint = meant === undefined ? '.' : `: did you mean ${visible(meant)}?`
-  return `no ${noun} is named ${visible(given)}${hint} Specify the id of one of:\n${listLines(all, kind).join('\n')}`
+  const hint = meant === undefined ? '.' : `: did you mean ${escapeForTerminal(meant)}?`
+  return `no ${noun} is named ${escapeForTerminal(given)}${hint} Specify the id of one of:\n${listLines(all, kind).join('\n')}`
 }
 
 function unknownId(kind: Kind, given: string, all: Fields[]): string {
@@ -146,7 +146,7 @@ function unknownId(kind: Kind, given: string, all: Fields[]): string {
   // Two IDs have nothing in common but their prefix, so more than a few edits are another ID.
   const meant = nearestWord(given, ids, 3)
   const hint = meant === undefined ? '.' : `: did you mean ${meant}?`
-  return `no ${noun} has the id ${visible(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
+  return `no ${noun} has the id ${escapeForTerminal(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
 }
 
 // The `list` command lists all of them.

@@ -38,7 +38,7 @@ export class Aliases {
   }
 }
 
-/** In one pass over the document. An alias refers to the last anchor of its name before it. */
+/** Resolves all aliases in one pass over the document. An alias refers to the last anchor of its name before it. */
 function targetsOf(document: Document.Parsed): Map<Alias, Node> {
   const anchors = new Map<string, Node>()
   const targets = new Map<Alias, Node>()

@@ -21,7 +21,7 @@ import { helpEnd, writeExitCodes } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { tell, write } from '../terminal/print.ts'
 import { showProgress } from '../data/progress.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 
 type Flags = ServerOptions & {
   file: string[]
@@ -40,16 +40,16 @@ export function define(command: Command, environment: Environment): void {
       .option('--dry-run', 'Show the changes without applying them')
       .option('--exit-code', 'With --dry-run: exit with 1 if there are changes')
       .option('--prune', 'Revoke keys and delete documents that are missing from the lists of the file')
-      .option('--secrets', 'Send the values of API keys, headers and secrets again, which cannot be compared')
+      .option('--secrets', 'Send all API keys, headers and secrets again; stored values cannot be compared')
       .option('--wait', 'Wait until documents are indexed; exit with 1 if one cannot be read')
-      .option('-y, --yes', 'Skip the confirmation before --prune deletes something')
+      .option('-y, --yes', 'Delete without confirmation, with --prune')
       .option('--json', 'Print the changes as JSON')
       .option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)'),
     'apply -f agents.yaml --dry-run',
     writeExitCodes(
       'success, or no changes',
       'refused, stopped midway, or a document cannot be read; with --exit-code: there are changes',
-      'the files are invalid, or nothing could be reached; nothing was changed',
+      'the files are invalid, or the server could not be reached; nothing was changed',
     ),
   ).action((flags: Flags) => apply(flags, environment))
 }
@@ -66,7 +66,7 @@ async function apply(flags: Flags, environment: Environment): Promise<void> {
   const report = createReport(plan, work, { json })
 
   if (!json) await write(`${[...planLines(plan.items), ...(work.length > 0 ? [''] : []), ...summaryLines(plan)].join('\n')}\n`)
-  for (const note of plan.notes) tell(visible(note))
+  for (const note of plan.notes) tell(escapeForTerminal(note))
   if (dryRun) {
     await report.end(false)
     if (exitCode && work.length > 0) process.exitCode = 1
@@ -94,7 +94,8 @@ async function doAll(work: Item[], { known }: Plan, client: AdminClient, report:
     known,
     made: new Set(),
     others: new Map(),
-    begins: (item) => progress.tell({ phase: 'uploading', part: visible(item.name), done: uploads.indexOf(item), of: uploads.length }),
+    begins: (item) =>
+      progress.tell({ phase: 'uploading', part: escapeForTerminal(item.name), done: uploads.indexOf(item), of: uploads.length }),
     async done(...what) {
       progress.end()
       await report.done(...what)
@@ -106,7 +107,7 @@ async function doAll(work: Item[], { known }: Plan, client: AdminClient, report:
       await carryOut(item, doing)
     } catch (error) {
       progress.end()
-      throw new CommandFailed(1, visible(stoppedWords(item, error, work.slice(index)), true))
+      throw new CommandFailed(1, escapeForTerminal(stoppedWords(item, error, work.slice(index)), true))
     }
   }
 }

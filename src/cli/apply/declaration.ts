@@ -108,7 +108,7 @@ async function readOne(file: string, problems: Problems) {
 
 type ParseError = { code?: string; message: string; pos: [number, number] }
 
-/** Undefined if the values are nested more deeply than the stack allows. */
+/** Returns undefined if the values are nested more deeply than the stack allows. */
 function parse(written: string, lineCounter: LineCounter): { document: Document.Parsed; errors: ParseError[] } | undefined {
   try {
     // The parser compares each key with all others of its map. duplicateKeys() does it in one pass.

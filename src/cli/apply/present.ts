@@ -3,7 +3,7 @@
  * Ambiguous matches are refused. Read-only.
  */
 import type { AdminClient, Fields } from '../admin-api/client.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { WantedDocument } from './declaration.ts'
 import type { Place, Problems } from './problems.ts'
 
@@ -101,6 +101,6 @@ function tellAmbiguous(kind: string, { name, place }: Named, meant: Present[], p
   const ids = meant.map(({ id }) => id).join(', ')
   problems.add(
     place,
-    `the server has ${meant.length} ${kind}s named ${visible(name)}: ${ids}. Specify one of them, such as id: ${meant[0]!.id}`,
+    `the server has ${meant.length} ${kind}s named ${escapeForTerminal(name)}: ${ids}. Specify one of them, such as id: ${meant[0]!.id}`,
   )
 }

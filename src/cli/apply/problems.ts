@@ -1,6 +1,6 @@
 /** Collects the problems of a declaration with their positions, so that the user sees all of them at once. */
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 
 /** Line and column count from 1. */
 export type Place = { file: string; line: number; column: number }
@@ -21,7 +21,7 @@ export class Problems {
     const files = [...new Set(this.#problems.map(({ place }) => place.file))]
     const lines = this.#problems
       .toSorted(({ place: a }, { place: b }) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)
-      .map(({ place: { file, line, column }, message }) => visible(`${file}:${line}:${column}: ${message}`))
+      .map(({ place: { file, line, column }, message }) => escapeForTerminal(`${file}:${line}:${column}: ${message}`))
     const distinct = [...new Set(lines)]
     const more = distinct.length > maxLines ? [`and ${(distinct.length - maxLines).toLocaleString('en-US')} more problems`] : []
     throw new CommandFailed(exitCode, `nothing was applied:\n${[...distinct.slice(0, maxLines), ...more].join('\n')}`)

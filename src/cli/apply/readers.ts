@@ -5,7 +5,7 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'
 import { causeOf } from '../terminal/command-failed.ts'
-import { shortened, visible } from '../terminal/table.ts'
+import { shortened, escapeForTerminal } from '../terminal/table.ts'
 import { nearestWord } from '../../config/nearest-word.ts'
 import { Aliases, TooMuch } from './aliases.ts'
 import type { Place, Problems } from './problems.ts'
@@ -218,6 +218,6 @@ function allRead<T>(items: (T | undefined)[]): T[] | undefined {
   return read.length === items.length ? read : undefined
 }
 
-const shownText = (written: string): string => visible(shortened(written, maxShown))
+const shownText = (written: string): string => escapeForTerminal(shortened(written, maxShown))
 
 const asNode = (value: unknown): Node | null => (value as Node | null | undefined) ?? null

@@ -8,7 +8,7 @@ import type { Item, Plan } from './item.ts'
 import { doneLine } from './show-plan.ts'
 
 export type Report = {
-  /** From now on, if stdout is closed, the process reports that and exits with code 1. */
+  /** Call it first. From then on, if stdout is closed, the process reports that and exits with code 1. */
   begin(): void
   /** Reports a change. `secret` is set for a new key whose secret was not written to a file. Resolves when everything is written. */
   done(item: Item, answer: Fields, secret?: string): Promise<void>

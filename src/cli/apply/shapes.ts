@@ -4,6 +4,7 @@
  */
 import { isMap, isScalar } from 'yaml'
 import { isOwnSecret } from '../../config/own-secrets.ts'
+import { providerKinds } from '../../provider-kinds.ts'
 import { anything, boolean, list, map, number, oneOf, optional, orNull, record, required, text, usd, wrong } from './readers.ts'
 import type { Reader } from './readers.ts'
 
@@ -31,7 +32,7 @@ const neverHere = (hint: string): string => `must not be in the file, which is s
 export const providerFields = {
   id,
   name: required(text({ min: 1, max: 64, pattern: /^[a-z0-9][a-z0-9-]*$/, as: 'made up of lowercase letters, digits and -' })),
-  kind: required(oneOf(['openai', 'anthropic', 'google', 'openai-compatible'])),
+  kind: required(oneOf([...providerKinds])),
   base_url: optional(orNull(url)),
   api_key_env: optional(variable('provider')),
 }

@@ -4,7 +4,7 @@
  */
 import { relative } from 'node:path'
 import { styleText } from 'node:util'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import { describe } from './item.ts'
 import type { Difference, Item, Kind, Plan } from './item.ts'
 import { diffLines } from './line-diff.ts'
@@ -26,7 +26,7 @@ export function planLines(items: Item[]): string[] {
 function itemLines(item: Item): string[] {
   const sign = signs[item.action]
   const indent = '  '.repeat(depthOf(item))
-  const head = `${sign} ${indent}${item.kind} ${visible(item.name)}${remark(item)}`
+  const head = `${sign} ${indent}${item.kind} ${escapeForTerminal(item.name)}${remark(item)}`
   if (item.action === 'none' || item.action === 'delete') return [painted(sign, head)]
   const fields = Object.entries(item.fields).filter(([name]) => item.action === 'update' || !saidInHead(item, name))
   const lines = fields.flatMap(([name, difference]) => fieldLines(name, difference, item.action === 'create'))
@@ -47,7 +47,7 @@ function remark(item: Item): string {
 /** Returns a path relative to the working directory if it is inside it. */
 function nearPath(path: string): string {
   const near = relative('', path)
-  return visible(near.startsWith('..') ? path : near)
+  return escapeForTerminal(near.startsWith('..') ? path : near)
 }
 
 function versionsOf({ version, body }: Extract<Item, { kind: 'agent' }>): string {
@@ -57,7 +57,7 @@ function versionsOf({ version, body }: Extract<Item, { kind: 'agent' }>): string
 
 function sizeOf({ wanted }: Extract<Item, { kind: 'document' }>): string {
   const content = wanted!.content
-  return content.source === 'url' ? visible(content.url) : `${content.source}, ${content.bytes.toLocaleString('en-US')} bytes`
+  return content.source === 'url' ? escapeForTerminal(content.url) : `${content.source}, ${content.bytes.toLocaleString('en-US')} bytes`
 }
 
 const saidInHead = (item: Item, name: string): boolean => name === 'name' || item.kind === 'document'
@@ -74,20 +74,23 @@ function written(name: string, value: unknown): string {
   if (value === null) return 'none'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 20 })
-  if (typeof value !== 'string') return visible(JSON.stringify(value))
+  if (typeof value !== 'string') return escapeForTerminal(JSON.stringify(value))
   if (/usd/.test(name)) return value.replace(/(\.\d\d\d*?)0+$/, '$1')
-  return value === '' ? '""' : visible(value)
+  return value === '' ? '""' : escapeForTerminal(value)
 }
 
 function beginning(text: string): string[] {
   const lines = text.split('\n')
   const more = lines.length - firstLines
-  return [...lines.slice(0, firstLines).map((line) => `  ${visible(line)}`), ...(more > 0 ? [`  … ${plural(more, 'more line')}`] : [])]
+  return [
+    ...lines.slice(0, firstLines).map((line) => `  ${escapeForTerminal(line)}`),
+    ...(more > 0 ? [`  … ${plural(more, 'more line')}`] : []),
+  ]
 }
 
 function textLines(from: string, to: string): string[] {
   return diffLines(from, to).map((line) =>
-    'count' in line ? `  … ${plural(line.count, 'unchanged line')}` : painted(line.sign, `  ${line.sign} ${visible(line.text)}`),
+    'count' in line ? `  … ${plural(line.count, 'unchanged line')}` : painted(line.sign, `  ${line.sign} ${escapeForTerminal(line.text)}`),
   )
 }
 
@@ -115,7 +118,7 @@ export function summaryLines({ items, left, uncompared, reads }: Plan): string[]
         ]
       : []),
     ...(reads.files.length > 0 ? [`Files read: ${reads.files.map(nearPath).join(', ')}.`] : []),
-    ...reads.variables.map(({ name, use }) => `Environment variable read: ${visible(`${name}, for ${use}`)}.`),
+    ...reads.variables.map(({ name, use }) => `Environment variable read: ${escapeForTerminal(`${name}, for ${use}`)}.`),
   ]
 }
 
@@ -134,5 +137,5 @@ export function counted(items: Item[]): string {
 /** Returns the line for a change that was made. */
 export function doneLine(item: Item, more = ''): string {
   const verb = { create: 'Created', update: 'Updated', delete: item.kind === 'key' ? 'Revoked' : 'Deleted', none: '' }[item.action]
-  return `${verb} ${visible(describe(item))}${more === '' ? '' : ` (${more})`}`
+  return `${verb} ${escapeForTerminal(describe(item))}${more === '' ? '' : ` (${more})`}`
 }

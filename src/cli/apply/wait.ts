@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AdminClient } from '../admin-api/client.ts'
 import { documentsPath } from '../admin-api/paths.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { Progress } from '../data/progress.ts'
 import { describe } from './item.ts'
 import type { Item } from './item.ts'
@@ -24,13 +24,13 @@ export async function waitForDocuments(items: Item[], client: AdminClient, progr
         present.set(documentId, { status: fields['status'], reason: fields['reason'] })
     waiting = waiting.filter((item) => {
       const { status, reason } = present.get(item.id!) ?? { status: 'failed', reason: 'it was deleted in the meantime' }
-      if (status === 'failed') failed.push(`cannot read ${visible(describe(item))}: ${visible(String(reason))}`)
+      if (status === 'failed') failed.push(`cannot read ${escapeForTerminal(describe(item))}: ${escapeForTerminal(String(reason))}`)
       return status === 'queued' || status === 'indexing'
     })
     if (waiting.length === 0) break
     progress.tell({
       phase: 'indexing',
-      part: visible(waiting[0]!.name),
+      part: escapeForTerminal(waiting[0]!.name),
       done: documents.length - waiting.length,
       of: documents.length,
     })

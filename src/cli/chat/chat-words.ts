@@ -1,6 +1,6 @@
 /** The texts of `turnkeep chat` about a turn: its cost, or why there is no reply and which command fixes that. */
 import type { Fields } from '../admin-api/client.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { Sent } from './send-message.ts'
 import type { Cost, Talk } from './talk.ts'
 
@@ -8,7 +8,7 @@ import type { Cost, Talk } from './talk.ts'
  * Makes the text of a model or a user safe for a terminal: keeps line breaks, expands tabs, and escapes everything else that moves the
  * cursor.
  */
-export const readable = (text: string): string => visible(text.replaceAll('\r\n', '\n').replaceAll('\t', '    '), true)
+export const readable = (text: string): string => escapeForTerminal(text.replaceAll('\r\n', '\n').replaceAll('\t', '    '), true)
 
 /** `0.00022620 USD · 604 prompt + 226 completion tokens · 0.9 s, first token 0.2 s · tools: lookup` */
 export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, firstTextSeconds, tools }: Cost): string {
@@ -16,7 +16,7 @@ export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, 
     ...(seconds === undefined ? [] : [`${seconds.toFixed(1)} s`]),
     ...(firstTextSeconds === undefined ? [] : [`first token ${firstTextSeconds.toFixed(1)} s`]),
   ]
-  const called = tools.length > 0 ? [`tools: ${tools.map((name) => visible(name)).join(', ')}`] : []
+  const called = tools.length > 0 ? [`tools: ${tools.map((name) => escapeForTerminal(name)).join(', ')}`] : []
   const tokens = `${promptTokens.toLocaleString('en-US')} prompt + ${completionTokens.toLocaleString('en-US')} completion tokens`
   return [`${chargedUsd} USD`, tokens, times.join(', '), ...called].join(' · ')
 }
@@ -25,7 +25,7 @@ export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, 
 export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped' }>, talk: Talk): Promise<string> {
   if (sent.kind === 'unreachable') return `No reply: ${sent.why}. If the server accepted the message, it is answered and charged once.`
   const { agentId, agent } = talk
-  const turn = sent.requestId === undefined ? 'check the log of the server' : `npx turnkeep turn show ${visible(sent.requestId)}`
+  const turn = sent.requestId === undefined ? 'check the log of the server' : `npx turnkeep turn show ${escapeForTerminal(sent.requestId)}`
   switch (sent.code) {
     case 'insufficient_balance': {
       const owner = await talk.owner().catch((): Fields => ({}))
@@ -42,6 +42,6 @@ export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped'
     case 'unauthorized':
       return 'The server no longer accepts the admin token. Set TURNKEEP_ADMIN_TOKEN to the current one.'
     default:
-      return `${readable(sent.message)} (${visible(sent.code)}${sent.requestId === undefined ? '' : `, request ${visible(sent.requestId)}`})`
+      return `${readable(sent.message)} (${escapeForTerminal(sent.code)}${sent.requestId === undefined ? '' : `, request ${escapeForTerminal(sent.requestId)}`})`
   }
 }

@@ -3,7 +3,7 @@
  */
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { printRecord, tell, write } from '../terminal/print.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import { costLine, whyNot } from './chat-words.ts'
 import { contentOf, sendMessage } from './send-message.ts'
 import type { Talk } from './talk.ts'
@@ -41,7 +41,7 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
   )
   process.off('SIGINT', stop)
   if (sent.kind === 'stopped') {
-    const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${visible(requestId)})`
+    const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${escapeForTerminal(requestId)})`
     throw new CommandFailed(
       2,
       `canceled. A turn that has started continues and is charged${which}. To get its reply, add --idempotency-key ${idempotencyKey}`,

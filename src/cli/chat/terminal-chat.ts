@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import { costLine, readable, whyNot } from './chat-words.ts'
 import { openLineInput } from './line-input.ts'
 import { sendMessage } from './send-message.ts'
@@ -65,13 +65,13 @@ async function greet(talk: Talk): Promise<void> {
   const short = (usd: unknown): string => String(usd).replace(/(\.\d\d\d*?)0+$/, '$1')
   const owner = await talk.owner()
   stdout.write(
-    `${styleText('bold', visible(String(agent['name'])), { stream: stdout })} ${dim(`(${talk.agentId}) · ${visible(String(agent['model']))}`)}\n`,
+    `${styleText('bold', escapeForTerminal(String(agent['name'])), { stream: stdout })} ${dim(`(${talk.agentId}) · ${escapeForTerminal(String(agent['model']))}`)}\n`,
   )
   tell(
     `${short(price['prompt_usd_per_million'])} USD per million prompt tokens, ${short(price['completion_usd_per_million'])} USD per million completion tokens`,
   )
   tell(
-    `Owner ${visible(String(owner['name']))}, ${String(owner['available_usd'])} USD available · external user ${visible(talk.externalUserId)} · /help for commands`,
+    `Owner ${escapeForTerminal(String(owner['name']))}, ${String(owner['available_usd'])} USD available · external user ${escapeForTerminal(talk.externalUserId)} · /help for commands`,
   )
   if (agent['enabled'] === false) tell(`The agent is disabled. To enable it: npx turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
@@ -103,13 +103,13 @@ async function runChatCommand(word: string, talk: Talk, newExternalUser: () => s
       const owner = await talk.owner()
       tell(`This session: ${usd} USD · ${turns} ${turns === 1 ? 'reply' : 'replies'} · ${tokens.toLocaleString('en-US')} tokens`)
       if (running > 0) tell(`${running} still running`)
-      return tell(`Available:    ${String(owner['available_usd'])} USD (owner ${visible(String(owner['name']))})`)
+      return tell(`Available:    ${String(owner['available_usd'])} USD (owner ${escapeForTerminal(String(owner['name']))})`)
     }
     case '/new':
       talk.externalUserId = newExternalUser()
-      return tell(`Started a new conversation. To return to it later: --user ${visible(talk.externalUserId)}`)
+      return tell(`Started a new conversation. To return to it later: --user ${escapeForTerminal(talk.externalUserId)}`)
     default:
-      return tell(`Unknown command: ${visible(word)}\n${help.join('\n')}`)
+      return tell(`Unknown command: ${escapeForTerminal(word)}\n${help.join('\n')}`)
   }
 }
 
@@ -146,7 +146,7 @@ async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void>
       if (requestId === undefined) return tellThenBlank('Stopped. If the server accepted the message, it is answered and charged once.')
       talk.leave(requestId)
       return tellThenBlank(
-        `Stopped waiting. The turn continues, and is stored and charged. To see it: npx turnkeep turn show ${visible(requestId)}`,
+        `Stopped waiting. The turn continues, and is stored and charged. To see it: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
       )
     default:
       return void stdout.write(`${styleText('red', await whyNot(sent, talk), { stream: stdout })}\n\n`)

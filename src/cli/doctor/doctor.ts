@@ -20,7 +20,7 @@ import type { CopyNote } from '../data/copy-note.ts'
 import { findRedis, findStore } from '../data/store-address.ts'
 import { checkStore, inspect } from './store-checks.ts'
 import { checkStream } from './stream-check.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 
 // A local server answers within milliseconds.
 const statusTimeoutMs = 3_000
@@ -30,7 +30,7 @@ type DoctorOptions = ServerOptions & { providers?: true }
 export function define(command: Command, environment: Environment): void {
   const codes = writeExitCodes('no check failed (there may be warnings)', 'a check failed', 'invalid usage')
   withServerOptions(helpEnd(command, 'doctor --providers', codes))
-    .option('--providers', 'Also make one small call to every provider, which the provider may charge')
+    .option('--providers', 'Also make one small call to every provider, for which it may charge')
     .action((options: DoctorOptions) => examine(environment, options))
 }
 
@@ -155,6 +155,6 @@ const marks = { ok: ['green', 'ok  '], warn: ['yellow', 'warn'], fail: ['red', '
 
 function printFinding({ check, status, says, fix }: Finding): void {
   const [colour, mark] = marks[status]
-  console.log(`${styleText(colour, mark, { stream: process.stdout })}  ${visible(check).padEnd(12)}  ${visible(says)}`)
-  if (fix !== undefined) console.log(`      ${' '.repeat(12)}  ${visible(fix)}`)
+  console.log(`${styleText(colour, mark, { stream: process.stdout })}  ${escapeForTerminal(check).padEnd(12)}  ${escapeForTerminal(says)}`)
+  if (fix !== undefined) console.log(`      ${' '.repeat(12)}  ${escapeForTerminal(fix)}`)
 }

@@ -107,7 +107,7 @@ export async function checkToken(client: AdminClient): Promise<Finding> {
   }
 }
 
-/** Makes one small call to each provider, which the provider may charge. */
+/** Makes one small call to each provider, for which the provider may charge. */
 export async function* checkProviders(client: AdminClient): AsyncGenerator<Finding> {
   let count = 0
   for await (const { data } of client.pages('/providers')) {

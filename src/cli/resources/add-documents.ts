@@ -9,7 +9,7 @@ import { documentsPath } from '../admin-api/paths.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { given } from '../terminal/command-options.ts'
 import { readStdin } from '../terminal/stdin.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { Source } from './document-sources.ts'
 
 export type Added = { action: 'added' | 'replaced' | 'unchanged'; source: string; document: Fields }
@@ -43,7 +43,7 @@ export async function addDocument(server: AdminClient, source: Source, present: 
   return { action: id === undefined ? 'added' : 'replaced', source: source.name, document }
 }
 
-/** Undefined for a URL, which the server fetches. */
+/** Returns undefined for a URL, which the server fetches. */
 async function readBytes(source: Source): Promise<Buffer<ArrayBuffer> | undefined> {
   if (source.kind === 'url') return undefined
   if (source.kind === 'stdin') return readStdin()
@@ -73,7 +73,10 @@ function findSame(source: Source, { title, sha256 }: Content, present: Fields[])
   const sameContent = sha256 === undefined ? undefined : meant.find((one) => one['source_sha256'] === sha256)
   if (sameContent) return sameContent
   const ids = meant.map((one) => String(one['id'])).join(', ')
-  throw new CommandFailed(1, `${meant.length} documents are named ${visible(source.name)}: ${ids}. Choose one of them with --replace`)
+  throw new CommandFailed(
+    1,
+    `${meant.length} documents are named ${escapeForTerminal(source.name)}: ${ids}. Choose one of them with --replace`,
+  )
 }
 
 /** A document that could not be read is sent again, because another version of the server may read it. */

@@ -10,7 +10,7 @@ import type { ServerOptions } from '../terminal/command-options.ts'
 import { jsonText, listOf, printRecord, printTable, tell, write } from '../terminal/print.ts'
 import { parseJson } from '../terminal/json-input.ts'
 import { readStdin } from '../terminal/stdin.ts'
-import { shortened, visible } from '../terminal/table.ts'
+import { shortened, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -60,7 +60,7 @@ export function defineToolCommands(group: Command, environment: Environment): vo
       const tried = await server.call('POST', `${await pathOfAgent(server, agent)}/tools/try`, { body })
       if (options.json) await printRecord(tried, options)
       else {
-        await write(`${visible(String(tried['result']), true)}\n`)
+        await write(`${escapeForTerminal(String(tried['result']), true)}\n`)
         tell(`${tried['is_error'] === true ? 'Failed' : 'Succeeded'} after ${Math.round(Number(tried['ms']))} ms.`)
       }
       if (tried['is_error'] === true) process.exitCode = 1
@@ -104,12 +104,12 @@ const rowsOf = (tool: Fields): Fields[] => offeredBy(tool).map((one) => ({ ...on
 /** The whole description and the JSON Schema of the arguments, as the model gets them. */
 async function showTool(tools: Fields[], name: string, options: ServerOptions): Promise<void> {
   const tool = tools.find((one) => one['name'] === name)
-  if (!tool) throw new CommandFailed(1, `the agent has no tool ${visible(name)}: npx turnkeep agent tools lists them`)
+  if (!tool) throw new CommandFailed(1, `the agent has no tool ${escapeForTerminal(name)}: npx turnkeep agent tools lists them`)
   const { kind, side_effects: sideEffects, pinned = false, description, parameters = null } = tool
   const shown = { name, kind, side_effects: sideEffects, pinned, description }
   if (options.json) return printRecord({ ...shown, parameters }, options)
   await printRecord(shown, options)
-  if (isFields(parameters)) await write(`\n${visible(jsonText(parameters, 2), true)}\n`)
+  if (isFields(parameters)) await write(`\n${escapeForTerminal(jsonText(parameters, 2), true)}\n`)
 }
 
 const builtIn: Record<string, string> = { now: 'Returns the date and time', search_knowledge: 'Searches the documents of the agent' }

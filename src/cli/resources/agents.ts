@@ -11,7 +11,7 @@ import { CommandFailed } from '../terminal/command-failed.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const prices: Column[] = [
@@ -44,7 +44,7 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'create',
-      'Create an agent, whose replies its owner pays for',
+      'Create an agent for an owner, who pays for its replies',
       'agent create --owner "Acme Ltd" --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
     ).option('--owner <owner>', 'Owner who pays for the replies'),
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
@@ -100,7 +100,7 @@ export function define(group: Command, environment: Environment): void {
   ).action(async (agent: string, options: ServerOptions) => {
     const server = client(options)
     await server.call('DELETE', await pathOfAgent(server, agent))
-    tell(`Deleted agent ${visible(agent)}`)
+    tell(`Deleted agent ${escapeForTerminal(agent)}`)
   })
 
   serverCommand(group, 'versions <agent>', 'List the versions of an agent, newest first', `agent versions ${example}`)
@@ -133,13 +133,13 @@ async function refuseBareModel(server: AdminClient, { model }: Fields): Promise<
   if (typeof model !== 'string' || model.includes('/')) return
   const names: string[] = []
   for await (const { data } of server.pages('/providers', maxSuggestions)) names.push(...data.map(({ name }) => String(name)))
-  const meant = names.map((name) => visible(`${name}/${model}`))
+  const meant = names.map((name) => escapeForTerminal(`${name}/${model}`))
   const hint =
     meant.length === 0
       ? 'such as openai/gpt-5.4-mini. To create a provider: npx turnkeep provider create --help'
       : `such as ${meant.join(' or ')}`
   throw new CommandFailed(
     2,
-    `the model ${visible(model)} names no provider: a model is the name of a provider, a slash and the id of a model, ${hint}`,
+    `the model ${escapeForTerminal(model)} names no provider: a model is the name of a provider, a slash and the id of a model, ${hint}`,
   )
 }

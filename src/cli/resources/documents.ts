@@ -13,7 +13,7 @@ import { given, serverCommand, wholeNumber } from '../terminal/command-options.t
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
 import { showProgress } from '../data/progress.ts'
-import { shortened, visible } from '../terminal/table.ts'
+import { shortened, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import { addDocument, documentPath, listDocuments } from './add-documents.ts'
 import type { Added, AddWish } from './add-documents.ts'
@@ -97,7 +97,7 @@ export function define(group: Command, environment: Environment): void {
     async (agent: string, document: string, options: ServerOptions) => {
       const server = client(options)
       await server.call('DELETE', await pathOf(server, agent, document))
-      tell(`Deleted document ${visible(document)}`)
+      tell(`Deleted document ${escapeForTerminal(document)}`)
     },
   )
 }
@@ -140,12 +140,12 @@ async function addAll(server: AdminClient, sources: Source[], wish: AddWish, { w
   let stopped: CommandFailed | undefined
   const progress = showProgress(undefined)
   for (const [index, source] of sources.entries()) {
-    progress.tell({ phase: 'uploading', part: visible(source.name), done: index, of: sources.length })
+    progress.tell({ phase: 'uploading', part: escapeForTerminal(source.name), done: index, of: sources.length })
     try {
       done.push(await addDocument(server, source, present, wish))
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error
-      failed.push(`cannot add ${visible(source.name)}: ${error.message}`)
+      failed.push(`cannot add ${escapeForTerminal(source.name)}: ${error.message}`)
       if (error.exitCode === 1) continue
       stopped = error
       break
@@ -156,7 +156,7 @@ async function addAll(server: AdminClient, sources: Source[], wish: AddWish, { w
     for (const one of done) {
       one.document = await waitFor(server, wish.agentId, one.document)
       const { status, reason } = one.document
-      if (status === 'failed') failed.push(`cannot read ${visible(one.source)}: ${String(reason)}`)
+      if (status === 'failed') failed.push(`cannot read ${escapeForTerminal(one.source)}: ${String(reason)}`)
     }
   if (options.json) await printRecord({ data: done }, options)
   else await printTable(addedColumns, done, 'No documents were added.')
@@ -169,8 +169,8 @@ async function printChunks(server: AdminClient, path: string, { json }: ServerOp
   let count = 0
   for await (const { data } of server.pages(path)) {
     for (const { position, section, text } of data) {
-      const heading = section === undefined ? '' : ` ${visible(String(section))}`
-      await write(`${count++ === 0 ? '' : '\n'}[${Number(position) + 1}]${heading}\n${visible(String(text), true)}\n`)
+      const heading = section === undefined ? '' : ` ${escapeForTerminal(String(section))}`
+      await write(`${count++ === 0 ? '' : '\n'}[${Number(position) + 1}]${heading}\n${escapeForTerminal(String(text), true)}\n`)
     }
   }
   if (count === 0) tell('No chunks. Searches find the document when its status is ready.')
@@ -186,7 +186,7 @@ async function waitFor(server: AdminClient, agentId: string, taken: Fields): Pro
     for (let document = taken; ;) {
       const { status, progress: share, title } = document
       if (status !== 'queued' && status !== 'indexing') return document
-      progress.tell({ phase: String(status), part: visible(String(title)), done: typeof share === 'number' ? share : 0, of: 100 })
+      progress.tell({ phase: String(status), part: escapeForTerminal(String(title)), done: typeof share === 'number' ? share : 0, of: 100 })
       await sleep(askEveryMs)
       document = await server.call('GET', path)
     }

@@ -9,7 +9,7 @@ import { keysPath } from '../admin-api/paths.ts'
 import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell, write } from '../terminal/print.ts'
-import { recordLines, visible } from '../terminal/table.ts'
+import { recordLines, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -66,7 +66,7 @@ export function define(group: Command, environment: Environment): void {
     async (key: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await pathOfKey(client, key))
-      tell(`Revoked API key ${visible(key)}`)
+      tell(`Revoked API key ${escapeForTerminal(key)}`)
     },
   )
 
@@ -88,7 +88,7 @@ function withFields(command: Command): Command {
     .option('--name <name>', 'Name of the API key')
     .addOption(new Option('--permission <permission>', 'Permission of the API key').choices(['full', 'read-only']))
     .option('--limit <requests>', 'Requests per window; requires --window', wholeNumber)
-    .option('--window <seconds>', 'Length of the window; requires --limit', wholeNumber)
+    .option('--window <seconds>', 'Length of the window in seconds; requires --limit', wholeNumber)
 }
 
 /** The API refuses a limit without a window, so this does not check it. */

@@ -31,7 +31,10 @@ export function define(group: Command, environment: Environment): void {
     'ledger add "Acme Ltd" 25.00 --note "Invoice 17"',
   )
     .option('--note <text>', 'Note for the entry')
-    .option('--idempotency-key <key>', 'Key of an earlier attempt, to retry it safely (default: a new key, which is printed)')
+    .option(
+      '--idempotency-key <key>',
+      'Key of an earlier attempt, to retry it without a second entry (default: a new key, which is printed)',
+    )
     .action(async (owner: string, amount: string, { note, idempotencyKey = randomUUID(), ...options }: AddOptions) => {
       const client = createAdminClient(environment, options)
       const path = `${ownerPath(await findId(client, 'owner', owner))}/ledger`

@@ -44,7 +44,7 @@ export function define(group: Command, environment: Environment): void {
     )
 
   const example = 'owner show "Acme Ltd"'
-  serverCommand(group, 'show <owner>', 'Show an owner, the balance and what holds it', example).action(
+  serverCommand(group, 'show <owner>', 'Show an owner, the balance and the turns that hold part of it', example).action(
     async (name: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       const owner = await client.call('GET', ownerPath(await findId(client, 'owner', name)))

@@ -2,6 +2,7 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
+import { providerKinds } from '../../provider-kinds.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
@@ -9,7 +10,7 @@ import { given, serverCommand, wholeNumber } from '../terminal/command-options.t
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
 import { readSecret } from './secret-input.ts'
-import { visible } from '../terminal/table.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -30,11 +31,7 @@ export function define(group: Command, environment: Environment): void {
     'Create a provider; its API key is read from stdin or a prompt',
     'provider create openai --kind openai --api-key-env OPENAI_API_KEY',
   )
-    .addOption(
-      new Option('--kind <kind>', 'API of the provider')
-        .choices(['openai', 'anthropic', 'google', 'openai-compatible'])
-        .makeOptionMandatory(),
-    )
+    .addOption(new Option('--kind <kind>', 'API of the provider').choices(providerKinds).makeOptionMandatory())
     .option('--base-url <url>', 'Base URL, such as http://127.0.0.1:11434/v1; required for openai-compatible')
     .option('--api-key-env <variable>', 'Environment variable that contains the API key')
     .action(async (name: string, { kind, baseUrl, apiKeyEnv, ...options }: CreateOptions) => {
@@ -63,7 +60,7 @@ export function define(group: Command, environment: Environment): void {
     'provider update openai --api-key-env NEW_OPENAI_KEY',
   )
     .option('--name <name>', 'New name; refused while an agent uses the provider')
-    .option('--base-url <url>', 'New base URL; one on another server requires the API key again')
+    .option('--base-url <url>', 'New base URL; if it is on another server, pass the API key again')
     .option('--api-key-env <variable>', 'Environment variable that contains the new API key')
     .option('--api-key-stdin', 'Read the new API key from stdin or a prompt')
     .action(async (provider: string, { name, baseUrl, apiKeyEnv, apiKeyStdin, ...options }: UpdateOptions) => {
@@ -77,7 +74,7 @@ export function define(group: Command, environment: Environment): void {
     async (provider: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await findPath(client, provider))
-      tell(`Deleted provider ${visible(provider)}`)
+      tell(`Deleted provider ${escapeForTerminal(provider)}`)
     },
   )
 

@@ -36,7 +36,7 @@ type UsageOptions = ServerOptions & {
 
 export function define(command: Command, environment: Environment): void {
   withServerOptions(helpEnd(command, 'usage --bucket day --from 2026-11-01 --owner "Acme Ltd"'))
-    .addOption(new Option('--bucket <bucket>', 'Length of a row, in UTC').choices(['hour', 'day']).default('day'))
+    .addOption(new Option('--bucket <bucket>', 'Time span of each row, in UTC').choices(['hour', 'day']).default('day'))
     .option('--from <time>', 'Start, such as 2026-11-21 or 2026-11-21T12:00:00Z (default: 30 days ago, or 24 hours ago with --bucket hour)')
     .option('--to <time>', 'End, not included (default: now)')
     .option('--owner <owner>', 'Filter by owner')

@@ -10,7 +10,11 @@ export const writeExitCodes = (...codes: string[]): string =>
 const wrapped = (text: string): string =>
   text.replace(/(.{1,65})( |$)/g, (_, line: string, end: string) => line + (end && `\n${' '.repeat(15)}`))
 
-export const exitCodes = writeExitCodes('success', 'refused, not found, or a check failed', 'invalid usage, or nothing could be reached')
+export const exitCodes = writeExitCodes(
+  'success',
+  'refused, not found, or a check failed',
+  'invalid usage, or the server or database could not be reached',
+)
 
 /** The options of a command that calls a running server. */
 export type ServerOptions = { url?: string; json?: true }

@@ -127,7 +127,7 @@ const flag = /\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{3,6}\u{e007f}/u.
 const unseen = new RegExp(`${flag}|\\p{Cc}|\\p{Cf}|\\p{Cs}|\\p{Zl}|\\p{Zp}`, 'gu')
 
 /** Makes untrusted text safe for a terminal: characters that would move the cursor or hide text are escaped. */
-export function visible(text: string, keepNewlines = false): string {
+export function escapeForTerminal(text: string, keepNewlines = false): string {
   return text.replace(unseen, (found) => {
     if (found === '\n' && keepNewlines) return found
     // These separate or join letters (in Persian, for example) or the parts of an emoji. On their own they are invisible and harmless.
@@ -163,9 +163,10 @@ function shown(value: unknown, as: NonNullable<Column['as']>, keepNewlines = fal
   if (as === 'usd') return String(value).replace(/(\.\d\d\d*?)0+$/, '$1')
   if (as === 'number') return Number(value).toLocaleString('en-US')
   if (as === 'ms') return `${Number(value).toLocaleString('en-US')} ms`
-  if (as === 'short') return visible(shortened(Array.isArray(value) ? value.join(', ') : value))
-  if (Array.isArray(value) && !value.some((one) => typeof one === 'object')) return value.length === 0 ? 'none' : visible(value.join(', '))
-  return visible(typeof value === 'object' ? JSON.stringify(value) : String(value), keepNewlines)
+  if (as === 'short') return escapeForTerminal(shortened(Array.isArray(value) ? value.join(', ') : value))
+  if (Array.isArray(value) && !value.some((one) => typeof one === 'object'))
+    return value.length === 0 ? 'none' : escapeForTerminal(value.join(', '))
+  return escapeForTerminal(typeof value === 'object' ? JSON.stringify(value) : String(value), keepNewlines)
 }
 
 function flatten(fields: Fields, prefix = ''): [string, unknown][] {

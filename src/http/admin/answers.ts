@@ -172,8 +172,8 @@ export const Usage = define(
   Type.Object({ data: Type.Array(Type.Object({ bucket_start: Time, ...figures })), totals: Type.Object(figures) }),
 )
 
-export const AuditLine = define(
-  'AuditLine',
+export const AuditEntry = define(
+  'AuditEntry',
   Type.Object({
     id: idOf('aud'),
     who: Type.Enum(['admin', 'server'], {
@@ -212,7 +212,7 @@ export const adminSchemas = [
   TurnWithSteps,
   Erased,
   Usage,
-  AuditLine,
+  AuditEntry,
   Session,
   Status,
   Verification,

@@ -217,7 +217,7 @@ export const answerExamples: Record<string, object> = {
   },
   Erased: { conversations: 1, turns: 3, messages: 6 },
   UsageReport: { data: [{ bucket_start: '2026-11-21T00:00:00.000Z', ...figures }], totals: figures },
-  AuditLine: {
+  AuditEntry: {
     id: 'aud_01jd3v9qk8x2m5n7p4r6t8w0yk',
     who: 'admin',
     verb: 'change',

@@ -1,6 +1,7 @@
 /** The admin routes for model providers. A provider's API key is accepted here and never returned. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
+import { providerKinds } from '../../provider-kinds.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
 import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { inWords } from '../edge/invalid-input.ts'
@@ -32,7 +33,7 @@ const closed = { additionalProperties: false } as const
 const NewProvider = Type.Object(
   {
     name: Slug,
-    kind: Type.Enum(['openai', 'anthropic', 'google', 'openai-compatible']),
+    kind: Type.Enum([...providerKinds]),
     base_url: Type.Optional(Type.Union([BaseUrl, Type.Null()])),
     api_key: ApiKey,
   },

@@ -1,7 +1,7 @@
 /** The admin routes for usage figures and the audit log. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { AuditLine, Usage, about, answers, pageOf } from './answers.ts'
+import { AuditEntry, Usage, about, answers, pageOf } from './answers.ts'
 import { idGiven, Moment, PageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -55,7 +55,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'One entry per change, with the names of the changed fields and without their values.',
         ),
         querystring: PageQuery,
-        response: answers(pageOf(AuditLine), 'validation_error'),
+        response: answers(pageOf(AuditEntry), 'validation_error'),
       },
     },
     async (request) => writePage(await request.admin.listAudit(readPage(request.query)), writeLine),

@@ -24,7 +24,7 @@ export function samplesOf(document: ApiDocument, baseUrl: string, endpoint: Endp
   return endpoint.operationId.startsWith('stream') ? streaming(request) : sending(request)
 }
 
-/** For the section about retries: code that sends a message until the answer is final. */
+/** Returns code for the section about retries, which sends a message until the answer is final. */
 export function retrySamples(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
   const { url, body, key } = { url: `${baseUrl}${endpoint.path}`, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
   return {

@@ -4,7 +4,7 @@ import type { FastifySchemaValidationError } from 'fastify'
 /** `text.well-formed` as a schema pattern: no U+0000 and no unpaired surrogate. */
 export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
 
-/** The largest message length, in code points, that any agent can allow. The agent's own limit is known only after admission. */
+/** The largest message length, in code points, that any agent can allow. The agent's own limit is checked in the admission. */
 export const maxMessage = 1_000_000
 
 /** What a schema pattern requires, in words that complete "must be". A pattern that is not listed is reported without them. */
@@ -51,7 +51,7 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
   }
 }
 
-/** For a field or parameter that does not exist. Repeats its name only if it is plain. */
+/** Describes a field or parameter that does not exist. Repeats its name only if it is plain. */
 export const nameUnknown = (subject: string, what: 'field' | 'parameter', name = ''): string =>
   `${subject} has an unknown ${what}${plainName.test(name) ? `: ${name}` : ''}.`
 

@@ -34,7 +34,7 @@ export function watchSockets(server: Server): Set<Socket> {
   return sockets
 }
 
-/** Closes idle connections, also those that never sent a byte, which Node counts as active until the headers timeout. */
+/** Closes idle connections, including those that never sent a byte, which Node counts as active until the headers timeout. */
 export function closeIdle(server: Server, sockets: Set<Socket>): void {
   server.closeIdleConnections()
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()

@@ -14,7 +14,7 @@ const maxWaiting = 24
 
 type Pipeline = { running: number; waiting: [IncomingMessage, ServerResponse][] }
 
-/** Call it before other listeners for requests are added: they then see every request, also those that wait. */
+/** Call it before other listeners for requests are added: they then see every request, including those that wait. */
 export function limitPipelining(server: Server): void {
   const [handle, ...others] = server.listeners('request') as RequestListener[]
   if (!handle || others.length > 0) throw new Error('limitPipelining needs a server with exactly one listener for requests')

@@ -26,7 +26,7 @@ const AsyncHeaders = Type.Object({
   ),
 })
 const FollowHeaders = Type.Object({
-  'Last-Event-ID': Type.Optional(Type.String({ description: 'The `id` of the last event that was received.', examples: ['u-1gnvoob'] })),
+  'Last-Event-ID': Type.Optional(Type.String({ description: 'The `id` of the last event that was received.' })),
 })
 /** The headers of a route, which the schemas do not validate. */
 const headersOf: Record<string, object> = {

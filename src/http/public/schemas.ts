@@ -89,7 +89,11 @@ const ChatResponse = define(
 
 const AcceptedTurn = define(
   'AcceptedTurn',
-  Type.Object({ request_id: RequestId, conversation_id: conversationId, status: Type.Literal('running') }),
+  Type.Object({
+    request_id: RequestId,
+    conversation_id: conversationId,
+    status: Type.Literal('running', { description: 'The turn was admitted.' }),
+  }),
 )
 
 const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: RequestId, conversation_id: conversationId }))

@@ -39,7 +39,10 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
   app.post('/v1/agents/:agent_id/turns/:request_id/feedback', { schema: feedbackSchema }, async (request, reply) => {
     const { rating, comment = null, tags = [] } = request.body
     const { requestId } = wantedBy(request)
-    const given = await resource.giveFeedback({ requestId, apiKeyId: request.caller.apiKey.id }, { rating, comment, tags })
+    const given = await resource.giveFeedback(
+      { requestId, apiKeyId: request.caller.apiKey.id },
+      { rating, comment, tags: [...new Set(tags)] },
+    )
     return reply.headers(rateHeaders(request.caller.figures)).send({
       request_id: given.requestId,
       rating: given.rating,

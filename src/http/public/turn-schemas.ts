@@ -41,10 +41,15 @@ const FeedbackRequest = define(
   'FeedbackRequest',
   Type.Object(
     {
-      rating: Type.Enum(['up', 'down']),
-      comment: Type.Optional(Type.String({ minLength: 1, maxLength: 2000, pattern: wellFormedPattern })),
+      rating: Type.Enum(['up', 'down'], { description: 'Whether the reply was good.' }),
+      comment: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 2000, pattern: wellFormedPattern, description: 'What the external user wrote about it.' }),
+      ),
       tags: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: wellFormedPattern }), { maxItems: maxTags, uniqueItems: true }),
+        Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: wellFormedPattern }), {
+          maxItems: maxTags,
+          description: 'Your own labels. The operator can filter by them.',
+        }),
       ),
     },
     { ...closed, examples: [examples.feedbackRequest] },
@@ -54,9 +59,9 @@ const Feedback = define(
   'Feedback',
   Type.Object({
     request_id: RequestId,
-    rating: Type.Enum(['up', 'down']),
-    comment: Type.Union([Type.String(), Type.Null()]),
-    tags: Type.Array(Type.String()),
+    rating: Type.Enum(['up', 'down'], { description: 'Whether the reply was good.' }),
+    comment: nullable(Type.String(), 'Null if there is none.'),
+    tags: Type.Array(Type.String(), { description: 'Empty if there are none. Each occurs once.' }),
     created_at: Time,
     updated_at: Time,
   }),
@@ -113,7 +118,7 @@ export const turnStreamSchema = {
       headers: describeHeaders(),
       content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
     },
-    204: { description: 'The event was the last one of the turn.', headers: describeHeaders(), content: undefined },
+    204: { description: 'The event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
     ...describeFailures(...failuresOfTurns),
   },
 }

@@ -45,8 +45,8 @@ const openMs = 600_000
 // A database that starts together with this process, such as in a Compose project, is ready within this time.
 const firstContactMs = 30_000
 // A running database answers within this time. After it, the log says what the start is waiting for.
-const tellAfterMs = 2_000
-const tellAgainMs = 10_000
+const warnAfterMs = 2_000
+const warnAgainMs = 10_000
 // A message that is this late is repeated anyway.
 const messageMs = 1_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
@@ -95,11 +95,11 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
 /** Logs what a start waits for: the address of the database, and why the last attempt failed. Never logs the password. */
 function waitForFirstContact(url: string, log: Log): { failed(error: unknown): void; end(): void } {
   let cause = 'no response yet'
-  const tell = (): void => {
+  const warn = (): void => {
     log.warn({ ...addressOf(url), cause, maxSeconds: firstContactMs / 1000 }, 'waiting for the database')
-    timer = setTimeout(tell, tellAgainMs)
+    timer = setTimeout(warn, warnAgainMs)
   }
-  let timer = setTimeout(tell, tellAfterMs)
+  let timer = setTimeout(warn, warnAfterMs)
   return { failed: (error) => (cause = asStoreError(error).message), end: () => clearTimeout(timer) }
 }
 
@@ -108,26 +108,26 @@ type StoreParts = { pooled: boolean; failpoints: Failpoints; deadlines: Deadline
 function createStore(url: string, connections: Connections, { pooled, failpoints, deadlines, log }: StoreParts): SharedStore {
   const listeners: (() => void)[] = []
   const heard: ((message: string) => void)[] = []
-  const tell = (): void => listeners.forEach((listener) => listener())
-  // Behind a pooler, every transaction may use another connection, so LISTEN does not work.
+  const notify = (): void => listeners.forEach((listener) => listener())
   const onMessage = (message: string): void => heard.forEach((listener) => listener(message))
-  const listener = pooled ? undefined : listen(url, { onChange: tell, onMessage }, log)
-  const cold = createQueries(connections, failpoints)
+  // Behind a pooler, every transaction may use another connection, so LISTEN does not work.
+  const listener = pooled ? undefined : listen(url, { onChange: notify, onMessage }, log)
+  const queries = createQueries(connections, failpoints)
   const writesOf = (author: Author | undefined): Methods<Writes> =>
     methodsOf<Writes>(writes, async (name, args) => {
-      const value = await cold.write({ name, args, author })
-      if (writes[name].changesCaches) tell()
+      const value = await queries.write({ name, args, author })
+      if (writes[name].changesCaches) notify()
       return value
     })
   let vacuumedAt = 0
 
   return {
     ...createTurnPath({ connections, failpoints, named: !pooled, deadlines }),
-    read: methodsOf<Reads>(reads, (name, args) => cold.read(name, args)),
+    read: methodsOf<Reads>(reads, (name, args) => queries.read(name, args)),
     write: writesOf(undefined),
     writeAs: writesOf,
     async forget(depth) {
-      if (depth === 'file') vacuumedAt = await vacuumErased(connections, vacuumedAt)
+      if (depth === 'vacuum') vacuumedAt = await vacuumErased(connections, vacuumedAt)
       return 'forgotten'
     },
     onChange: (reported) => void listeners.push(reported),

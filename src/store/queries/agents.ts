@@ -111,7 +111,7 @@ export async function deleteAgent(sql: Sql, id: string): Promise<boolean> {
   return (await sql.run('update agents set deleted_at = $1 where id = $2 and deleted_at is null', await sql.now(), id)) === 1
 }
 
-/** Undefined for a deleted agent. */
+/** Returns undefined for a deleted agent. */
 export async function findAgent(sql: Sql, id: string): Promise<Agent | undefined> {
   const [row] = await sql.all(`select ${agentColumns} ${presentVersions} and a.id = $1`, id)
   return row && readAgent(row)
@@ -128,7 +128,7 @@ export async function listAgents(sql: Sql, { limit, before }: PageRequest): Prom
   return rows.map(readAgent)
 }
 
-/** Also of a deleted agent, because its running turns continue. */
+/** Finds versions of deleted agents, too, because their running turns continue. */
 export async function agentVersion(sql: Sql, agentId: string, version: number): Promise<AgentVersion | undefined> {
   const [row] = await sql.all(`select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version = $2`, agentId, version)
   return row && readVersion(row)

@@ -22,7 +22,7 @@ export type ApiKeyRecord = {
 
 export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & { digest: Uint8Array }
 
-/** Undefined if the agent does not exist or was deleted. */
+/** Returns undefined if the agent does not exist or was deleted. */
 export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Promise<ApiKeyRecord | undefined> {
   const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', key.agentId)
   if (!agent) return undefined
@@ -99,7 +99,7 @@ export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, gra
   return { kind: 'changed', apiKey }
 }
 
-/** Also a revoked key; never the playground's, which has no secret and cannot be changed. */
+/** Finds revoked keys, too, but never the playground's, which has no secret and cannot be changed. */
 export async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
   const [row] = await sql.all(`select ${columns} from api_keys where id = $1 and playground = 0`, id)
   return row && readApiKey(row)

@@ -1,16 +1,19 @@
 /**
- * The audit: one line for each change, stored in the transaction of that change and listed newest first. A line contains only names and
- * IDs, never a value, a secret or a user's text. queries/writes.ts says which line each write adds.
+ * The audit log: one entry for each change, stored in the transaction of that change and listed newest first. An entry contains only names
+ * and IDs, never a value, a secret or a user's text. queries/writes.ts says which entries each write adds.
  */
 import type { Row, Sql } from '../sql.ts'
 import type { AgentContent } from './agents.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
-/** Who requested a write. `lineIds` are the IDs of its audit lines: one, or one for each thing that the write changes. */
-export type Author = { lineIds: string[] } & ({ who: 'admin'; requestId: string } | { who: 'server'; requestId: null })
+/**
+ * Who requested a write. `entryIds` are the IDs of its audit entries. A write that adds more entries than there are IDs fails, so the caller
+ * passes one for each thing that the write may change.
+ */
+export type Author = { entryIds: string[] } & ({ who: 'admin'; requestId: string } | { who: 'server'; requestId: null })
 
-export type AuditLine = {
+export type AuditEntry = {
   id: string
   who: 'admin' | 'server'
   verb: string
@@ -22,16 +25,22 @@ export type AuditLine = {
   createdAt: number
 }
 
-/** A line before it is stored: what was done to which row, and the stored names of the fields that changed. */
-export type AuditEntry = { verb: string; noun: string; subjectId: string; fields: string[] }
+/** An entry before it is stored: what was done to which row, and the stored names of the fields that changed. */
+export type NewAuditEntry = { verb: string; noun: string; subjectId: string; fields: string[] }
 
-/** Stores the audit lines of one write, with the IDs in `author.lineIds`. Call it inside the transaction of the write. */
-export async function addAuditLines(sql: Sql, author: Author, entries: AuditEntry[]): Promise<void> {
+/**
+ * Stores the audit entries of one write, with the IDs in `author.entryIds`. Call it inside the transaction of the write. Throws an Error if
+ * there are more entries than IDs, so that the write is rolled back.
+ */
+export async function addAuditEntries(sql: Sql, author: Author, entries: NewAuditEntry[]): Promise<void> {
+  const { entryIds } = author
+  if (entries.length > entryIds.length)
+    throw new Error(`a write adds ${entries.length} audit entries, but its author has IDs for ${entryIds.length}`)
   const now = await sql.now()
   for (const [index, { verb, noun, subjectId, fields }] of entries.entries()) {
     await sql.run(
       'insert into audit (id, who, verb, noun, subject_id, fields, request_id, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)',
-      author.lineIds[index]!,
+      entryIds[index]!,
       author.who,
       verb,
       noun,
@@ -44,7 +53,7 @@ export async function addAuditLines(sql: Sql, author: Author, entries: AuditEntr
 }
 
 /** Newest first. */
-export async function listAudit(sql: Sql, { limit, before }: PageRequest): Promise<AuditLine[]> {
+export async function listAudit(sql: Sql, { limit, before }: PageRequest): Promise<AuditEntry[]> {
   const rows = await sql.all(
     `select id, who, verb, noun, subject_id, fields, request_id, created_at from audit
      where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
@@ -52,10 +61,10 @@ export async function listAudit(sql: Sql, { limit, before }: PageRequest): Promi
     before.id,
     limit,
   )
-  return rows.map(readLine)
+  return rows.map(readEntry)
 }
 
-const readLine = (row: Row): AuditLine => ({
+const readEntry = (row: Row): AuditEntry => ({
   id: text(row, 'id'),
   who: text(row, 'who') === 'admin' ? 'admin' : 'server',
   verb: text(row, 'verb'),

@@ -20,7 +20,7 @@ export type Conversation = {
 
 export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string }
 
-/** A conversation for the operator: also an erased one, whose `externalUserId` is null, and one without messages. */
+/** A conversation for the operator. Includes erased ones, whose `externalUserId` is null, and those without messages. */
 export type AnyConversation = {
   id: string
   agentId: string
@@ -204,7 +204,7 @@ export async function listAllMessages(
   return messages
 }
 
-/** As written by the settlement, with its type. */
+/** Parses the citations that the settlement wrote. */
 function readCitations(row: Row): Citation[] {
   const stored = textOrNull(row, 'citations')
   return stored === null ? [] : (JSON.parse(stored) as Citation[])

@@ -9,7 +9,7 @@ import { integer, text } from './columns.ts'
 
 export type Erasure = {
   conversationIds: string[]
-  /** Only conversations that had no turn and no message for this time. Undefined: of any age. */
+  /** Erases only conversations that have been idle for at least this long, in milliseconds. Undefined: of any age. */
   idleMs?: number | undefined
 }
 
@@ -61,7 +61,7 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
   return { kind: 'erased', conversationIds: erased, turns, messages }
 }
 
-/** Neither its last message nor the end of a turn without a message is newer than `since`. */
+/** True if neither the last message nor the end of any turn is newer than `since`. */
 async function isIdle(sql: Sql, id: string, since: number): Promise<boolean> {
   const [young] = await sql.all(
     `select 1 as one from conversations c where c.id = $1 and (coalesce(c.last_message_at, c.created_at) > $2
@@ -97,7 +97,7 @@ export async function findIdleConversations(
   return rows.map((row) => ({ id: text(row, 'id'), age: integer(row, 'age') }))
 }
 
-/** The conversations of an end user with all keys of the agent, also of a deleted agent. Undefined if the agent never existed. */
+/** Returns the IDs of an end user's conversations with all keys of the agent, even if it was deleted. Undefined if it never existed. */
 export async function findConversationsOfEndUser(sql: Sql, agentId: string, externalUserId: string): Promise<string[] | undefined> {
   const [agent] = await sql.all('select 1 as one from agents where id = $1', agentId)
   if (!agent) return undefined

@@ -18,7 +18,7 @@ export type Verdict = { id: string; name: string; sentence: string; rows: Row[] 
 /** Enough to see what is wrong. If more rows violate the invariant, they are not all read into memory. */
 export const maxRows = 100
 
-/** Every invariant with the rows that violate it, in order. All hold if every list is empty. Call it inside one read snapshot. */
+/** Returns every invariant with the rows that violate it, in order. All hold if every list is empty. Call it inside one read snapshot. */
 export async function verify(sql: Sql): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   for (const { id, name, sentence, query } of invariants) verdicts.push({ id, name, sentence, rows: await query(sql) })

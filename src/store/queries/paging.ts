@@ -37,12 +37,12 @@ export function pageOf<Item extends Position>(rows: Item[], { limit }: PageWante
 /** A list with a fixed order, such as the chunks of a document. A position counts from 0. */
 export type PlacedRequest = { limit: number; after: number }
 
-/** As `pageRequest`, for a list by position. Throws as `decodeCursor`. */
+/** Like `pageRequest`, for a list by position. Throws as `decodeCursor`. */
 export function placedRequest({ limit, cursor }: PageWanted): PlacedRequest {
   return { limit: limit + 1, after: cursor === undefined ? -1 : decodeCursor(cursor).createdAt }
 }
 
-/** As `pageOf`, for a list by position. */
+/** Like `pageOf`, for a list by position. */
 export function placedPageOf<Item extends { position: number }>(rows: Item[], { limit }: PageWanted): Page<Item> {
   const data = rows.slice(0, limit)
   const last = data.at(-1)

@@ -1,10 +1,9 @@
 /** Providers of models. Their API keys are handled only in encrypted form. */
 import type { Row, Sql } from '../sql.ts'
+import { providerKinds } from '../../provider-kinds.ts'
+import type { ProviderKind } from '../../provider-kinds.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
-
-const kinds = ['openai', 'anthropic', 'google', 'openai-compatible'] as const
-export type ProviderKind = (typeof kinds)[number]
 
 export type Provider = {
   id: string
@@ -21,7 +20,7 @@ export type Provider = {
 export type NewProvider = Pick<Provider, 'id' | 'name' | 'kind' | 'baseUrl' | 'sealedApiKey'>
 export type ProviderChange = Partial<Pick<Provider, 'name' | 'baseUrl' | 'sealedApiKey'>>
 
-/** Undefined if the name is taken. */
+/** Returns undefined if the name is taken. */
 export async function createProvider(sql: Sql, { id, name, kind, baseUrl, sealedApiKey }: NewProvider): Promise<Provider | undefined> {
   const now = await sql.now()
   const made = await sql.run(
@@ -128,7 +127,7 @@ async function findAgentOnProvider(sql: Sql, id: string): Promise<string | undef
 const columns = 'id, name, kind, base_url, sealed_api_key, created_at, updated_at'
 
 function readProvider(row: Row): Provider {
-  const kind = kinds.find((known) => known === row['kind'])
+  const kind = providerKinds.find((known) => known === row['kind'])
   if (!kind) throw new Error(`provider ${text(row, 'id')} is of an unknown kind`)
   return {
     id: text(row, 'id'),

@@ -23,7 +23,7 @@ export async function closeSession(sql: Sql, id: string): Promise<boolean> {
   return (await sql.run('delete from console_sessions where id = $1', id)) > 0
 }
 
-/** Undefined if it does not exist or has ended. */
+/** Returns undefined if it does not exist or has ended. */
 export async function findSession(sql: Sql, digest: Uint8Array): Promise<Session | undefined> {
   const [row] = await sql.all('select id, expires_at from console_sessions where digest = $1 and expires_at > $2', digest, await sql.now())
   return row && { id: text(row, 'id'), expiresAt: integer(row, 'expires_at') }

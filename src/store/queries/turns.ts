@@ -75,7 +75,7 @@ export async function listTurns(
   return rows.map(readTurn)
 }
 
-/** With the steps in the journals of all its runs, in order. */
+/** Returns the turn with the steps in the journals of all its runs, in order. */
 export async function findTurn(sql: Sql, requestId: string): Promise<(TurnRecord & { steps: TurnStep[] }) | undefined> {
   const [row] = await sql.all(
     `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge' where t.request_id = $1`,

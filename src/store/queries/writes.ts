@@ -1,13 +1,13 @@
 /**
  * Every write outside the turn path, by name. Each runs in one transaction. One entry says all there is to know about a write: its function,
- * its audit lines, whether processes must reload what they cache, and the failpoints around its commit.
+ * its audit entries, whether processes must reload what they cache, and the failpoints around its commit.
  */
 import type { FailpointName } from '../../failpoints.ts'
 import type { Sql } from '../sql.ts'
 import { agentVersion, changeAgent, createAgent, deleteAgent } from './agents.ts'
 import { changeApiKey, createApiKey, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
-import { addAuditLines, differingFields } from './audit.ts'
-import type { AuditEntry, Author } from './audit.ts'
+import { addAuditEntries, differingFields } from './audit.ts'
+import type { NewAuditEntry, Author } from './audit.ts'
 import { clearExpired, eraseConversations } from './erasure.ts'
 import { clearKnowledge } from './knowledge/clearing.ts'
 import { deleteDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
@@ -22,8 +22,8 @@ import { requestCancel } from './turn-status.ts'
 
 type Write<Args extends unknown[], Result> = {
   run: (sql: Sql, ...args: Args) => Result
-  /** The audit lines of a write by an author, empty if nothing changed. Null: never in the audit. */
-  audit: ((result: Awaited<Result>, args: Args, sql: Sql) => AuditEntry[] | Promise<AuditEntry[]>) | null
+  /** The audit entries of a write by an author, empty if nothing changed. Null: never in the audit log. */
+  audit: ((result: Awaited<Result>, args: Args, sql: Sql) => NewAuditEntry[] | Promise<NewAuditEntry[]>) | null
   /** Whether it changes what processes cache: agents, keys, providers and what a search finds. */
   changesCaches: boolean
   failpoints: [beforeCommit: FailpointName, afterCommit: FailpointName]
@@ -36,7 +36,7 @@ const write = <Args extends unknown[], Result>(
 ): Write<Args, Result> => ({ failpoints: ['write.before-commit', 'write.after-commit'], ...about, run })
 
 /** `[entry]` if something changed. */
-const when = (changed: unknown, verb: string, noun: string, subjectId: string, fields: string[] = []): AuditEntry[] =>
+const when = (changed: unknown, verb: string, noun: string, subjectId: string, fields: string[] = []): NewAuditEntry[] =>
   changed ? [{ verb, noun, subjectId, fields }] : []
 
 export const writes = {
@@ -145,10 +145,10 @@ export type Writes = { [Name in keyof typeof writes]: (typeof writes)[Name]['run
 
 export type WriteCall = { name: keyof Writes; args: unknown[]; author: Author | undefined }
 
-/** Runs a write and adds its audit lines if it has an author. Call it inside one transaction. */
+/** Runs a write and adds its audit entries if it has an author. Call it inside one transaction. */
 export async function performWrite(sql: Sql, { name, args, author }: WriteCall): Promise<unknown> {
   const { run, audit } = writes[name] as unknown as Write<unknown[], unknown>
   const result = await run(sql, ...args)
-  if (author && audit) await addAuditLines(sql, author, await audit(result, args, sql))
+  if (author && audit) await addAuditEntries(sql, author, await audit(result, args, sql))
   return result
 }

@@ -8,16 +8,16 @@ import type { DatabaseSync } from 'node:sqlite'
 // Rewriting takes about 2 s on an ordinary disk. Larger files are for the operator to rewrite, at a suitable time.
 const maxRebuiltBytes = 256 * 1024 * 1024
 
-/** See `Store.forget` in store.ts. If nothing was erased since the last rewrite, `file` only checkpoints the log, as `log` does. */
+/** See `Store.forget` in store.ts. If nothing was erased since the last rewrite, `vacuum` only checkpoints the log, as `wal` does. */
 export function forget(
   db: Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>,
-  depth: 'log' | 'file',
+  depth: 'wal' | 'vacuum',
 ): 'forgotten' | 'busy' | 'too_large' {
-  if (depth === 'log') return foldLog(db)
+  if (depth === 'wal') return checkpointWal(db)
   const erased = db
     .prepare('select 1 from turns where erased_at is not null and erased_at >= (select coalesce(max(rebuilt_at), 0) from rebuilds) limit 1')
     .get()
-  if (!erased) return foldLog(db)
+  if (!erased) return checkpointWal(db)
   const bytes = db.prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size').get()?.['bytes']
   if (typeof bytes !== 'bigint' || bytes > maxRebuiltBytes) return 'too_large'
   const rebuiltAt = db.prepare('select max(erased_at) + 1 as at from turns where erased_at is not null').get()!['at']!
@@ -30,11 +30,11 @@ export function forget(
   } finally {
     if (db.isTransaction) db.exec('rollback')
   }
-  return foldLog(db)
+  return checkpointWal(db)
 }
 
 /** Never waits for a reader, because commits would wait behind it. */
-function foldLog(db: Pick<DatabaseSync, 'exec' | 'prepare'>): 'forgotten' | 'busy' {
+function checkpointWal(db: Pick<DatabaseSync, 'exec' | 'prepare'>): 'forgotten' | 'busy' {
   db.exec('pragma busy_timeout = 0')
   try {
     return db.prepare('pragma wal_checkpoint(truncate)').get()?.['busy'] === 0n ? 'forgotten' : 'busy'

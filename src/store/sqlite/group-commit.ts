@@ -34,13 +34,13 @@ export type Writable = Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>
 
 export class Writer {
   readonly #db: Writable
-  readonly #hot: TurnPath
+  readonly #turnPath: TurnPath
   readonly #sql: Sql
   readonly #failpoints: Failpoints
 
-  constructor(db: Writable, hot: TurnPath, sql: Sql, failpoints: Failpoints) {
+  constructor(db: Writable, turnPath: TurnPath, sql: Sql, failpoints: Failpoints) {
     this.#db = db
-    this.#hot = hot
+    this.#turnPath = turnPath
     this.#sql = sql
     this.#failpoints = failpoints
   }
@@ -148,7 +148,7 @@ export class Writer {
 
   #forget(depth: unknown): WireOutcome {
     try {
-      return { value: forget(this.#db, depth === 'file' ? 'file' : 'log') }
+      return { value: forget(this.#db, depth === 'vacuum' ? 'vacuum' : 'wal') }
     } catch (error) {
       return { error: toWire(error) }
     }
@@ -156,7 +156,7 @@ export class Writer {
 
   #operate({ operation, argument }: Item): unknown {
     if (operation === 'write') return performWrite(this.#sql, argument as WriteCall)
-    return (this.#hot[operation as keyof TurnPath] as (item: unknown) => unknown)(argument)
+    return (this.#turnPath[operation as keyof TurnPath] as (item: unknown) => unknown)(argument)
   }
 }
 

@@ -124,7 +124,7 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
   }
 }
 
-/** One read snapshot of the database in `folder`, also while a server runs. Throws StoreUnavailable if there is no database. */
+/** Reads one snapshot of the database in `folder`, even while a server runs. Throws StoreUnavailable if there is no database. */
 export async function readSnapshot<Result>(folder: string, read: (sql: Sql) => Promise<Result>): Promise<Result> {
   const db = openForReading(folder)
   try {

@@ -19,10 +19,10 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
   migrate(db, readMigrations(), folder)
   failpoints.hit('start.after-migrations')
   const clock = createClock(clockOffset)
-  const hot = createTurnPath(db, clock)
-  hot.endAllLeases()
+  const turnPath = createTurnPath(db, clock)
+  turnPath.endAllLeases()
   failpoints.hit('start.after-leases-ended')
-  const writer = new Writer(db, hot, sqlOf(db, clock.now), failpoints)
+  const writer = new Writer(db, turnPath, sqlOf(db, clock.now), failpoints)
   return { db, answer, maxCalls: maxCallsInGroup }
 
   async function answer(calls: Call[]): Promise<Answer[]> {

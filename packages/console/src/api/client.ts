@@ -71,7 +71,7 @@ export function addressOf(path: string, query: Query = {}): string {
 /** Encodes one path segment that comes from data. */
 export const segment = (text: string): string => encodeURIComponent(text)
 
-/** The failure of a response, also of one that did not come from `send`. */
+/** Returns the failure of a response, even of one that did not come from `send`. */
 export async function failureOf(response: Response): Promise<ApiFailure> {
   const wait = Number(response.headers.get('retry-after'))
   const retryAfterSeconds = Number.isFinite(wait) && wait > 0 ? wait : null

@@ -18,7 +18,7 @@ export function lowOf(available: bigint, spent: bigint | undefined): Low | null 
 /** `spent` is that of seven days. */
 export const isFewDays = (available: bigint, spent: bigint): boolean => available * 7n < spent * fewDays
 
-export function sayLow({ reason, daysLeft }: Low): string {
+export function formatLow({ reason, daysLeft }: Low): string {
   const lasts =
     daysLeft === null
       ? ''

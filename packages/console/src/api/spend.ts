@@ -10,7 +10,10 @@ import { isFewDays } from './low.ts'
 const hourMs = 3_600_000
 const sevenDaysMs = 7 * 24 * hourMs
 
-/** `ownerId` null: all owners together. The start moves once an hour, so that a result can be reused. */
+/**
+ * Queries the spend of one owner, or of all owners together if `ownerId` is null. The start moves once an hour, so that a result can be
+ * reused.
+ */
 function spentBy(ownerId: string | null) {
   const from = new Date(Math.floor(Date.now() / hourMs) * hourMs - sevenDaysMs).toISOString()
   return {
@@ -26,7 +29,10 @@ function spentBy(ownerId: string | null) {
 /** The decimal text of the API. */
 export const useSpent = (ownerId: string) => useQuery(spentBy(ownerId))
 
-/** By owner ID. An owner whose balance exceeds a few days of the spend of all owners cannot run low, so no report is requested. */
+/**
+ * Returns the spend of the owners that may run low, keyed by owner ID. No report is requested for an owner whose balance exceeds a few days of
+ * the spend of all owners.
+ */
 export function useSpentOfLow(owners: Owner[]): Map<string, bigint> {
   const all = useQuery(spentBy(null))
   const spentByAll = (all.data === undefined ? undefined : readAmount(all.data)) ?? 0n

@@ -23,7 +23,7 @@ type Streamed = {
 
 /**
  * Sends a message and calls `onEvent` for each event in order. Resolves with the last event. Throws ApiFailure if the message is refused,
- * and `connection_lost` if the stream ends before its last event: the turn may continue. An abort is thrown as fetch does.
+ * and `connection_lost` if the stream ends before its last event: the turn may continue. If aborted, rejects with the same error as fetch.
  */
 export async function streamTurn(path: string, body: unknown, { signal, idempotencyKey, onEvent }: Streamed): Promise<StreamEnd> {
   const response = await send(path, {

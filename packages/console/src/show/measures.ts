@@ -6,7 +6,7 @@ const oneDecimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 }
 
 export const writeCount = (count: number): string => whole.format(count)
 
-/** For axes and narrow places: 12.3K. */
+/** Formats a count for axes and narrow places: 12.3K. */
 export const writeShortCount = (count: number): string => compact.format(count)
 
 /** A latency: milliseconds up to a second, then seconds, then minutes. */

@@ -16,9 +16,9 @@ type AssistantMessage = PromptMessage & { role: 'assistant' }
 type AnswerPart = (LanguageModelV4Message & { role: 'assistant' })['content'][number]
 
 /** `provider`: the package's name for the provider, which is the key of its options. */
-type ProviderOptions = { provider: string; options?: JSONObject }
+type ProviderOptions = { name: string; options?: JSONObject }
 
-export function writeCall(request: ModelRequest, { provider, options }: ProviderOptions): LanguageModelV4CallOptions {
+export function writeCall(request: ModelRequest, { name: provider, options }: ProviderOptions): LanguageModelV4CallOptions {
   const { messages, tools, maxOutputTokens, temperature } = request
   return {
     prompt: writePrompt(messages, provider),

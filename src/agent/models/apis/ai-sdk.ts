@@ -14,10 +14,10 @@ import { openFetchStream } from '../transport/fetch-stream.ts'
 import type { FetchStream } from '../transport/fetch-stream.ts'
 import { PartsAnswer, failed } from './parts-answer.ts'
 
-/** The differences between the providers. */
-export type Dialect = {
+/** What one AI SDK provider package needs beyond the shared call. */
+export type AiSdkProvider = {
   /** The package's name for the provider, which is the key of its options and metadata. */
-  provider: string
+  name: string
   /**
    * Imports the package on first use. The import takes 0.2 s, which neither the startup nor an installation without this provider should
    * pay for.
@@ -28,10 +28,10 @@ export type Dialect = {
   options?: JSONObject
 }
 
-export type AiSdkOptions = { dispatcher: Dispatcher; dialect: Dialect; baseUrl: string; apiKey: string; deadlines: Deadlines }
+export type AiSdkOptions = { dispatcher: Dispatcher; provider: AiSdkProvider; baseUrl: string; apiKey: string; deadlines: Deadlines }
 
 /** Throws ModelError `refused` if the base URL is invalid. */
-export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, deadlines }: AiSdkOptions): Model {
+export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, deadlines }: AiSdkOptions): Model {
   const baseUrl = parseBaseUrl(address)
   const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
 
@@ -45,14 +45,14 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
         secret: apiKey,
         deadlines,
         signal: AbortSignal.any([signal, stop.signal]),
-        isLast: dialect.isLast,
+        isLast: provider.isLast,
         maxEvents: eventLimit(request.maxOutputTokens),
       })
       try {
-        const model = await dialect.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
+        const model = await provider.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
         const { maxOutputTokens } = request
-        const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey, maxOutputTokens, provider: dialect.provider })
-        const parts = await guarded(stream, async () => (await model.doStream(writeCall(request, dialect))).stream.getReader())
+        const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey, maxOutputTokens, provider: provider.name })
+        const parts = await guarded(stream, async () => (await model.doStream(writeCall(request, provider))).stream.getReader())
         const read = async () => (await parts.read()).value
         for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)
         return answer.step()

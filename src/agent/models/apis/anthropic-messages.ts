@@ -1,9 +1,9 @@
 /** Anthropic's Messages API, through @ai-sdk/anthropic. */
-import type { Dialect } from './ai-sdk.ts'
+import type { AiSdkProvider } from './ai-sdk.ts'
 import { eventType } from '../transport/event-type.ts'
 
-export const anthropicMessages: Dialect = {
-  provider: 'anthropic',
+export const anthropicMessages: AiSdkProvider = {
+  name: 'anthropic',
   async open({ modelId, ...options }) {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return createAnthropic(options)(modelId)

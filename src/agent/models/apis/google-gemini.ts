@@ -1,8 +1,8 @@
 /** Google's Gemini API, through @ai-sdk/google. */
-import type { Dialect } from './ai-sdk.ts'
+import type { AiSdkProvider } from './ai-sdk.ts'
 
-export const googleGemini: Dialect = {
-  provider: 'google',
+export const googleGemini: AiSdkProvider = {
+  name: 'google',
   async open({ modelId, ...options }) {
     const { createGoogle } = await import('@ai-sdk/google')
     return createGoogle(options)(modelId)

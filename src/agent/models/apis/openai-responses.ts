@@ -1,9 +1,9 @@
 /** OpenAI's Responses API, through @ai-sdk/openai. */
-import type { Dialect } from './ai-sdk.ts'
+import type { AiSdkProvider } from './ai-sdk.ts'
 import { eventType } from '../transport/event-type.ts'
 
-export const openaiResponses: Dialect = {
-  provider: 'openai',
+export const openaiResponses: AiSdkProvider = {
+  name: 'openai',
   async open({ modelId, ...options }) {
     const { createOpenAI } = await import('@ai-sdk/openai')
     return createOpenAI(options).responses(modelId)

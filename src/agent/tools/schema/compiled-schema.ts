@@ -6,7 +6,7 @@ import { dereference } from '@cfworker/json-schema'
 import { problemsOf, UnusableSchema } from './check-value.ts'
 import type { Problem } from './check-value.ts'
 import { canonical, isObject, show } from './keywords.ts'
-import { InvalidPattern, linearPattern, UnfitPattern } from './linear-pattern.ts'
+import { InvalidPattern, linearPattern, UnsupportedPattern } from './linear-pattern.ts'
 import type { Pattern } from './linear-pattern.ts'
 import { Operations } from './operations.ts'
 
@@ -29,8 +29,8 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
   // A copy, because `dereference` writes into what it gets.
   const copy = structuredClone(schema)
   const known: Record<string, unknown> = dereference(copy)
-  const { compiled: patterns, unfit } = patternsOf(copy)
-  if (unfit) throw new UnusableSchema(`the pattern ${unfit.source} cannot be used: ${unfit.why}`)
+  const { compiled: patterns, unsupported } = patternsOf(copy)
+  if (unsupported) throw new UnusableSchema(`the pattern ${unsupported.source} cannot be used: ${unsupported.why}`)
   const options = new Map<unknown, Set<string>>()
   const tracksEvaluated = [...nodesOf(copy, '')].some(
     ({ node }) => node['unevaluatedProperties'] !== undefined || node['unevaluatedItems'] !== undefined,
@@ -70,8 +70,8 @@ export function schemaProblem(schema: JsonSchema, strict: boolean): string | und
     const leadsNowhere = ({ __absolute_ref__: target }: JsonSchema): boolean => typeof target === 'string' && known[target] === undefined
     const lost = [...nodesOf(copy, '')].find(({ node }) => leadsNowhere(node))
     if (lost) return `has a reference that leads nowhere, ${show(lost.node['$ref'])} at ${show(lost.at)}`
-    const { unfit, invalid } = patternsOf(copy)
-    const refused = unfit ?? (strict ? invalid : undefined)
+    const { unsupported, invalid } = patternsOf(copy)
+    const refused = unsupported ?? (strict ? invalid : undefined)
     return refused && `has a pattern that cannot be used, ${show(refused.source)} at ${show(refused.at)}: ${refused.why}`
   } catch (error) {
     if (error instanceof RangeError) return 'is nested too deeply'
@@ -82,9 +82,9 @@ export function schemaProblem(schema: JsonSchema, strict: boolean): string | und
 type RefusedPattern = { source: string; at: string; why: string }
 
 /** Compiles every pattern once. Returns the first one that has no automaton, and the first one that is no regular expression. */
-function patternsOf(schema: JsonSchema): { compiled: Map<string, Pattern>; unfit?: RefusedPattern; invalid?: RefusedPattern } {
+function patternsOf(schema: JsonSchema): { compiled: Map<string, Pattern>; unsupported?: RefusedPattern; invalid?: RefusedPattern } {
   const compiled = new Map<string, Pattern>()
-  const refused: { unfit?: RefusedPattern; invalid?: RefusedPattern } = {}
+  const refused: { unsupported?: RefusedPattern; invalid?: RefusedPattern } = {}
   let states = 0
   for (const { node, at } of nodesOf(schema, ''))
     for (const source of sourcesIn(node)) {
@@ -92,10 +92,10 @@ function patternsOf(schema: JsonSchema): { compiled: Map<string, Pattern>; unfit
       try {
         const pattern = linearPattern(source)
         states += pattern.states
-        if (states > maxStates) throw new UnfitPattern(`the patterns of the schema have more than ${maxStates} states together`)
+        if (states > maxStates) throw new UnsupportedPattern(`the patterns of the schema have more than ${maxStates} states together`)
         compiled.set(source, pattern)
       } catch (error) {
-        if (error instanceof UnfitPattern) refused.unfit ??= { source, at, why: error.message }
+        if (error instanceof UnsupportedPattern) refused.unsupported ??= { source, at, why: error.message }
         else if (error instanceof InvalidPattern) refused.invalid ??= { source, at, why: 'it is not a valid regular expression' }
         else throw error
       }

@@ -147,7 +147,7 @@ function duplicate(values: unknown[], operations: Operations): string | undefine
   return undefined
 }
 
-/** In decimal: 0.3 is a multiple of 0.1, although its binary remainder is not zero. */
+/** Calculates in decimal: 0.3 is a multiple of 0.1, although its binary remainder is not zero. */
 function isMultiple(value: number, divisor: number): boolean {
   if (!(divisor > 0) || !Number.isFinite(divisor)) return false
   const [[digits, exponent], [divisorDigits, divisorExponent]] = [decimal(value), decimal(divisor)]

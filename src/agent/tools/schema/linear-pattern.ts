@@ -7,7 +7,7 @@ import { programOf, stateKind } from './pattern-program.ts'
 import type { PositionTest, Program } from './pattern-program.ts'
 import type { Operations } from './operations.ts'
 
-export { InvalidPattern, UnfitPattern } from './pattern-program.ts'
+export { InvalidPattern, UnsupportedPattern } from './pattern-program.ts'
 
 export type Pattern = {
   /** Whether the text contains a match. Throws OperationsSpent. */
@@ -16,7 +16,7 @@ export type Pattern = {
   states: number
 }
 
-/** Throws InvalidPattern or UnfitPattern. */
+/** Throws InvalidPattern or UnsupportedPattern. */
 export function linearPattern(source: string): Pattern {
   const program = programOf(source)
   return {

@@ -1,14 +1,14 @@
 /**
  * Translates a regular expression (ECMAScript with the `u` flag, as JSON Schema defines its patterns) into the states of an automaton that
- * linear-pattern.ts runs. Everything but backreferences has an automaton. Its number of states is limited, because each of them may be
- * visited for each character of a text.
+ * linear-pattern.ts runs. All patterns except those with backreferences or inline flags can be translated. The number of states is
+ * limited, because each of them may be visited for each character of a text.
  */
 import { createRequire } from 'node:module'
 import type { AST } from '@eslint-community/regexpp'
 import type * as Regexpp from '@eslint-community/regexpp'
 
 /** Thrown for a pattern that is valid and cannot be used. The message says why. */
-export class UnfitPattern extends Error {}
+export class UnsupportedPattern extends Error {}
 /** Thrown for a text that is not a regular expression. */
 export class InvalidPattern extends Error {}
 
@@ -31,18 +31,18 @@ const maxStates = 10_000
 
 let parser: Regexpp.RegExpParser | undefined
 
-/** Throws InvalidPattern or UnfitPattern. */
+/** Throws InvalidPattern or UnsupportedPattern. */
 export function programOf(pattern: string): Program {
-  if (pattern.length > maxCharacters) throw new UnfitPattern(`it is longer than ${maxCharacters} characters`)
+  if (pattern.length > maxCharacters) throw new UnsupportedPattern(`it is longer than ${maxCharacters} characters`)
   // Loaded with the first pattern. Most agents have none.
   parser ??= new (createRequire(import.meta.url)('@eslint-community/regexpp') as typeof Regexpp).RegExpParser({ ecmaVersion: 2025 })
   try {
     const parsed = parser.parsePattern(pattern, 0, pattern.length, { unicode: true })
     return new Builder(false, { states: 0 }).build(parsed.alternatives)
   } catch (error) {
-    if (error instanceof UnfitPattern) throw error
+    if (error instanceof UnsupportedPattern) throw error
     // Of the parser or the builder, which call themselves for each nested group.
-    if (error instanceof RangeError) throw new UnfitPattern('its groups are nested too deeply')
+    if (error instanceof RangeError) throw new UnsupportedPattern('its groups are nested too deeply')
     if (error instanceof SyntaxError) throw new InvalidPattern(error.message)
     throw error
   }
@@ -73,7 +73,9 @@ class Builder {
 
   #state(kind: number, next: number, other: number): number {
     if (++this.#total.states > maxStates)
-      throw new UnfitPattern(`its repetitions make more than ${maxStates} states: use minLength and maxLength for the length of a text`)
+      throw new UnsupportedPattern(
+        `its repetitions make more than ${maxStates} states: use minLength and maxLength for the length of a text`,
+      )
     this.#kinds.push(kind)
     this.#next.push(next)
     return this.#other.push(other) - 1
@@ -92,7 +94,7 @@ class Builder {
   #element(element: AST.Element, next: number): number {
     switch (element.type) {
       case 'Group':
-        if (element.modifiers) throw new UnfitPattern('it changes flags within the pattern')
+        if (element.modifiers) throw new UnsupportedPattern('it changes flags within the pattern')
         return this.#alternatives(element.alternatives, next)
       case 'CapturingGroup':
         return this.#alternatives(element.alternatives, next)
@@ -101,7 +103,7 @@ class Builder {
       case 'Assertion':
         return this.#state(stateKind.position, next, this.#at.push(this.#position(element)) - 1)
       case 'Backreference':
-        throw new UnfitPattern('it refers back to a group')
+        throw new UnsupportedPattern('it refers back to a group')
       default:
         return this.#state(stateKind.character, next, this.#test(element))
     }

@@ -23,7 +23,7 @@ export type CopySource = {
   count(table: Table): number
   /** A digest of every row as it will be in the copy. */
   digest(table: Table, onRows: (rows: number) => void): Digest
-  /** In key order, starting after the given key. A chunk includes the words that find it. */
+  /** Returns the rows in key order, starting after the given key. A chunk includes the words that find it. */
   rows(table: Table, after: string | null): Iterable<Row>
   verify(): Promise<Verdict[]>
   close(): void

@@ -33,7 +33,7 @@ export type CopyTarget = {
   refuseServers(): Promise<void>
   /** One commit. Returns false, without writing, if another copy has continued from `after` meanwhile. */
   insert(table: Table, rows: Row[], move: { after: string | null; to: string }): Promise<boolean>
-  /** After the last row: adds what a server needs besides rows. */
+  /** Call it after the last row. Adds what a server needs besides rows. */
   settle(): Promise<void>
   finish(): Promise<void>
   close(): Promise<void>
@@ -83,7 +83,7 @@ async function takeLock(client: pg.Client): Promise<void> {
     if ((await client.query(lockKey)).rows[0].locked === 1n) return
     await new Promise((resolve) => setTimeout(resolve, lockPauseMs))
   }
-  throw new CopyRefused('another copy into this database is under way')
+  throw new CopyRefused('another copy into this database is running')
 }
 
 function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal): CopyTarget {
@@ -199,7 +199,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
   }
 }
 
-/** As JSON can represent it: integers as digits, bytes as hex. */
+/** Returns the row as JSON can represent it: integers as digits, bytes as hex. */
 function plainRow(row: Row): Record<string, string | null> {
   const plain: Record<string, string | null> = {}
   for (const [name, value] of Object.entries(row)) {

@@ -18,7 +18,7 @@ export const termsColumn = { table: 'chunks', name: 'terms', madeOf: [literal], 
 export const countAllWords = `delete from chunk_words;
   insert into chunk_words (word, chunks) select lexeme, count(*) from chunks, unnest(terms) group by lexeme`
 
-/** For a row of `chunks`. */
+/** Returns a function that reads the indexed words of a row of `chunks`. */
 export function openIndex(db: DatabaseSync): (chunk: Row) => ChunkWords {
   // Chunks of a document that is being indexed use the title and the language of its claim.
   const find = db.prepare(

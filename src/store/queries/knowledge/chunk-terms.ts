@@ -139,7 +139,7 @@ async function uncountWords(sql: Sql, ids: string): Promise<void> {
   )
 }
 
-/** As it is stored: little-endian on every machine. */
+/** Returns the vector as it is stored: little-endian on every machine. */
 function bytesOf(vector: Float32Array): Uint8Array {
   const bytes = Buffer.alloc(vector.length * 4)
   vector.forEach((value, index) => bytes.writeFloatLE(value, index * 4))

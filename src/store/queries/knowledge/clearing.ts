@@ -13,7 +13,7 @@ const unusedLifetimeMs = 60 * 60 * 1000
 // Parts have 256 KiB each, two hundred times the size of a chunk.
 const partsEach = 4
 
-// Longer than a turn of a deleted agent may still run, also after two claims by other processes.
+// Longer than a turn of a deleted agent may still run, even after two claims by other processes.
 const lastTurnsMs = 10 * 60 * 1000
 const documentsEach = 20
 

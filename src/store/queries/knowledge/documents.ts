@@ -81,7 +81,7 @@ export async function putContentPart(sql: Sql, { contentId, part, bytes }: Conte
   )
 }
 
-/** Undefined after the last one. */
+/** Returns undefined after the last one. */
 export async function readContentPart(sql: Sql, contentId: string, part: number): Promise<Uint8Array | undefined> {
   const [row] = await sql.all('select bytes from content_parts where content_id = $1 and part = $2', contentId, part)
   return row && bytesOf(row, 'bytes')
@@ -201,7 +201,7 @@ export async function requeueDocuments(sql: Sql, { agentId }: { agentId: string 
   return differing.length
 }
 
-/** With the settings of the agent's current version. Undefined for a deleted agent. */
+/** Returns the settings of the agent's current version. Undefined for a deleted agent. */
 export async function indexedAsNow(sql: Sql, agentId: string): Promise<IndexedAs | undefined> {
   const [row] = await sql.all(
     `select v.config from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version

@@ -76,7 +76,7 @@ const readChunk = (row: Row, score: number): FoundChunk => ({
   score,
 })
 
-/** In how many chunks each term occurs, including those that are being deleted. Terms that occur nowhere are omitted. */
+/** Counts in how many chunks each term occurs, including those that are being deleted. Terms that occur nowhere are omitted. */
 async function countChunks(sql: Sql, terms: string[]): Promise<Map<string, number>> {
   const rows =
     sql.engine === 'postgres'

@@ -59,7 +59,7 @@ export function queryTerms(text: string, languages: readonly (string | null)[]):
   return [...terms]
 }
 
-/** In lower case. */
+/** Returns the words in lower case. */
 function wordsOf(text: string): string[] {
   const lower = text.normalize('NFC').toLowerCase()
   // This takes half of a chunk's time, and most texts have no such letters.

@@ -42,7 +42,7 @@ export function matchExpression(weighed: Weighed[], all: number, everywhere: num
   return [...singles, ...few.map(({ a, b }) => `("${a.term}" AND "${b.term}")`)].join(' OR ')
 }
 
-/** In steps, how much more significant a term is among the agent's own chunks than among all. */
+/** Returns, in steps, how much more significant a term is among the agent's own chunks than among all. */
 function timesOf(weighed: Weighed[], everywhere: number): number[] {
   const factors = weighed.map(({ chunks, weight }) => weight / Math.max(1e-6, Math.log((everywhere - chunks + 0.5) / (chunks + 0.5))))
   // A term in half of all chunks has no weight in FTS5, however often it is repeated.

@@ -36,7 +36,7 @@ export function creationOf(form: KeyForm): object {
   return { ...(name === '' ? {} : { name }), permission: form.permission, rate_limit: rateOf(form) }
 }
 
-/** Only what differs, so that the audit log names what was changed. Undefined: nothing. */
+/** Returns only what differs, so that the audit log names what was changed. Undefined if nothing differs. */
 export function changeOf(key: Key, form: KeyForm): object | undefined {
   const name = form.name.trim() === '' ? null : form.name.trim()
   const rate = rateOf(form)

@@ -11,7 +11,7 @@ type Called = { apiUrl: string; agentId: string; permission: Key['permission'] }
 /** Sets the key in a shell. The only text that contains the secret. */
 export const exportLine = (apiKey: string): string => `export TURNKEEP_API_KEY='${apiKey}'`
 
-/** For a read-only key a list request, otherwise a message. */
+/** Returns a list request for a read-only key, otherwise a message. */
 export function snippetsFor({ apiUrl, agentId, permission }: Called): Snippet[] {
   const agent = `${apiUrl.replace(/\/+$/, '')}/v1/agents/${agentId}`
   const texts = permission === 'read-only' ? listing(`${agent}/conversations?limit=20`) : sending(`${agent}/chat`)

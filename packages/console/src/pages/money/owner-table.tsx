@@ -7,7 +7,7 @@ import type { Owner } from '../../api/types.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { readAmount } from '../../api/amounts.ts'
-import { lowOf, sayLow } from '../../api/low.ts'
+import { lowOf, formatLow } from '../../api/low.ts'
 import type { Low } from '../../api/low.ts'
 import { useSpentOfLow } from '../../api/spend.ts'
 
@@ -94,7 +94,7 @@ function OwnerRow({ owner, low }: { owner: Owner; low: Low | undefined }) {
       <Table.Td ta="right">
         <Money amount={owner.available_usd} />
       </Table.Td>
-      <Table.Td>{low ? <Text size="sm" fw={600}>{`⚠ ${sayLow(low)}`}</Text> : 'OK'}</Table.Td>
+      <Table.Td>{low ? <Text size="sm" fw={600}>{`⚠ ${formatLow(low)}`}</Text> : 'OK'}</Table.Td>
       <Table.Td>
         <Moment at={owner.created_at} />
       </Table.Td>

@@ -3,7 +3,7 @@ import { Anchor, Stack, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
-import type { AuditLine } from '../../api/types.ts'
+import type { AuditEntry } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
@@ -11,12 +11,12 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Part } from './part.tsx'
 
-const who: Record<AuditLine['who'], string> = { admin: 'Operator', server: 'Turnkeep' }
+const who: Record<AuditEntry['who'], string> = { admin: 'Operator', server: 'Turnkeep' }
 /** A short list; more are loaded on request. */
 const shownFirst = 20
 
 export function Audit() {
-  const list = useList<AuditLine>(['audit'], '/audit', {}, { limit: shownFirst })
+  const list = useList<AuditEntry>(['audit'], '/audit', {}, { limit: shownFirst })
   return (
     <Part
       title="Audit log"
@@ -40,8 +40,8 @@ export function Audit() {
                     </Table.Tr>
                   </Table.Thead>
                   <Table.Tbody>
-                    {list.items.map((line) => (
-                      <Line key={line.id} line={line} />
+                    {list.items.map((entry) => (
+                      <Entry key={entry.id} entry={entry} />
                     ))}
                   </Table.Tbody>
                 </Table>
@@ -55,22 +55,22 @@ export function Audit() {
   )
 }
 
-function Line({ line }: { line: AuditLine }) {
+function Entry({ entry }: { entry: AuditEntry }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Moment at={line.created_at} />
+        <Moment at={entry.created_at} />
       </Table.Td>
-      <Table.Td>{who[line.who]}</Table.Td>
+      <Table.Td>{who[entry.who]}</Table.Td>
       <Table.Td>
-        {line.verb} {line.noun.replaceAll('_', ' ')}
+        {entry.verb} {entry.noun.replaceAll('_', ' ')}
       </Table.Td>
       <Table.Td>
-        <Subject noun={line.noun} id={line.subject_id} />
+        <Subject noun={entry.noun} id={entry.subject_id} />
       </Table.Td>
       <Table.Td maw={280}>
         <Text size="sm" className="as-written">
-          {line.fields.length === 0 ? '–' : line.fields.join(', ')}
+          {entry.fields.length === 0 ? '–' : entry.fields.join(', ')}
         </Text>
       </Table.Td>
     </Table.Tr>

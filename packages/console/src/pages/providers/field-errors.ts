@@ -10,7 +10,7 @@ const said: [RegExp, ProviderField][] = [
   [/^(name\b|The name\b|There is a provider named\b)|its name cannot change/, 'name'],
 ]
 
-/** Undefined if it is about none of them. */
+/** Returns undefined if it is about none of them. */
 export function refusedField(error: unknown): { field: ProviderField; message: string } | undefined {
   if (!(error instanceof ApiFailure) || !['validation_error', 'conflict'].includes(error.code)) return undefined
   const { message } = error

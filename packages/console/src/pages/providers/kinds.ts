@@ -1,17 +1,19 @@
 /** The kinds of providers by their usual names, and a current small model of each for a first agent. */
-export type Kind = 'openai' | 'anthropic' | 'google' | 'openai-compatible'
+import type { ProviderKind } from '../../api/types.ts'
 
-export const kinds: { value: Kind; label: string }[] = [
-  { value: 'openai', label: 'OpenAI' },
-  { value: 'anthropic', label: 'Anthropic' },
-  { value: 'google', label: 'Google' },
-  { value: 'openai-compatible', label: 'OpenAI-compatible (vLLM, Ollama, OpenRouter, …)' },
-]
+const labels: Record<ProviderKind, string> = {
+  openai: 'OpenAI',
+  anthropic: 'Anthropic',
+  google: 'Google',
+  'openai-compatible': 'OpenAI-compatible (vLLM, Ollama, OpenRouter, …)',
+}
 
-/** Without the examples. */
+export const kinds = (Object.keys(labels) as ProviderKind[]).map((value) => ({ value, label: labels[value] }))
+
+/** Returns the label without its examples. */
 export const labelOfKind = (kind: string): string => kinds.find(({ value }) => value === kind)?.label.replace(/ \(.*/, '') ?? kind
 
-/** Undefined for a self-hosted server, whose models are not known. */
+/** Returns undefined for a self-hosted server, whose models are not known. */
 export const firstModelOf = (kind: string): string | undefined =>
   ({ openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5', google: 'gemini-3.5-flash' })[kind]
 

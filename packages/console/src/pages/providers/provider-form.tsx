@@ -4,21 +4,20 @@ import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { call, segment } from '../../api/client.ts'
-import type { Provider } from '../../api/types.ts'
+import type { Provider, ProviderKind } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { refusedField } from './field-errors.ts'
 import { kinds } from './kinds.ts'
-import type { Kind } from './kinds.ts'
 import { movesToAnotherServer } from './same-server.ts'
 
-type Values = { kind: Kind; name: string; baseUrl: string; apiKey: string }
+type Values = { kind: ProviderKind; name: string; baseUrl: string; apiKey: string }
 type ProviderFormProps = { provider?: Provider | undefined; onSaved: (provider: Provider) => void; cancel?: ReactNode }
 
 export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
   const queries = useQueryClient()
   const form = useForm<Values>({
     initialValues: {
-      kind: (provider?.kind ?? 'openai') as Kind,
+      kind: (provider?.kind ?? 'openai') as ProviderKind,
       name: provider?.name ?? 'openai',
       baseUrl: provider?.base_url ?? '',
       apiKey: '',
@@ -57,13 +56,13 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
     if (!chosen) return
     // A name that was not edited follows the kind.
     if (form.values.name === kind || form.values.name === '') form.setFieldValue('name', chosen)
-    form.setFieldValue('kind', chosen as Kind)
+    form.setFieldValue('kind', chosen as ProviderKind)
   }
   return (
     <form onSubmit={form.onSubmit(() => save.mutate())} noValidate autoComplete="off">
       <Stack>
         <Select
-          label="Kind"
+          label="ProviderKind"
           description={provider ? 'The kind of a provider cannot be changed.' : undefined}
           data={kinds}
           value={kind}

@@ -7,7 +7,7 @@ import type { Owner } from '../../api/types.ts'
 import { Money } from '../../show/money.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { readAmount } from '../../api/amounts.ts'
-import { lowOf, sayLow } from '../../api/low.ts'
+import { lowOf, formatLow } from '../../api/low.ts'
 import { useSpentOfLow } from '../../api/spend.ts'
 
 export function LowOwners() {
@@ -56,7 +56,7 @@ function LowOnes({ owners }: { owners: Owner[] }) {
               <Table.Td>
                 <Money amount={owner.available_usd} />
               </Table.Td>
-              <Table.Td>{sayLow(reason)}</Table.Td>
+              <Table.Td>{formatLow(reason)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

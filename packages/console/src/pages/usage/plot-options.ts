@@ -90,7 +90,7 @@ const asBars = ({ label }: Series, color: string): uPlot.Series => ({
   ...(uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.8, 40] }) } : {}),
 })
 
-/** With points, because a value between two gaps has no line. */
+/** Draws points as well, because a value between two gaps has no line. */
 const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.Series => ({
   label,
   stroke: color,
@@ -102,7 +102,7 @@ const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.
 const dayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
 const hourOfAxis = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
-/** In the viewer's time zone. For hours, midnight is labeled with its day. */
+/** Formats a time in the viewer's time zone. For hours, midnight is labeled with its day. */
 function writeMoment(split: number, stepSeconds: number): string {
   const date = new Date(split * 1_000)
   const isMidnight = date.getHours() === 0 && date.getMinutes() === 0

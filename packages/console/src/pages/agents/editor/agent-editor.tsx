@@ -23,7 +23,7 @@ const settingsOf = (agent: Agent): Agent => ({ ...agent, tools: [] })
 
 type EditorProps = { agent: Agent; unsaved: boolean; onUnsaved(unsaved: boolean): void }
 
-/** Without own changes the current version is shown, for example after a tool was added or another operator has saved. */
+/** Shows the current version while there are no unsaved changes, for example after a tool was added or another operator has saved. */
 export function AgentEditor({ agent, unsaved, onUnsaved }: EditorProps) {
   const [started, setStarted] = useState({ base: agent, times: 1 })
   if (agent.version > started.base.version && !unsaved) setStarted({ base: agent, times: started.times + 1 })

@@ -63,7 +63,7 @@ export function valuesOf(agent: Agent): AgentValues {
   }
 }
 
-/** At the first slash, because model IDs may contain slashes. */
+/** Splits at the first slash, because model IDs may contain slashes. */
 export function splitModel(model: string): { provider: string; id: string } {
   const slash = model.indexOf('/')
   return { provider: model.slice(0, slash), id: model.slice(slash + 1) }

@@ -28,7 +28,7 @@ const fields = new Set([
   'knowledge.language',
 ])
 
-/** Undefined if the failure is about no field and is shown separately. */
+/** Returns undefined if the failure is about no field and is shown separately. */
 export function fieldFailure(error: unknown): { field: string; message: string } | undefined {
   if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
   const { message } = error

@@ -1,4 +1,7 @@
-/** The model and its price. Another model gets its listed price unless the price was edited. If none is listed, a price is required. */
+/**
+ * The model and its price. Choosing a different model sets its listed price unless the price was edited. If none is listed, a price is
+ * required.
+ */
 import { Anchor, Autocomplete, Button, Fieldset, Group, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
@@ -62,7 +65,7 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
           />
         </SimpleGrid>
         <Group gap="sm" aria-live="polite">
-          <Text size="sm">{error ? `Could not look up the listed price: ${error.message}` : sayListed(listed)}</Text>
+          <Text size="sm">{error ? `Could not look up the listed price: ${error.message}` : describePrice(listed)}</Text>
           {listed?.price && isOther(listed.price, price) ? (
             <Button
               size="xs"
@@ -84,7 +87,7 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
   )
 }
 
-function sayListed(listed: ModelPrice | undefined): string {
+function describePrice(listed: ModelPrice | undefined): string {
   if (!listed) return 'Choose a provider and a model to see the listed price.'
   const window = listed.context_tokens === null ? '' : ` Context window: ${listed.context_tokens.toLocaleString()} tokens.`
   if (!listed.price) return `No price is listed for ${listed.model}. Enter the prices to charge.${window}`

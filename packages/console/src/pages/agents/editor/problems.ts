@@ -4,7 +4,7 @@ import { limits, maxPrompt } from './limits.ts'
 
 const decimal = /^\d{1,9}(\.\d{1,8})?$/
 
-/** By the path of the field; empty if there is no problem. */
+/** Returns the problems by the path of their field; empty if there are none. */
 export function problemsOf(values: AgentValues, kind: 'new' | 'present'): Record<string, string> {
   const { owner_id: ownerId, name, model, system_prompt: prompt, temperature } = values
   const found: [string, string | undefined][] = [
@@ -46,7 +46,7 @@ const isWithin = (value: number | string, least: number, most: number): boolean 
 const isWhole = (value: number | string, least: number, most: number): boolean =>
   isWithin(value, least, most) && Number.isInteger(Number(value))
 
-/** In code points, as the server counts. */
+/** Returns the length in code points, as the server counts. */
 export function lengthOf(text: string): number {
   let length = 0
   for (const _ of text) length++

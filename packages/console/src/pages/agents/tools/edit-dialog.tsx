@@ -7,14 +7,14 @@ import { useFocusBack } from './use-focus-back.ts'
 type EditDialogProps = {
   title: string
   verb: string
-  written: boolean
+  hasUnsavedInput: boolean
   pending: boolean
   onSubmit: FormEventHandler<HTMLFormElement>
   onClose(): void
   children: ReactNode
 }
 
-export function EditDialog({ title, verb, written, pending, onSubmit, onClose, children }: EditDialogProps) {
+export function EditDialog({ title, verb, hasUnsavedInput, pending, onSubmit, onClose, children }: EditDialogProps) {
   useFocusBack()
   const isPhone = useMediaQuery('(max-width: 48em)')
   return (
@@ -24,8 +24,8 @@ export function EditDialog({ title, verb, written, pending, onSubmit, onClose, c
       title={title}
       size="xl"
       fullScreen={isPhone}
-      closeOnClickOutside={!written}
-      closeOnEscape={!written}
+      closeOnClickOutside={!hasUnsavedInput}
+      closeOnEscape={!hasUnsavedInput}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <form noValidate onSubmit={onSubmit}>

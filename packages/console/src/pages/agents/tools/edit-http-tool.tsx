@@ -43,14 +43,14 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const form = useForm<Values>({ initialValues: valuesOf(before), validate: (values) => problemsOf(values, before) })
   const save = useSaveTools(agent, ({ version }, { after }) => onDone(`Saved ${after?.name} in version ${version}.`))
   const { values } = form
-  const again = losesValues(before, values)
+  const mustReenter = losesValues(before, values)
   const submit = (given: Values): void =>
     save.mutate({ before, after: toolOf(given) }, { onError: (error) => showToolFailure(form, error) })
   return (
     <EditDialog
       title={before ? `Edit ${before.name}` : 'Add HTTP tool'}
       verb={before ? 'Save' : 'Add tool'}
-      written={form.isDirty()}
+      hasUnsavedInput={form.isDirty()}
       pending={save.isPending}
       onClose={onClose}
       onSubmit={form.onSubmit(submit, (errors) => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus())}
@@ -116,19 +116,19 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
       />
       <TextsInput
         label="Headers"
-        one="header"
+        singular="header"
         description="{name} in a value inserts the secret of that name, such as “Bearer {shop_key}”. Values are never shown again."
         rows={values.headers}
-        again={again}
+        mustReenter={mustReenter}
         error={asText(form.errors['headers'])}
         onChange={(rows) => form.setFieldValue('headers', rows)}
       />
       <TextsInput
         label="Secrets"
-        one="secret"
+        singular="secret"
         description="Values for the placeholders, at least 4 characters each. They are encrypted, and redacted if a response contains them."
         rows={values.secrets}
-        again={again}
+        mustReenter={mustReenter}
         error={asText(form.errors['secrets'])}
         onChange={(rows) => form.setFieldValue('secrets', rows)}
       />
@@ -158,7 +158,7 @@ function toolOf({ parameters, headers, secrets, timeout_seconds: timeout, name, 
 }
 
 function problemsOf(values: Values, before: HttpTool | null): Record<string, string> {
-  const again = losesValues(before, values)
+  const mustReenter = losesValues(before, values)
   const parameters = readObject(values.parameters)
   const seconds = Number(values.timeout_seconds)
   const found = {
@@ -167,8 +167,8 @@ function problemsOf(values: Values, before: HttpTool | null): Record<string, str
     url: values.url.trim() === '' ? 'Enter a URL.' : undefined,
     parameters: 'problem' in parameters ? parameters.problem : undefined,
     timeout_seconds: Number.isInteger(seconds) && seconds >= 1 && seconds <= 60 ? undefined : 'Enter a whole number from 1 to 60.',
-    headers: problemOfRows(values.headers, again),
-    secrets: problemOfRows(values.secrets, again),
+    headers: problemOfRows(values.headers, mustReenter),
+    secrets: problemOfRows(values.secrets, mustReenter),
   }
   return Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => one[1] !== undefined))
 }

@@ -41,7 +41,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     <EditDialog
       title={before ? `Edit ${before.name}` : 'Add MCP server'}
       verb={before ? 'Save' : 'Add server'}
-      written={form.isDirty()}
+      hasUnsavedInput={form.isDirty()}
       pending={save.isPending}
       onClose={onClose}
       onSubmit={form.onSubmit(submit, (errors) => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus())}
@@ -68,10 +68,10 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
       />
       <TextsInput
         label="Headers"
-        one="header"
+        singular="header"
         description="Sent with each call, such as Authorization. Values are encrypted and never shown again."
         rows={values.headers}
-        again={losesValues(before, values)}
+        mustReenter={losesValues(before, values)}
         error={asText(form.errors['headers'])}
         onChange={(rows) => form.setFieldValue('headers', rows)}
       />

@@ -8,17 +8,17 @@ export type TextRow = { key: number; name: string; value: string; stored: boolea
 
 export const rowsOf = (names: string[]): TextRow[] => names.map((name, key) => ({ key, name, value: '', stored: true }))
 
-/** As it is sent: null keeps the stored value. */
+/** Returns the texts as they are sent: null keeps the stored value. */
 export const givenOf = (rows: TextRow[]): GivenTexts =>
   Object.fromEntries(rows.map(({ name, value, stored }) => [name.trim(), value === '' && stored ? null : value]))
 
-/** `again`: stored values cannot be kept. Undefined if there is no problem. */
-export function problemOfRows(rows: TextRow[], again: boolean): string | undefined {
+/** `mustReenter`: stored values cannot be kept. Returns undefined if there is no problem. */
+export function problemOfRows(rows: TextRow[], mustReenter: boolean): string | undefined {
   const names = rows.map(({ name }) => name.trim())
   if (names.some((name) => name === '')) return 'Enter a name for each row.'
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) return `${twice} is listed twice.`
-  const empty = rows.find(({ value, stored }) => value === '' && (!stored || again))
+  const empty = rows.find(({ value, stored }) => value === '' && (!stored || mustReenter))
   return (
     empty &&
     `Enter a value for ${empty.name.trim()}${empty.stored ? ': the name or the server changed, so the stored value cannot be reused' : ''}.`
@@ -26,17 +26,17 @@ export function problemOfRows(rows: TextRow[], again: boolean): string | undefin
 }
 
 type TextsProps = {
-  /** The plural and the singular. */
+  /** The plural, as the heading. */
   label: string
-  one: string
+  singular: string
   description: string
   rows: TextRow[]
-  again: boolean
+  mustReenter: boolean
   error: string | undefined
   onChange(rows: TextRow[]): void
 }
 
-export function TextsInput({ label, one, description, rows, again, error, onChange }: TextsProps) {
+export function TextsInput({ label, singular, description, rows, mustReenter, error, onChange }: TextsProps) {
   const change = (key: number, part: Partial<TextRow>): void => onChange(rows.map((row) => (row.key === key ? { ...row, ...part } : row)))
   const add = (): void => onChange([...rows, { key: Math.max(-1, ...rows.map(({ key }) => key)) + 1, name: '', value: '', stored: false }])
   return (
@@ -48,7 +48,7 @@ export function TextsInput({ label, one, description, rows, again, error, onChan
         {rows.map(({ key, name, value, stored }, index) => (
           <Group key={key} gap="xs" align="flex-end" wrap="nowrap">
             <TextInput
-              label={`Name of ${one} ${index + 1}`}
+              label={`Name of ${singular} ${index + 1}`}
               size="xs"
               value={name}
               // The stored value belongs to the previous name.
@@ -59,20 +59,20 @@ export function TextsInput({ label, one, description, rows, again, error, onChan
               miw={0}
             />
             <PasswordInput
-              label={`Value of ${one} ${index + 1}`}
+              label={`Value of ${singular} ${index + 1}`}
               size="xs"
               value={value}
-              placeholder={stored ? (again ? 'Enter the value again' : 'Stored; leave empty to keep it') : ''}
+              placeholder={stored ? (mustReenter ? 'Enter the value again' : 'Stored; leave empty to keep it') : ''}
               onChange={(event) => change(key, { value: event.currentTarget.value })}
               autoComplete="off"
-              visibilityToggleButtonProps={{ 'aria-label': `Show value of ${one} ${index + 1}` }}
+              visibilityToggleButtonProps={{ 'aria-label': `Show value of ${singular} ${index + 1}` }}
               flex={2}
               miw={0}
             />
             <ActionIcon
               variant="default"
               size="md"
-              aria-label={`Remove ${one} ${name || index + 1}`}
+              aria-label={`Remove ${singular} ${name || index + 1}`}
               onClick={() => onChange(rows.filter((row) => row.key !== key))}
             >
               <CrossIcon />
@@ -82,7 +82,7 @@ export function TextsInput({ label, one, description, rows, again, error, onChan
         {error === undefined ? null : <Input.Error role="alert">{error}</Input.Error>}
         <Group>
           <Button size="xs" variant="default" onClick={add}>
-            Add {one}
+            Add {singular}
           </Button>
         </Group>
       </Stack>

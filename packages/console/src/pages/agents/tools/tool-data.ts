@@ -20,7 +20,7 @@ export function keep(tool: Tool): GivenTool {
 
 export const isSameTool = (one: Tool, other: Tool): boolean => one.type === other.type && one.name === other.name
 
-/** Undefined while it is not a valid URL. The content of braces does not matter. */
+/** Returns undefined while it is not a valid URL. The content of braces does not matter. */
 const originOf = (url: string): string | undefined => URL.parse(url.replaceAll(/[{}]/g, ''))?.origin
 
 /** Stored values belong to a tool with this name at this server. For another one they must be sent again. */
