@@ -14,6 +14,7 @@ const columns: Column[] = [
   { title: 'id', path: 'id', as: 'id' },
   { title: 'balance $', path: 'balance_usd', as: 'usd' },
   { title: 'held $', path: 'held_usd', as: 'usd' },
+  { title: 'unpaid $', path: 'unpaid_usd', as: 'usd' },
   { title: 'available $', path: 'available_usd', as: 'usd' },
   { title: 'created (UTC)', path: 'created_at', as: 'time' },
   { title: 'name', path: 'name' },
