@@ -142,7 +142,7 @@ export const settings = {
   maxTurns: {
     name: 'TURNKEEP_MAX_TURNS',
     initial: '1000',
-    meaning: 'Maximum number of running turns per process; further messages are answered with 503.',
+    meaning: 'Maximum number of running turns per process, nine tenths of them for one owner; further messages are answered with 503.',
     accepted: 'a whole number from 1 to 1000000',
     read: wholeNumber(1, 1_000_000),
   },
