@@ -150,7 +150,7 @@ export const settings = {
     name: 'TURNKEEP_DRAIN_SECONDS',
     // Just above the 110 s that a whole turn may take, so that a drain interrupts none.
     initial: '115',
-    meaning: 'Number of seconds that running turns have to finish after SIGTERM.',
+    meaning: 'Number of seconds that running turns have to finish after SIGTERM, SIGINT or SIGHUP.',
     accepted: 'a whole number from 0 to 3600',
     read: wholeNumber(0, 3_600),
   },
