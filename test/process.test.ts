@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { makeDatabase, noPostgres, sharedPostgres, withClient } from './support/postgres-server.ts'
 import { gate, startModelServer } from './support/model-server.ts'
 import { ProcessRuns } from './support/process-runs.ts'
+import { withoutTerminal } from './cli/terminal-session.ts'
 import { showServer } from './support/shown-server.ts'
 
 const command = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
@@ -227,8 +228,6 @@ async function serverWithTurn(t: TestContext, environment: Record<string, string
 
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
 const noFullDevice = (): string | false => !existsSync('/dev/full') && '/dev/full is of Linux'
-const noTerminal = (): string | false =>
-  process.platform !== 'linux' || spawnSync('script', ['--version']).error !== undefined ? 'needs `script` of Linux' : false
 
 async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
@@ -287,7 +286,7 @@ describe('process: its end', () => {
 
   test(
     'a terminal that is closed lets a running turn finish, although nothing can be logged anymore',
-    { skip: noTerminal() },
+    { skip: process.platform === 'linux' ? withoutTerminal : '/proc is of Linux' },
     async (t) => {
       const folder = ownFolder(t)
       const output = join(folder, 'stdout')
@@ -341,6 +340,15 @@ describe('process: its end', () => {
     assert.equal((await reply)?.status, 200)
     child.kill('SIGTERM')
     assert.deepEqual(await ended, [0, null])
+  })
+
+  test('SIGUSR1 opens no debugger', { skip: process.platform === 'win32' && 'there are no such signals on Windows' }, async (t) => {
+    const { server, held, reply } = await serverWithTurn(t)
+    server.child.kill('SIGUSR1')
+    held.open()
+    assert.equal((await reply)?.status, 200)
+    assert.equal(await server.stop(), 0)
+    assert.doesNotMatch(server.shown.stderr, /debugger/i)
   })
 
   test('a signal ends a start that waits for its database with exit code 0', async (t) => {
