@@ -212,7 +212,14 @@ describe('layout', () => {
   test('only the process and the commands read the environment', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
     // store-thread.ts passes it to its threads, unread; samples.ts has it in code for callers to copy.
-    assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'http/docs/samples.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
+    assert.deepEqual(readers.toSorted(), [
+      'cli/turnkeep.ts',
+      'http/docs/sample-literals.ts',
+      'http/docs/samples.ts',
+      'http/docs/turn-samples.ts',
+      'main.ts',
+      'store/sqlite/store-thread.ts',
+    ])
   })
 })
 

@@ -58,6 +58,8 @@ export type AdminCalls = OwnersAdmin &
 export type Admin = AdminCalls & {
   /** The same for one request of the operator: its changes are in the audit log with this ID. */
   calledBy(requestId: string): AdminCalls
+  /** The author of one change that another module makes for a request of the operator. */
+  authorOf(requestId: string): Author
 }
 
 export type AdminOptions = {
@@ -79,7 +81,11 @@ export type AdminOptions = {
 }
 
 export function createAdmin(options: AdminOptions): Admin {
-  return { ...createCalls(options, null), calledBy: (requestId) => createCalls(options, requestId) }
+  return {
+    ...createCalls(options, null),
+    calledBy: (requestId) => createCalls(options, requestId),
+    authorOf: (requestId) => ({ who: 'admin', requestId, entryIds: [options.newId('aud')] }),
+  }
 }
 
 function createCalls(options: AdminOptions, requestId: string | null): AdminCalls {

@@ -25,7 +25,8 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['ledger', 'Add and list the ledger entries of an owner', () => import('./resources/ledger.ts')],
   ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
   ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
-  ['turn', 'Show the status, cost and steps of turns', () => import('./resources/turns.ts')],
+  ['turn', 'Show, follow and cancel turns', () => import('./resources/turns.ts')],
+  ['feedback', 'List the feedback of external users on turns', () => import('./resources/feedback.ts')],
   ['usage', 'Show turns, tokens, charges and latency by hour or day', () => import('./resources/usage.ts')],
   ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
   ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
@@ -36,7 +37,7 @@ const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key']],
   ['Billing:', ['owner', 'ledger', 'usage']],
-  ['Conversations:', ['chat', 'conversation', 'turn', 'audit']],
+  ['Conversations:', ['chat', 'conversation', 'turn', 'feedback', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 

@@ -145,8 +145,6 @@ export function createTurnRunner({
 
   /** A turn whose tool call may have had side effects fails instead, so that no retry repeats the call (`tools.journal`). */
   function release(turn: LiveTurn, code: TurnFailure['code'], why: Cause): Promise<boolean> {
-    // Requested in another process, or before the process died that ran the turn.
-    if (turn.admitted.cancelRequested) turn.stop('cancel')
     if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))
     return fail(turn, 'released', code, why)
   }

@@ -371,4 +371,31 @@ export const plantedBugs: PlantedBug[] = [
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['operator'] },
   },
+  {
+    name: 'continued-without-comparing',
+    part: 'streams',
+    removes: 'a stream starts over where another attempt has another text',
+    edits: [
+      edit(
+        'src/turn/turn-text.ts',
+        'if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)',
+        'if (reader.position.checksum < 0)',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['follow'] },
+  },
+  {
+    name: 'cancelled-turn-that-asks-the-model',
+    part: 'recovery',
+    removes: 'a turn that is recovered after its cancel was requested calls no model',
+    edits: [edit(runTurn, "    if (turn.admitted.cancelRequested) turn.stop('cancel')\n")],
+    caughtBy: { harness: 'simulation', checks: ['one-model-call', 'history'] },
+  },
+  {
+    name: 'cancel-of-an-earlier-run',
+    part: 'admission',
+    removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
+    edits: [edit(statements, '        cancel_requested_at = null, traceparent = ?\n', '        traceparent = ?\n')],
+    caughtBy: { harness: 'simulation', checks: ['cancel'] },
+  },
 ]

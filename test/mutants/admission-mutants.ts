@@ -182,7 +182,7 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'idempotency.lifetime',
     removes: "the 24 hours are counted from the turn's end, not from its beginning",
-    edits: [edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, created_at as ended_at, erased_at')],
+    edits: [edit(statements, '        ended_at, erased_at', '        created_at as ended_at, erased_at')],
     caughtBy: {
       file: suite,
       title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
@@ -192,7 +192,7 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.lifetime',
     removes: 'a running record never expires',
     edits: [
-      edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, coalesce(ended_at, created_at) as ended_at, erased_at'),
+      edit(statements, '        ended_at, erased_at', '        coalesce(ended_at, created_at) as ended_at, erased_at'),
       edit(admit, "if (!record || record.state === 'running' || ", 'if (!record || '),
     ],
     caughtBy: {

@@ -20,7 +20,13 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
-    edits: [edit(stream, "    this.#write(event('response.created',", "    this.#pending = (event('response.created',")],
+    edits: [
+      edit(
+        stream,
+        "this.#write(after ? ':\\n\\n' : event('response.created', writeEventId(this.#position), created))",
+        "this.#pending = event('response.created', writeEventId(this.#position), created)",
+      ),
+    ],
     caughtBy: { file: layerStream, title: 'stream.established: headers and response.created leave before any delta' },
     symptom: 'hang',
   },

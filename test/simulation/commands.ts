@@ -3,7 +3,7 @@
  * the model and tools fail; and time passes. After each command, a random number of events run, so that the next command can fall between
  * any two events.
  * Faults of docs/fault-matrix.md that schedules explore best: `fault.duplicate-requests`, `fault.key-with-two-bodies`,
- * `fault.key-across-api-keys`, `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
+ * `fault.key-across-api-keys`, `fault.cancel-race`, `fault.stream-resumed`, `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
  */
 import fc from 'fast-check'
 import { ApiError } from '../../src/errors.ts'

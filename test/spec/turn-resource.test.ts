@@ -112,7 +112,7 @@ void test('turn.resource: a key sees only the turns that it started; unknown, ma
   await app.verify()
 })
 
-void test('stream.resume: after any event, while the turn runs and after it, the rest follows: nothing twice, nothing missing', async () => {
+void test('fault.stream-resumed stream.resume: after any event, while the turn runs and after it, the rest follows: nothing twice, nothing missing', async () => {
   await using app = await startTestApp()
   const gates = pieces.map(() => gate())
   app.model.when('weather', gated(gates))
@@ -317,7 +317,7 @@ void test('turn.cancel: a turn that has ended does not change, and a body is ref
   assert.equal((await app.chat('goodbye', { idempotencyKey: 'key 2' })).json['message'].content, 'again')
 })
 
-void test('turn.cancel: races with the end of the turn: exactly one of reply, partial reply, cancel and failure, and the books agree', async () => {
+void test('fault.cancel-race turn.cancel: races with the end of the turn: exactly one of reply, partial reply, cancel and failure, and the books agree', async () => {
   await using app = await startTestApp({ balanceUsd: '1000' })
   const outcomes: Record<string, number> = {}
   const races = Number(process.env['CANCEL_RACES'] ?? 60)

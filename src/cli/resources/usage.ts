@@ -14,6 +14,7 @@ import type { Column } from '../terminal/table.ts'
 const figures: Column[] = [
   { title: 'turns', path: 'turns', as: 'number' },
   { title: 'completed', path: 'completed', as: 'number' },
+  { title: 'cancelled', path: 'cancelled', as: 'number' },
   { title: 'errors', path: 'errors', as: 'number' },
   { title: 'prompt tokens', path: 'prompt_tokens', as: 'number' },
   { title: 'completion tokens', path: 'completion_tokens', as: 'number' },

@@ -7,7 +7,6 @@ import { available } from '../../ledger/ledger.ts'
 import { LedgerEntry as Entry, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
 import { about, alsoAs, answers, made, pageOf } from './answers.ts'
 import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './fields.ts'
-import { ledgerCsvExample } from './examples.ts'
 import { ledgerCsv } from './ledger-csv.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
@@ -107,6 +106,13 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 }
+
+/** The CSV response of listLedger. */
+const ledgerCsvExample = [
+  'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
+  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',
+  '',
+].join('\r\n')
 
 export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(

@@ -61,7 +61,7 @@ function wantedBy(request: TurnRequest): TurnWanted {
 }
 
 /** For actions whose request has no fields. An empty object is accepted, because some clients always send one. */
-export function refuseBody(body: unknown): void {
+function refuseBody(body: unknown): void {
   if (body === undefined || (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)) return
   throw new ApiError('validation_error', 'This request has no body.')
 }
@@ -116,7 +116,7 @@ function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStat
   return reply.headers(rateHeaders(request.caller.figures)).send(writeTurn(status))
 }
 
-export const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
+const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
   request_id: turn.requestId,
   conversation_id: turn.conversationId,
   external_user_id: turn.externalUserId,

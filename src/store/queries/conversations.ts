@@ -7,6 +7,8 @@ import type { Citation, Role } from '../turn-records.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { readRating } from './feedback.ts'
+import type { Rating } from './feedback.ts'
 import { listStepsOfTurns } from './turns.ts'
 import type { TurnStep } from './turns.ts'
 
@@ -37,6 +39,10 @@ export type MessageOfTurn = Message & { citations: Citation[]; steps: TurnStep[]
 export type TurnFigures = {
   state: string
   agentVersion: number
+  /** The reply is the text that had been generated when the turn was cancelled. */
+  incomplete: boolean
+  /** Of the feedback on the turn. */
+  rating: Rating | null
   promptTokens: number | null
   completionTokens: number | null
   usageEstimated: boolean | null
@@ -181,8 +187,8 @@ export async function listAllMessages(
   if (!known) return undefined
   const rows = await sql.all(
     `select m.id, m.role, m.content, m.citations, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
-       t.usage_estimated, t.charged, t.failure_code, t.failure_cause
-     from messages m join turns t on t.request_id = m.request_id
+       t.usage_estimated, t.charged, t.incomplete, t.failure_code, t.failure_cause, f.rating
+     from messages m join turns t on t.request_id = m.request_id left join feedback f on f.request_id = m.request_id
      where m.conversation_id = $1 and ($2 = '' or m.seq < (select seq from messages where conversation_id = $1 and id = $2))
      order by m.seq desc limit $3`,
     conversationId,
@@ -224,6 +230,8 @@ function readFigures(row: Row): TurnFigures {
   return {
     state: text(row, 'state'),
     agentVersion: integer(row, 'agent_version'),
+    incomplete: integer(row, 'incomplete') === 1,
+    rating: row['rating'] === null ? null : readRating(row),
     promptTokens: integerOrNull(row, 'prompt_tokens'),
     completionTokens: integerOrNull(row, 'completion_tokens'),
     usageEstimated: row.usage_estimated === null ? null : integer(row, 'usage_estimated') === 1,

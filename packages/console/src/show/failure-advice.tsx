@@ -46,6 +46,8 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
         text: 'See the cause of this turn. Often the provider rejected the request, or the agent reached its max steps without a reply.',
         link: providers,
       }
+    case 'turn_cancelled':
+      return { text: 'The caller or an operator cancelled the turn before it had any text. Send the message again to get a reply.' }
     case 'validation_error':
       return { text: 'Edit the message and send it again.' }
     case 'connection_lost':

@@ -4,10 +4,12 @@ import { memo } from 'react'
 import { Link } from 'wouter'
 import type { Message } from '../../api/types.ts'
 import { Citations } from '../../show/citations.tsx'
+import { RatingBadge } from '../../show/feedback.tsx'
 import { Markdown } from '../../show/markdown.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
+import { IncompleteBadge } from '../../show/state-badge.tsx'
 import { Folds } from './folds.tsx'
 import type { Fold } from './folds.tsx'
 import { ToolCalls } from './tool-calls.tsx'
@@ -27,6 +29,8 @@ export const MessageRow = memo(function MessageRow({ message, user, agentId }: M
         <Text size="xs" span>
           <Moment at={message.created_at} />
         </Text>
+        {!isUser && message.turn.incomplete ? <IncompleteBadge /> : null}
+        {!isUser && message.turn.rating !== null ? <RatingBadge rating={message.turn.rating} /> : null}
       </Group>
       {isUser ? (
         <Paper withBorder px="md" py="xs" bg="var(--mantine-color-default-hover)" className="as-written">
