@@ -40,7 +40,7 @@ const entryFiles: Record<string, string[]> = {
   ],
   // turn-text.ts for the event IDs, which name positions in the text.
   turn: ['turn.ts', 'outcome.ts', 'turn-resource.ts', 'turn-text.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
-  // journal.ts and prompt.ts for the operator, who reads the calls and what the agent would see.
+  // journal.ts, prompt.ts, rebuilt-prompt.ts and trace*.ts for the operator, who reads the calls and what the agent would see and saw.
   agent: [
     'agent.ts',
     'agent-config.ts',
@@ -52,8 +52,11 @@ const entryFiles: Record<string, string[]> = {
     'models/model.ts',
     'models/models.ts',
     'prompt.ts',
+    'rebuilt-prompt.ts',
     'tokens.ts',
     'tools/tools.ts',
+    'trace.ts',
+    'trace-recorder.ts',
   ],
   ledger: ['ledger.ts'],
   admin: ['admin.ts', 'verification.ts'],

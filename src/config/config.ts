@@ -160,6 +160,13 @@ export const settings = {
     accepted: 'a whole number from 1 to 36500',
     read: wholeNumber(1, 36_500),
   },
+  traceDays: {
+    name: 'TURNKEEP_TRACE_DAYS',
+    initial: '14',
+    meaning: 'Number of days for which the trace of a turn is stored; 0 stores none.',
+    accepted: 'a whole number from 0 to 36500',
+    read: wholeNumber(0, 36_500),
+  },
   demo: {
     name: 'TURNKEEP_DEMO',
     initial: 'on',

@@ -356,7 +356,7 @@ CREATE VIEW providers_in_use as
 CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 
 CREATE TABLE traces (
-  request_id text not null references turns,
+  request_id text not null,
   run integer not null check (run >= 1),
   -- JSON, compressed if it is long (src/agent/trace.ts)
   content blob not null,

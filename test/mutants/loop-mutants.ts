@@ -38,7 +38,7 @@ export const loopMutants: Mutant[] = [
     rule: 'tools.journal',
     removes: 'a step is journaled before its tools are called: it is asked again',
     edits: [
-      edit(calls, 'if (!(await writeJournal([', 'if (started.length > 0 && !(await writeJournal(['),
+      edit(calls, 'if (!(await writeJournal(entries, false)))', 'if (started.length > 0 && !(await writeJournal(entries, false)))'),
       edit(calls, "return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
     ],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },

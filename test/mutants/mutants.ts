@@ -14,6 +14,7 @@ import { recoveryMutants } from './recovery-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
+import { traceMutants } from './trace-mutants.ts'
 import { turnMutants } from './turn-mutants.ts'
 
 export const mutants: Mutant[] = [
@@ -29,6 +30,7 @@ export const mutants: Mutant[] = [
   ...loopMutants,
   ...toolMutants,
   ...erasureMutants,
+  ...traceMutants,
   ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,

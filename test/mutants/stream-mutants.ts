@@ -98,7 +98,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'what a model says is cleaned before it leaves',
-    edits: [edit(agent, 'onText: (text) => emit(cleaner.push(text)),', 'onText: (text) => emit(text),')],
+    edits: [edit(agent, 'emit(cleaner.push(text))', 'emit(text)')],
     caughtBy: {
       file: 'spec/model-answers.test.ts',
       title: "fault.model-text-hostile text.well-formed: whatever the model's text contains",

@@ -43,7 +43,6 @@ export const turnMutants: Mutant[] = [
     removes: 'the response says that the turn was only admitted',
     edits: [edit('src/http/public/chat-routes.ts', '    .code(202)\n')],
     caughtBy: { file: resource, title: 'turn.background: with Prefer: respond-async' },
-    symptom: 'throws',
   },
   {
     rule: 'stream.resume',

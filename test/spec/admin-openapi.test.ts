@@ -166,6 +166,11 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', '/turns')
   await ask('GET', `/turns/${reply.request_id}`)
   await ask('GET', `/turns/${released.error.request_id}`)
+  for (const id of [reply.request_id, released.error.request_id]) {
+    await ask('GET', `/turns/${id}/trace`)
+    await ask('POST', `/turns/${id}/rerun`, { overrides: { system_prompt: 'Be brief.' } })
+  }
+  await ask('GET', '/turns?trace_id=4bf92f3577b34da6a3ce929d0e0e4736')
   await app.chatRequest({ rating: 'down', comment: 'c', tags: ['t'] }, { caller, path: `turns/${reply.request_id}/feedback` })
   await ask('GET', '/feedback')
   await ask('GET', '/feedback?rating=good')

@@ -97,7 +97,7 @@ void test('turn.resource: a key sees only the turns that it started; unknown, ma
   for (const what of ['', '/stream']) {
     for (const id of [randomUUID(), 'x', '%00', 'a'.repeat(3000)])
       assert.deepEqual([(await onTurn(app, id, what)).status, what], [404, what])
-    assert.equal((await onTurn(app, requestId, what, { apiKey: otherKey })).json['error'].code, 'not_found')
+    assert.equal((await onTurn(app, requestId, what, { apiKey: otherKey })).json['error']?.code, 'not_found')
     assert.equal((await onTurn(app, requestId, what, { apiKey: readOnly })).status, 404)
   }
   for (const what of ['/cancel', '/feedback']) {
@@ -280,7 +280,7 @@ void test('turn.cancel: after text, the text so far is the reply: incomplete, ch
   const cancelled = await cancel(app, requestId)
   const { message, usage } = cancelled.json
   assert.deepEqual(
-    [cancelled.json['status'], message.content, message.incomplete, cancelled.json['error']],
+    [cancelled.json['status'], message?.content, message?.incomplete, cancelled.json['error']],
     ['completed', 'It rains', true, null],
   )
   assert.ok(Number(usage.charged_usd) > 0 && usage.completion_tokens > 0)

@@ -17,7 +17,13 @@ import { ToolServerError } from './tool-config.ts'
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
 
 export type ServerAddress = { url: string; headers: Record<string, string> }
-export type CallInSession = { tool: string; args: Record<string, unknown>; idempotencyKey: string; signal: AbortSignal }
+export type CallInSession = {
+  tool: string
+  args: Record<string, unknown>
+  idempotencyKey: string
+  traceparent: string | null
+  signal: AbortSignal
+}
 
 /** All methods except `close` reject with ToolServerError (or its subclass SessionForgotten), or with the reason of an aborted signal. */
 export interface McpSession {
@@ -60,9 +66,9 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       })
       return started.list
     },
-    async callTool({ tool, args, idempotencyKey, signal }) {
+    async callTool({ tool, args, idempotencyKey, traceparent, signal }) {
       try {
-        return await calls.run({ idempotencyKey, sent: false }, () =>
+        return await calls.run({ idempotencyKey, traceparent, sent: false }, () =>
           inOurWords(signal, () => client.callTool({ name: tool, arguments: args, options: { signal } })),
         )
       } catch (error) {

@@ -13,6 +13,7 @@ import { LedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
+import { traceSchemas } from './trace-answers.ts'
 import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -107,6 +108,7 @@ export const AuditEntry = define(
 export const adminSchemas = [
   ...toolFields,
   ...ChatEvents,
+  ...traceSchemas,
   Owner,
   OwnerWithHolds,
   LedgerEntry,

@@ -17,6 +17,7 @@ import { playgroundRoutes } from './agents/playground.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import type { StatusOptions } from './status.ts'
+import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
 import { turnRoutes } from './turns.ts'
 import { usageRoutes } from './usage.ts'
@@ -58,6 +59,7 @@ const nounRoutes = [
   documentRoutes,
   keyRoutes,
   conversationRoutes,
+  traceRoutes,
   usageRoutes,
   trialRoutes,
 ]

@@ -20,6 +20,7 @@ import {
   writeUsd,
 } from './fields.ts'
 import { exampleId } from '../public/answers.ts'
+import { inWords } from '../edge/invalid-input.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { followTurn } from '../public/turn-routes.ts'
 import { turnStatuses } from '../public/turn-schemas.ts'
@@ -34,12 +35,18 @@ type Step = DetailedTurn['steps'][number]
 const closed = { additionalProperties: false } as const
 
 const TurnState = Type.Enum([...turnStatuses], { description: 'Only turns in this state.' })
+const TraceId = Type.String({
+  pattern: inWords('^[0-9a-f]{32}$', '32 lower-case hexadecimal digits'),
+  description: 'Only turns whose request had this trace ID in its `traceparent` header.',
+  examples: ['4bf92f3577b34da6a3ce929d0e0e4736'],
+})
 const TurnQuery = Type.Object(
   {
     ...pageQuery,
     status: Type.Optional(TurnState),
     agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
     conversation_id: Type.Optional(idGiven('conv', 'Only turns of this conversation.')),
+    trace_id: Type.Optional(TraceId),
   },
   closed,
 )
@@ -76,8 +83,8 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
       },
     },
     async (request) => {
-      const { status: state, agent_id: agentId, conversation_id: conversationId, ...page } = request.query
-      return writePage(await request.admin.listTurns({ state, agentId, conversationId }, readPage(page)), writeTurn)
+      const { status: state, agent_id: agentId, conversation_id: conversationId, trace_id: traceId, ...page } = request.query
+      return writePage(await request.admin.listTurns({ state, agentId, conversationId, traceId }, readPage(page)), writeTurn)
     },
   )
 

@@ -3,9 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, failures } from '../../errors.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
-import type { TurnEnd } from '../../turn/outcome.ts'
 import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
-import { TurnText } from '../../turn/turn-text.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
 import { note } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
@@ -75,12 +73,11 @@ export async function followTurn(
   { resource, streams }: { resource: TurnResource; streams: StreamOptions },
 ): Promise<FastifyReply | void> {
   const after = readAfter(request, afterQuery)
-  const opened = await resource.open(wanted)
-  if (opened.kind === 'ended' && after === lastEventId) return reply.code(204).send()
+  const { turn, ended } = await resource.open(wanted)
+  if (ended && after === lastEventId) return reply.code(204).send()
   note(request.raw, { requestId: wanted.requestId, transport: 'stream' })
   // The last event was that of a run that was released, and the turn has run again since: its text starts from the beginning.
   const position = after === lastEventId ? undefined : after
-  const turn = opened.kind === 'running' ? opened.turn : endedTurn(opened.status, opened.end)
   reply.hijack()
   return streamTurn(reply.raw, turn, '', streams, position)
 }
@@ -93,23 +90,6 @@ function readAfter({ headers }: FastifyRequest, query: string | undefined): Text
   const position = readEventId(id)
   if (position === undefined) throw new ApiError('validation_error', 'Last-Event-ID (or after) must be the id of an event of this turn.')
   return position
-}
-
-/** A turn that has ended, as a stream reads one that runs. */
-function endedTurn({ requestId, conversationId, reply }: TurnStatus, end: TurnEnd) {
-  const text = new TurnText()
-  const ended = Promise.withResolvers<TurnEnd>()
-  return {
-    requestId,
-    conversationId,
-    end: ended.promise,
-    listen(...listening: Parameters<TurnText['listen']>) {
-      const stop = text.listen(...listening)
-      if (reply) text.complete(reply.content)
-      ended.resolve(end)
-      return stop
-    },
-  }
 }
 
 function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStatus): FastifyReply {

@@ -18,6 +18,7 @@ import { findProvider, findProviderById, listProviders, modelOnProvider } from '
 import { findSession } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
+import { findTracedTurn, listHistoryBefore } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 
 export const reads = {
@@ -42,6 +43,8 @@ export const reads = {
   findTurnStatus,
   listEnded,
   listCancelRequests,
+  findTracedTurn,
+  listHistoryBefore,
   findFeedback,
   listFeedback,
   findApiKey,
@@ -81,11 +84,13 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findIdleConversations',
 ])
 
-/** Searches of knowledge bases and large replies, some milliseconds of work each: also separated from look-ups. */
+/** Searches of knowledge bases, large replies and traces, some milliseconds of work each: also separated from look-ups. */
 export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'searchChunks',
   'readChunks',
   'listIndexChanges',
   'readVectors',
   'findReplies',
+  'findTracedTurn',
+  'listHistoryBefore',
 ])

@@ -107,7 +107,10 @@ function appliedToSame(node: JsonSchema, known: Record<string, unknown>): unknow
       typeof target === 'string' ? known[target] : [],
     ),
     ...[allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : [])),
-    ...[not, condition, then, otherwise],
+    not,
+    condition,
+    then,
+    otherwise,
     ...(isObject(dependentSchemas) ? Object.values(dependentSchemas) : []),
   ]
 }

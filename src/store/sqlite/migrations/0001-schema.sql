@@ -266,9 +266,9 @@ create table turn_errors (
 create index turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
 
 -- `trace.stored`: what explains a run and cannot be rebuilt from other rows, written by the transaction that ends the run. Deleted by age with a
--- range of the key, because request IDs are ordered by time.
+-- range of the key, because request IDs are ordered by time. Without a foreign key, which would cost a look-up per turn.
 create table traces (
-  request_id text not null references turns,
+  request_id text not null,
   run integer not null check (run >= 1),
   -- JSON, compressed if it is long (src/agent/trace.ts)
   content blob not null,
