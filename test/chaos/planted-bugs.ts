@@ -74,7 +74,7 @@ export const plantedBugs: PlantedBug[] = [
     part: 'holds',
     removes: 'what a turn without a reply used stays reserved',
     edits: [edit(endTurn, 'sql.releaseHold.run(hold, reserved, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
-    caughtBy: { harness: 'simulation', checks: ['unpaid'] },
+    caughtBy: { harness: 'simulation', checks: ['I17', 'unpaid'] },
   },
   {
     name: 'expiry-by-the-clock-of-the-process',
