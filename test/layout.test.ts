@@ -20,8 +20,9 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   admin: { uses: ['access', 'agent', 'ledger', 'store'] },
   // doctor checks where the rate windows are stored.
   cli: { uses: ['store', 'access'] },
-  ledger: { uses: [], types: ['store'] },
-  store: { uses: [], types: ['ledger'] },
+  ledger: { uses: [] },
+  // What a ledger entry does to unpaid usage is computed by ledger.ts, within the transaction.
+  store: { uses: ['ledger'] },
 }
 
 /** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. */

@@ -50,13 +50,26 @@ export async function runProgram(argv: string[], environment: Environment): Prom
   })
   try {
     const program = await buildProgram(environment, (name) => argv.includes(name))
-    await program.parseAsync(argv)
+    await program.parseAsync(withHelpFlag(program, argv))
   } catch (error) {
     if (error instanceof CommandFailed) console.error(`turnkeep: ${error.message}`)
     else await printInternalError(error)
     // An internal error must not look like exit code 1, which means that the command worked and the answer is no.
     process.exitCode = error instanceof CommandFailed ? error.exitCode : 2
   }
+}
+
+/** `help agent create` becomes `agent create --help`, because the help command of the library shows only the group. */
+function withHelpFlag(program: Command, argv: string[]): string[] {
+  const [node = '', script = '', help, ...names] = argv
+  if (help !== 'help' || names.length < 2) return argv
+  let command = program
+  for (const name of names) {
+    const next = command.commands.find((one) => one.name() === name)
+    if (!next) return command.error(`error: unknown command '${name}'`)
+    command = next
+  }
+  return [node, script, ...names, '--help']
 }
 
 /** Prints one line, and the stack trace if NODE_DEBUG includes `turnkeep`. */

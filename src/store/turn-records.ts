@@ -177,7 +177,7 @@ export type TurnFailure = {
   cause: string
   /** Null for a cancelled turn, which is not an error (`turn.errors`). */
   causeKind: CauseKind | null
-  /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. */
+  /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. `causeKind` decides whether it is reserved. */
   unpaid: Amount
   /** The hold that the balance did not cover, or 0. */
   neededHold: Amount

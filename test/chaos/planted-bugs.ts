@@ -66,15 +66,15 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-by-a-released-turn',
     part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
   },
   {
     name: 'unpaid-work-forgotten',
     part: 'holds',
     removes: 'what a turn without a reply used stays reserved',
-    edits: [edit(endTurn, 'sql.releaseHold.run(hold, unpaid, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
-    caughtBy: { harness: 'simulation', checks: ['unpaid'] },
+    edits: [edit(endTurn, 'sql.releaseHold.run(hold, reserved, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
+    caughtBy: { harness: 'simulation', checks: ['I17', 'unpaid'] },
   },
   {
     name: 'expiry-by-the-clock-of-the-process',
@@ -202,7 +202,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n}', '}')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n}', '}')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {

@@ -271,6 +271,24 @@ export const admissionMutants: Mutant[] = [
   },
   {
     rule: 'billing.unpaid',
+    removes: 'failures of the provider reserve nothing',
+    edits: [
+      edit(
+        'src/cause-kinds.ts',
+        'kind === null || (!isOfProvider(kind) && callersCanCause[kind])',
+        'kind === null || isOfProvider(kind) || callersCanCause[kind]',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'billing.unpaid: causes of the provider and of the service reserve nothing' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'an adjustment reserves again what a credit has cleared',
+    edits: [edit('src/ledger/ledger.ts', 'return -amount < cleared ? amount : -cleared', 'return cleared - cleared')],
+    caughtBy: { file: suite, title: 'billing.unpaid: an adjustment reserves again what a credit of the same amount has cleared' },
+  },
+  {
+    rule: 'billing.unpaid',
     removes: 'a turn holds what an earlier one of its agent needed when the balance ran out',
     edits: [edit('src/store/sqlite/admit.ts', 'max(bound, agent.min_hold as bigint)', 'bound')],
     caughtBy: { file: suite, title: 'billing.unpaid: after a turn ran out of balance, turns of its agent hold what it needed' },

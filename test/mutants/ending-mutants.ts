@@ -170,8 +170,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         endTurn,
-        '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n',
-        `  sql.releaseHold.run(hold, unpaid, turn.owner_id!)
+        '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n',
+        `  sql.releaseHold.run(hold, reserved, turn.owner_id!)
   const id = turn.request_id as string
   const at = Number(sql.findConversationById.get(turn.conversation_id!)!.message_count)
   sql.insertMessage.run('msg_u' + id, turn.conversation_id!, at + 1, 'user', turn.message!, turn.message_tokens!, id, 0)

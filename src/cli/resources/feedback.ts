@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
-import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
@@ -26,7 +26,7 @@ export function define(group: Command, environment: Environment): void {
     .option('--agent <agent>', 'Filter by agent')
     .addOption(new Option('--rating <rating>', 'Filter by rating').choices(['up', 'down']))
     .option('--tag <tag>', 'Filter by tag')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async ({ agent, rating, tag, ...options }: ListOptions) => {
       const server = createAdminClient(environment, options)
       const filters = await findFilters(server, { agent })

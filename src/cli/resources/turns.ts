@@ -7,7 +7,7 @@ import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { openLiveText } from '../chat/live-text.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
 import { escapeForTerminal, recordLines, shortened } from '../terminal/table.ts'
@@ -45,7 +45,7 @@ export function define(group: Command, environment: Environment): void {
     .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released', 'cancelled']))
     .option('--agent <agent>', 'Filter by agent')
     .option('--conversation <conversation-id>', 'Filter by conversation')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async ({ status, agent, conversation, ...options }: ListOptions) => {
       const server = client(options)
       const filters = await findFilters(server, { agent, conversation })

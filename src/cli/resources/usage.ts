@@ -19,6 +19,7 @@ const figures: Column[] = [
   { title: 'prompt tokens', path: 'prompt_tokens', as: 'number' },
   { title: 'completion tokens', path: 'completion_tokens', as: 'number' },
   { title: 'charged $', path: 'charged_usd', as: 'usd' },
+  { title: 'unpaid $', path: 'unpaid_usd', as: 'usd' },
   { title: 'latency p50', path: 'p50_ms', as: 'ms' },
   { title: 'p95', path: 'p95_ms', as: 'ms' },
   { title: 'first token p50', path: 'p50_first_delta_ms', as: 'ms' },

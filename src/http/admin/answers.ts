@@ -140,7 +140,7 @@ export const adminSchemas = [
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
 
-export const tooManyGuesses = 'Too many wrong admin tokens from this address. Try again later.'
+export const tooManyGuesses = 'The admin token or session is wrong, and this address has sent too many wrong ones. Try again later.'
 /** `admin.guesses`: any route may respond with it, and it has no headers of a rate limit. */
 export const guessFailure = {
   429: {

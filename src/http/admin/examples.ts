@@ -127,7 +127,8 @@ export const answerExamples: Record<string, object> = {
     name: 'Example Shop',
     balance_usd: '9.99961000',
     held_usd: '0.00000000',
-    available_usd: '9.99961000',
+    unpaid_usd: '0.00039000',
+    available_usd: '9.99922000',
     created_at: morning,
   },
   OwnerWithHolds: {
@@ -135,8 +136,8 @@ export const answerExamples: Record<string, object> = {
     name: 'Example Shop',
     balance_usd: '9.99961000',
     held_usd: '0.00120000',
-    available_usd: '9.99841000',
-    unpaid_usd: '0.00000000',
+    unpaid_usd: '0.00039000',
+    available_usd: '9.99802000',
     created_at: morning,
     running_turns: [
       { request_id: exampleId, agent_id: agent, key_id: key, external_user_id: 'customer-42', held_usd: '0.00120000', started_at: asked },

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
+import { available } from '../../ledger/ledger.ts'
 import { LedgerEntry as Entry, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
 import { about, alsoAs, answers, made, pageOf } from './answers.ts'
 import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './fields.ts'
@@ -59,7 +60,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'listOwners',
           'List owners, newest first',
-          'Each owner includes its balance, the amount held for running turns, and the available amount.',
+          'Each owner includes its balance, the amount held for running turns, the unpaid amount, and the available amount.',
         ),
         querystring: PageQuery,
         response: answers(pageOf(OwnerAnswer), 'validation_error'),
@@ -76,7 +77,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'findOwner',
           'Get an owner',
-          'The balance is the sum of the ledger. The available amount is the balance minus the amount held for running turns, which are listed. A new turn can hold the available amount minus `unpaid_usd`: what turns without a reply have used, until credits of the same amount are posted.',
+          'The balance is the sum of the ledger. A new turn can hold `available_usd`: the balance minus `held_usd`, which running turns hold, and `unpaid_usd`, and never below zero. `unpaid_usd` is what turns without a reply have used, until credits of the same amount are posted. The running turns are listed.',
         ),
         params: OwnerParams,
         response: answers(OwnerWithHolds, 'not_found'),
@@ -84,7 +85,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { runningTurns, ...owner } = await request.admin.findOwnerWithHolds(request.params.id)
-      return { ...writeOwner(owner), unpaid_usd: writeUsd(owner.unpaid), running_turns: runningTurns.map(writeHold) }
+      return { ...writeOwner(owner), running_turns: runningTurns.map(writeHold) }
     },
   )
 
@@ -122,7 +123,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'addLedgerEntry',
           'Credit or debit a balance',
-          'A positive amount is a credit, a negative amount an adjustment. Returns 409 `conflict` if the available balance would become negative. A retry with the same `Idempotency-Key` returns the same entry.',
+          'A positive amount is a credit, a negative amount an adjustment. An adjustment makes unpaid usage that credits have cleared unpaid again. Returns 409 `conflict` if less would remain than running turns hold. A retry with the same `Idempotency-Key` returns the same entry.',
         ),
         params: OwnerParams,
         body: NewEntry,
@@ -170,12 +171,13 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
 
-const writeOwner = ({ id, name, balance, held, createdAt }: Owner): object => ({
+const writeOwner = ({ id, name, balance, held, unpaid, createdAt }: Owner): object => ({
   id,
   name,
   balance_usd: writeUsd(balance),
   held_usd: writeUsd(held),
-  available_usd: writeUsd(balance - held),
+  unpaid_usd: writeUsd(unpaid),
+  available_usd: writeUsd(available({ balance, held, unpaid })),
   created_at: writeTime(createdAt),
 })
 

@@ -29,7 +29,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Usage',
           'readUsage',
           'Get usage by hour or day',
-          'Returns turns, tokens, charges and latencies for every bucket from `from` to `to` (exclusive). A turn counts in the bucket in which it ended. Tokens, charges and latencies are those of completed turns. An error is a run of a turn that ended without a reply; a retry that runs the turn again is another run. A cancelled turn is not an error. `unpaid_usd` is what turns without a reply used, at their price; no owner was charged for it.',
+          'Returns turns, tokens, charges and latencies for every bucket from `from` to `to` (exclusive). A turn counts in the bucket in which it ended. Tokens, charges and latencies are those of completed turns. An error is a run of a turn that ended without a reply; a retry that runs the turn again is another run. A cancelled turn is not an error. `unpaid_usd` is what turns without a reply used, at their price; no owner was charged for it. It includes turns that failed because of the provider or of the service, for which nothing is reserved on the owner.',
         ),
         querystring: UsageQuery,
         response: answers(Usage, 'validation_error'),

@@ -24,7 +24,7 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
   switch (code) {
     case 'insufficient_balance':
       return {
-        text: 'The available balance does not cover the hold for this turn, which is the most it can cost. Add credit to the owner, or lower the agent’s max output tokens or max steps.',
+        text: 'The available balance, which is the balance minus held and unpaid amounts, does not cover the hold for this turn, which is the most it can cost. Add credit to the owner, or lower the agent’s max output tokens or max steps.',
         link: { href: `/money/${ownerId}`, label: 'Add credit' },
       }
     case 'agent_disabled':

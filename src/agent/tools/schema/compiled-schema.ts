@@ -70,6 +70,8 @@ export function schemaProblem(schema: JsonSchema, strict: boolean): string | und
     const leadsNowhere = ({ __absolute_ref__: target }: JsonSchema): boolean => typeof target === 'string' && known[target] === undefined
     const lost = [...nodesOf(copy, '')].find(({ node }) => leadsNowhere(node))
     if (lost) return `has a reference that leads nowhere, ${show(lost.node['$ref'])} at ${show(lost.at)}`
+    const circular = findCircular(copy, known)
+    if (circular) return `has a reference that leads back to itself, ${show(circular.node['$ref'])} at ${show(circular.at)}`
     const { unsupported, invalid } = patternsOf(copy)
     const refused = unsupported ?? (strict ? invalid : undefined)
     return refused && `has a pattern that cannot be used, ${show(refused.source)} at ${show(refused.at)}: ${refused.why}`
@@ -77,6 +79,40 @@ export function schemaProblem(schema: JsonSchema, strict: boolean): string | und
     if (error instanceof RangeError) return 'is nested too deeply'
     return `is not a valid JSON Schema: ${error instanceof Error ? error.message.slice(0, 200) : 'unknown error'}`
   }
+}
+
+/**
+ * Finds a reference that leads back to itself without going into the value, so that no check would ever end. A reference below `properties`
+ * or `items` may lead back: the value ends.
+ */
+function findCircular(schema: JsonSchema, known: Record<string, unknown>): { node: JsonSchema; at: string } | undefined {
+  const ended = new Set<unknown>()
+  const isCircular = (node: unknown, above: Set<unknown>): boolean => {
+    if (!isObject(node) || ended.has(node)) return false
+    if (above.has(node)) return true
+    above.add(node)
+    const found = appliedToSame(node, known).some((next) => isCircular(next, above))
+    above.delete(node)
+    if (!found) ended.add(node)
+    return found
+  }
+  return [...nodesOf(schema, '')].find(({ node }) => node['__absolute_ref__'] !== undefined && isCircular(node, new Set()))
+}
+
+/** The schemas that a schema applies to the same value. */
+function appliedToSame(node: JsonSchema, known: Record<string, unknown>): unknown[] {
+  const { allOf, anyOf, oneOf, not, if: condition, then, else: otherwise, dependentSchemas } = node
+  return [
+    ...[node['__absolute_ref__'], node['__absolute_recursive_ref__']].flatMap((target) =>
+      typeof target === 'string' ? known[target] : [],
+    ),
+    ...[allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : [])),
+    not,
+    condition,
+    then,
+    otherwise,
+    ...(isObject(dependentSchemas) ? Object.values(dependentSchemas) : []),
+  ]
 }
 
 type RefusedPattern = { source: string; at: string; why: string }
