@@ -1,6 +1,7 @@
 /** `turnkeep turn trace` against the real service: what it prints of a turn that called tools, failed, runs, or has no trace. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { traceLines } from '../../src/cli/resources/trace-lines.ts'
 import { gate } from '../support/model-server.ts'
 import { runCommand } from '../support/run-command.ts'
 import type { Ran } from '../support/run-command.ts'
@@ -76,6 +77,37 @@ test('turn trace: prints the attempt, the passages, and each model call and tool
   assert.match(stdout, new RegExp(`^${lines.join('\n')}\n$`))
   const json = JSON.parse((await trace(id, '--json')).stdout) as Json
   assert.deepEqual(json, await app.made('GET', `/turns/${id}/trace`))
+})
+
+test('turn trace: what is known only from the journal is below the attempt that did it, in the order of time; unknown attempts are named', () => {
+  const common = { run: 1, duration_ms: null, recorded: 'journal', step: 1, result: null, status: 'interrupted', arguments: '{}' } as const
+  const tool = (name: string, attempt: number | null, startMs: number | null) =>
+    ({ ...common, type: 'tool_call', name, attempt, start_ms: startMs }) as const
+  const end = (attempt: number, word: string, cause: string | null) =>
+    ({ ...common, type: 'attempt', attempt, start_ms: null, end: word, cause_kind: cause && 'provider_error', cause }) as const
+  const spans = [
+    end(1, 'process_died', null),
+    tool('unknown', null, 5),
+    tool('last', 2, 40),
+    end(2, 'released', 'refused'),
+    tool('early', 2, 20),
+    tool('next', 2, null),
+  ]
+  const ids = { request_id: 'r', conversation_id: 'c', status: 'released', run: 1, message: 'hi', complete: false }
+  const lines = traceLines({ ...ids, spans }, { width: 80, prompt: false }).filter((line) => /^Run|Cause|tool call/.test(line))
+  assert.deepEqual(
+    lines.map((line) => line.trim().replace(/, from the journal$/, '')),
+    [
+      'Run 1, attempt 1: process died',
+      'Run 1, attempt unknown',
+      '5 ms  tool call, step 1, unknown: interrupted',
+      'Run 1, attempt 2: released',
+      'Cause (provider_error): refused',
+      '20 ms  tool call, step 1, early: interrupted',
+      '-  tool call, step 1, next: interrupted',
+      '40 ms  tool call, step 1, last: interrupted',
+    ],
+  )
 })
 
 test('turn trace: --prompt prints the messages and tools that each model call was sent', async () => {

@@ -43,7 +43,7 @@ function Entry({ span: { start_ms: start, duration_ms: duration }, name, badge, 
             {name}
           </Text>
           {badge}
-          <Text size="xs" c="dimmed" className="figures">
+          <Text size="xs" c="dimmed" className="as-written">
             {duration === null ? null : `${writeMs(duration)}${children ? ' · ' : ''}`}
             {children}
           </Text>
