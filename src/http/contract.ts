@@ -8,6 +8,7 @@ import type * as agents from './admin/agents/agent-answers.ts'
 import type * as answers from './admin/answers.ts'
 import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
+import type * as traces from './admin/trace-answers.ts'
 import type * as turns from './admin/turn-answers.ts'
 import type * as chat from './public/schemas.ts'
 
@@ -30,6 +31,7 @@ export type Conversation = Static<typeof turns.StoredConversation.ref>
 export type Message = Static<typeof turns.StoredMessage.ref>
 export type Turn = Static<typeof turns.Turn.ref>
 export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
+export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type Usage = Static<typeof answers.Usage.ref>
 export type AuditEntry = Static<typeof answers.AuditEntry.ref>

@@ -1,4 +1,4 @@
-/** `turnkeep turn`: shows the state, cost, failure, feedback and steps of a turn by its request ID, follows its text, and cancels it. */
+/** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, and cancels it. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -10,9 +10,11 @@ import { CommandFailed } from '../terminal/command-failed.ts'
 import { countFromOne, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
-import { escapeForTerminal, recordLines, shortened } from '../terminal/table.ts'
+import { escapeForTerminal, recordLines, shortened, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import { endOfTurn, followTurn, turnPath } from './follow-turn.ts'
+import { traceLines } from './trace-lines.ts'
+import { hasContent, readTrace } from './trace.ts'
 
 const columns: Column[] = [
   { title: 'request id', path: 'request_id', as: 'id' },
@@ -34,6 +36,7 @@ const stepColumns: Column[] = [
   { title: 'content', path: 'says', as: 'short' },
 ]
 
+type TraceOptions = ServerOptions & { prompt?: boolean }
 type ListOptions = ServerOptions & { limit?: number; status?: string; agent?: string; conversation?: string }
 
 const example = '01a1fe3e-91cf-7299-8cd6-487d81a485ba'
@@ -67,6 +70,10 @@ export function define(group: Command, environment: Environment): void {
     },
   )
 
+  serverCommand(group, 'trace <request-id>', 'Explain a turn: its attempts, passages, model calls and tool calls', `turn trace ${example}`)
+    .option('--prompt', 'Show the prompt that each model call was sent')
+    .action((requestId: string, options: TraceOptions) => printTrace(client(options), requestId, options))
+
   serverCommand(
     group,
     'follow <request-id>',
@@ -87,6 +94,20 @@ export function define(group: Command, environment: Environment): void {
       `Cancel requested. The turn ends when its current tool call has ended: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
     )
   })
+}
+
+/** Throws CommandFailed with code 1 if only the ends of the attempts are known. */
+async function printTrace(server: AdminClient, requestId: string, { json, prompt = false }: TraceOptions): Promise<void> {
+  const response = await server.call('GET', `${turnPath(requestId)}/trace`)
+  if (json) return printRecord(response, { json })
+  const trace = readTrace(response)
+  const id = escapeForTerminal(requestId)
+  const why = 'it is older than TURNKEEP_TRACE_DAYS, traces are off (0), or all attempts died'
+  if (trace.status !== 'running' && !trace.complete && !hasContent(trace))
+    throw new CommandFailed(1, `no trace is stored for this turn: ${why}.\nFor its state, cost and failure: npx turnkeep turn show ${id}`)
+  await write(`${traceLines(trace, { width: terminalWidth() ?? Infinity, prompt }).join('\n')}\n`)
+  if (trace.status === 'running') return tell(`The turn is still running. To follow it: npx turnkeep turn follow ${id}`)
+  if (!trace.complete) tell(`The trace is not complete. A run has no stored trace: ${why}. Of it, only the journal is known.`)
 }
 
 /** Ctrl-C ends the command and not the turn. Throws CommandFailed: 1 if the turn ended without a reply, 2 after Ctrl-C. */

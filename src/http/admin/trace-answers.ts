@@ -1,4 +1,5 @@
 /** Response schemas of traces and reruns, and their examples. */
+import type { TSchema } from 'typebox'
 import { causeKinds } from '../../cause-kinds.ts'
 import { exampleId } from '../public/answers.ts'
 import { define } from '../public/schemas.ts'
@@ -6,7 +7,7 @@ import { Type } from '../edge/schema.ts'
 import { AmountUsd, Count, RequestId, idOf, orNull } from './answer-fields.ts'
 
 const CauseKind = orNull(Type.Enum([...causeKinds]))
-const described = (schema: Parameters<typeof orNull>[0], description: string) => Type.Union([schema, Type.Null()], { description })
+const described = <Schema extends TSchema>(schema: Schema, description: string) => Type.Union([schema, Type.Null()], { description })
 
 const common = {
   run: Type.Integer({ minimum: 1, description: 'A retry of a released turn is a new run.' }),
@@ -105,7 +106,7 @@ const Settlement = Type.Object({ type: Type.Literal('settlement'), ...common, ch
 
 const Span = define('Span', Type.Union([Attempt, Admission, Retrieval, ModelCall, ToolCall, Settlement]))
 
-const TurnTrace = define(
+export const TurnTrace = define(
   'TurnTrace',
   Type.Object({
     request_id: RequestId,

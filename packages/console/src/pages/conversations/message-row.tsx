@@ -14,6 +14,7 @@ import { Folds } from './folds.tsx'
 import type { Fold } from './folds.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 import { TurnDetails } from './turn-details.tsx'
+import { TurnTrace } from './turn-trace.tsx'
 
 type MessageRowProps = { message: Message; user: string; agentId: string | undefined }
 
@@ -54,6 +55,7 @@ function ReplyFoot({ message, agentId }: { message: Message; agentId: string | u
       : []),
     ...(calls.length > 0 ? [{ name: 'calls', label: counted(calls.length, 'tool call'), content: <ToolCalls calls={calls} /> }] : []),
     { name: 'turn', label: 'Turn details', content: <TurnDetails requestId={requestId} /> },
+    { name: 'trace', label: 'Trace', content: <TurnTrace requestId={requestId} /> },
   ]
   return (
     <Folds of={message.id} folds={folds}>

@@ -8,6 +8,7 @@ import { Moment } from '../../show/moment.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
 import { Folds } from './folds.tsx'
 import { FailureText, TurnDetails } from './turn-details.tsx'
+import { TurnTrace } from './turn-trace.tsx'
 
 const said = {
   completed: 'The reply was stored.',
@@ -20,7 +21,10 @@ type TurnRowProps = { turn: Turn; cancel: ReturnType<typeof useCancel> }
 
 export const TurnRow = memo(function TurnRow({ turn, cancel }: TurnRowProps) {
   const { request_id: requestId, state, failure, created_at: at } = turn
-  const details = { name: 'turn', label: 'Turn details', content: <TurnDetails requestId={requestId} /> }
+  const folds = [
+    { name: 'turn', label: 'Turn details', content: <TurnDetails requestId={requestId} /> },
+    { name: 'trace', label: 'Trace', content: <TurnTrace requestId={requestId} /> },
+  ]
   return (
     <Paper withBorder px="md" py="xs" style={{ borderStyle: 'dashed' }}>
       <Group gap="xs">
@@ -36,7 +40,7 @@ export const TurnRow = memo(function TurnRow({ turn, cancel }: TurnRowProps) {
         </Box>
       ) : null}
       {failure && state !== 'cancelled' ? <FailureText failure={failure} /> : null}
-      <Folds of={requestId} folds={[details]} />
+      <Folds of={requestId} folds={folds} />
     </Paper>
   )
 })
