@@ -2,7 +2,7 @@
  * The load of a run: an operator who creates four tenants and makes changes, and callers of all kinds, all drawn from the seed. It knows no
  * faults: a server is an address that responds or does not. Everything it sends and receives is recorded in the history, and it judges none
  * of it. Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`,
- * `fault.top-up-mid-turn`, `fault.model-unavailable`.
+ * `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
  */
 import { createAsking } from './callers/ask.ts'
 import type { Target } from './callers/ask.ts'

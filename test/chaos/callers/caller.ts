@@ -208,8 +208,9 @@ function mannerOf(draw: Random): Manner {
   const manner = connectionOf(draw)
   if (manner.transport === 'chat') return manner
   const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
-  const cancels = { afterEvents: draw.int(0, 3), delayMs, times: draw.chance(0.3) ? 2 : 1 }
-  return { ...manner, ...(draw.chance(0.8) ? { continues: true } : {}), ...(draw.chance(0.2) ? { cancels } : {}) }
+  // Most replies are short, so most requests are made early.
+  const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
+  return { ...manner, ...(draw.chance(0.8) ? { continues: true } : {}), ...(draw.chance(0.3) ? { cancels } : {}) }
 }
 
 function connectionOf(draw: Random): Manner {
