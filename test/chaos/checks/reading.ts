@@ -175,7 +175,9 @@ function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefine
         : null
   const said = text === null ? undefined : (parse(text) as Reply | undefined)
   if (text !== null && isReply(said)) return { ...nothing, code: 'reply', reply: { text, said }, requestId: said.request_id }
-  if (answer.end !== 'whole') return { ...nothing, requestId: requestIdOf(answer.events?.[0]?.data) }
+  // A final event counts, even if the connection did not end well after it.
+  const hasEnded = answer.end === 'whole' || last?.event === 'error'
+  if (!hasEnded) return { ...nothing, requestId: requestIdOf(answer.events?.[0]?.data) }
   // An incomplete stream is for the connection checks, and says nothing about the request.
   if (answer.events && last?.event !== 'error') return { ...nothing, requestId: requestIdOf(answer.events[0]?.data) }
   const error = answer.events ? parse(last!.data) : (parse(answer.body ?? '') as { error?: unknown } | undefined)?.error

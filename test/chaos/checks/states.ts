@@ -35,7 +35,8 @@ export type Resolution = {
 export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: Request): Resolution {
   const asked = tries.filter(({ call }) => !call.final)
   const inOrder = (asked.length > 0 ? asked : tries).toSorted((a, b) => (a.answer?.at ?? Infinity) - (b.answer?.at ?? Infinity))
-  const replied = inOrder.findIndex(({ code }) => code === 'reply')
+  // Neither changes, whatever a later attempt gets.
+  const replied = inOrder.findIndex(({ code }) => code === 'reply' || code === 'turn_cancelled')
   const refused = inOrder.findLastIndex(({ code }) => code !== undefined && code !== 'ended' && !transient.has(code))
   // A concurrent request may be interrupted later, which a retry does not take as the end.
   const isEnd = refused >= 0 && inOrder.every(({ call }) => call.at <= inOrder[refused]!.answer!.at)
