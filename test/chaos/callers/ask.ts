@@ -59,8 +59,10 @@ const maxPauseMs = 1000
 // A provider error may pass, and a released turn runs again. The same error after this many attempts is the turn's stored failure.
 const maxFailures = 3
 const maxEmptyBalances = 5
-// After this many connections to one stream, a caller sends its key again.
-const maxResumes = 10
+// After this many connections to one stream, a caller sends its key again. Or after this many errors in a row, because a released turn runs
+// again only with its key.
+const maxResumes = 20
+const maxErrorsInARow = 2
 // The pause between two requests to cancel one turn.
 const maxBetweenCancelsMs = 400
 
@@ -150,9 +152,11 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
     let last = broken
     let after = broken.events?.at(-1)?.id ?? null
     let came = broken
-    for (let n = 0; n < maxResumes && !over.aborted; n++) {
+    let errors = 0
+    for (let n = 0; n < maxResumes && errors < maxErrorsInARow && !over.aborted; n++) {
       const draw = random.fork(`resume ${n}`)
-      await pass(n === 0 ? draw.int(0, 300) : pauseOf(came, draw), undefined, { signal: over }).catch(() => undefined)
+      const isLong = came.status !== 200 || draw.chance(0.2)
+      await pass(isLong ? pauseOf(came, draw) : draw.int(0, 50), undefined, { signal: over }).catch(() => undefined)
       const supervised = draw.int(0, target.urls.length - 1)
       const leaves = draw.chance(0.3) ? { leaves: draw.int(1, 8) } : {}
       const call = ++counts.calls
@@ -178,6 +182,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
         after = came.events.at(-1)!.id
       }
       const code = codeOf(came)
+      errors = code === undefined || !came.events ? 0 : errors + 1
       if (code !== undefined && !comeBack.has(code) && !(code === 'internal_error' && !came.events)) return came
     }
     return came

@@ -210,7 +210,9 @@ function mannerOf(draw: Random): Manner {
   const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
   // Most replies are short, so most requests are made early.
   const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
-  return { ...manner, ...(draw.chance(0.8) ? { continues: true } : {}), ...(draw.chance(0.3) ? { cancels } : {}) }
+  const leaves = draw.pick(['headers', 1, 2, 3, 5, 8] as const)
+  const continued = draw.chance(0.8) ? { continues: true, ...(draw.chance(0.35) ? { leaves } : {}) } : {}
+  return { ...manner, ...continued, ...(draw.chance(0.3) ? { cancels } : {}) }
 }
 
 function connectionOf(draw: Random): Manner {
