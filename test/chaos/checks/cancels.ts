@@ -73,8 +73,9 @@ function* asReported(request: Request): Generator<Violation> {
   }
 }
 
-// A process looks for requests every second, and a tool call with side effects that has started takes 0.7 s.
-const stopsWithinMs = 4000
+// The response to a cancel has waited two seconds if the turn still ran. A process looks for requests every second, and a tool call with side
+// effects that has started takes 0.7 s.
+const stopsWithinMs = 1500
 
 /** Without a fault, a confirmed request ends a turn soon, and no model is called for it any more. */
 function* stops(reading: Reading): Generator<Violation> {
