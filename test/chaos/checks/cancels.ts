@@ -18,7 +18,7 @@ export function checkCancels(reading: Reading): Violation[] {
 const refusals = new Set(['invalid_api_key', 'rate_limit_exceeded', 'api_rate_limit_unavailable', 'not_found'])
 
 /** A request whose response was lost may have been stored. One that came after the end of the turn was not. */
-export function mayBeStored({ answer, code, turn }: Cancel): boolean {
+function mayBeStored({ answer, code, turn }: Cancel): boolean {
   if (answer?.end === 'broken' && answer.error === 'ECONNREFUSED') return false
   return turn ? turn.cancel_requested : !refusals.has(code ?? '')
 }
