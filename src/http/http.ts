@@ -36,7 +36,7 @@ import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
 import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
-import { framingFault } from './edge/headers.ts'
+import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
 import { closeIdle, listen, watchSockets } from './edge/listening.ts'
@@ -195,12 +195,12 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
 }
 
 /**
- * Runs before authentication: sets the request ID (`order.request-id`), then responds to ambiguous framing with 400, to unknown paths with
- * 404 and to wrong methods with 405 (`order.route`).
+ * Runs before authentication: sets the request ID (`order.request-id`), then responds to ambiguous framing with 400, to an unknown expectation
+ * with 417, to unknown paths with 404 and to wrong methods with 405 (`order.route`).
  */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
-  // Sockets on which a request had ambiguous framing. It is unclear where that request ends, so later requests on it are not trusted.
+  // Sockets on which a request had a fault. It is unclear where that request ends, so later requests on them are not trusted.
   const misread = new WeakSet<Socket>()
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
@@ -209,11 +209,11 @@ function answerEveryRequest(app: FastifyInstance): void {
     // Responses contain conversations and secrets. Pages and files that may be cached replace it.
     reply.header('cache-control', 'no-store')
     note(raw, { requestId: request.id, route: request.routeOptions.url })
-    const fault = misread.has(raw.socket) ? 'An earlier request on this connection was malformed.' : framingFault(raw)
-    if (fault !== undefined) {
+    const fault = misread.has(raw.socket) ? malformed('An earlier request on this connection was malformed.') : messageFault(raw)
+    if (fault) {
       misread.add(raw.socket)
       reply.raw.shouldKeepAlive = false
-      return done(new ApiError('bad_request', fault))
+      return done(fault)
     }
     // The router ignores the first character of a URL, so it would treat `*` as `/`.
     if (request.is404 || raw.url?.startsWith('*')) {
