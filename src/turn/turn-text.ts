@@ -40,9 +40,16 @@ export class TurnText {
     return this.#text
   }
 
+  /** Costs as much as the delta is long: reading the whole text would copy it each time, because it is a rope of its deltas. */
   append(delta: string): void {
+    const end = this.#text.length
     this.#text += delta
-    if (this.#readers.size > 0) for (const [listener, reader] of this.#readers) this.#pass(listener, reader)
+    if (this.#readers.size === 0 || delta === '') return
+    if (this.#known.offset === end) this.#known = advance(this.#known, delta)
+    for (const [listener, reader] of this.#readers) {
+      if (reader.verified && reader.position.offset === end) this.#say(listener, reader, delta)
+      else this.#pass(listener, reader)
+    }
   }
 
   /**
@@ -65,7 +72,7 @@ export class TurnText {
 
   /** The turn has ended with this text. Also serves listeners that wait because an earlier attempt had more text than this one. */
   complete(text: string): void {
-    if (!text.startsWith(this.#text)) this.startOver()
+    if (this.#readers.size === 0 || !text.startsWith(this.#text)) this.startOver()
     this.append(text.slice(this.#text.length))
     for (const [listener, reader] of this.#readers) if (!reader.verified) this.#restart(listener, reader)
   }
@@ -77,8 +84,11 @@ export class TurnText {
       if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum) return this.#restart(listener, reader)
       reader.verified = true
     }
-    if (this.#text.length === offset) return
-    const text = this.#text.slice(offset)
+    if (this.#text.length > offset) this.#say(listener, reader, this.#text.slice(offset))
+  }
+
+  /** `text` is all that follows the reader's position. */
+  #say(listener: TextListener, reader: Reader, text: string): void {
     reader.position = this.#end()
     listener.onText(text, reader.position)
   }

@@ -118,7 +118,9 @@ export const plantedBugs: PlantedBug[] = [
     name: 'unknown-call-made-again',
     part: 'journal',
     removes: 'a turn with a call whose outcome is unknown is never run again',
-    edits: [edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
+    edits: [
+      edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
+    ],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {

@@ -60,7 +60,7 @@ async function attempt(idempotencyKey: string): Promise<End> {
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
     const events = (rest + piece).split('\n\n')
     rest = events.pop() ?? ''
-    for (const [, name, data] of events.map((event) => /^event: (.*)\ndata: (.*)$/.exec(event) ?? [])) {
+    for (const [, name, data] of events.map((event) => /^event: (.*)\nid: .*\ndata: (.*)$/.exec(event) ?? [])) {
       const fields = JSON.parse(data ?? '{}') as Fields
       if (name === 'response.completed') return { kind: 'completed', reply: fields }
       if (name === 'error') return { kind: 'error', error: { ...fields, status: 200 } }

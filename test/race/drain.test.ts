@@ -43,7 +43,7 @@ void test('fault.sigterm: SIGTERM with a hundred streams under way: readiness pr
   assert.deepEqual(await server.exited, { code: 0, signal: null })
   const replies = answers.map(({ events }) => events.at(-1)!)
   for (const { event, data } of replies) assert.deepEqual([event, data.message?.content], ['response.completed', 'one two'])
-  assert.match(raw.answers[0]!.body, /event: response\.completed\ndata: .*"content":"one two".*\n\n$/)
+  assert.match(raw.answers[0]!.body, /event: response\.completed\nid: end\ndata: .*"content":"one two".*\n\n$/)
   assert.deepEqual([raw.answers[1]?.status, raw.answers[1]?.json.status], [503, 'draining'])
   await processRuns.verify()
 
@@ -98,7 +98,7 @@ for (const transport of ['chat', 'stream'] as const) {
     assert.equal(await processRuns.server!.stop(), 0)
     const { status, json, text } = await asked
     if (transport === 'chat') assert.deepEqual([status, json.error?.code], [503, 'service_unavailable'])
-    else assert.match(text, /event: error\ndata: \{"code":"service_unavailable",.*\n\n$/)
+    else assert.match(text, /event: error\nid: .+\ndata: \{"code":"service_unavailable",.*\n\n$/)
     await processRuns.verify()
     assert.equal(await processRuns.model.calls[0]!.ended, 'aborted')
 

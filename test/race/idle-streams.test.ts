@@ -89,7 +89,7 @@ void test(
 
     for (const one of thoughts) one.open()
     await Promise.all(raws.map((raw) => raw.rest()))
-    for (const raw of raws) assert.match(raw.answers[0]!.body, /\nevent: response\.completed\ndata: .*"content":"one two".*\n\n$/)
+    for (const raw of raws) assert.match(raw.answers[0]!.body, /\nevent: response\.completed\nid: end\ndata: .*"content":"one two".*\n\n$/)
     assert.equal(model.calls.length, streams + 2 * others)
     assert.equal((await client.owner()).held_usd, '0.00000000')
     await processRuns.verify()

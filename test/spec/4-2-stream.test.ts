@@ -37,7 +37,7 @@ void test('stream.established: sends the headers and response.created before the
   const response = await app.chatRequest({ external_user_id: 'u', message: 'hi' }, { path: 'chat/stream' })
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   const { value } = await reader.read()
-  assert.match(value!, /^event: response\.created\ndata: /)
+  assert.match(value!, /^event: response\.created\nid: .+\ndata: /)
   held.open()
   let rest = ''
   for (let part = await reader.read(); !part.done; part = await reader.read()) rest += part.value

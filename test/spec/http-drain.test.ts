@@ -35,7 +35,7 @@ void test('drain: a running reply and a running stream finish, then their connec
   for (const turn of turns) turn.complete()
   await Promise.all([closing, waiting.rest(), streaming.rest()])
   assert.equal(waiting.answers[0]!.json.message.content, 'whole')
-  assert.match(streaming.answers[0]!.body, /event: response\.completed\n.*\n\n$/)
+  assert.match(streaming.answers[0]!.body, /event: response\.completed\nid: end\ndata: .*\n\n$/)
 })
 
 void test('drain: idle connections and connections without a request end immediately', async () => {

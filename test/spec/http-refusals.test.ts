@@ -224,7 +224,7 @@ for (const [title, garbage, status, code] of [
     await raw.rest()
     const [stream, refusal, ...more] = raw.answers
     assert.deepEqual(more, [])
-    assert.match(stream!.body, /^event: response\.created\n[^]*event: response\.completed\ndata: .*\n\n$/)
+    assert.match(stream!.body, /^event: response\.created\n[^]*event: response\.completed\nid: end\ndata: .*\n\n$/)
     isRefusal(refusal, status, code, title)
   })
 }

@@ -168,7 +168,13 @@ export class Bench {
     return (await this.store.settleMany([this.settlement(turn, changes)]))[0]!
   }
 
-  async fail(turn: AdmittedTurn, state: 'released' | 'failed', changes: Partial<TurnFailure> = {}) {
+  /** Requests a cancel and ends the turn without a reply. */
+  async cancel(turn: AdmittedTurn) {
+    assert.equal(await this.store.write.requestCancel({ requestId: turn.requestId }), true)
+    return this.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null })
+  }
+
+  async fail(turn: AdmittedTurn, state: TurnFailure['state'], changes: Partial<TurnFailure> = {}) {
     const code = state === 'released' ? 'service_unavailable' : 'internal_error'
     return (
       await this.store.failMany([
@@ -322,6 +328,124 @@ export function conformance(check: Check): void {
     await bench.settle(other)
     await store.write.changeAgent({ id: bench.agentId, enabled: false })
     assert.equal((await bench.admit(admission)).kind, 'agent_disabled')
+  })
+
+  check(
+    'turn.cancel: a cancel is stored only while the turn runs, and a cancelled turn returns the same failure and is no error',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const admission = bench.admission()
+      const turn = await bench.admitted(admission)
+      assert.deepEqual(await bench.cancel(turn), { kind: 'ended' })
+      for (const _ of [1, 2])
+        assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), {
+          kind: 'replayed_failure',
+          requestId: turn.requestId,
+          code: 'turn_cancelled',
+        })
+      assert.equal(await store.write.requestCancel({ requestId: turn.requestId }), false)
+      assert.equal(await store.write.requestCancel({ requestId: randomUUID() }), false)
+      assert.deepEqual(await bench.settle(turn), { kind: 'lost' })
+      assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: 0n })
+      await bench.verify()
+    },
+  )
+
+  check('turn.cancel: the store refuses a cancel or an incomplete reply that was not requested', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted()
+    assert.equal((await bench.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null })).kind, 'error')
+    assert.equal((await bench.settle(turn, { incomplete: true })).kind, 'error')
+    await store.write.requestCancel({ requestId: turn.requestId })
+    const settled = await bench.settle(turn, { incomplete: true })
+    assert.ok(settled.kind === 'settled' && settled.reply.incomplete)
+    await bench.verify()
+  })
+
+  check('turn.cancel: a retry of a released turn is not cancelled by a request for its earlier run', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission()
+    const turn = await bench.admitted(admission)
+    await store.write.requestCancel({ requestId: turn.requestId })
+    assert.deepEqual(await store.read.listCancelRequests(), [turn.requestId])
+    await bench.fail(turn, 'released')
+    assert.deepEqual(await store.read.listCancelRequests(), [])
+    const again = await bench.admitted(admission)
+    assert.deepEqual([again.requestId, again.cancelRequested], [turn.requestId, false])
+    assert.deepEqual(await store.read.listCancelRequests(), [])
+    assert.equal((await bench.settle(again)).kind, 'settled')
+  })
+
+  check('turn.cancel: of a settlement, a failure and a cancel of one turn at the same time, exactly one takes effect', async (store) => {
+    const bench = await Bench.make(store, 1_000_000_000n)
+    const races = Number(process.env['CANCEL_RACES'] ?? 40)
+    const wins: Record<string, number> = {}
+    for (let n = 0; n < races; n++) {
+      const turn = await bench.admitted()
+      const request = store.write.requestCancel({ requestId: turn.requestId })
+      if (n % 2 === 0) await request
+      const ends = [
+        () => bench.settle(turn, { incomplete: n % 4 === 0 }),
+        () => bench.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null }),
+        () => bench.fail(turn, 'released'),
+        () => bench.settle(turn),
+      ]
+      const outcomes = await Promise.all([...ends.slice(n % 4), ...ends.slice(0, n % 4)].map((end) => end()))
+      await request
+      assert.equal(
+        outcomes.filter(({ kind }) => kind === 'settled' || kind === 'ended').length,
+        1,
+        JSON.stringify(outcomes.map(({ kind }) => kind)),
+      )
+      const { state } = (await store.read.findTurnStatus(turn.requestId))!
+      wins[state] = (wins[state] ?? 0) + 1
+    }
+    if (process.env['CANCEL_RACES']) console.log(wins)
+    assert.ok(Object.keys(wins).length >= 3, JSON.stringify(wins))
+    await bench.verify()
+  })
+
+  check('turn.resource: a turn is found with its end by its key alone, and not after an erasure', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted({ externalUserId: 'ann' })
+    const find = (key: string | undefined = bench.apiKeyId) => store.read.findTurnStatus(turn.requestId, key)
+    assert.deepEqual([(await find())?.state, (await find())?.externalUserId, (await find())?.reply], ['running', 'ann', null])
+    assert.equal(await find('key_other'), undefined)
+    assert.deepEqual(await store.read.listEnded([turn.requestId]), [])
+    const settled = await bench.settle(turn)
+    assert.ok(settled.kind === 'settled')
+    assert.deepEqual((await find())?.reply, settled.reply)
+    assert.deepEqual(
+      (await store.read.listEnded([turn.requestId, randomUUID()])).map(({ requestId }) => requestId),
+      [turn.requestId],
+    )
+    await store.write.eraseConversations({ conversationIds: [turn.conversationId] })
+    assert.equal(await find(), undefined)
+  })
+
+  check('feedback: the last one counts, of this key and an ended turn only, and an erasure removes it', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted()
+    const { requestId } = turn
+    const give = (rating: 'up' | 'down', changes: { apiKeyId?: string; comment?: string } = {}) =>
+      store.write.putFeedback({ requestId, apiKeyId: bench.apiKeyId, rating, comment: null, tags: ['a'], ...changes })
+    assert.equal(await give('up'), undefined)
+    await bench.settle(turn)
+    assert.equal(await give('up', { apiKeyId: 'key_other' }), undefined)
+    await Promise.all([give('up'), give('down'), give('up')])
+    const last = await give('down', { comment: 'no' })
+    assert.deepEqual([last?.rating, last?.comment, last?.tags], ['down', 'no', ['a']])
+    assert.deepEqual(await store.read.findFeedback(requestId), last)
+    const page = { limit: 10, before: { createdAt: 2 ** 52, id: '' } }
+    const listed = async (filter: object) => (await store.read.listFeedback(filter, page)).map((one) => one.requestId)
+    assert.deepEqual(
+      [await listed({ tag: 'a' }), await listed({ rating: 'down' }), await listed({ agentId: bench.agentId })],
+      [[requestId], [requestId], [requestId]],
+    )
+    assert.deepEqual([await listed({ tag: 'b' }), await listed({ rating: 'up' }), await listed({ agentId: 'agt_x' })], [[], [], []])
+    await store.write.eraseConversations({ conversationIds: [turn.conversationId] })
+    assert.deepEqual([await store.read.findFeedback(requestId), await give('up')], [undefined, undefined])
+    await bench.verify()
   })
 
   check('turn.states: a failed turn returns the same failure', async (store) => {

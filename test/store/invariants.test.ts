@@ -194,6 +194,26 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
     { what: 'an error of a later run', script: 'update turn_errors set run = run + 1' },
   ],
+  I19: [
+    {
+      what: 'a cancelled turn that no one wanted to cancel',
+      script: `update turns set cancel_requested_at = null where state = 'cancelled'`,
+    },
+    { what: 'an incomplete reply of a turn that was not cancelled', script: `update turns set incomplete = 1 where state = 'completed'` },
+    { what: 'an incomplete failure', script: `update turns set incomplete = 1, cancel_requested_at = 1 where state = 'failed'` },
+  ],
+  I20: [
+    {
+      what: 'a trace of a run that has not ended',
+      script: `insert into traces select request_id, run, x'7b7d' from turns where state = 'running'`,
+    },
+    { what: 'a trace of no turn', script: `insert into traces values ('x', 1, x'7b7d')` },
+    {
+      what: 'feedback on an erased turn',
+      script: `update turns set erased_at = 1, message = null where state = 'failed';
+        insert into feedback select request_id, agent_id, 'up', null, '[]', 1, 1 from turns where state = 'failed'`,
+    },
+  ],
 }
 
 /** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */
@@ -228,6 +248,7 @@ before(async () => {
   await bench.settle(await bench.admitted({ idempotencyKey: 'two', externalUserId: 'ben' }))
   await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
   await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
+  await bench.cancel(await bench.admitted({ idempotencyKey: 'cancelled', externalUserId: 'fay' }))
   const running = { idempotencyKey: 'running', externalUserId: 'eve' }
   await bench.fail(await journaled(bench, await bench.admitted(running), 1), 'released')
   await journaled(bench, await bench.admitted(running), 2)
@@ -275,7 +296,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 18 invariants hold$/m)
+    assert.match(stdout, /^all 20 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -288,7 +309,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
-      assert.match(stdout, /^broken: 1 of 18 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 20 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

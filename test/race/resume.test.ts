@@ -1,0 +1,186 @@
+/**
+ * Three processes on one database: a stream is cut after a delta, and continued through another process with its last event ID, while
+ * processes are killed. An independent parser reads the events. What a client shows in the end is the stored reply, in every run. `RESUMES=n`
+ * makes the test longer, `KILL_SECONDS=n` changes the pace of the kills (0: none).
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { createParser } from 'eventsource-parser'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import { gate } from '../support/model-server.ts'
+import type { ModelServer, Part } from '../support/model-server.ts'
+
+const skip = noFleet()
+const deltas = 200
+const thirdAttempts = `select 1 from turns where state = 'running' and (attempt = 3 or attempt = 2 and lease_until < now_ms() + 2000)`
+
+/** 200 deltas in about a second. Messages with "differs" get another text from each call, so that a recovered turn starts over. */
+function speakInDeltas(model: ModelServer): void {
+  const calls = new Map<string, number>()
+  model.when(/./, ({ lastUserMessage }) => {
+    const call = (calls.get(lastUserMessage) ?? 0) + 1
+    calls.set(lastUserMessage, call)
+    const word = lastUserMessage.includes('differs') ? `w${call}` : 'w'
+    const parts: Part[] = []
+    for (let n = 0; n < deltas; n++) {
+      if (n % 20 === 0) {
+        const held = gate()
+        setTimeout(() => held.open(), n * 5)
+        parts.push(held)
+      }
+      parts.push(`${word}.${n} 😀 `)
+    }
+    return parts
+  })
+}
+
+/** What a client shows, and how it got there. */
+type Shown = { text: string; id: string | undefined; requestId: string | undefined; resets: number; resumes: number; places: Set<number> }
+type Ended = { content: string } | { code: string } | undefined
+
+/**
+ * Reads a stream until it ends, breaks, or `cutAfter` more deltas have arrived. Undefined: it broke. The parser is not ours, and checks every
+ * line.
+ */
+async function readStream(response: Response, shown: Shown, cutAfter: number, abort: AbortController): Promise<Ended> {
+  let ended: Ended
+  let count = 0
+  const parser = createParser({
+    onEvent({ event, id, data }) {
+      // A client that has cut its connection sees no more of it.
+      if (abort.signal.aborted) return
+      assert.ok(id !== undefined, `${event} without an ID`)
+      shown.id = id
+      const value = JSON.parse(data)
+      switch (event) {
+        case 'response.created':
+          assert.equal(shown.requestId, undefined, 'a resumed stream is not created again')
+          shown.requestId = value.request_id
+          return
+        case 'response.output_text.reset':
+          shown.text = ''
+          shown.resets++
+          return
+        case 'response.output_text.delta':
+          shown.text += value.delta
+          if (++count >= cutAfter) abort.abort()
+          return
+        case 'response.completed':
+          ended = { content: value.message.content }
+          return
+        case 'error':
+          ended = { code: value.code }
+          return
+        default:
+          assert.fail(`an unknown event ${event}`)
+      }
+    },
+    onError: (error) => assert.fail(error),
+  })
+  const decoder = new TextDecoder()
+  try {
+    for await (const bytes of response.body!) parser.feed(decoder.decode(bytes, { stream: true }))
+  } catch (error) {
+    if (error instanceof assert.AssertionError) throw error
+  }
+  return ended
+}
+
+/** One message, cut at `cutAfter` deltas and then now and then, until its last event. */
+async function follow(fleet: Fleet, n: number, cutAfter: number): Promise<Shown> {
+  const user = `user ${n}`
+  const message = `${n} ${n % 3 === 0 ? 'differs' : 'is the same'}`
+  const idempotencyKey = randomUUID()
+  const shown: Shown = { text: '', id: undefined, requestId: undefined, resets: 0, resumes: 0, places: new Set() }
+  let cut = cutAfter
+  for (const limit = performance.now() + 180_000; ;) {
+    assert.ok(performance.now() < limit, `${message}: no end in time`)
+    const place = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]
+    if (place === undefined) {
+      await pass(50)
+      continue
+    }
+    const abort = new AbortController()
+    const client = fleet.client(place)
+    const headers = { authorization: `Bearer ${fleet.caller.apiKey}`, ...(shown.id === undefined ? {} : { 'last-event-id': shown.id }) }
+    const { requestId } = shown
+    const sending =
+      requestId === undefined
+        ? client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream', signal: abort.signal })
+        : fetch(`${client.url}/v1/agents/${fleet.caller.agentId}/turns/${requestId}/stream`, { headers, signal: abort.signal })
+    const response = await sending.catch(() => undefined)
+    if (!response?.ok) {
+      // Not reachable, or the message is still in progress after its first stream broke before its first event.
+      await response?.body?.cancel()
+      await pass(100)
+      continue
+    }
+    shown.places.add(place)
+    if (requestId !== undefined) shown.resumes++
+    const ended = await readStream(response, shown, cut, abort)
+    if (ended && 'content' in ended) {
+      assert.equal(shown.text, ended.content, `${message}: what is shown is the reply`)
+      return shown
+    }
+    if (ended) assert.equal(ended.code, 'service_unavailable', message)
+    cut = Number.POSITIVE_INFINITY
+  }
+}
+
+void test(
+  'stream.resume: cut at every delta, continued through other processes, with kills in between: the text is the reply',
+  { skip },
+  async (t) => {
+    const runs = Number(process.env['RESUMES'] ?? 40)
+    const killSeconds = Number(process.env['KILL_SECONDS'] ?? 4)
+    const fleet = await Fleet.begin(t, { count: 3 })
+    speakInDeltas(fleet.model)
+    const key = await fleet.client().made('POST', `/agents/${fleet.caller.agentId}/keys`, {
+      permission: 'full',
+      rate_limit: { limit: 1_000_000, window_seconds: 60 },
+    })
+    fleet.caller = { ...fleet.caller, apiKey: key['api_key'] }
+    let kills = 0
+    let over = false
+    const killing = (async () => {
+      for (; killSeconds > 0 && !over;) {
+        await pass(killSeconds * 1000)
+        if (over || fleet.alive.length < 3) continue
+        if ((await fleet.rows(thirdAttempts)).length > 0) continue
+        const victim = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]!
+        await fleet.kill(victim)
+        kills++
+        await fleet.start(victim)
+      }
+    })()
+    const done: Shown[] = []
+    let next = 0
+    const worker = async (): Promise<void> => {
+      for (; next < runs;) {
+        const n = next++
+        done.push(await follow(fleet, n, 1 + (n % deltas)))
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(40, runs) }, worker))
+    over = true
+    await killing
+    await until('all three processes', () => fleet.alive.length === 3)
+    const ids = done.map(({ requestId }) => requestId!)
+    assert.equal(new Set(ids).size, runs)
+    const stored = await fleet.rows(
+      `select m.request_id, m.content, t.attempt from messages m join turns t on t.request_id = m.request_id where m.role = 'assistant'`,
+    )
+    const contentOf = new Map(stored.map(({ request_id: id, content }) => [id, content]))
+    for (const { requestId, text } of done) assert.equal(text, contentOf.get(requestId!))
+    const recovered = stored.filter(({ attempt }) => Number(attempt) > 1).length
+    const sum = (of: (one: Shown) => number): number => done.reduce((total, one) => total + of(one), 0)
+    t.diagnostic(
+      `${runs} streams, ${sum(({ resumes }) => resumes)} resumes, ${done.filter(({ places }) => places.size > 1).length} through several processes, ` +
+        `${kills} kills, ${recovered} turns recovered, ${sum(({ resets }) => resets)} resets`,
+    )
+    assert.ok(sum(({ resumes }) => resumes) >= runs * 0.9)
+    await fleet.verify()
+  },
+)
