@@ -91,7 +91,7 @@ void test('docs/pictures: their codes, statuses and failpoints are those of the 
   }
   const shown = [...read('docs/pictures/one-turn.svg').matchAll(/>[\d ·]*\d{3} (\w+_\w+)</g)].map(([, code]) => code!)
   assert.deepEqual([...new Set([...shown, 'not_found'])].toSorted(), publicCodes.toSorted(), 'every exit')
-  for (const state of ['running', 'completed', 'failed', 'released'])
+  for (const state of ['running', 'completed', 'failed', 'released', 'cancelled'])
     assert.ok(read('docs/pictures/one-turn.svg').includes(`>${state}<`), state)
 
   const table = read('docs/exactly-once.md').split('\n')

@@ -37,7 +37,8 @@ const entryFiles: Record<string, string[]> = {
     'store-window.ts',
     'last-use.ts',
   ],
-  turn: ['turn.ts', 'outcome.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
+  // turn-text.ts for the event IDs, which name positions in the text.
+  turn: ['turn.ts', 'outcome.ts', 'turn-resource.ts', 'turn-text.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
   // journal.ts and prompt.ts for the operator, who reads the calls and what the agent would see.
   agent: [
     'agent.ts',

@@ -15,7 +15,7 @@ async function routesOf(layer: TestLayer): Promise<{ api: Route[]; open: Route[]
   const api = Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => ({
       method: method.toUpperCase(),
-      path: path.replace('{agent_id}', 'agt_door').replace('{conversation_id}', 'conv_1'),
+      path: path.replace('{agent_id}', 'agt_door').replace('{conversation_id}', 'conv_1').replace('{request_id}', 'turn_1'),
     })),
   )
   return { api, open: ['/', '/healthz', '/readyz', '/openapi.json'].map((path) => ({ method: 'GET', path })) }
@@ -53,8 +53,12 @@ void test('routes: the public routes are these', async () => {
   assert.deepEqual(api.map(({ method, path }) => `${method} ${path}`).toSorted(), [
     'GET /v1/agents/agt_door/conversations',
     'GET /v1/agents/agt_door/conversations/conv_1/messages',
+    'GET /v1/agents/agt_door/turns/turn_1',
+    'GET /v1/agents/agt_door/turns/turn_1/stream',
     'POST /v1/agents/agt_door/chat',
     'POST /v1/agents/agt_door/chat/stream',
+    'POST /v1/agents/agt_door/turns/turn_1/cancel',
+    'POST /v1/agents/agt_door/turns/turn_1/feedback',
   ])
 })
 

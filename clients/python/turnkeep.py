@@ -4,7 +4,7 @@
     reply = client.chat(external_user_id="ann", message="Hello")
 
 It does the caller's part of "answered once": it keeps one Idempotency-Key for all attempts at a call, decides what is sent again and when,
-and completes a broken stream with the same key. It does not follow redirects, use proxies from the environment or reveal the API key. A
+and continues a broken stream where it broke, or completes it with the same key. It does not follow redirects, use proxies from the environment or reveal the API key. A
 client holds no connection and may be used from many threads.
 """
 
@@ -20,20 +20,22 @@ import time
 import unicodedata
 import uuid
 from codecs import getincrementaldecoder
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from typing import Any, Callable, Generator, Iterator, Literal, Mapping, Optional, TypeVar, Union
+from typing import Any, Callable, Generator, Iterator, Literal, Mapping, NoReturn, Optional, Sequence, TypeVar, Union, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 __version__ = "0.1.0"
 __all__ = ["Turnkeep", "Stream", "Conversations", "Reply", "AssistantMessage", "Usage", "Conversation", "Message", "RateLimit"]
+__all__ += ["Turns", "Turn", "TurnFailure", "StartedTurn", "Feedback"]
 __all__ += ["Created", "Delta", "Reset", "Completed", "StreamEvent", "TurnkeepError", "APIError", "BadRequestError", "AuthenticationError"]
 __all__ += ["InsufficientBalanceError", "PermissionDeniedError", "NotFoundError", "ConflictError", "ValidationError", "RateLimitError"]
 __all__ += ["InternalServerError", "ServiceUnavailableError", "APIConnectionError", "APIConnectionTimeoutError", "APIUserAbortError"]
 
 _Made = TypeVar("_Made")
+_Other = TypeVar("_Other")
 
 
 # --- Public API ---
@@ -53,21 +55,44 @@ class Turnkeep:
         self._limits = _Limits(timeout, max_retries, max_wait)
         self._service = _Service(base_url, agent_id, api_key)
         self.conversations = Conversations(self._service, self._limits)
+        self.turns = Turns(self._service, self._limits)
+
+    @overload
+    def chat(
+        self, *, external_user_id: str, message: str, background: Literal[False] = False, idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
+    ) -> "Reply": ...
+
+    @overload
+    def chat(
+        self, *, external_user_id: str, message: str, background: bool, idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
+    ) -> "Union[Reply, StartedTurn]": ...
 
     def chat(
-        self, *, external_user_id: str, message: str, idempotency_key: Optional[str] = None,
+        self, *, external_user_id: str, message: str, background: bool = False, idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
-    ) -> "Reply":
-        """Sends one message and waits for the reply. Every error has its `idempotency_key`, with which the message can be sent again."""
+    ) -> "Union[Reply, StartedTurn]":
+        """Sends one message and waits for the reply. Every error has its `idempotency_key`, with which the message can be sent again.
+
+        `background`: returns a StartedTurn as soon as the turn has started; `turns.get` and `turns.stream` have its reply. If the key was
+        sent before, the result is the Reply of its turn, which is waited for if it is still running.
+        """
         limits = self._limits.but(timeout, max_retries, max_wait)
         call = _Call(self._service, limits, _checked_key(idempotency_key))
-        return call.fetch("POST", "/chat", lambda data: _record(data, Reply), _message_body(external_user_id, message))
+        body = _message_body(external_user_id, message)
+        if not background:
+            return call.fetch("POST", "/chat", lambda data: _record(data, Reply), body)
+        return call.fetch("POST", "/chat", lambda data: _record(data, Reply), body, {"Prefer": "respond-async"}, _started)
 
     def stream(
         self, *, external_user_id: str, message: str, idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
     ) -> "Stream":
-        """As `chat`, but streamed. Nothing is sent, and no timeout starts, before the stream is read."""
+        """As `chat`, but streamed. Nothing is sent, and no timeout starts, before the stream is read.
+
+        A stream that breaks is continued where it broke, or finished with the same key.
+        """
         limits = self._limits.but(timeout, max_retries, max_wait)
         return Stream(_Call(self._service, limits, _checked_key(idempotency_key)), _message_body(external_user_id, message))
 
@@ -84,16 +109,23 @@ class Stream:
     """The events of one reply: one Created, then Delta and perhaps Reset, then one Completed, always last. A failure is raised.
 
     The deltas since the last Reset, or since the start, always add up to the reply. `with` closes the connection, and so does leaving the
-    loop: nothing more is sent, the turn continues, and a call with `idempotency_key` returns its reply. Any thread may call `close`.
+    loop: nothing more is sent, and the turn continues. `turns.stream` with its request id, or a call with `idempotency_key`, returns its
+    reply. `idempotency_key` is None for a stream of `turns.stream`. Any thread may call `close`.
     """
 
-    def __init__(self, call: "_Call", body: bytes) -> None:
-        self.idempotency_key = str(call.key)
+    def __init__(self, call: "_Call", body: Optional[bytes], request_id: Optional[str] = None, after: Optional[str] = None) -> None:
+        self.idempotency_key = call.key
         self._call = call
+        # None: the message was sent by someone else, so it cannot be sent again.
         self._body = body
+        self._request_id = request_id
+        # The position of what was shown in the text. None: no event has been read, or the last one had no id.
+        self._last_id = after
+        # The next attempt continues the turn instead of sending the message.
+        self._continues = body is None
         self._events = self._read()
         self._reading = threading.Lock()
-        self._created = False
+        self._created = after is not None
         self._reply: Optional[Reply] = None
 
     def __iter__(self) -> Iterator["StreamEvent"]:
@@ -139,40 +171,162 @@ class Stream:
             return next(self._events, None)
 
     def _read(self) -> Generator["StreamEvent", None, None]:
-        shown = _Shown()
+        shown = _Shown(continues=self._last_id is not None)
         self._call.begin()
         while True:
             try:
-                with self._call.request("POST", "/chat/stream", self._body, idle=_STREAM_IDLE_SECONDS) as response:
-                    yield from self._read_attempt(response, shown)
+                if not self._continues or not (yield from self._continue(shown)):
+                    yield from self._send(shown)
                 return
+            except _TurnEnded as ended:
+                self._call.fail(ended.failure)
+            except _FailedByEvent as failed:
+                self._call.wait_after(failed.failure)
             except TurnkeepError as error:
                 self._call.wait_after(error)
 
+    def _continue(self, shown: "_Shown") -> Generator["StreamEvent", None, bool]:
+        """Returns False where the turn cannot be continued, so that its message must be sent again."""
+        path = _turn_path(self._request_id, "/stream")
+        headers = {} if self._last_id is None else {"Last-Event-ID": self._last_id}
+        try:
+            with self._call.request("GET", path, None, headers, also=204, idle=_STREAM_IDLE_SECONDS) as response:
+                if response.status == 200:
+                    yield from self._read_attempt(response, shown)
+                    return True
+            # 204: ended, and its last event was read: an error that a retry may resolve.
+        except _FailedByEvent as failed:
+            # Released: it runs again when its message is sent again. Or the process is being stopped, and the turn continues elsewhere.
+            if _sent_again(failed.failure) == "never":
+                raise
+        except APIError as error:
+            # 404: erased, or the server is older than this endpoint. 422: another version of it does not know the event.
+            if self._body is None or error.status not in (404, 422):
+                raise
+        if self._body is None:
+            self._read_end()
+            return True
+        self._continues = False
+        return False
+
+    def _send(self, shown: "_Shown") -> Iterator["StreamEvent"]:
+        started = False
+        try:
+            with self._call.request("POST", "/chat/stream", self._body, idle=_STREAM_IDLE_SECONDS) as response:
+                started = True
+                yield from self._read_attempt(response, shown)
+        except (TurnkeepError, _FailedByEvent) as error:
+            runs = isinstance(error, APIError) and error.code == "idempotency_in_progress"
+            self._continues = (started or runs) and self._request_id is not None and self._last_id is not None
+            raise
+
     def _read_attempt(self, response: HTTPResponse, shown: "_Shown") -> Iterator["StreamEvent"]:
         """The events of one attempt that no earlier attempt has returned."""
-        said = ""
-        for name, data in _events_of(response):
-            if name == "response.created":
-                yield from self._create(_record(data, Created))
-            elif name == "response.output_text.delta":
-                said += _field(data, "delta", str)
-                yield from shown.follow(said)
-            elif name == "response.completed":
-                last = _record(data, Completed)
-                self._reply = Reply(last.request_id, last.conversation_id, last.message, last.usage)
-                yield from self._create(Created(last.request_id, last.conversation_id))
-                yield from shown.finish(last.message.content)
-                yield last
+        for name, data, event_id in _events_of(response):
+            if name not in _EVENTS:
+                continue
+            self._last_id = event_id
+            if name == "error":
+                raise _FailedByEvent(_event_failure(data))
+            yield from _with_id(self._take(name, data, shown), event_id)
+            if self._reply is not None:
                 return
-            elif name == "error":
-                raise _event_failure(data)
         raise APIConnectionError("The stream ended before its last event.")
+
+    def _take(self, name: str, data: object, shown: "_Shown") -> Iterator["StreamEvent"]:
+        if name == "response.created":
+            created = _record(data, Created)
+            self._request_id = created.request_id
+            yield from self._create(created)
+            # Its text starts from the beginning, also if it was asked to continue: the turn has been run again.
+            yield from shown.reset()
+        elif name == "response.output_text.delta":
+            yield from shown.say(_field(data, "delta", str))
+        elif name == "response.output_text.reset":
+            yield from shown.reset()
+        else:
+            last = _record(data, Completed)
+            self._reply = Reply(last.request_id, last.conversation_id, last.message, last.usage)
+            yield from self._create(Created(last.request_id, last.conversation_id))
+            yield from shown.finish(last.message.content)
+            yield last
+
+    def _read_end(self) -> None:
+        """How the turn ended, when its stream has nothing more to say."""
+        with self._call.request("GET", _turn_path(self._request_id)) as response:
+            turn = _turn(_json(response.read()))
+        if turn.message is not None and turn.usage is not None:
+            self._reply = Reply(turn.request_id, turn.conversation_id, turn.message, turn.usage)
+        elif turn.error is not None:
+            raise _TurnEnded(_failure_of(turn.error.code, turn.error.message, turn.request_id))
+        else:
+            raise APIConnectionError("The stream ended before its last event.")
 
     def _create(self, event: "Created") -> Iterator["Created"]:
         if not self._created:
             self._created = True
             yield event
+
+
+class Turns:
+    """The turns of this API key by their request ids: their status, their streams, and how to cancel and rate them.
+
+    Each method takes `timeout`, `max_retries` and `max_wait` as the client does, and raises NotFoundError for a turn that is unknown,
+    erased, or of another API key.
+    """
+
+    def __init__(self, service: "_Service", limits: "_Limits") -> None:
+        self._service = service
+        self._limits = limits
+
+    def get(
+        self, request_id: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None
+    ) -> "Turn":
+        """The turn as it is now."""
+        return self._call(timeout, max_retries, max_wait).fetch("GET", _turn_path(request_id), _turn)
+
+    def stream(
+        self, request_id: str, *, after: Optional[str] = None,
+        timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
+    ) -> Stream:
+        """The events of a turn that runs or has ended: from the beginning, with all the text so far in one Delta, or after an event.
+
+        `after`: the `id` of an event. Then there is no Created, and nothing after the last event of an ended turn, but `completed` still
+        returns the reply. A stream that breaks is continued. Raises the error of a turn that ends without a reply; a released turn is not
+        run again, because that needs its message. Raises ValueError if `after` cannot be an id.
+        """
+        _turn_path(request_id)
+        if after is not None and not _is_event_id(after):
+            raise ValueError("after must be the id of an event")
+        return Stream(self._call(timeout, max_retries, max_wait), None, request_id, after)
+
+    def cancel(
+        self, request_id: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None
+    ) -> "Turn":
+        """Requests the end of a running turn, and returns it as it is then: usually ended, or still running with `cancel_requested`.
+
+        Has no effect on a turn that has ended, and can be repeated. Before any text, the turn ends as `cancelled`: its calls and streams raise ConflictError with the code `turn_cancelled`, and nothing
+        is charged. After text, the text so far becomes the reply: `message.incomplete` is True, and it is charged.
+        """
+        return self._call(timeout, max_retries, max_wait).fetch("POST", _turn_path(request_id, "/cancel"), _turn)
+
+    def feedback(
+        self, request_id: str, *, rating: Literal["up", "down"], comment: Optional[str] = None, tags: Sequence[str] = (),
+        timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
+    ) -> "Feedback":
+        """Stores what the end user thinks of the reply. The last one replaces those before it.
+
+        `comment`: 1 to 2,000 characters; `tags`: up to 20 different ones, each with 1 to 64 characters. Raises ValidationError if they are
+        longer, and if the turn is still running.
+        """
+        given: dict[str, object] = {"rating": rating, "tags": list(tags)}
+        if comment is not None:
+            given["comment"] = comment
+        call = self._call(timeout, max_retries, max_wait)
+        return call.fetch("POST", _turn_path(request_id, "/feedback"), _feedback, _json_body(given))
+
+    def _call(self, timeout: Optional[float], max_retries: Optional[int], max_wait: Optional[float]) -> "_Call":
+        return _Call(self._service, self._limits.but(timeout, max_retries, max_wait), None)
 
 
 class Conversations:
@@ -210,6 +364,7 @@ class AssistantMessage:
     role: str
     content: str
     created_at: str  # ISO 8601, UTC, as of all times here.
+    incomplete: bool = False  # The turn was canceled: the content is the text that had been generated until then.
 
 @dataclass(frozen=True)
 class Usage:
@@ -225,22 +380,28 @@ class Reply:
     message: AssistantMessage
     usage: Usage
 
+# `id` of an event names the position in the text of the turn after it: `turns.stream(request_id, after=id)` continues there. Events from
+# older servers, and some that this client creates, have None.
+
 @dataclass(frozen=True)
 class Created:
     request_id: str
     conversation_id: str
     type: Literal["response.created"] = "response.created"
+    id: Optional[str] = None
 
 @dataclass(frozen=True)
 class Delta:
     delta: str
     type: Literal["response.output_text.delta"] = "response.output_text.delta"
+    id: Optional[str] = None
 
 @dataclass(frozen=True)
 class Reset:
-    """Discard the text so far: the turn was run again and the text differs; it follows from its beginning. Created by this client."""
+    """Discard the text so far: the turn was run again and the text differs; it follows from its beginning."""
 
     type: Literal["response.output_text.reset"] = "response.output_text.reset"
+    id: Optional[str] = None
 
 @dataclass(frozen=True)
 class Completed:
@@ -249,10 +410,48 @@ class Completed:
     message: AssistantMessage
     usage: Usage
     type: Literal["response.completed"] = "response.completed"
+    id: Optional[str] = None
 
 
 StreamEvent = Union[Created, Delta, Reset, Completed]
 
+
+@dataclass(frozen=True)
+class StartedTurn:
+    """A turn that runs in the background."""
+
+    request_id: str
+    conversation_id: str
+    status: Literal["running"] = "running"
+
+@dataclass(frozen=True)
+class TurnFailure:
+    code: str
+    message: str
+
+@dataclass(frozen=True)
+class Turn:
+    """A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are None otherwise."""
+
+    request_id: str
+    conversation_id: str
+    external_user_id: str
+    status: str  # running, completed, failed, released (the same message with the same key runs it again) or cancelled
+    created_at: str
+    ended_at: Optional[str]  # None while it is running.
+    message: Optional[AssistantMessage]
+    usage: Optional[Usage]
+    error: Optional[TurnFailure]
+    cancel_requested: bool
+
+@dataclass(frozen=True)
+class Feedback:
+    request_id: str
+    rating: str  # up or down
+    comment: Optional[str]
+    tags: list[str]
+    created_at: str
+    updated_at: str
 
 @dataclass(frozen=True)
 class Conversation:
@@ -353,12 +552,24 @@ _CODES_OF_STATUS = {
     402: "insufficient_balance",
     403: "agent_mismatch permission_denied agent_disabled",
     404: "agent_not_found not_found",
-    409: "idempotency_conflict idempotency_in_progress conversation_busy",
+    409: "idempotency_conflict idempotency_in_progress conversation_busy turn_cancelled",
     422: "validation_error",
     429: "rate_limit_exceeded",
     503: "api_rate_limit_unavailable service_unavailable",
 }
 _STATUS_OF_CODE = {code: status for status, codes in _CODES_OF_STATUS.items() for code in codes.split()}
+
+
+class _FailedByEvent(Exception):
+    """The turn failed with an event of its stream."""
+
+    def __init__(self, failure: APIError) -> None:
+        super().__init__()
+        self.failure = failure
+
+
+class _TurnEnded(_FailedByEvent):
+    """The turn has ended without a reply, and the call must not be repeated."""
 
 
 def _api_error(message: str, status: int, code: Optional[str], request_id: Optional[str], retry_after: Optional[float]) -> APIError:
@@ -452,29 +663,40 @@ class _Call:
         self._sent = 0
         self._failures = 0
 
-    def fetch(self, method: str, path: str, parse: "Callable[[object], _Made]", body: Optional[bytes] = None) -> _Made:
-        """The content of a JSON response, after as many attempts as necessary."""
+    def fetch(
+        self, method: str, path: str, parse: "Callable[[object], _Made]", body: Optional[bytes] = None,
+        headers: Optional[Mapping[str, str]] = None, parse_accepted: "Optional[Callable[[object], _Other]]" = None,
+    ) -> "Union[_Made, _Other]":
+        """The content of a JSON response, after as many attempts as necessary. `parse_accepted`: for the status 202."""
         while True:
             try:
-                with self.request(method, path, body) as response:
-                    return parse(_json(response.read()))
+                with self.request(method, path, body, headers, also=202 if parse_accepted else 200) as response:
+                    data = _json(response.read())
+                    return parse_accepted(data) if parse_accepted and response.status == 202 else parse(data)
             except TurnkeepError as error:
                 self.wait_after(error)
 
     @contextlib.contextmanager
-    def request(self, method: str, path: str, body: Optional[bytes] = None, idle: float = _ANSWER_IDLE_SECONDS) -> Iterator[HTTPResponse]:
-        """One attempt: a 200 response with an unread body. Raises TurnkeepError for other responses, and for a broken body."""
+    def request(
+        self, method: str, path: str, body: Optional[bytes] = None, headers: Optional[Mapping[str, str]] = None, also: int = 200,
+        idle: float = _ANSWER_IDLE_SECONDS,
+    ) -> Iterator[HTTPResponse]:
+        """One attempt: a response with status 200 or `also` and an unread body. Raises TurnkeepError for others, and for a broken body."""
         wire = self._wire = _Wire(min(_now() + self._limits.timeout, self._end), idle)
         if self._stopped.is_set():
             wire.cut()
         try:
-            yield self._service.send(wire, method, path, self.key, body)
+            yield self._service.send(wire, method, path, {**self._headers(method), **(headers or {})}, body, also)
         except (socket.timeout, TimeoutError) as error:
             raise APIConnectionTimeoutError(f"{self._service.base_url} took too long to answer.") from error
         except (OSError, HTTPException) as error:
             raise APIConnectionError(f"The connection to {self._service.base_url} failed: {error or type(error).__name__}") from error
         finally:
             wire.hang_up()
+
+    def _headers(self, method: str) -> dict[str, Any]:
+        # Only a message has a key. http.client would encode text as latin-1; the service expects UTF-8.
+        return {} if self.key is None or method != "POST" else {"Idempotency-Key": self.key.encode()}
 
     def wait_after(self, error: TurnkeepError) -> None:
         """Returns when the next attempt is due; raises if there is no next attempt."""
@@ -486,9 +708,13 @@ class _Call:
         if not last:
             _sleep(seconds, self._stopped)
         if last or self._stopped.is_set():
-            self.failure = self.closed() if self._stopped.is_set() else error
-            self.failure.idempotency_key = self.key
-            raise self.failure from error.__cause__
+            self.fail(self.closed() if self._stopped.is_set() else error, error.__cause__)
+
+    def fail(self, error: TurnkeepError, cause: Optional[BaseException] = None) -> NoReturn:
+        """Ends the call with this error."""
+        self.failure = error
+        error.idempotency_key = self.key
+        raise error from cause
 
     def closed(self) -> APIUserAbortError:
         error = APIUserAbortError("The stream was closed before its end.")
@@ -518,28 +744,27 @@ class _Service:
         self.rate_limit: Optional[RateLimit] = None
         self._path = f"{path}/v1/agents/{_path_step('agent_id', agent_id)}"
 
-    def send(self, wire: "_Wire", method: str, path: str, key: Optional[str], body: Optional[bytes]) -> HTTPResponse:
-        """A 200 response; raises APIError for any other."""
+    def send(
+        self, wire: "_Wire", method: str, path: str, headers: Mapping[str, Any], body: Optional[bytes], also: int
+    ) -> HTTPResponse:
+        """A response with status 200 or `also`; raises APIError for any other."""
         http = HTTPConnection(self._host, self._port)
         http.sock = wire
         wire.connect(self._host, self._port, self._tls)
         # A refusal may arrive before the whole body was sent; then the refusal counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            http.request(method, self._path + path, body, self._headers(key, body))
+            http.request(method, self._path + path, body, {**self._headers(body), **headers})
         response = http.getresponse()
         self.rate_limit = _rate_limit(response) or self.rate_limit
-        if response.status != 200:
+        if response.status not in (200, also):
             raise _refusal(response)
         return response
 
-    def _headers(self, key: Optional[str], body: Optional[bytes]) -> dict[str, Any]:
+    def _headers(self, body: Optional[bytes]) -> dict[str, Any]:
         headers: dict[str, Any] = {"Host": self._host_header, "Authorization": f"Bearer {self._api_key}", "Connection": "close"}
         headers["User-Agent"] = f"turnkeep-client/{__version__} (python)"
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if key is not None:
-            # http.client would encode text as latin-1; the service expects UTF-8.
-            headers["Idempotency-Key"] = key.encode()
         return headers
 
 
@@ -672,9 +897,22 @@ def _path_step(name: str, value: str) -> str:
     return quote(value, safe="")
 
 
+def _turn_path(request_id: Optional[str], below: str = "") -> str:
+    return f"/turns/{_path_step('request_id', request_id or '')}{below}"
+
+
+def _is_event_id(text: str) -> bool:
+    """What a header can carry. The id of an event with other characters is not used to continue a stream."""
+    return re.fullmatch(r"[\x21-\x7e]+", text) is not None
+
+
 def _message_body(external_user_id: str, message: str) -> bytes:
+    return _json_body({"external_user_id": external_user_id, "message": message})
+
+
+def _json_body(given: Mapping[str, object]) -> bytes:
     # A lone surrogate is sent as it is; the service refuses it with an explanation.
-    return json.dumps({"external_user_id": external_user_id, "message": message}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json.dumps(given, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _refusal(response: HTTPResponse) -> APIError:
@@ -691,7 +929,12 @@ def _refusal(response: HTTPResponse) -> APIError:
 
 
 def _event_failure(data: object) -> APIError:
-    return _failure(data, _STATUS_OF_CODE.get(_field(data, "code", str), 500), None)
+    return _failure_of(_field(data, "code", str), _field(data, "message", str), _field(data, "request_id", str))
+
+
+def _failure_of(code: str, message: str, request_id: str) -> APIError:
+    status = _STATUS_OF_CODE.get(code, 500)
+    return _api_error(f"{status} {code}: {message}", status, code, request_id, None)
 
 
 def _failure(data: object, status: int, retry_after: Optional[float]) -> APIError:
@@ -744,9 +987,48 @@ def _record(data: object, kind: type[_Made]) -> _Made:
     for field in fields(kind):  # type: ignore[arg-type]
         if is_dataclass(field.type):
             made[field.name] = _record(_field(data, field.name, dict), field.type)  # type: ignore[arg-type]
-        elif field.name != "type":
+        elif field.default is MISSING:
             made[field.name] = _field(data, field.name, field.type)  # type: ignore[arg-type]
+        elif field.name == "incomplete":
+            made[field.name] = isinstance(data, dict) and data.get(field.name) is True
     return kind(**made)
+
+
+def _started(data: object) -> StartedTurn:
+    if _field(data, "status", str) != "running":
+        raise _not_ours()
+    return _record(data, StartedTurn)
+
+
+def _turn(data: object) -> Turn:
+    status = _field(data, "status", str)
+    error = _nullable(data, "error", dict)
+    return Turn(
+        request_id=_field(data, "request_id", str),
+        conversation_id=_field(data, "conversation_id", str),
+        external_user_id=_field(data, "external_user_id", str),
+        status=status,
+        created_at=_field(data, "created_at", str),
+        ended_at=_nullable(data, "ended_at", str),
+        message=_record(_field(data, "message", dict), AssistantMessage) if status == "completed" else None,
+        usage=_record(_field(data, "usage", dict), Usage) if status == "completed" else None,
+        error=None if error is None else _record(error, TurnFailure),
+        cancel_requested=_field(data, "cancel_requested", bool),
+    )
+
+
+def _feedback(data: object) -> Feedback:
+    tags = _field(data, "tags", list)
+    if not all(isinstance(tag, str) for tag in tags):
+        raise _not_ours()
+    request_id, rating, created_at, updated_at = (_field(data, name, str) for name in ("request_id", "rating", "created_at", "updated_at"))
+    return Feedback(request_id, rating, _nullable(data, "comment", str), tags, created_at, updated_at)
+
+
+def _nullable(data: object, name: str, kind: type[_Made]) -> Optional[_Made]:
+    """None if the field is null. The field must exist."""
+    is_null = isinstance(data, dict) and name in data and data[name] is None
+    return None if is_null else _field(data, name, kind)
 
 
 def _page(data: object, kind: type[_Made]) -> tuple[list[_Made], Optional[str]]:
@@ -757,51 +1039,86 @@ def _page(data: object, kind: type[_Made]) -> tuple[list[_Made], Optional[str]]:
 # --- Streams ---
 
 
+# Others are of a newer service, and are ignored.
+_EVENTS = ("response.created", "response.output_text.delta", "response.output_text.reset", "response.completed", "error")
+
+
 class _Shown:
-    """Compares the text that a stream has returned since its last Reset with the text of an attempt."""
+    """Compares the text that a stream has returned since its last Reset with the text of an attempt.
 
-    def __init__(self) -> None:
+    `continues`: the reader has already a text before the first event, which is not known here.
+    """
+
+    def __init__(self, continues: bool = False) -> None:
+        self._continues = continues
         self._text = ""
+        # The text of the attempt so far.
+        self._said = ""
 
-    def follow(self, said: str) -> Iterator[Union[Delta, Reset]]:
-        """Call with the text of the attempt so far. While it is a prefix of what was shown, it may still become the same text."""
-        if not self._text.startswith(said):
-            yield from self.finish(said)
+    def say(self, delta: str) -> Iterator[Union[Delta, Reset]]:
+        """While the text of the attempt is a prefix of what was shown, it may still become the same text."""
+        self._said += delta
+        if not self._text.startswith(self._said):
+            yield from self._show(self._said)
+
+    def reset(self) -> Iterator[Union[Delta, Reset]]:
+        """The text starts from the beginning. The reader gets a Reset only if it differs, which an unknown text cannot be compared with."""
+        self._said = ""
+        if self._continues:
+            self._continues = False
+            self._text = ""
+            yield Reset()
 
     def finish(self, content: str) -> Iterator[Union[Delta, Reset]]:
         """Call with the whole text of the attempt."""
-        if not content.startswith(self._text):
+        if not self._continues or not content.endswith(self._text):
+            yield from self._show(content)
+
+    def _show(self, text: str) -> Iterator[Union[Delta, Reset]]:
+        if not text.startswith(self._text):
             self._text = ""
             yield Reset()
-        rest = content[len(self._text) :]
-        self._text = content
+        rest = text[len(self._text) :]
+        self._text = text
         if rest:
             yield Delta(rest)
 
 
-def _events_of(response: HTTPResponse) -> Iterator[tuple[str, object]]:
-    """Yields name and data of each event when it is complete. Raises APIConnectionError for anything but an event stream."""
+def _with_id(events: "Iterator[StreamEvent]", event_id: Optional[str]) -> "Iterator[StreamEvent]":
+    """The last of the events gets the id."""
+    all_events = list(events)
+    yield from all_events[:-1]
+    for last in all_events[-1:]:
+        yield replace(last, id=event_id)
+
+
+def _events_of(response: HTTPResponse) -> Iterator[tuple[str, object, Optional[str]]]:
+    """Yields name, data and id of each event when it is complete. Raises APIConnectionError for anything but an event stream."""
     if response.headers.get_content_type() != "text/event-stream":
         raise _not_ours()
     parser = _EventParser()
     piece = response.read1(65_536)
     while piece:
-        for name, data in parser.feed(piece):
-            yield name, _json(data)
+        for name, data, event_id in parser.feed(piece):
+            yield name, _json(data), event_id if _is_event_id(event_id) else None
         piece = response.read1(65_536)
 
 
 class _EventParser:
-    """Parses bytes of an event stream in any chunking to names and data. An incomplete event is kept."""
+    """Parses bytes of an event stream in any chunking to names, data and ids. An incomplete event is kept.
+
+    An id belongs only to the event that contains it, so that an event without one is not mistaken for the one before it.
+    """
 
     def __init__(self) -> None:
         self._decoder = getincrementaldecoder("utf-8-sig")("replace")
         self._line: list[str] = []
         self._after_cr = False
         self._name = ""
+        self._id = ""
         self._data: list[str] = []
 
-    def feed(self, piece: bytes) -> Iterator[tuple[str, str]]:
+    def feed(self, piece: bytes) -> Iterator[tuple[str, str, str]]:
         text = self._decoder.decode(piece)
         if not text:
             return
@@ -817,10 +1134,10 @@ class _EventParser:
                 yield event
         self._line.append(rest)
 
-    def _take(self, line: str) -> Optional[tuple[str, str]]:
+    def _take(self, line: str) -> Optional[tuple[str, str, str]]:
         if line == "":
-            name, data, self._name, self._data = self._name, self._data, "", []
-            return (name or "message", "\n".join(data)) if data else None
+            name, data, event_id, self._name, self._data, self._id = self._name, self._data, self._id, "", [], ""
+            return (name or "message", "\n".join(data), event_id) if data else None
         # A comment has nothing before the colon.
         field, _, value = line.partition(":")
         value = value[1:] if value.startswith(" ") else value
@@ -828,4 +1145,6 @@ class _EventParser:
             self._name = value
         elif field == "data":
             self._data.append(value)
+        elif field == "id" and "\0" not in value:
+            self._id = value
         return None

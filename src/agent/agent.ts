@@ -70,6 +70,8 @@ export type NextStep = {
  */
 export type Cause = { cause: string; causeKind: CauseKind; logCause?: string }
 
+export type { Generated }
+
 export type GenerationResult =
   | ({ kind: 'reply' } & Generated)
   /** The provider or the network failed, after retries where retries were allowed. */

@@ -28,6 +28,7 @@ import type { Turns } from './public/chat-routes.ts'
 import { consoleFiles } from './console/files.ts'
 import { conversationRoutes } from './public/conversation-routes.ts'
 import { turnRoutes } from './public/turn-routes.ts'
+import { conversationSchemas } from './public/conversation-schemas.ts'
 import { turnSchemas } from './public/turn-schemas.ts'
 import type { Conversations } from './public/conversation-routes.ts'
 import { adminDocsRoute, docsRoute } from './docs/docs-route.ts'
@@ -257,7 +258,7 @@ async function publicRoutes(
   app: FastifyInstance,
   { access, turns, conversations, publicUrl, baseUrl, streams }: PublicOptions,
 ): Promise<void> {
-  for (const schema of [...namedSchemas, ...turnSchemas]) app.addSchema(schema)
+  for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) app.addSchema(schema)
   await describeApi(app, publicUrl)
   await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {

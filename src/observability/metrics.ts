@@ -17,8 +17,7 @@ import type { TurnFailureCode } from '../store/turn-records.ts'
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
   /** `unpaid`: what the run used. It is not known of a turn whose processes died. */
-  | { outcome: 'cancelled'; unpaid: Amount }
-  | { outcome: 'failed' | 'released'; code: TurnFailureCode; causeKind: CauseKind; unpaid: Amount }
+  | { outcome: 'failed' | 'released' | 'cancelled'; code: TurnFailureCode; causeKind: CauseKind | null; unpaid: Amount }
   | { outcome: 'lost' }
 
 /** Milliseconds since the turn was admitted or claimed here. `firstDeltaMs` is null if there was no delta. */
@@ -177,8 +176,7 @@ export function createMetrics(): Metrics &
   // A series that exists from the start with 0 shows its first step as an increase.
   const completed = turns.labels('completed', 'none')
   const lost = turns.labels('lost', 'none')
-  const cancelled = turns.labels('cancelled', 'turn_cancelled')
-  const ended = [completed, lost, cancelled, turns.labels('failed', 'internal_error')]
+  const ended = [completed, lost, turns.labels('cancelled', 'turn_cancelled'), turns.labels('failed', 'internal_error')]
   const released = (['service_unavailable', 'internal_error', 'insufficient_balance'] as const).map((code) =>
     turns.labels('released', code),
   )
@@ -202,12 +200,10 @@ export function createMetrics(): Metrics &
           return
         case 'failed':
         case 'released':
-          unpaid += ending.unpaid
-          errors.labels(ending.causeKind).inc()
-          return turns.labels(ending.outcome, ending.code).inc()
         case 'cancelled':
           unpaid += ending.unpaid
-          return cancelled.inc()
+          if (ending.causeKind) errors.labels(ending.causeKind).inc()
+          return turns.labels(ending.outcome, ending.code).inc()
         case 'lost':
           return lost.inc()
       }

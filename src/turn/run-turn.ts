@@ -3,8 +3,7 @@
  * server and not to a connection, so it runs on when its caller has left.
  */
 import type { Logger } from 'pino'
-import type { Agents, Cause, GenerationResult } from '../agent/agent.ts'
-import type { Generated } from '../agent/steps.ts'
+import type { Agents, Cause, Generated, GenerationResult } from '../agent/agent.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Ids } from '../ids.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -139,7 +138,7 @@ export function createTurnRunner({
     })
     if (!ended) return false
     log.info({ request_id: turn.requestId }, 'turn cancelled')
-    metrics.turnEnded({ outcome: 'cancelled', unpaid }, turn)
+    metrics.turnEnded({ outcome: 'cancelled', code: 'turn_cancelled', causeKind: null, unpaid }, turn)
     turn.finish({ kind: 'failed', code: 'turn_cancelled', state: 'cancelled' })
     return true
   }

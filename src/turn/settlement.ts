@@ -2,7 +2,7 @@
  * Builds what a reply stores. Built once per turn, IDs included, so a repeated settlement is the same settlement: it returns the stored
  * outcome and never charges twice (`billing.once`). Does not call the store.
  */
-import type { Generated } from '../agent/steps.ts'
+import type { Generated } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Ids } from '../ids.ts'
 import { charge } from '../ledger/ledger.ts'

@@ -1,5 +1,5 @@
 /**
- * What can be done with a turn after its message was sent, by its request ID: read its status, follow its text, cancel it, and give feedback
+ * A turn after its message was sent, by its request ID: reads its status, follows its text, requests a cancel, and stores feedback
  * (`turn.resource`). A caller sees the turns of its own API key, the operator sees all. Starts no turn and ends none: a cancel is a request,
  * and the process that runs the turn ends it (`turn.cancel`).
  */

@@ -223,8 +223,8 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         runTurn,
-        '    const settlement = settlementOf(turn, result, newId)\n',
-        `    const settlement = settlementOf(turn, result, newId)
+        '    const settlement = settlementOf(turn, generated, { incomplete, newId })\n',
+        `    const settlement = settlementOf(turn, generated, { incomplete, newId })
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),

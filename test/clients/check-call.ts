@@ -4,7 +4,7 @@
  */
 import type { Noted } from './noted.ts'
 import type { Printed } from './run-driver.ts'
-import type { Call, Completed, Expect, Failed, Range } from './scenario-file.ts'
+import type { Call, CallKind, Completed, Expect, Failed, Range } from './scenario-file.ts'
 
 // A client that waits for something after the final response waits for the next comment of a stream, 15 s, or for a time limit. A busy machine may
 // delay its report for seconds.
@@ -25,9 +25,24 @@ export function checkCall(call: Call, { lines, problems, endedAt }: Printed, not
   ]
 }
 
-function checkRequests({ call, expect }: Call, noted: Noted[]): string[] {
-  const keys = new Set(noted.map(({ idempotencyKey }) => idempotencyKey))
-  const path = new RegExp(`^POST /v1/agents/[^/]+/${call === 'chat' ? 'chat' : 'chat/stream'}$`)
+/** What a call of this kind may request, below the agent. Only the first has a key and a body. */
+const mayAsk: Record<CallKind, RegExp> = {
+  chat: /^POST chat$/,
+  background: /^POST chat$/,
+  stream: /^(POST chat\/stream|GET turns\/[0-9a-f-]{36}\/stream)$/,
+}
+const cancels = /^POST turns\/[0-9a-f-]{36}\/cancel$/
+const targetOf = ({ method, path }: Noted): string => `${method} ${path.replace(/^\/v1\/agents\/[^/]+\//, '')}`
+const isMessage = (note: Noted): boolean => targetOf(note).startsWith('POST chat')
+const isCancel = (note: Noted): boolean => cancels.test(targetOf(note))
+/** The last response about the reply. */
+const lastAnswer = (noted: Noted[]): Noted | undefined => noted.findLast((note) => !isCancel(note))
+
+function checkRequests({ call, client, expect }: Call, noted: Noted[]): string[] {
+  const messages = noted.filter(isMessage)
+  const keys = new Set(messages.map(({ idempotencyKey }) => idempotencyKey))
+  const allowed = (note: Noted): boolean =>
+    mayAsk[call].test(targetOf(note)) || (client?.cancel_after_deltas !== undefined && isCancel(note))
   return [
     ...inRange('requests', noted.length, expect.requests),
     ...(expect.deltas_sent
@@ -38,12 +53,11 @@ function checkRequests({ call, expect }: Call, noted: Noted[]): string[] {
         )
       : []),
     ...(keys.size > 1 ? [`${keys.size} keys were sent: ${[...keys].join(', ')}`] : []),
-    ...(noted.length > 0 && keys.has(undefined) ? ['no Idempotency-Key was sent'] : []),
+    ...(noted.length > 0 && (messages.length === 0 || keys.has(undefined)) ? ['no Idempotency-Key was sent'] : []),
+    ...(noted.some((note) => note.method === 'GET' && !note.lastEventId) ? ['a stream was continued without a Last-Event-ID'] : []),
     ...(noted.some(({ userAgent }) => !userAgent) ? ['no User-Agent was sent'] : []),
-    ...(new Set(noted.map(({ body }) => body)).size > 1 ? ['the body changed from one request to the next'] : []),
-    ...noted
-      .filter(({ method, path: sent }) => !path.test(`${method} ${sent}`))
-      .map(({ method, path: sent }) => `a ${call} asked ${method} ${sent}`),
+    ...(new Set(messages.map(({ body }) => body)).size > 1 ? ['the body changed from one request to the next'] : []),
+    ...noted.filter((note) => !allowed(note)).map((note) => `a ${call} asked ${targetOf(note)}`),
   ]
 }
 
@@ -76,13 +90,18 @@ function checkEnd(lines: Printed['lines'], noted: Noted[], endedAt: number, { ou
   ]
 }
 
+const mayPrint: Record<CallKind, RegExp> = {
+  chat: /^(completed|error)$/,
+  background: /^(started|completed|error)$/,
+  stream: /^(created( (delta|reset))* (completed|error)|error)$/,
+}
+
 /** One `created`, deltas and resets, one `completed` or `error`, the last; the deltas since the last reset are the content. */
 function checkLines({ call, expect }: Call, lines: Printed['lines']): string[] {
   const names = lines.map(({ event }) => event).join(' ')
-  const sound = call === 'chat' ? /^(completed|error)$/ : /^(created( (delta|reset))* (completed|error)|error)$/
-  if (!sound.test(names)) return [`the events of a ${call} came as: ${names || 'none'}`]
+  if (!mayPrint[call].test(names)) return [`the events of a ${call} came as: ${names || 'none'}`]
   const last = lines.at(-1)!
-  if (call === 'chat' || last.event !== 'completed') return []
+  if (call !== 'stream' || last.event !== 'completed') return []
   const resets = lines.filter(({ event }) => event === 'reset').length
   const { event, ...created } = lines[0] as Extract<(typeof lines)[0], { event: 'created' }>
   const text = lines
@@ -104,27 +123,36 @@ function checkOutcome(expect: Expect, lines: Printed['lines'], noted: Noted[], f
   if (last === undefined) return []
   if (last.event !== expect.outcome) return [`the end is ${last.event === 'error' ? show(last) : last.event}, not ${expect.outcome}`]
   if (last.event === 'completed') return checkReply(expect, last, noted, first)
+  if (last.event === 'started') return checkRequestId(last.request_id, noted)
   return last.event === 'error' ? checkError(expect, last, noted) : []
 }
 
 function checkReply(expect: Expect, { at: _, ...reply }: Completed & { at: number }, noted: Noted[], first?: Completed): string[] {
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = reply.usage
-  const requestId = noted.at(-1)?.requestId
   return [
     ...(expect.content === undefined || reply.message.content === expect.content
       ? []
       : [`the content is ${short(reply.message.content)}, not ${short(expect.content)}`]),
     ...(prompt + completion === total ? [] : ['the tokens do not add up']),
-    ...(reply.request_id === requestId ? [] : [`request_id is ${reply.request_id}, the answer's X-Request-ID was ${requestId}`]),
+    ...((reply.message.incomplete ?? false) === (expect.incomplete ?? false)
+      ? []
+      : [`the reply is ${reply.message.incomplete ? 'incomplete' : 'complete'}`]),
+    ...checkRequestId(reply.request_id, noted),
     ...(expect.same_reply && JSON.stringify(sorted(reply)) !== JSON.stringify(first && sorted(first))
       ? ['not the reply of the first call']
       : []),
   ]
 }
 
+function checkRequestId(reported: string, noted: Noted[]): string[] {
+  const requestId = lastAnswer(noted)?.requestId
+  return reported === requestId ? [] : [`request_id is ${reported}, the answer's X-Request-ID was ${requestId}`]
+}
+
 function checkError({ error }: Expect, failed: Failed, noted: Noted[]): string[] {
   const { kind, code, status, retry_after: range } = error ?? {}
-  const { idempotencyKey, requestId } = noted.at(-1) ?? {}
+  const idempotencyKey = noted.findLast(isMessage)?.idempotencyKey
+  const requestId = lastAnswer(noted)?.requestId
   const reported = failed.retry_after ?? undefined
   return [
     ...(kind === undefined || failed.kind === kind ? [] : [`the error is a ${show(failed)}, not a ${kind}`]),

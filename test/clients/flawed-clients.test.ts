@@ -23,6 +23,7 @@ const flaws: [flaw: string, scenario: string, problem: RegExp][] = [
   ['no-rest', 'cut mid-stream', /^the deltas add up to ".*", the content is/],
   ['retries-conflict', 'another message with the same key', /^call 2: requests: 3, not 1$/],
   ['follows-redirects', 'redirect', /^the end is completed, not error$/],
+  ['never-continues', 'cut mid-stream, the turn runs', /^deltas that were sent: 2, not 4 to 5$/],
   ['gives-up', "proxy's 502", /^the end is APIError 502, not completed$/],
 ]
 
@@ -37,7 +38,9 @@ void describe('clients: the scenarios find a flawed client', { concurrency: atOn
     const scenario = scenarios.find((one) => one.name === name) ?? assert.fail(`there is no scenario ${name}`)
     return (await runScenario(scenario, [process.execPath, driver, flaw], fixture)).problems
   }
-  for (const name of new Set(flaws.map(([, scenario]) => scenario)))
+  // The small client has no way to continue a stream, which only this scenario requires.
+  const names = new Set(flaws.filter(([flaw]) => flaw !== 'never-continues').map(([, scenario]) => scenario))
+  for (const name of names)
     void test(`clients: a client without a flaw passes: ${name}`, async () => assert.deepEqual(await problems(name, 'none'), []))
   for (const [flaw, name, problem] of flaws)
     void test(`clients: ${flaw} is found: ${name}, ${problem}`, async () => {

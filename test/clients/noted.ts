@@ -11,6 +11,7 @@ export type Noted = {
   method: string
   path: string
   idempotencyKey: string | undefined
+  lastEventId: string | undefined
   userAgent: string | undefined
   body: string
   /** Of the response that the client received, if it received a head. */
@@ -24,7 +25,11 @@ export type Noted = {
 
 export function noteOf({ method = '', url = '', headers }: IncomingMessage): Noted {
   const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join() : value)
-  const facts = { method, path: url, idempotencyKey: one(headers['idempotency-key']), userAgent: headers['user-agent'] }
+  const sent = {
+    idempotencyKey: one(headers['idempotency-key']),
+    lastEventId: one(headers['last-event-id']),
+    userAgent: headers['user-agent'],
+  }
   const answer = { status: undefined, requestId: undefined, retryAfter: undefined, deltas: 0 }
-  return { at: performance.now(), endedAt: undefined, ...facts, body: '', ...answer }
+  return { at: performance.now(), endedAt: undefined, method, path: url, ...sent, body: '', ...answer }
 }

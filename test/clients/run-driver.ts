@@ -2,20 +2,21 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { readLine } from './scenario-file.ts'
-import type { Line } from './scenario-file.ts'
+import type { CallKind, Line } from './scenario-file.ts'
 
 /** Seconds, as on the driver's line. */
 export type Order = {
   base_url: string
   agent_id: string
   api_key: string
-  call: 'chat' | 'stream'
+  call: CallKind
   external_user_id: string
   message: string
   idempotency_key?: string
   max_retries?: number
   max_wait?: number
   timeout?: number
+  cancel_after_deltas?: number
 }
 export type Printed = {
   lines: (Line & { at: number })[]

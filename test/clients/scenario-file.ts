@@ -16,11 +16,12 @@ export type Scenario = Call & {
   again?: (Partial<Call> & Pick<Call, 'expect'>)[]
   stored: Stored
 }
+export type CallKind = 'chat' | 'stream' | 'background'
 export type Call = {
-  call: 'chat' | 'stream'
+  call: CallKind
   message: string
-  /** Seconds. */
-  client?: { max_retries?: number; max_wait?: number; timeout?: number }
+  /** Times in seconds. */
+  client?: { max_retries?: number; max_wait?: number; timeout?: number; cancel_after_deltas?: number }
   faults?: Fault[]
   expect: Expect
 }
@@ -55,8 +56,9 @@ export type Fault =
   | { slow_reader: true }
 export type Range = { at_least: number; at_most: number }
 export type Expect = {
-  outcome: 'completed' | 'error' | 'left'
+  outcome: 'completed' | 'started' | 'error' | 'left'
   content?: string
+  incomplete?: true
   same_reply?: true
   resets?: number
   deltas_sent?: Range
@@ -70,7 +72,7 @@ export type Completed = {
   event: 'completed'
   request_id: string
   conversation_id: string
-  message: { id: string; role: 'assistant'; content: string; created_at: string }
+  message: { id: string; role: 'assistant'; content: string; created_at: string; incomplete?: boolean }
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number; charged_usd: string }
 }
 export type Failed = {
@@ -86,6 +88,7 @@ export type Line =
   | { event: 'created'; request_id: string; conversation_id: string }
   | { event: 'delta'; delta: string }
   | { event: 'reset' }
+  | { event: 'started'; request_id: string; conversation_id: string }
   | Completed
   | Failed
 

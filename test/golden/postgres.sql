@@ -249,6 +249,22 @@ CREATE INDEX documents_serving ON public.documents USING btree (agent_id, langua
 
 CREATE TRIGGER document_fence_never_falls BEFORE UPDATE ON public.documents FOR EACH ROW WHEN ((new.fence < old.fence)) EXECUTE FUNCTION refuse_falling_document_fence();
 
+create table feedback (
+  request_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  rating text not null,
+  comment text,
+  tags text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint feedback_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
+  constraint feedback_pkey PRIMARY KEY (request_id),
+  constraint feedback_rating_check CHECK ((rating = ANY (ARRAY['up'::text, 'down'::text]))),
+  constraint feedback_request_id_fkey FOREIGN KEY (request_id) REFERENCES turns(request_id)
+);
+
+CREATE INDEX feedback_newest_first ON public.feedback USING btree (updated_at, request_id, agent_id);
+
 create table journal (
   request_id text collate "C" not null,
   run bigint not null,
@@ -387,6 +403,14 @@ create unlogged table rate_windows (
   constraint rate_windows_pkey PRIMARY KEY (api_key_id)
 ) with (fillfactor=50);
 
+create table traces (
+  request_id text collate "C" not null,
+  run bigint not null,
+  content bytea not null,
+  constraint traces_pkey PRIMARY KEY (request_id, run),
+  constraint traces_run_check CHECK ((run >= 1))
+);
+
 create table turn_errors (
   request_id text collate "C" not null,
   run bigint not null,
@@ -428,22 +452,28 @@ create table turns (
   charged bigint,
   unpaid bigint not null default 0,
   first_delta_ms bigint,
+  cancel_requested_at bigint,
+  incomplete integer not null default 0,
+  traceparent text collate "C",
   erased_at bigint,
   created_at bigint not null,
   started_at bigint not null,
   ended_at bigint,
+  constraint cancelled_was_requested CHECK (((cancel_requested_at IS NOT NULL) OR ((state <> 'cancelled'::text) AND (incomplete = 0)))),
   constraint completed_has_a_charge CHECK (((state = 'completed'::text) = (charged IS NOT NULL))),
   constraint continues_from_a_run CHECK (((continues_from >= 1) AND (continues_from <= run))),
   constraint ended_has_an_end CHECK (((state = 'running'::text) = (ended_at IS NULL))),
   constraint ended_has_no_hold CHECK (((state = 'running'::text) OR (hold = 0))),
+  constraint only_a_reply_is_incomplete CHECK (((incomplete = 0) OR (state = 'completed'::text))),
   constraint running_has_lease CHECK (((state = 'running'::text) = (lease_until IS NOT NULL))),
   constraint turns_attempt_check CHECK (((attempt >= 1) AND (attempt <= 3))),
   constraint turns_charged_check CHECK ((charged >= 0)),
   constraint turns_fence_check CHECK ((fence >= 1)),
   constraint turns_hold_check CHECK ((hold >= 0)),
+  constraint turns_incomplete_check CHECK ((incomplete = ANY (ARRAY[0, 1]))),
   constraint turns_pkey PRIMARY KEY (request_id),
   constraint turns_run_check CHECK ((run >= 1)),
-  constraint turns_state_check CHECK ((state = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text, 'released'::text]))),
+  constraint turns_state_check CHECK ((state = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text, 'released'::text, 'cancelled'::text]))),
   constraint turns_unpaid_check CHECK ((unpaid >= 0)),
   constraint turns_usage_estimated_check CHECK ((usage_estimated = ANY (ARRAY[0, 1])))
 ) with (fillfactor=70);
@@ -458,17 +488,19 @@ CREATE INDEX running_turns ON public.turns USING btree (lease_until) WHERE (stat
 
 CREATE INDEX turns_by_erasure ON public.turns USING btree (erased_at) WHERE (erased_at IS NOT NULL);
 
+CREATE INDEX turns_by_trace ON public.turns USING btree (substr(traceparent, 4, 32), created_at, request_id) WHERE (traceparent IS NOT NULL);
+
 CREATE INDEX turns_newest_first ON public.turns USING btree (created_at, request_id, agent_id);
 
 CREATE INDEX turns_of_conversation ON public.turns USING btree (conversation_id);
 
 CREATE INDEX unpaid_turns ON public.turns USING btree (ended_at) WHERE (unpaid > 0);
 
-CREATE INDEX unusual_turns_newest_first ON public.turns USING btree (state, created_at, request_id, agent_id) WHERE (state = ANY (ARRAY['failed'::text, 'released'::text]));
+CREATE INDEX unusual_turns_newest_first ON public.turns USING btree (state, created_at, request_id, agent_id) WHERE (state = ANY (ARRAY['failed'::text, 'released'::text, 'cancelled'::text]));
 
 CREATE INDEX usage_of_turns ON public.turns USING btree (ended_at) INCLUDE (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id) WHERE (ended_at IS NOT NULL);
 
-CREATE TRIGGER ended_turns_never_change BEFORE UPDATE OF state ON public.turns FOR EACH ROW WHEN (((old.state = ANY (ARRAY['completed'::text, 'failed'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ended_turns_never_change BEFORE UPDATE OF state ON public.turns FOR EACH ROW WHEN (((old.state = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER fence_never_falls BEFORE UPDATE OF fence ON public.turns FOR EACH ROW WHEN ((new.fence < old.fence)) EXECUTE FUNCTION refuse_change();
 

@@ -220,6 +220,19 @@ CREATE INDEX documents_serving on documents (agent_id, language) where generatio
 CREATE TRIGGER document_fence_never_falls before update on documents when new.fence < old.fence
   begin select raise(abort, 'document_fence_never_falls'); end;
 
+CREATE TABLE feedback (
+  request_id text primary key references turns,
+  agent_id text not null references agents,
+  rating text not null check (rating in ('up', 'down')),
+  comment text,
+  -- a JSON list of texts
+  tags text not null,
+  created_at integer not null,
+  updated_at integer not null
+) strict, without rowid;
+
+CREATE INDEX feedback_newest_first on feedback (updated_at, request_id, agent_id);
+
 CREATE TABLE journal (
   request_id text not null references turns,
   run integer not null,
@@ -340,6 +353,14 @@ CREATE VIEW providers_in_use as
 
 CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 
+CREATE TABLE traces (
+  request_id text not null references turns,
+  run integer not null check (run >= 1),
+  -- JSON, compressed if it is long (src/agent/trace.ts)
+  content blob not null,
+  primary key (request_id, run)
+) strict, without rowid;
+
 CREATE TABLE turn_errors (
   request_id text not null references turns,
   run integer not null check (run >= 1),
@@ -362,7 +383,8 @@ CREATE TABLE turns (
   agent_id text not null references agents,
   agent_version integer not null,
   -- not `in (…)`: for more than two values SQLite builds a table for each insert, which cost a twelfth of a turn
-  state text not null check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released'),
+  state text not null
+    check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released' or state = 'cancelled'),
   run integer not null check (run >= 1),
   attempt integer not null check (attempt between 1 and 3),
   fence integer not null check (fence >= 1),
@@ -382,6 +404,12 @@ CREATE TABLE turns (
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid integer not null default 0 check (unpaid >= 0),
   first_delta_ms integer,
+  -- `turn.cancel`: set while the turn runs, and never by the transaction that ends it
+  cancel_requested_at integer,
+  -- `turn.cancel`: the reply is the text that had been generated when the turn was cancelled
+  incomplete integer not null default 0 check (incomplete in (0, 1)),
+  -- `trace.context`: the W3C traceparent header of the request that started the current run
+  traceparent text,
   erased_at integer,
   created_at integer not null,
   started_at integer not null,
@@ -392,7 +420,9 @@ CREATE TABLE turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
-  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
+  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null)),
+  constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0)),
+  constraint only_a_reply_is_incomplete check (incomplete = 0 or state = 'completed')
 ) strict;
 
 CREATE INDEX erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
@@ -407,6 +437,8 @@ CREATE INDEX turns_by_erasure on turns (erased_at) where erased_at is not null;
 
 CREATE INDEX turns_by_state on turns (state, created_at, request_id, agent_id);
 
+CREATE INDEX turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;
+
 CREATE INDEX turns_newest_first on turns (created_at, request_id, agent_id);
 
 CREATE INDEX turns_of_conversation on turns (conversation_id);
@@ -418,7 +450,7 @@ CREATE INDEX usage_of_turns on turns (
 ) where ended_at is not null;
 
 CREATE TRIGGER ended_turns_never_change before update of state on turns
-  when old.state in ('completed', 'failed') and new.state <> old.state
+  when old.state in ('completed', 'failed', 'cancelled') and new.state <> old.state
   begin select raise(abort, 'ended_turns_never_change'); end;
 
 CREATE TRIGGER fence_never_falls before update of fence on turns when new.fence < old.fence

@@ -17,7 +17,13 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'the fence in settle: a run that was claimed past still settles',
-    edits: [edit(endTurn, 'sql.findHeld.get(requestId, fence)', '[1, 2, 3].map((any) => sql.findHeld.get(requestId, any)).find(Boolean)')],
+    edits: [
+      edit(
+        endTurn,
+        'sql.findOwnRunning.get(requestId, fence)',
+        '[1, 2, 3].map((any) => sql.findOwnRunning.get(requestId, any)).find(Boolean)',
+      ),
+    ],
     caughtBy: { file: suite, title: 'turn.states: an orphan is claimed when its lease has expired, counted and fenced' },
   },
   {
@@ -26,8 +32,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         endTurn,
-        'sql.findHeld.get(item.requestId, item.fence)',
-        '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
+        'sql.findOwnRunning.get(item.requestId, item.fence)',
+        '[1, 2, 3].map((any) => sql.findOwnRunning.get(item.requestId, any)).find(Boolean)',
       ),
     ],
     caughtBy: { file: suite, title: 'turn.states: an orphan is claimed when its lease has expired, counted and fenced' },
@@ -38,8 +44,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         hot,
-        'sql.findHeld.get(item.requestId, item.fence)',
-        '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
+        'sql.findOwnRunning.get(item.requestId, item.fence)',
+        '[1, 2, 3].map((any) => sql.findOwnRunning.get(item.requestId, any)).find(Boolean)',
       ),
     ],
     caughtBy: { file: suite, title: 'billing.hold: advance journals a step and extends the hold, both or neither' },
@@ -89,8 +95,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         runTurn,
-        '    const settlement = settlementOf(turn, result, newId)\n',
-        `    const settlement = settlementOf(turn, result, newId)
+        '    const settlement = settlementOf(turn, generated, { incomplete, newId })\n',
+        `    const settlement = settlementOf(turn, generated, { incomplete, newId })
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),
@@ -262,7 +268,7 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         runTurn,
-        "    turn.finish({ kind: 'failed', code: 'service_unavailable' })\n  }\n\n  async function generate",
+        "    turn.finish({ kind: 'failed', code: 'service_unavailable', state: null })\n  }\n\n  async function generate",
         "    turn.finish({ kind: 'failed', code: 'internal_error' })\n  }\n\n  async function generate",
       ),
     ],

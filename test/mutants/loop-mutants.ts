@@ -24,7 +24,7 @@ export const loopMutants: Mutant[] = [
     rule: 'tools.journal',
     removes: 'a call whose process died is not made again where it has side effects',
     edits: [
-      edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown, causeKind: 'tool_outcome_unknown' }\n"),
+      edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
     ],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
   },
@@ -52,7 +52,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a turn is not released while the outcome of a call is unknown',
-    edits: [edit(runTurn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withCallUnknown(why))\n")],
+    edits: [edit(runTurn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))\n")],
     caughtBy: { file: released, title: 'tools.journal: a deadline during a call with side effects: the turn has failed' },
   },
   {

@@ -187,6 +187,7 @@ void describe('packages', { timeout: 180_000 }, () => {
     void test('the client chats, streams and has its types, with both kinds of module resolution', async () => {
       const program = (bits: string): string => `import { RateLimitError, Turnkeep } from '@turnkeep/client'
 import type { ChatReply } from '@turnkeep/client'
+import { toUIMessageStreamResponse } from '@turnkeep/client/ai-sdk'
 const [baseURL${bits}, agentId${bits}, apiKey${bits}] = JSON.parse(process.argv[2]!)${bits && ' as [string, string, string]'}
 const client = new Turnkeep({ baseURL, agentId, apiKey })
 const question = { externalUserId: 'ann', message: 'What is billed?' }
@@ -200,6 +201,8 @@ let text: string = ''
 const stream = client.stream({ externalUserId: 'ann', message: 'And as a stream?' })
 for await (const event of stream) if (event.type === 'response.output_text.delta') text += event.delta
 if (text !== (await stream.completed).message.content) throw new Error('another text')
+const page: Response = toUIMessageStreamResponse(client.turns.stream(reply.requestId), { headers: { 'x-chat': '1' } })
+if (!(await page.text()).includes('text-delta')) throw new Error('no reply for a page')
 for await (const conversation of client.conversations.list({ externalUserId: 'ann' })) console.log(conversation.conversationId)
 `
       writeFileSync(join(project.folder, 'typed.mts'), program(''))

@@ -143,12 +143,11 @@ void test(
     })
     fleet.caller = { ...fleet.caller, apiKey: key['api_key'] }
     let kills = 0
-    let over = false
+    const over = new AbortController()
     const killing = (async () => {
-      for (; killSeconds > 0 && !over;) {
+      while (killSeconds > 0 && !over.signal.aborted) {
         await pass(killSeconds * 1000)
-        if (over || fleet.alive.length < 3) continue
-        if ((await fleet.rows(thirdAttempts)).length > 0) continue
+        if (over.signal.aborted || fleet.alive.length < 3 || (await fleet.rows(thirdAttempts)).length > 0) continue
         const victim = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]!
         await fleet.kill(victim)
         kills++
@@ -164,7 +163,7 @@ void test(
       }
     }
     await Promise.all(Array.from({ length: Math.min(40, runs) }, worker))
-    over = true
+    over.abort()
     await killing
     await until('all three processes', () => fleet.alive.length === 3)
     const ids = done.map(({ requestId }) => requestId!)

@@ -4,7 +4,9 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredReply } from '../../src/store/turn-records.ts'
-import type { BeginResult, TurnRequest } from '../../src/turn/outcome.ts'
+import type { BeginResult, RunningTurn, TurnRequest } from '../../src/turn/outcome.ts'
+import { textStart } from '../../src/turn/turn-text.ts'
+import type { TextPosition } from '../../src/turn/turn-text.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
 /** The outcome of one sent message. `open`: no response yet, or none at all because the process that had the request died. */
@@ -14,11 +16,23 @@ export type Answer =
   | { kind: 'failed'; requestId: string; code: string }
   | { kind: 'refused'; code: string }
 
-export type Sent = { request: TurnRequest; answer: Answer }
+export type Sent = { request: TurnRequest; answer: Answer; requestId?: string }
+/** What someone has seen of a turn by following it, over all connections. */
+export type Following = {
+  requestId: string
+  text: string
+  position: TextPosition
+  ended: boolean
+  /** The process that it is connected to. Undefined: it has disconnected. */
+  processRun: { alive: boolean } | undefined
+  /** A new connection ends the one before it. */
+  connections: number
+}
 
 export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; accuse: Accuse }) {
   const sent: Sent[] = []
   const reported = new Map<string, StoredReply>()
+  const followings: Following[] = []
 
   function hear(one: Sent, started: BeginResult, leaves: boolean): void {
     switch (started.kind) {
@@ -34,6 +48,7 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
         one.answer = { kind: 'refused', code: started.kind }
         return
       case 'running': {
+        one.requestId = started.turn.requestId
         let heard = ''
         const leave = started.turn.listen({ onText: (text) => (heard += text), onReset: () => (heard = '') })
         if (leaves) return leave()
@@ -64,7 +79,40 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
     reported.set(requestId, reply)
   }
 
+  /** Follows a turn after what an earlier connection has seen, as a client that reconnects. `leaves`: it disconnects at the next text. */
+  function follow(turn: RunningTurn, processRun: Following['processRun'], seen: Following | undefined, leaves: boolean): void {
+    const following = seen ?? { requestId: turn.requestId, text: '', position: textStart, ended: false, processRun, connections: 0 }
+    following.processRun = leaves ? undefined : processRun
+    if (!seen) followings.push(following)
+    const connection = ++following.connections
+    let left = false
+    const isOver = (): boolean => left || following.connections !== connection
+    const leave = turn.listen(
+      {
+        onText(text, position) {
+          if (isOver()) return
+          following.text += text
+          following.position = position
+          left = leaves
+        },
+        onReset() {
+          if (!isOver()) Object.assign(following, { text: '', position: textStart })
+        },
+      },
+      following.position,
+    )
+    if (leaves) return leave()
+    void turn.end.then((end) => {
+      if (isOver()) return
+      following.ended = true
+      if (end.kind === 'completed' && following.text !== end.reply.content)
+        accuse('follow', `${turn.requestId}: "${following.text}" was shown, and the reply is "${end.reply.content}"`)
+    })
+  }
+
   return {
+    follow,
+    followings,
     sent,
     reported,
     hear,

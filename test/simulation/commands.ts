@@ -6,6 +6,7 @@
  * `fault.key-across-api-keys`, `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
  */
 import fc from 'fast-check'
+import { ApiError } from '../../src/errors.ts'
 import { recordLifetimeMs } from '../../src/store/turn-records.ts'
 import type { TurnRequest } from '../../src/turn/outcome.ts'
 import type { ModelFault, ToolFault } from './scripted-model.ts'
@@ -189,6 +190,7 @@ function operate(
 }
 
 function ifUnavailable(error: unknown): void {
+  if (error instanceof ApiError && (error.code === 'service_unavailable' || error.code === 'not_found')) return
   if (!(error instanceof Error && error.constructor.name === 'StoreUnavailable')) throw error
 }
 
@@ -234,6 +236,39 @@ const eraseUser = command(
   up,
 )
 
+/** A request to cancel a turn, at any process. */
+const cancel = command(
+  'cancel',
+  fc.record({ place, which: fc.nat() }),
+  (simulation, { place, which }) => {
+    const { requestId, request } = turnOf(simulation, which)!
+    operate(simulation, place, ({ turns }) => turns.resource.cancel({ requestId, apiKeyId: request.apiKeyId }))
+  },
+  (simulation, given) => up(simulation, given) && turnOf(simulation, given.which) !== undefined,
+)
+
+/** A client follows a turn at any process, from the beginning or after what it has seen, and may disconnect again. */
+const follow = command(
+  'follow',
+  fc.record({ place, which: fc.nat(), again: fc.boolean(), leaves: fc.boolean() }),
+  (simulation, { place, which, again, leaves }) => {
+    const { requestId, request } = turnOf(simulation, which)!
+    const { callers } = simulation
+    const seen = again ? callers.followings.findLast((one) => one.requestId === requestId && !one.ended) : undefined
+    operate(simulation, place, async (processRun) => {
+      const opened = await processRun.turns.resource.open({ requestId, apiKeyId: request.apiKeyId })
+      if (opened.kind === 'running') callers.follow(opened.turn, processRun, seen, leaves)
+    })
+  },
+  (simulation, given) => up(simulation, given) && turnOf(simulation, given.which) !== undefined,
+)
+
+/** A message whose turn has run. Usually one of the latest, because those may still run. */
+function turnOf({ callers }: Simulation, which: number) {
+  const started = callers.sent.filter((one): one is typeof one & { requestId: string } => one.requestId !== undefined)
+  return started.at(-1 - (which % Math.min(3, started.length)))
+}
+
 export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 10, arbitrary: send },
   { weight: 8, arbitrary: sendAgain },
@@ -253,4 +288,6 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: balance },
   { weight: 1, arbitrary: editAgent },
   { weight: 1, arbitrary: eraseUser },
+  { weight: 4, arbitrary: cancel },
+  { weight: 4, arbitrary: follow },
 )

@@ -63,7 +63,18 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
   /** Calls that are committed and whose response has not been delivered. */
   const answering = new Set<Call>()
   let lastId = 0
+  const listeners = new Map<Asking, (message: string) => void>()
   database.begin(moment)
+
+  /** Each message reaches each process, late, in any order, or not at all. */
+  const messages = (of: Asking): Store['messages'] => ({
+    onMessage: (listener) => void listeners.set(of, listener),
+    async send(list) {
+      for (const message of list)
+        for (const [to, listener] of listeners)
+          if (to.alive && random.chance(0.8)) later(to, `${to.place} message`, () => listener(message))
+    },
+  })
 
   function call(of: Asking, operation: string, items: unknown[]): Promise<WireOutcome[]> {
     if (of.closed) return Promise.reject(new StoreUnavailable('the store is closed'))
@@ -134,13 +145,14 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
       const reader = { ask: (_operation: string, item: unknown) => read(of, item), close }
       const thread = { call: (operation: string, items: unknown[]) => call(of, operation, items), close }
       const threads = { writer: { ...thread, ask: (operation: string, item: unknown) => ask(of, operation, item) }, reader }
-      return storeOver({
+      const opened = storeOver({
         ...threads,
         searcher: reader,
         reporter: reader,
         lock: { close: () => undefined },
         clockOffset: new Float64Array(1),
       })
+      return mode === 'shared' ? { ...opened, messages: messages(of) } : opened
     },
     /** A process died. Some of its calls may already be on their way and are still executed, but no one receives the responses. */
     died(of: Asking): void {

@@ -202,6 +202,8 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     scheduler.count() > 0 ||
     !store.idle ||
     storeModel.turns.values().some(({ state }) => state === 'running') ||
+    // Whoever follows a turn in a running process learns its end.
+    callers.followings.some(({ ended, processRun }) => !ended && processRun?.alive) ||
     places.some((processRun) => processRun && (processRun.draining || processRun.turns.running > 0))
 
   /** Checks that a healthy process renews the leases of its turns, however long a model takes. */

@@ -49,6 +49,7 @@ export type Turn = {
   continuesFrom: number | null
   hold: bigint
   erased: boolean
+  cancelRequested: boolean
   reply: StoredReply | undefined
   journal: (JournalEntry & { run: number })[]
 }
@@ -150,11 +151,22 @@ export function createStoreModel(accuse: Accuse) {
       message: item.message,
       continuesFrom: null,
       erased: false,
+      cancelRequested: false,
       reply: undefined,
       journal: [],
     }
     const leaseUntil = Math.ceil(at.leaseNow + item.leaseMs)
-    const now: Turn = { ...known, state: 'running', run: turn.run, attempt: 1, fence: turn.fence, hold: turn.hold, leaseUntil, endedAt: 0 }
+    const now: Turn = {
+      ...known,
+      state: 'running',
+      run: turn.run,
+      attempt: 1,
+      fence: turn.fence,
+      hold: turn.hold,
+      leaseUntil,
+      endedAt: 0,
+      cancelRequested: false,
+    }
     turns.set(requestId, now)
     handedOver(now, turn, released?.continuesFrom ?? undefined)
   }
@@ -172,6 +184,10 @@ export function createStoreModel(accuse: Accuse) {
     if (given.stepsBefore !== before) accuse('journal', `${requestId} counts on from step ${given.stepsBefore}, and ${before} were made`)
     // An answer without text and tool calls is not a step of the prompt.
     const asked = steps.filter(({ kind, payload }) => kind === 'model' && !payload.includes('"toolCalls":[]'))
+    if (given.cancelRequested !== turn.cancelRequested)
+      accuse('cancel', `${requestId} was handed over with cancel ${given.cancelRequested}`)
+    // `turn.cancel`: an attempt that starts after the request calls no model.
+    if (turn.cancelRequested) return saw('a cancelled turn is claimed')
     attempts.push({ message: given.message, history: given.history, stepsHanded: asked.length })
   }
 
@@ -221,6 +237,8 @@ export function createStoreModel(accuse: Accuse) {
     const turn = held('a settlement', item, outcome.kind === 'settled')
     if (!turn || outcome.kind !== 'settled') return
     if (outcome.reply.content !== item.content) accuse('replay', `${turn.requestId} was settled with another text`)
+    if (item.incomplete) saw('a cancelled turn has a partial reply')
+    if (item.incomplete && !turn.cancelRequested) accuse('cancel', `${turn.requestId} has a partial reply and was not cancelled`)
     turn.reply = outcome.reply
     end(turn, 'completed', at)
     const history = histories.get(turn.conversationId) ?? []
@@ -228,11 +246,21 @@ export function createStoreModel(accuse: Accuse) {
   }
 
   function fail(item: TurnFailure, outcome: TurnFailureOutcome, at: Moment): void {
-    const turn = held(item.state === 'failed' ? 'a failure' : 'a release', item, outcome.kind === 'ended')
+    const names = { failed: 'a failure', released: 'a release', cancelled: 'a cancel' }
+    const turn = held(names[item.state], item, outcome.kind === 'ended')
     if (!turn) return
+    if (item.state === 'cancelled' && !turn.cancelRequested) accuse('cancel', `${turn.requestId} was cancelled without a request`)
     if (item.unpaid > 0n) saw('a turn without a reply had used something')
     unpaid += item.unpaid < turn.hold ? item.unpaid : turn.hold
     end(turn, item.state, at)
+  }
+
+  function requestCancel({ requestId }: { requestId: string }, requested: boolean): void {
+    const turn = turns.get(requestId)
+    saw(`a request to cancel ${requested ? 'is stored' : 'comes too late'}`)
+    if (requested !== (turn?.state === 'running'))
+      accuse('cancel', `a request to cancel ${requestId}, which is ${turn?.state}, is ${requested}`)
+    if (turn && requested) turn.cancelRequested = true
   }
 
   const end = (turn: Turn, state: State, { now }: Moment): void => void Object.assign(turn, { state, endedAt: now })
@@ -299,6 +327,8 @@ export function createStoreModel(accuse: Accuse) {
         return release(item as Lease)
       case 'write':
         if ((item as { name: string }).name === 'eraseConversations') erase(value as ErasureOutcome)
+        if ((item as { name: string }).name === 'requestCancel')
+          requestCancel((item as { args: [{ requestId: string }] }).args[0], value as boolean)
         if ((item as { name: string }).name === 'appendLedgerEntry') append(value as AppendOutcome)
     }
   }

@@ -9,6 +9,7 @@ import { namedSchemas } from '../../src/http/public/schemas.ts'
 import { chatRoutes } from '../../src/http/public/chat-routes.ts'
 import { conversationRoutes } from '../../src/http/public/conversation-routes.ts'
 import { turnRoutes } from '../../src/http/public/turn-routes.ts'
+import { conversationSchemas } from '../../src/http/public/conversation-schemas.ts'
 import { turnSchemas } from '../../src/http/public/turn-schemas.ts'
 import { lateValidators } from '../../src/http/edge/late-validators.ts'
 import { describeApi } from '../../src/http/public/openapi.ts'
@@ -17,7 +18,7 @@ import type { Descriptions } from './answer-check.ts'
 export async function describeBoth(): Promise<Descriptions> {
   const layer = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(false) } } })
   await layer.register(async (api) => {
-    for (const schema of [...namedSchemas, ...turnSchemas]) api.addSchema(schema)
+    for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) api.addSchema(schema)
     await describeApi(api, undefined)
     // No request reaches a module.
     await api.register(chatRoutes, {} as never)

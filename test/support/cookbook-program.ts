@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -15,22 +15,25 @@ function filesOf(page: string): Map<string, string> {
   const text = readFileSync(join(root, 'docs/cookbook', page), 'utf8')
   const files = new Map<string, string>()
   let heading = ''
-  for (const [, title, named, block] of text.matchAll(/^## (.+)$|^```(?:ts no-run (\S+):[^\n]*|html|js)\n([\s\S]*?)\n```$/gm)) {
+  for (const [, title, named, block] of text.matchAll(/^## (.+)$|^```(?:ts no-run (\S+):[^\n]*|html|jsx?)\n([\s\S]*?)\n```$/gm)) {
     if (title !== undefined) heading = title
     else if (named !== undefined) files.set(named, `${block}\n`)
-    else if (/^[\w-]+\.(?:html|js)$/.test(heading)) files.set(heading, `${block}\n`)
+    else if (/^[\w-]+\.(?:html|jsx?)$/.test(heading)) files.set(heading, `${block}\n`)
   }
   return files
 }
 
-/** The folder of a page's files, with `express` and `@turnkeep/client` as if they were installed. */
-export function layOut(page: string): { folder: string; remove(): void } {
+/** The folder of a page's files, with `express`, `@turnkeep/client` and other packages as if they were installed. */
+export function layOut(page: string, packages: readonly string[] = []): { folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-cookbook-'))
   for (const [name, text] of filesOf(page)) writeFileSync(join(folder, name), text)
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   mkdirSync(join(folder, 'node_modules/@turnkeep'), { recursive: true })
   symlinkSync(join(root, 'packages/client'), join(folder, 'node_modules/@turnkeep/client'))
-  symlinkSync(join(root, 'node_modules/express'), join(folder, 'node_modules/express'))
+  for (const name of ['express', ...packages]) {
+    mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+  }
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 

@@ -72,5 +72,5 @@ export const limitsInCode: LimitInCode[] = [
     /besideDeltas = 16_384\n[\s\S]*besideDeltas \+ 4 \* maxOutputTokens/,
   ),
   at('name of a tool call', '256 characters', 'src/agent/models/answer-limit.ts', /maxCallName = 256/),
-  at('citations of a reply', '1000', 'src/agent/agent.ts', /maxCitations = 1000/),
+  at('citations of a reply', '1000', 'src/agent/steps.ts', /maxCitations = 1000/),
 ]

@@ -1,7 +1,7 @@
 /**
  * One store through many process runs of its server, each with its own failpoints and a load that reaches all of them: turns on both
- * transports, with and without tools, a model that refuses, a turn that takes longer than the process run, a document, an owner, an
- * erasure, and every key of earlier process runs without a final outcome. It keeps the outcome of each key and checks that it never
+ * transports, with and without tools, a model that refuses, a turn that takes longer than the process run, a document, an owner, a cancel,
+ * an erasure, and every key of earlier process runs without a final outcome. It keeps the outcome of each key and checks that it never
  * changes.
  *
  *     const walk = await walkProcessRuns(t, 'sqlite')
@@ -178,6 +178,23 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     if (final) await made('DELETE', `/conversations/${final.conversation_id}`)
   }
 
+  /** A turn whose model never answers, in the background; its key has its outcome when it is cancelled. */
+  async function cancel(): Promise<void> {
+    const message = `cancel ${processRuns}`
+    const key = randomUUID()
+    const { agentId, apiKey } = client.caller
+    let requestId: string | undefined
+    await insist(message, async () => {
+      const { json } = await client.chat(message, { idempotencyKey: key, user: message, headers: { prefer: 'respond-async' } })
+      requestId ??= json['request_id']
+      if (requestId === undefined) return undefined
+      const url = `${client.url}/v1/agents/${agentId}/turns/${requestId}/cancel`
+      const answer = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${apiKey}` } })
+      const turn = (await answer.json()) as Json
+      return turn['status'] === 'cancelled' || turn['status'] === 'completed' || turn['status'] === 'failed' ? turn : undefined
+    })
+  }
+
   /** A turn that runs until the process ends; resolves when its model has been called. */
   async function hold(): Promise<void> {
     // A turn that an earlier round has stopped continues.
@@ -201,7 +218,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
       await hold()
       const turns = [send('look'), send('speak', 'stream'), send('refuse'), send('book')]
       const owner = made('POST', '/owners', { name: 'An owner', balance_usd: '1' })
-      await Promise.all([...before.map(answer), ...turns.map(answer), owner, putDocument(), erase()])
+      await Promise.all([...before.map(answer), ...turns.map(answer), owner, putDocument(), cancel(), erase()])
       // A point may have ended the turn that should continue.
       for (let more = 0; !holding && isAlive() && more < 3; more++) await hold()
       // Only a turn that runs for several seconds has its lease renewed.
@@ -275,6 +292,7 @@ function scriptModel(model: ModelServer, held: () => Gate): void {
   model.when(/./, ({ lastUserMessage }) => ['This ', 'is ', 'about ', lastUserMessage])
   first('refuse', () => ({ status: 400 }))
   first('hold', () => [held(), 'This was held.'])
+  first('cancel', () => [held(), 'This was not cancelled.'])
   for (const tool of ['look', 'book']) model.when(new RegExp(`^${tool}`), [call(tool, { day: 'Monday' })])
   model.when(({ messages }) => messages.some(({ role }) => role === 'tool'), ['It ', 'is ', 'done.'])
   model.when(

@@ -77,6 +77,13 @@ class Scripted:
     def keys(self) -> list[bytes]:
         return [request.headers["idempotency-key"] for request in self.requests]
 
+    def asked(self) -> list[str]:
+        """Method, path below the agent and Last-Event-ID of each request."""
+        return [
+            " ".join([one.method, one.path.replace("/v1/agents/agt_1", ""), one.headers.get("last-event-id", b"").decode()]).strip()
+            for one in self.requests
+        ]
+
     def _serve(self) -> None:
         while True:
             try:
@@ -166,6 +173,21 @@ def deltas(*texts: str) -> bytes:
 
 def completed(content: str) -> bytes:
     return event("response.completed", reply_object(content))
+
+
+def with_id(one: bytes, event_id: str) -> bytes:
+    """An event as a service with event ids sends it."""
+    name, data = one.split(b"\n", 1)
+    return name + b"\nid: " + event_id.encode() + b"\n" + data
+
+
+def numbered(*texts: str, at: int = 0) -> bytes:
+    """Deltas with ids: at-5 after five characters of the text. `at`: the characters before the first one."""
+    events = []
+    for text in texts:
+        at += len(text)
+        events.append(with_id(deltas(text), f"at-{at}"))
+    return b"".join(events)
 
 
 def error_event(code: str) -> bytes:

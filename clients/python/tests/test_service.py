@@ -49,6 +49,28 @@ class Service(TestCase):
             next(iter(stream))
         self.assertEqual(client.chat(**message, idempotency_key=stream.idempotency_key).message.content, "Piece by piece.")
 
+    def test_a_turn_in_the_background_is_followed_continued_canceled_and_rated(self) -> None:
+        client, user = self.client(), f"user {uuid.uuid4()}"
+        started = client.chat(external_user_id=user, message="In pieces, please", background=True)
+        assert isinstance(started, turnkeep.StartedTurn)
+        events = list(client.turns.stream(started.request_id))
+        deltas = [event for event in events if isinstance(event, Delta)]
+        self.assertEqual("".join(event.delta for event in deltas), "Piece by piece.")
+        rest = list(client.turns.stream(started.request_id, after=events[0].id))
+        self.assertEqual([type(event) for event in rest], [Delta, Completed])
+        self.assertEqual(list(client.turns.stream(started.request_id, after=events[-1].id)), [])
+        turn = client.turns.get(started.request_id)
+        assert turn.message is not None
+        self.assertEqual((turn.status, turn.message.content, turn.external_user_id), ("completed", "Piece by piece.", user))
+        # A turn that has ended stays as it is.
+        self.assertEqual(client.turns.cancel(started.request_id), turn)
+        feedback = client.turns.feedback(started.request_id, rating="down", comment="Too short.", tags=["short"])
+        self.assertEqual((feedback.rating, feedback.comment, feedback.tags), ("down", "Too short.", ["short"]))
+        with self.fails(turnkeep.NotFoundError, code="not_found"):
+            client.turns.get(str(uuid.uuid4()))
+        with self.fails(turnkeep.PermissionDeniedError, code="permission_denied"):
+            self.client("read_only").turns.cancel(started.request_id)
+
     def test_two_messages_of_one_user_at_once_are_both_answered(self) -> None:
         client, user = self.client(), f"user {uuid.uuid4()}"
         said: list[str] = []

@@ -3,17 +3,19 @@
  * it takes. The API key is private to the client.
  */
 import { refuseBrowser } from './browser-guard.ts'
-import { ChatStream } from './chat-stream.ts'
 import { Conversations } from './conversations.ts'
 import { TurnkeepError } from './errors.ts'
 import { headerOfKey, pathSegment, readApiKey, readBaseUrl, readLimits } from './options.ts'
-import type { ChatOptions, Limits, TurnkeepOptions } from './options.ts'
+import type { BackgroundOption, ChatOptions, Limits, TurnkeepOptions } from './options.ts'
 import { persist } from './persist.ts'
 import { randomKey } from './random-key.ts'
-import { Reconciler } from './reconcile.ts'
+import { ChatStream, ReplyStream } from './reply-stream.ts'
 import { makeSend, readBody } from './request.ts'
 import type { RateLimit, Send } from './request.ts'
-import { attemptStream } from './stream-attempt.ts'
+import { StreamedTurn } from './streamed-turn.ts'
+import { Turns } from './turns.ts'
+import { readStarted } from './turn-wire.ts'
+import type { StartedTurn } from './turn-wire.ts'
 import { readReply, writeChatRequest } from './wire.ts'
 import type { ChatReply, ChatRequest } from './wire.ts'
 
@@ -25,8 +27,12 @@ const usualLimits: Limits = {
   maxWait: 300_000,
 }
 
+/** The result of `chat` in the background: a turn that runs, or the reply of one that had completed before with the same key. */
+export type BackgroundResult = StartedTurn | (ChatReply & { status: 'completed' })
+
 export class Turnkeep {
   readonly conversations: Conversations
+  readonly turns: Turns
   readonly #send: Send
   readonly #limits: Limits
   #rateLimit: RateLimit | undefined
@@ -42,6 +48,7 @@ export class Turnkeep {
       onRateLimit: (rateLimit) => (this.#rateLimit = rateLimit),
     })
     this.conversations = new Conversations(this.#send, this.#limits)
+    this.turns = new Turns(this.#send, this.#limits)
   }
 
   /** The rate limit of the API key, from the last response that contained it. Undefined: unknown. */
@@ -50,23 +57,34 @@ export class Turnkeep {
   }
 
   /** Sends a message and waits for the reply. */
-  async chat(request: ChatRequest, options: ChatOptions = {}): Promise<ChatReply> {
+  chat(request: ChatRequest, options?: ChatOptions & { background?: false | undefined }): Promise<ChatReply>
+  /**
+   * Sends a message and returns when its turn has started. `turns.get` and `turns.stream` have its reply. If the key was sent before, the
+   * result is the reply of its turn, which is waited for if it is still running. A server without this feature returns the reply.
+   */
+  chat(request: ChatRequest, options: ChatOptions & { background: true }): Promise<BackgroundResult>
+  chat(request: ChatRequest, options: ChatOptions & BackgroundOption): Promise<ChatReply | BackgroundResult>
+  async chat(request: ChatRequest, options: ChatOptions & BackgroundOption = {}): Promise<ChatReply | BackgroundResult> {
     const { call, outgoing } = this.#prepare(request, options)
-    return persist(call, async (watch) =>
-      readBody(await this.#send({ ...outgoing, path: '/chat', accept: 'application/json' }, watch), watch, readReply),
-    )
+    const background = options.background === true
+    const message = { ...outgoing, path: '/chat', accept: 'application/json' } as const
+    const wanted = background ? ({ prefer: 'respond-async', also: 202 } as const) : {}
+    return persist(call, async (watch): Promise<ChatReply | BackgroundResult> => {
+      const response = await this.#send({ ...message, ...wanted }, watch)
+      if (response.status === 202) return readBody(response, watch, readStarted)
+      const reply = await readBody(response, watch, readReply)
+      return background ? { ...reply, status: 'completed' } : reply
+    })
   }
 
-  /** Sends a message and streams the reply. Nothing is sent before the stream is read. */
+  /**
+   * Sends a message and streams the reply. Nothing is sent before the stream is read. A stream that breaks is continued where it broke, or
+   * finished with the same key.
+   */
   stream(request: ChatRequest, options: ChatOptions = {}): ChatStream {
     const { call, outgoing } = this.#prepare(request, options)
-    const message = { ...outgoing, path: '/chat/stream', accept: 'text/event-stream' } as const
-    const reconciler = new Reconciler()
-    return new ChatStream(
-      call.idempotencyKey,
-      (emit, signal) => persist({ ...call, signal }, (watch) => attemptStream(this.#send, message, watch, { reconciler, emit })),
-      options.signal,
-    )
+    const turn = new StreamedTurn(this.#send, { message: { ...outgoing, path: '/chat/stream', accept: 'text/event-stream' } })
+    return new ChatStream(call.idempotencyKey, (emit, signal) => turn.run({ ...call, signal }, emit), options.signal)
   }
 
   /** One key per call, for all of its attempts. */
@@ -79,7 +97,7 @@ export class Turnkeep {
   }
 }
 
-export { ChatStream, Conversations, TurnkeepError }
+export { ChatStream, Conversations, ReplyStream, TurnkeepError, Turns }
 export {
   APIConnectionError,
   APIConnectionTimeoutError,
@@ -98,7 +116,8 @@ export {
 } from './errors.ts'
 export type { APIErrorDetails } from './errors.ts'
 export type { ConversationQuery, PageOptions } from './conversations.ts'
-export type { ChatOptions, RequestOptions, TurnkeepOptions } from './options.ts'
+export type { ChatOptions, RequestOptions, TurnkeepOptions, TurnStreamOptions } from './options.ts'
 export type { ChatStreamEvent } from './reconcile.ts'
 export type { RateLimit } from './request.ts'
+export type { Feedback, FeedbackRequest, StartedTurn, Turn, TurnError } from './turn-wire.ts'
 export type { AssistantMessage, ChatReply, ChatRequest, Conversation, Message, Usage } from './wire.ts'

@@ -1,8 +1,14 @@
 /**
  * Parses server-sent events from bytes in any chunking, with CR, LF or CR LF, multi-line data, comments and a byte order mark. Follows the
- * HTML standard, "Interpreting an event stream"; `id` and `retry` are ignored. An incomplete event at the end is dropped.
+ * HTML standard, "Interpreting an event stream", except that an `id` belongs only to the event that contains it, so that an event without one
+ * is not mistaken for the one before it. `retry` is ignored. An incomplete event at the end is dropped.
  */
-export type ServerSentEvent = { name: string; data: string }
+export type ServerSentEvent = {
+  name: string
+  data: string
+  /** Missing if the event has no `id`, or an empty one. */
+  id?: string
+}
 
 export class EventReader {
   // Keeps the first bytes of a character until its last ones arrive. The byte order mark is removed below: a decoder of Node 24 that
@@ -13,6 +19,7 @@ export class EventReader {
   /** The last line ended with CR, so a LF that follows belongs to it. */
   #afterReturn = false
   #name = ''
+  #id = ''
   #data: string[] = []
 
   /** Returns the events that these bytes complete. */
@@ -39,8 +46,10 @@ export class EventReader {
 
   #take(line: string): ServerSentEvent | undefined {
     if (line === '') {
-      const event = this.#data.length > 0 ? { name: this.#name || 'message', data: this.#data.join('\n') } : undefined
+      const id = this.#id === '' ? {} : { id: this.#id }
+      const event = this.#data.length > 0 ? { name: this.#name || 'message', data: this.#data.join('\n'), ...id } : undefined
       this.#name = ''
+      this.#id = ''
       this.#data = []
       return event
     }
@@ -48,6 +57,7 @@ export class EventReader {
     const field = colon === -1 ? line : line.slice(0, colon)
     const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
     if (field === 'event') this.#name = value
+    if (field === 'id' && !value.includes('\0')) this.#id = value
     if (field === 'data') this.#data.push(value)
     return undefined
   }

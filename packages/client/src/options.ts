@@ -32,6 +32,17 @@ export type ChatOptions = RequestOptions & {
   idempotencyKey?: string | undefined
 }
 
+/** The options of `chat`. */
+export type BackgroundOption = {
+  /** True: returns as soon as the turn has started, not when the reply is complete. */
+  background?: boolean | undefined
+}
+
+export type TurnStreamOptions = RequestOptions & {
+  /** The `id` of an event: the stream continues after it. Undefined: from the beginning, with all the text so far in one delta. */
+  after?: string | undefined
+}
+
 export type Limits = { timeout: number; maxRetries: number; maxWait: number }
 
 export function readLimits(options: RequestOptions, defaults: Limits): Limits {
@@ -74,6 +85,15 @@ export function pathSegment(name: string, value: unknown): string {
   if (typeof value !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(value)) throw new TurnkeepError(`${name} is missing or no id.`)
   return encodeURIComponent(value)
 }
+
+/** The ID of an event as a header can carry it. Undefined if it is missing. */
+export function readEventId(after: unknown): string | undefined {
+  if (after === undefined || isEventId(after)) return after
+  throw new TurnkeepError('after must be the id of an event.')
+}
+
+/** Visible ASCII. The ID of an event with other characters is not used to continue a stream. */
+export const isEventId = (id: unknown): id is string => typeof id === 'string' && /^[\x21-\x7e]+$/.test(id)
 
 /**
  * `idempotency.key-text`: the text of a header as UTF-8 bytes, one per character. A lone surrogate would be sent as another character, and

@@ -18,6 +18,12 @@ export type Outgoing = {
   body?: string
   /** The key as bytes of a header. */
   idempotencyKey?: string
+  /** The last event of a stream that the reader has, to continue after it. */
+  lastEventId?: string
+  /** Asks for the response before the turn has ended. */
+  prefer?: 'respond-async'
+  /** A status that is also a success, besides 200. */
+  also?: 202 | 204
   /** The response must start within this number of milliseconds. Undefined: within the timeout of the attempt. */
   quietMs?: number
 }
@@ -30,7 +36,7 @@ export type RateLimit = {
   resetAt: Date
 }
 
-/** A response with status 200. Throws APIError for every other status, and APIConnectionError if there is no response. */
+/** A response with status 200, or `also`. Throws APIError for every other status, and APIConnectionError if there is no response. */
 export type Send = (outgoing: Outgoing, watch: Watch) => Promise<Response>
 
 type Origin = {
@@ -41,13 +47,15 @@ type Origin = {
 }
 
 export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send {
-  return async ({ method, path, accept, body, idempotencyKey, quietMs }, watch) => {
+  return async ({ method, path, accept, body, idempotencyKey, lastEventId, prefer, also, quietMs }, watch) => {
     const headers: Record<string, string> = {
       authorization: `Bearer ${apiKey}`,
       accept,
       'user-agent': `turnkeep-client/${version} (js)`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      ...(prefer === undefined ? {} : { prefer }),
     }
     const init = { method, headers, redirect: 'manual' as const, signal: watch.signal, ...(body === undefined ? {} : { body }) }
     // Called as a global function, because some runtimes refuse it as a method.
@@ -58,22 +66,24 @@ export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send
     )
     const rateLimit = readRateLimit(response.headers)
     if (rateLimit) onRateLimit(rateLimit)
-    if (response.status === 200) return response
+    if (response.status === 200 || response.status === also) return response
     throw await refusal(response, watch)
   }
 }
 
-/** The body of a 200 response as JSON, converted by `read`. Throws APIConnectionError if it is incomplete or not from the service. */
+/** The body of a successful response as JSON, converted by `read`. Throws APIConnectionError if it is incomplete or not from the service. */
 export async function readBody<Result>(response: Response, watch: Watch, read: (value: unknown) => Result | undefined): Promise<Result> {
   const result = read(readJson(await watch.hold(connected(() => response.text()))))
   if (result === undefined) throw notOurs(response)
   return result
 }
 
-/** A 200 response that is not from the service. */
+/** A successful response that is not from the service. */
 export function notOurs(response: Response): APIConnectionError {
   const type = response.headers.get('content-type') ?? 'no content type'
-  return new APIConnectionError(`An answer of 200 (${type}) came that is not the service's: is baseURL right, or is a proxy in between?`)
+  return new APIConnectionError(
+    `An answer of ${response.status} (${type}) came that is not the service's: is baseURL right, or is a proxy in between?`,
+  )
 }
 
 /** Converts an error of fetch or the body to a broken connection. If the watch ended the attempt, its reason was already thrown. */

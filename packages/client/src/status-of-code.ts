@@ -10,6 +10,7 @@ export const statusOfCode: Readonly<Record<string, number>> = {
   idempotency_conflict: 409,
   idempotency_in_progress: 409,
   conversation_busy: 409,
+  turn_cancelled: 409,
   validation_error: 422,
   rate_limit_exceeded: 429,
   internal_error: 500,

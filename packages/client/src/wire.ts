@@ -1,7 +1,10 @@
 /**
- * Converts the names of the API (`external_user_id`) to those of this client; API names are only in this file. Each reader takes an unknown
- * value and returns undefined if it is not from the service. Unknown fields are ignored.
+ * Converts the names of the API (`external_user_id`) to those of this client; API names are only in this file and turn-wire.ts. Each reader
+ * takes an unknown value and returns undefined if it is not from the service. Unknown fields are ignored.
  */
+import { attemptRead, choiceOf, countOf, fieldsOf, listOf, textOf } from './fields.ts'
+import type { Fields } from './fields.ts'
+
 export type ChatRequest = {
   /** A stable ID of the end user in the caller's system, 1 to 255 characters. */
   externalUserId: string
@@ -14,6 +17,8 @@ export type AssistantMessage = {
   content: string
   /** ISO 8601. */
   createdAt: string
+  /** The turn was canceled: the content is the text that had been generated until then. Complete messages do not have this field. */
+  incomplete?: true
 }
 
 export type Usage = {
@@ -48,12 +53,15 @@ export type Page<Item> = { items: Item[]; nextCursor: string | null }
 /** The error envelope, or the `error` event. */
 export type Failure = { code: string; message: string; requestId: string }
 
-/** An event as the service sends it. */
-export type WireEvent =
+/** An event as the service sends it. `id` names the position in the turn's text after it; older servers do not send it. */
+export type WireEvent = { id?: string } & (
   | { type: 'response.created'; requestId: string; conversationId: string }
   | { type: 'response.output_text.delta'; delta: string }
+  /** The text so far is invalid. The text from the beginning follows. */
+  | { type: 'response.output_text.reset' }
   | ({ type: 'response.completed' } & ChatReply)
   | ({ type: 'error' } & Failure)
+)
 
 export const writeChatRequest = ({ externalUserId, message }: ChatRequest): string =>
   JSON.stringify({ external_user_id: externalUserId, message })
@@ -79,57 +87,30 @@ export function readJson(text: string): unknown {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The IDs of a turn. */
+export const takeCreated = (from: Fields) => ({ requestId: textOf(from, 'request_id'), conversationId: textOf(from, 'conversation_id') })
+const takeReply = (from: Fields): ChatReply => ({ ...takeCreated(from), message: takeMessage(from), usage: takeUsage(from) })
 
-/** A field is missing or has another type: the value is not from the service. Caught in this file. */
-class Incomplete extends Error {}
-/** Undefined if a reader did not find its field. */
-function attemptRead<Result>(read: () => Result): Result | undefined {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof Incomplete) return undefined
-    throw error
+/** The `message` of a reply or of a turn. */
+export function takeMessage(from: Fields): AssistantMessage {
+  const message = fieldsOf(from['message'])
+  return {
+    id: textOf(message, 'id'),
+    role: choiceOf(message, 'role', 'assistant'),
+    content: textOf(message, 'content'),
+    createdAt: textOf(message, 'created_at'),
+    ...(message['incomplete'] === true ? { incomplete: true } : {}),
   }
 }
-function fieldsOf(value: unknown): Fields {
-  if (!isFields(value)) throw new Incomplete()
-  return value
-}
-function textOf(from: Fields, name: string): string {
-  const value = from[name]
-  if (typeof value !== 'string') throw new Incomplete()
-  return value
-}
-function countOf(from: Fields, name: string): number {
-  const value = from[name]
-  if (typeof value !== 'number') throw new Incomplete()
-  return value
-}
-function roleOf<Role extends string>(from: Fields, ...roles: Role[]): Role {
-  const role = roles.find((known) => known === from['role'])
-  if (role === undefined) throw new Incomplete()
-  return role
-}
 
-const takeCreated = (from: Fields) => ({ requestId: textOf(from, 'request_id'), conversationId: textOf(from, 'conversation_id') })
-function takeReply(from: Fields): ChatReply {
-  const [message, usage] = [fieldsOf(from['message']), fieldsOf(from['usage'])]
+/** The `usage` of a reply or of a turn. */
+export function takeUsage(from: Fields): Usage {
+  const usage = fieldsOf(from['usage'])
   return {
-    ...takeCreated(from),
-    message: {
-      id: textOf(message, 'id'),
-      role: roleOf(message, 'assistant'),
-      content: textOf(message, 'content'),
-      createdAt: textOf(message, 'created_at'),
-    },
-    usage: {
-      promptTokens: countOf(usage, 'prompt_tokens'),
-      completionTokens: countOf(usage, 'completion_tokens'),
-      totalTokens: countOf(usage, 'total_tokens'),
-      chargedUsd: textOf(usage, 'charged_usd'),
-    },
+    promptTokens: countOf(usage, 'prompt_tokens'),
+    completionTokens: countOf(usage, 'completion_tokens'),
+    totalTokens: countOf(usage, 'total_tokens'),
+    chargedUsd: textOf(usage, 'charged_usd'),
   }
 }
 
@@ -145,17 +126,20 @@ export const readReply = (value: unknown): ChatReply | undefined => attemptRead(
 export const readFailure = (value: unknown): Failure | undefined => attemptRead(() => takeFailure(fieldsOf(fieldsOf(value)['error'])))
 
 /** Undefined: not from the service. `ignored`: an event that a newer version of the service sends. */
-export function readEvent(name: string, value: unknown): WireEvent | 'ignored' | undefined {
+export function readEvent(name: string, value: unknown, id?: string): WireEvent | 'ignored' | undefined {
+  const named = id === undefined ? {} : { id }
   return attemptRead((): WireEvent | 'ignored' => {
     switch (name) {
       case 'response.created':
-        return { type: name, ...takeCreated(fieldsOf(value)) }
+        return { type: name, ...takeCreated(fieldsOf(value)), ...named }
       case 'response.output_text.delta':
-        return { type: name, delta: textOf(fieldsOf(value), 'delta') }
+        return { type: name, delta: textOf(fieldsOf(value), 'delta'), ...named }
+      case 'response.output_text.reset':
+        return { type: name, ...named }
       case 'response.completed':
-        return { type: name, ...takeReply(fieldsOf(value)) }
+        return { type: name, ...takeReply(fieldsOf(value)), ...named }
       case 'error':
-        return { type: name, ...takeFailure(fieldsOf(value)) }
+        return { type: name, ...takeFailure(fieldsOf(value)), ...named }
       default:
         return 'ignored'
     }
@@ -164,9 +148,9 @@ export function readEvent(name: string, value: unknown): WireEvent | 'ignored' |
 
 function readPage<Item>(value: unknown, take: (item: Fields) => Item): Page<Item> | undefined {
   return attemptRead(() => {
-    const { data, next_cursor: cursor } = fieldsOf(value)
-    if (!Array.isArray(data)) throw new Incomplete()
-    return { items: data.map((item) => take(fieldsOf(item))), nextCursor: typeof cursor === 'string' ? cursor : null }
+    const page = fieldsOf(value)
+    const cursor = page['next_cursor']
+    return { items: listOf(page, 'data', (item) => take(fieldsOf(item))), nextCursor: typeof cursor === 'string' ? cursor : null }
   })
 }
 
@@ -182,7 +166,7 @@ export const readConversations = (value: unknown): Page<Conversation> | undefine
 export const readMessages = (value: unknown): Page<Message> | undefined =>
   readPage(value, (item) => ({
     id: textOf(item, 'id'),
-    role: roleOf(item, 'user', 'assistant'),
+    role: choiceOf(item, 'role', 'user', 'assistant'),
     content: textOf(item, 'content'),
     createdAt: textOf(item, 'created_at'),
     requestId: textOf(item, 'request_id'),

@@ -4,7 +4,7 @@
  */
 import { text } from 'node:stream/consumers'
 import { APIError, Turnkeep, TurnkeepError } from '../src/client.ts'
-import type { ChatReply, ChatStreamEvent } from '../src/client.ts'
+import type { ChatReply, ChatStream, ChatStreamEvent } from '../src/client.ts'
 
 type Order = {
   base_url: string
@@ -13,7 +13,8 @@ type Order = {
   max_retries?: number
   max_wait?: number
   timeout?: number
-  call: 'chat' | 'stream'
+  cancel_after_deltas?: number
+  call: 'chat' | 'stream' | 'background'
   external_user_id: string
   message: string
   idempotency_key?: string
@@ -28,7 +29,13 @@ const printReply = ({ requestId, conversationId, message, usage }: ChatReply): b
     event: 'completed',
     request_id: requestId,
     conversation_id: conversationId,
-    message: { id: message.id, role: message.role, content: message.content, created_at: message.createdAt },
+    message: {
+      id: message.id,
+      role: message.role,
+      content: message.content,
+      created_at: message.createdAt,
+      ...(message.incomplete ? { incomplete: true } : {}),
+    },
     usage: {
       prompt_tokens: usage.promptTokens,
       completion_tokens: usage.completionTokens,
@@ -66,6 +73,18 @@ function printError(error: TurnkeepError): void {
   })
 }
 
+/** Cancels the turn after as many deltas as the order says. */
+async function drive(client: Turnkeep, stream: ChatStream): Promise<void> {
+  let [deltas, requestId] = [0, '']
+  for await (const event of stream) {
+    printEvent(event)
+    if (event.type === 'response.created') requestId = event.requestId
+    else if (event.type === 'response.output_text.delta') deltas += 1
+    else continue
+    if (deltas === order.cancel_after_deltas) await client.turns.cancel(requestId)
+  }
+}
+
 try {
   const client = new Turnkeep({
     baseURL: order.base_url,
@@ -77,8 +96,12 @@ try {
   })
   const message = { externalUserId: order.external_user_id, message: order.message }
   const options = { idempotencyKey: order.idempotency_key }
-  if (order.call === 'chat') printReply(await client.chat(message, options))
-  else for await (const event of client.stream(message, options)) printEvent(event)
+  if (order.call === 'stream') await drive(client, client.stream(message, options))
+  else {
+    const reply = await client.chat(message, { ...options, background: order.call === 'background' })
+    if ('message' in reply) printReply(reply)
+    else print({ event: 'started', request_id: reply.requestId, conversation_id: reply.conversationId })
+  }
 } catch (error) {
   if (!(error instanceof TurnkeepError)) throw error
   printError(error)

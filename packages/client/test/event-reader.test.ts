@@ -15,7 +15,7 @@ function readPieces(pieces: Uint8Array[]): ServerSentEvent[] {
 /** Line by line over the whole text, as in the standard. */
 function readWhole(bytes: Uint8Array): ServerSentEvent[] {
   const events: ServerSentEvent[] = []
-  let event = { name: '', data: '' }
+  let event = { name: '', data: '', id: '' }
   // Text after the last line end is not a line.
   for (const line of new TextDecoder()
     .decode(bytes)
@@ -23,16 +23,37 @@ function readWhole(bytes: Uint8Array): ServerSentEvent[] {
     .slice(0, -1)) {
     const [, field = line, value = ''] = /^([^:]*): ?(.*)$/su.exec(line) ?? []
     if (line === '') {
-      if (event.data !== '') events.push({ name: event.name || 'message', data: event.data.slice(0, -1) })
-      event = { name: '', data: '' }
+      const { name, data, id } = event
+      if (data !== '') events.push({ name: name || 'message', data: data.slice(0, -1), ...(id === '' ? {} : { id }) })
+      event = { name: '', data: '', id: '' }
     } else if (field === 'event') event.name = value
+    else if (field === 'id' && !value.includes('\0')) event.id = value
     else if (field === 'data') event.data += `${value}\n`
   }
   return events
 }
 
 /** Mostly parts of event streams, so that edge cases occur, and any other bytes. */
-const parts = ['data', 'event', 'data:', 'data: ', 'event: a', ':', ' ', '\r', '\n', '\r\n', '\n\n', '\ufeff', 'é', '😀', 'id', 'x\u2028']
+const parts = [
+  'data',
+  'event',
+  'data:',
+  'data: ',
+  'event: a',
+  ':',
+  ' ',
+  '\r',
+  '\n',
+  '\r\n',
+  '\n\n',
+  '\ufeff',
+  'é',
+  '😀',
+  'id',
+  'id: 7',
+  '\0',
+  'x\u2028',
+]
 const streams = fc
   .array(fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...parts).map(bytesOf) }, fc.uint8Array({ maxLength: 3 })), { maxLength: 40 })
   .map((pieces) => Uint8Array.from(pieces.flatMap((piece) => [...piece])))
@@ -65,6 +86,14 @@ test('an event is emitted with the byte that completes it, also if lines end wit
 })
 
 test('comments, unknown fields, events without data and incomplete events are ignored; several data lines are one text', () => {
-  const text = '\ufeff: awake\n\nid: 7\nretry: 1\nevent: b\ndata:one\ndata\ndata:  two\n\nevent: empty\n\ndata: cut'
+  const text = '\ufeff: awake\n\nretry: 1\nevent: b\ndata:one\ndata\ndata:  two\n\nevent: empty\n\ndata: cut'
   assert.deepEqual(readPieces([...bytesOf(text)].map((byte) => Uint8Array.of(byte))), [{ name: 'b', data: 'one\n\n two' }])
+})
+
+test('an event has its own id, and not that of the event before it; an empty id and one with a NUL are none', () => {
+  const text = 'id: 7\ndata: 1\n\ndata: 2\n\nid: 8\n\ndata: 3\n\nid\ndata: 4\n\nid: a\0b\ndata: 5\n\n'
+  assert.deepEqual(
+    readPieces([bytesOf(text)]),
+    ['1', '2', '3', '4', '5'].map((data) => ({ name: 'message', data, ...(data === '1' ? { id: '7' } : {}) })),
+  )
 })

@@ -93,3 +93,72 @@ test('created comes first even if the first attempt did not have it, and a compl
     ['response.created', 'response.output_text.delta', 'response.completed'],
   )
 })
+
+/**
+ * A turn that is run in several versions, and a reader who is cut off and continues in the newest one: after its position if the text
+ * before it is the same, and otherwise from the start, after a reset by the service.
+ */
+const versions = fc.array(deltas, { minLength: 1, maxLength: 4 }).map((all) => all.map((texts) => texts.join('')))
+type Cut = { chars: number; replays: boolean }
+const cuts = fc.array(fc.record({ chars: fc.nat(6), replays: fc.boolean() }), { minLength: 4, maxLength: 4 })
+
+function runContinued(texts: string[], breaks: Cut[]): ChatStreamEvent[] {
+  const reconciler = new Reconciler()
+  const left = reconciler.take({ type: 'response.created', ...ids })
+  let at = 0
+  for (const [index, text] of texts.entries()) {
+    const before = texts[index - 1]?.slice(0, at) ?? ''
+    const { chars, replays } = breaks[index]!
+    if (index > 0 && replays) {
+      reconciler.begin()
+      left.push(...reconciler.take({ type: 'response.created', ...ids }))
+    }
+    if (index > 0 && !replays && !text.startsWith(before)) left.push(...reconciler.take({ type: 'response.output_text.reset' }))
+    if (index > 0 && (replays || !text.startsWith(before))) at = 0
+    for (const delta of text.slice(at, at + chars)) left.push(...reconciler.take({ type: 'response.output_text.delta', delta }))
+    at = Math.min(text.length, at + chars)
+  }
+  return [...left, ...reconciler.take({ type: 'response.completed', ...replyOf(texts.at(-1)!) })]
+}
+
+test('a stream that is continued has each text once, one created, and a reset only if the text differs', () => {
+  fc.assert(
+    fc.property(versions, cuts, (texts, breaks) => {
+      const events = runContinued(texts, breaks)
+      const types = events.map(({ type }) => type)
+      const sinceReset = events.slice(types.lastIndexOf('response.output_text.reset') + 1)
+      assert.equal(sinceReset.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join(''), texts.at(-1))
+      assert.equal(types.filter((type) => type === 'response.created').length, 1)
+      assert.equal(types.indexOf('response.completed'), types.length - 1)
+      if (new Set(texts).size === 1) assert.ok(!types.includes('response.output_text.reset'))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a reader who has the text before the first event gets no created; a reset, or a reply that ends otherwise, starts over', () => {
+  const take = (...events: Parameters<Reconciler['take']>[0][]): string[] => {
+    const reconciler = new Reconciler({ continues: true })
+    return events
+      .flatMap((event) => reconciler.take(event))
+      .map((event) => ('delta' in event ? event.delta : event.type.split('.').at(-1)!))
+  }
+  const delta = (text: string) => ({ type: 'response.output_text.delta', delta: text }) as const
+  const completed = (content: string) => ({ type: 'response.completed', ...replyOf(content) }) as const
+  assert.deepEqual(take(delta('lo'), completed('Hello')), ['lo', 'completed'])
+  assert.deepEqual(take(completed('Hello')), ['completed'])
+  assert.deepEqual(take(delta('lo'), completed('Hello Ann')), ['lo', 'reset', 'Hello Ann', 'completed'])
+  assert.deepEqual(take({ type: 'response.created', ...ids }, delta('Hello'), completed('Hello')), ['reset', 'Hello', 'completed'])
+  assert.deepEqual(take({ type: 'response.output_text.reset' }, delta('By'), completed('Bye')), ['reset', 'By', 'e', 'completed'])
+})
+
+test('the id of an event is on the last event that is passed on for it', () => {
+  const reconciler = new Reconciler()
+  reconciler.take({ type: 'response.output_text.delta', delta: 'ab' })
+  reconciler.begin()
+  assert.deepEqual(reconciler.take({ type: 'response.output_text.delta', delta: 'a', id: '1' }), [])
+  assert.deepEqual(reconciler.take({ type: 'response.output_text.delta', delta: 'c', id: '2' }), [
+    { type: 'response.output_text.reset' },
+    { type: 'response.output_text.delta', delta: 'ac', id: '2' },
+  ])
+})

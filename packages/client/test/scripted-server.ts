@@ -31,6 +31,13 @@ export class ScriptedServer {
     this.#close = close
   }
 
+  /** Method, path below the agent and Last-Event-ID of each request. */
+  get asked(): string[] {
+    return this.requests.map(({ method, url, headers }) =>
+      [method, url.replace('/v1/agents/agt_1', ''), headers['last-event-id']].filter((part) => part !== undefined).join(' '),
+    )
+  }
+
   get keys(): (string | undefined)[] {
     return this.requests.map(({ headers }) => headers['idempotency-key']?.toString())
   }
@@ -98,23 +105,65 @@ export const reset: Script = (response) => response.socket?.resetAndDestroy()
 /** Never responds. */
 export const silence: Script = () => undefined
 
-type EventPart = string | { error: string } | 'created' | { completed: string } | { raw: string }
-const block = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+type EventPart = string | { error: string } | 'reset' | { completed: string } | { raw: string }
+const block = (name: string, data: unknown, id?: string): string =>
+  `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
 
-function write(part: EventPart): string {
-  if (typeof part === 'string') return block('response.output_text.delta', { delta: part })
+/** `at`: the length of the text before the part, for its ID. Undefined: a server that sends none. */
+function write(part: EventPart, at: number | undefined): string {
+  const id = at === undefined ? undefined : `at-${at}`
+  if (part === 'reset') return block('response.output_text.reset', {}, id)
+  if (typeof part === 'string')
+    return block('response.output_text.delta', { delta: part }, at === undefined ? id : `at-${at + part.length}`)
   if ('raw' in part) return part.raw
-  if ('completed' in part) return block('response.completed', wireReply(part.completed))
-  return block('error', { code: part.error, message: 'In words.', request_id: requestId })
+  if ('completed' in part) return block('response.completed', wireReply(part.completed), id && 'end')
+  return block('error', { code: part.error, message: 'In words.', request_id: requestId }, id && 'end')
 }
 
-/** A stream: `response.created`, these parts (a text is a delta), and then the end, a reset, or nothing. */
+type Then = 'end' | 'reset' | 'silence'
+async function writeStream(response: ServerResponse, parts: EventPart[], then: Then, from?: number): Promise<void> {
+  let at = from
+  for (const part of parts) {
+    await new Promise((resolve) => response.write(write(part, at), resolve))
+    if (at === undefined) continue
+    if (part === 'reset') at = 0
+    else if (typeof part === 'string') at += part.length
+  }
+  if (then === 'end') response.end()
+  if (then === 'reset') response.socket?.resetAndDestroy()
+}
+
+/**
+ * A stream of a server without event IDs: `response.created`, these parts (a text is a delta, except 'reset'), and then the end, a reset of
+ * the connection, or nothing.
+ */
 export const streamed =
-  (parts: EventPart[], then: 'end' | 'reset' | 'silence' = 'end'): Script =>
+  (parts: EventPart[], then: Then = 'end'): Script =>
   async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(block('response.created', created))
-    for (const part of parts) await new Promise((resolve) => response.write(write(part), resolve))
-    if (then === 'end') response.end()
-    if (then === 'reset') response.socket?.resetAndDestroy()
+    await writeStream(response, parts, then)
   }
+
+/** The same with event IDs: `at-5` after five characters of text, `end` for the last event. */
+export const streamedWithIds =
+  (parts: EventPart[], then: Then = 'end'): Script =>
+  async (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(block('response.created', created, 'at-0'))
+    await writeStream(response, parts, then, 0)
+  }
+
+/** The rest of a stream, after `from` characters of its text: without `response.created`. */
+export const continued =
+  (from: number, parts: EventPart[], then: Then = 'end'): Script =>
+  async (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    await writeStream(response, parts, then, from)
+  }
+
+/** A status without a body. */
+export const empty =
+  (status: number): Script =>
+  (response) =>
+    response.writeHead(status).end()

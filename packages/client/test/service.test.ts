@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp } from '../../../test/support/test-app.ts'
+import { gate } from '../../../test/support/model-server.ts'
 import type { TestApp } from '../../../test/support/test-app.ts'
 import { AuthenticationError, InsufficientBalanceError, NotFoundError, RateLimitError, Turnkeep, ValidationError } from '../src/client.ts'
 
@@ -64,3 +65,68 @@ test('service: refusals are thrown as the class of their status', async () => {
   await assert.rejects(limited.chat(message), (error) => error instanceof RateLimitError && (error.retryAfter ?? 0) > 1)
   assert.equal(limited.rateLimit?.remaining, 0)
 })
+
+test('service: a turn in the background is read, followed, continued after an event, and rated', async () => {
+  await using app = await startTestApp()
+  const client = clientOf(app)
+  const held = gate()
+  app.model.script(['One ', held, 'two.'])
+  const started = await client.chat({ externalUserId: 'ann', message: 'Count' }, { background: true, idempotencyKey: 'k' })
+  assert.equal(started.status, 'running')
+  await held.reached
+  const { requestId } = started
+  assert.equal((await client.turns.get(requestId)).status, 'running')
+  const texts: string[] = []
+  let id: string | undefined
+  for await (const event of client.turns.stream(requestId)) {
+    if (event.type !== 'response.output_text.delta') continue
+    texts.push(event.delta)
+    id ??= event.id
+    held.open()
+  }
+  assert.deepEqual(texts, ['One ', 'two.'])
+  assert.equal(await client.turns.stream(requestId).text(), 'One two.')
+  const rest = await Array.fromAsync(client.turns.stream(requestId, { after: id }))
+  assert.deepEqual(
+    rest.map((event) => ('delta' in event ? event.delta : event.type)),
+    ['two.', 'response.completed'],
+  )
+  assert.deepEqual(await Array.fromAsync(client.turns.stream(requestId, { after: rest.at(-1)?.id })), [])
+  const turn = await client.turns.get(requestId)
+  assert.deepEqual([turn.status, turn.message?.content, turn.externalUserId], ['completed', 'One two.', 'ann'])
+  const replay = await client.chat({ externalUserId: 'ann', message: 'Count' }, { background: true, idempotencyKey: 'k' })
+  assert.deepEqual([replay.status, replay.requestId], ['completed', requestId])
+  const feedback = await client.turns.feedback(requestId, { rating: 'down', comment: 'Too short.', tags: ['short'] })
+  assert.deepEqual([feedback.rating, feedback.comment, feedback.tags], ['down', 'Too short.', ['short']])
+  assert.equal((await client.turns.feedback(requestId, { rating: 'up' })).comment, null)
+  await assert.rejects(client.turns.get('01a1fe73-16c6-7702-915f-b08d4a8d9af0'), NotFoundError)
+  assert.equal(app.model.calls.length, 1)
+})
+
+test('service: a canceled turn has the text so far, and without text it is a ConflictError for all of its callers', async () => {
+  await using app = await startTestApp()
+  const client = clientOf(app)
+  app.model.script(['One ', gate(), 'two.'], [gate(), 'Never.'])
+  const stream = client.stream({ externalUserId: 'ann', message: 'Count' })
+  let cancelled
+  for await (const event of stream) {
+    if (event.type === 'response.created') cancelled = event.requestId
+    if (event.type === 'response.output_text.delta') await client.turns.cancel(cancelled ?? '')
+  }
+  const { message } = await stream.completed
+  assert.deepEqual([message.content, message.incomplete], ['One ', true])
+  const call = app.model.nextCall()
+  const chat = client.chat({ externalUserId: 'ann', message: 'Again' }, { idempotencyKey: 'k' })
+  const refusal = assert.rejects(chat, { name: 'ConflictError', code: 'turn_cancelled', status: 409 })
+  await call
+  const { requestId } = await running(app)
+  assert.equal((await client.turns.cancel(requestId)).status, 'cancelled')
+  await refusal
+  await assert.rejects(client.turns.stream(requestId).text(), { name: 'ConflictError', code: 'turn_cancelled' })
+  await assert.rejects(client.chat({ externalUserId: 'ann', message: 'Again' }, { idempotencyKey: 'k' }), { code: 'turn_cancelled' })
+})
+
+async function running(app: TestApp): Promise<{ requestId: string }> {
+  const { data } = await app.made('GET', '/turns?status=running')
+  return { requestId: data[0].request_id }
+}

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import { conversationsSchema, defaultLimit, messagesSchema } from './schemas.ts'
+import { conversationsSchema, defaultLimit, messagesSchema } from './conversation-schemas.ts'
 import { rateHeaders } from './caller.ts'
 
 type PageWanted = { apiKeyId: string; limit: number; cursor: string | undefined }

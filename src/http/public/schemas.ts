@@ -8,7 +8,7 @@ import * as examples from './examples.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
-const closed = { additionalProperties: false } as const
+export const closed = { additionalProperties: false } as const
 /** Defines a named schema. Use `ref` where the schema is referenced. */
 export const define = <Schema extends TSchema>(name: string, schema: Schema) => ({
   schema: { ...schema, $id: name },
@@ -76,7 +76,7 @@ export const Usage = define(
   }),
 )
 
-const conversationExample = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
+export const conversationExample = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
 export const conversationId = Type.String({
   description: 'The conversation of this API key and `external_user_id`.',
   examples: [conversationExample],
@@ -136,28 +136,6 @@ export const ChatEvent = define(
   ),
 )
 
-const Conversation = define(
-  'Conversation',
-  Type.Object({
-    conversation_id: conversationId,
-    external_user_id: Type.String({ description: 'The end user of the conversation.', examples: ['customer-4711'] }),
-    created_at: Time,
-    last_message_at: Time,
-    message_count: Type.Integer({ minimum: 0, description: 'Number of messages from the end user and the assistant.', examples: [2] }),
-  }),
-)
-
-const Message = define(
-  'Message',
-  Type.Object({
-    id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
-    role: Type.Enum(['user', 'assistant'], { description: 'Author of the message.' }),
-    content: Type.String({ description: 'The complete text.', examples: ['What does the premium plan cost?'] }),
-    created_at: Time,
-    request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
-  }),
-)
-
 /** The schemas of the stream events and of their data. */
 export const ChatEvents = [ChatEvent, ResponseCreated, OutputTextDelta, ChatResponse, AssistantMessage, Usage, ErrorObject]
 
@@ -172,33 +150,13 @@ export const namedSchemas = [
   OutputTextDelta,
   ErrorObject,
   ChatEvent,
-  Conversation,
-  Message,
 ].map(({ schema }) => schema)
-
-const page = <Item extends TSchema>(item: Item) =>
-  Type.Object({
-    data: Type.Array(item),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Pass as `cursor` to get the next page. Null on the last page.' }),
-  })
 
 export const AgentParams = Type.Object({
   agent_id: Type.String({ description: 'The agent that the API key is bound to.', examples: ['agt_01jd3v9qk8x2m5n7p4r6t8w0yc'] }),
 })
-const ConversationParams = Type.Object({
-  ...AgentParams.properties,
-  conversation_id: Type.String({ description: 'A conversation of this API key.', examples: [conversationExample] }),
-})
-
-/** Page size if `limit` is absent. */
-export const defaultLimit = 20
-const pageQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit, description: 'Page size.' })),
-  cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page. Omit it to get the first page.' })),
-}
-
-const everywhere = ['bad_request', 'invalid_api_key', 'agent_mismatch', 'rate_limit_exceeded', 'api_rate_limit_unavailable'] as const
-const whileRunning = ['service_unavailable', 'internal_error'] as const
+export const everywhere = ['bad_request', 'invalid_api_key', 'agent_mismatch', 'rate_limit_exceeded', 'api_rate_limit_unavailable'] as const
+export const whileRunning = ['service_unavailable', 'internal_error'] as const
 const chatFailures = describeFailures(
   ...everywhere,
   'permission_denied',
@@ -214,10 +172,8 @@ const chatFailures = describeFailures(
   'turn_cancelled',
   ...whileRunning,
 )
-const listingFailures = [...everywhere, 'validation_error', ...whileRunning] as const
-
 const tags = ['Chat']
-const json = <Schema extends TSchema>(schema: Schema, example: object) => ({ 'application/json': { schema, example } })
+export const json = <Schema extends TSchema>(schema: Schema, example: object) => ({ 'application/json': { schema, example } })
 
 export const chatSchema = {
   operationId: 'createChatResponse',
@@ -266,40 +222,5 @@ export const chatStreamSchema = {
       content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
     },
     ...chatFailures,
-  },
-}
-
-export const conversationsSchema = {
-  operationId: 'listConversations',
-  summary: 'List the conversations of this API key, newest first',
-  description:
-    'Available to keys with any permission. Use `external_user_id` to find the conversation of one end user. A key sees only its own conversations.',
-  tags: ['Conversations'],
-  params: AgentParams,
-  querystring: Type.Object({ ...pageQuery, external_user_id: Type.Optional(ExternalUserId) }, closed),
-  response: {
-    200: {
-      description: 'One page of results.',
-      headers: { ...describeHeaders(), ...rateLimitHeaders },
-      content: json(page(Conversation.ref), examples.pageExample(examples.conversation)),
-    },
-    ...describeFailures(...listingFailures),
-  },
-}
-
-export const messagesSchema = {
-  operationId: 'listMessages',
-  summary: 'List the messages of a conversation, newest first',
-  description: 'Available to keys with any permission. A message and its reply are stored together and share one `request_id`.',
-  tags: ['Conversations'],
-  params: ConversationParams,
-  querystring: Type.Object(pageQuery, closed),
-  response: {
-    200: {
-      description: 'One page of results.',
-      headers: { ...describeHeaders(), ...rateLimitHeaders },
-      content: json(page(Message.ref), examples.pageExample(...examples.messages)),
-    },
-    ...describeFailures(...listingFailures, 'not_found'),
   },
 }

@@ -60,7 +60,7 @@ const Feedback = define(
   Type.Object({
     request_id: RequestId,
     rating: Type.Enum(['up', 'down'], { description: 'Whether the reply was good.' }),
-    comment: nullable(Type.String(), 'Null if there is none.'),
+    comment: nullable(Type.String(), 'Null if there was no comment.'),
     tags: Type.Array(Type.String(), { description: 'Empty if there are none. Each occurs once.' }),
     created_at: Time,
     updated_at: Time,

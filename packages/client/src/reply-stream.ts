@@ -1,17 +1,15 @@
 /**
- * The reply to one message while it is generated: events to iterate over, or the whole reply. Nothing is sent before it is read. It reads
- * ahead of its consumer, because a reply is small and a slow consumer must not delay the service.
+ * A reply while it is generated: events to iterate over, or the whole reply. Nothing is sent before it is read. It reads ahead of its
+ * consumer, because a reply is small and a slow consumer must not delay the service.
  */
 import { TurnkeepError } from './errors.ts'
 import type { ChatStreamEvent } from './reconcile.ts'
 import type { ChatReply } from './wire.ts'
 
-/** Sends the message and reads its reply, over all attempts. */
+/** Reads the reply over all attempts, after it has sent the message if there is one. */
 export type RunStream = (emit: (event: ChatStreamEvent) => void, signal: AbortSignal) => Promise<ChatReply>
 
-export class ChatStream implements AsyncIterable<ChatStreamEvent> {
-  /** The same key with the same message returns the same reply for 24 hours. */
-  readonly idempotencyKey: string
+export class ReplyStream implements AsyncIterable<ChatStreamEvent> {
   readonly #run: RunStream
   readonly #signal: AbortSignal | undefined
   readonly #controller = new AbortController()
@@ -22,26 +20,25 @@ export class ChatStream implements AsyncIterable<ChatStreamEvent> {
   #end: { error?: unknown } | undefined
   #iterated = false
 
-  constructor(idempotencyKey: string, run: RunStream, signal: AbortSignal | undefined) {
-    this.idempotencyKey = idempotencyKey
+  constructor(run: RunStream, signal: AbortSignal | undefined) {
     this.#run = run
     this.#signal = signal
   }
 
-  /** The whole reply, as `chat()` returns it. Sends the message if it has not been sent. */
+  /** The whole reply, as `chat()` returns it. Starts the stream if it has not been read. */
   get completed(): Promise<ChatReply> {
     return (this.#completed ??= this.#start())
   }
 
-  /** The whole text. Sends the message if it has not been sent. */
+  /** The whole text. Starts the stream if it has not been read. */
   async text(): Promise<string> {
     const { message } = await this.completed
     return message.content
   }
 
   /**
-   * Closes the connection and sends nothing more. The turn may continue, and a call with `idempotencyKey` returns its reply. Has no effect
-   * after the last event.
+   * Closes the connection and sends nothing more. The turn may continue: `client.turns.stream` with its request ID, or a call with the same
+   * Idempotency-Key, returns its reply. Has no effect after the last event.
    */
   abort(): void {
     if (this.#end) return
@@ -107,5 +104,16 @@ export class ChatStream implements AsyncIterable<ChatStreamEvent> {
     const waiting = this.#waiting
     this.#waiting = []
     for (const resolve of waiting) resolve()
+  }
+}
+
+/** The reply to a message that this stream sends. */
+export class ChatStream extends ReplyStream {
+  /** The same key with the same message returns the same reply for 24 hours. */
+  readonly idempotencyKey: string
+
+  constructor(idempotencyKey: string, run: RunStream, signal: AbortSignal | undefined) {
+    super(run, signal)
+    this.idempotencyKey = idempotencyKey
   }
 }

@@ -1,0 +1,94 @@
+/** Converts turns and feedback between the names of the API and those of this client, as wire.ts does for messages. */
+import { attemptRead, choiceOf, fieldsOf, flagOf, listOf, nullable, textOf } from './fields.ts'
+import type { Fields } from './fields.ts'
+import { takeCreated, takeMessage, takeUsage } from './wire.ts'
+import type { AssistantMessage, Usage } from './wire.ts'
+
+/** A code of the error table, and a sentence about this turn. */
+export type TurnError = { code: string; message: string }
+
+/** A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are null otherwise. Times are ISO 8601. */
+export type Turn = {
+  requestId: string
+  conversationId: string
+  externalUserId: string
+  createdAt: string
+  /** Null while the turn is running. */
+  endedAt: string | null
+  /** True if `cancel` was called while the turn was running. */
+  cancelRequested: boolean
+} & (
+  | { status: 'completed'; message: AssistantMessage; usage: Usage; error: null }
+  | {
+      /** `released`: it ended without a reply, and the same message with the same key runs it again. */
+      status: 'running' | 'failed' | 'released' | 'cancelled'
+      message: null
+      usage: null
+      error: TurnError | null
+    }
+)
+
+/** A turn that runs in the background. */
+export type StartedTurn = { requestId: string; conversationId: string; status: 'running' }
+
+export type FeedbackRequest = {
+  rating: 'up' | 'down'
+  /** 1 to 2,000 characters. */
+  comment?: string | undefined
+  /** Up to 20 different ones, each with 1 to 64 characters. */
+  tags?: readonly string[] | undefined
+}
+
+/** The newest feedback on a turn. Times are ISO 8601. */
+export type Feedback = {
+  requestId: string
+  rating: 'up' | 'down'
+  comment: string | null
+  tags: string[]
+  createdAt: string
+  updatedAt: string
+}
+
+export const writeFeedback = ({ rating, comment, tags }: FeedbackRequest): string => JSON.stringify({ rating, comment, tags })
+
+function takeOutcome(from: Fields) {
+  const status = choiceOf(from, 'status', 'running', 'completed', 'failed', 'released', 'cancelled')
+  if (status === 'completed') return { status, message: takeMessage(from), usage: takeUsage(from), error: null }
+  const error = nullable(from, 'error', (fields, name) => {
+    const failure = fieldsOf(fields[name])
+    return { code: textOf(failure, 'code'), message: textOf(failure, 'message') }
+  })
+  return { status, message: null, usage: null, error }
+}
+
+export const readTurn = (value: unknown): Turn | undefined =>
+  attemptRead(() => {
+    const from = fieldsOf(value)
+    return {
+      ...takeCreated(from),
+      externalUserId: textOf(from, 'external_user_id'),
+      createdAt: textOf(from, 'created_at'),
+      endedAt: nullable(from, 'ended_at', textOf),
+      cancelRequested: flagOf(from, 'cancel_requested'),
+      ...takeOutcome(from),
+    }
+  })
+
+export const readStarted = (value: unknown): StartedTurn | undefined =>
+  attemptRead(() => {
+    const from = fieldsOf(value)
+    return { ...takeCreated(from), status: choiceOf(from, 'status', 'running') }
+  })
+
+export const readFeedback = (value: unknown): Feedback | undefined =>
+  attemptRead(() => {
+    const from = fieldsOf(value)
+    return {
+      requestId: textOf(from, 'request_id'),
+      rating: choiceOf(from, 'rating', 'up', 'down'),
+      comment: nullable(from, 'comment', textOf),
+      tags: listOf(from, 'tags', (tag) => textOf({ tag }, 'tag')),
+      createdAt: textOf(from, 'created_at'),
+      updatedAt: textOf(from, 'updated_at'),
+    }
+  })
