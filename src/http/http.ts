@@ -46,6 +46,8 @@ import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
 import { startPage } from './edge/start-page.ts'
+import { cutOffWhenStalled } from './public/slow-reader.ts'
+import { createUnreadResponses, limitUnread, smallResponse } from './public/unread-responses.ts'
 import { metricsRoute, statusRoutes } from './edge/status-routes.ts'
 import type { Readiness } from './edge/status-routes.ts'
 
@@ -99,6 +101,8 @@ const defaultTimes = {
   // `stream.established` and `stream.slow-reader`.
   heartbeatMs: 15_000,
   stallMs: 30_000,
+  // Half a megabit per second, as for uploads.
+  minBytesPerSecond: 64 * 1024,
 }
 
 // A response that ends during the drain leaves an idle connection, which this interval closes.
@@ -114,7 +118,7 @@ export type HttpLayer = {
 export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLayer> {
   const times = { ...defaultTimes, ...options.times }
   const { metrics, log, failpoints = noFailpoints, monotonicMs = () => performance.now() } = options
-  const streams = { times, failpoints, log }
+  const streams = { times, failpoints, log, unread: createUnreadResponses() }
   const accessLog = options.accessLog && createAccessLog(options.accessLog, monotonicMs)
   const refusals = createRefusals(options.newRequestId, (refusal, requestId, request) => {
     metrics.refused(refusal.code)
@@ -154,6 +158,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   // JSON is registered by name as well: for a type that only matches '*', Fastify parses the header again on every request.
   for (const type of ['application/json', '*']) app.addContentTypeParser(type, (request, _body, done) => done(null, request.body))
   answerEveryRequest(app)
+  watchReaders(app, times)
   if (options.admin) endSlowBodies(app, times.requestMs)
 
   await app.register(statusRoutes, { ready: options.ready })
@@ -229,6 +234,17 @@ function answerEveryRequest(app: FastifyInstance): void {
   })
 }
 
+/** `overload.unread`: disconnects a caller that does not read a large response. Event streams do this themselves. */
+function watchReaders(app: FastifyInstance, times: HttpTimes): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    // A character of a string is up to three bytes.
+    const isLarge = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length > smallResponse / 4
+    // The response is written after the hooks.
+    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))
+    done(null, payload)
+  })
+}
+
 /** The request timeout of the server leaves time for file uploads. This ends every other slow request sooner, in the same way. */
 function endSlowBodies(app: FastifyInstance, requestMs: number): void {
   app.addHook('onRequest', (request, _reply, done) => {
@@ -263,9 +279,10 @@ async function publicRoutes(
   await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))
+    limitUnread(api, streams.unread)
     await api.register(chatRoutes, { turns, streams })
     await api.register(turnRoutes, { turns, streams })
-    await api.register(conversationRoutes, { conversations })
+    await api.register(conversationRoutes, { conversations, unread: streams.unread })
   })
 }
 

@@ -81,11 +81,13 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findIdleConversations',
 ])
 
-/** Searches of knowledge bases and large replies, some milliseconds of work each: also separated from look-ups. */
+/** Searches of knowledge bases, large replies and pages of messages, some milliseconds of work each: also separated from look-ups. */
 export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'searchChunks',
   'readChunks',
   'listIndexChanges',
   'readVectors',
   'findReplies',
+  'listMessages',
+  'listAllMessages',
 ])
