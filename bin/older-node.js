@@ -13,11 +13,13 @@ var nodePackage = packages[process.platform + '-' + process.arch]
 module.exports = function runWith(neededMajor) {
   var node = bundledNode(neededMajor)
   if (!node) return refuse(neededMajor, 'Install Node ' + neededMajor + orHere(neededMajor) + '.')
+  // Node opens its debugger at SIGUSR1 otherwise.
+  var args = ['--disable-sigusr1'].concat(process.argv.slice(1))
   // Takes the place of this process, so that there is nothing between the caller and the server. Only some versions have it.
-  if (process.execve) process.execve(node, [node].concat(process.argv.slice(1)))
+  if (process.execve) process.execve(node, [node].concat(args))
   // start.js ends when this process is gone.
   process.env.TURNKEEP_STARTED_BY = String(process.pid)
-  var child = childProcess.spawn(node, process.argv.slice(1), { stdio: 'inherit' })
+  var child = childProcess.spawn(node, args, { stdio: 'inherit' })
   // A Linux system without glibc has the file but cannot run it.
   child.on('error', function () {
     refuse(neededMajor, 'The bundled Node ' + neededMajor + ' does not run on this system: install Node ' + neededMajor + '.')

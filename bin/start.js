@@ -9,6 +9,9 @@ const isPackage = basename(dirname(root)) === 'node_modules'
 const watchEveryMs = 1000
 
 module.exports = function start() {
+  // Node opens its debugger at SIGUSR1, to every user of this machine. --disable-sigusr1 does the same, but only a parent could set it.
+  process.on('SIGUSR1', () => undefined)
+
   // The compile cache halves the start time from the second start on. Its content is executed, so it must not be in the shared temporary
   // folder, where another user of the machine could plant a cache. It is in node_modules, which only users who may change the code can
   // write. If this user cannot write there (for example because root installed the package), there is no cache.

@@ -35,7 +35,7 @@ import type { Stores } from './process/open-stores.ts'
 import { createConversations } from './turn/conversations.ts'
 import { createErasure } from './turn/erasure.ts'
 import { watchOverload } from './turn/overload-watch.ts'
-import { createTurns } from './turn/turn.ts'
+import { createTurns, turnDefaults } from './turn/turn.ts'
 import type { Turns, TurnSettings } from './turn/turn.ts'
 import { within } from './deadline.ts'
 
@@ -105,13 +105,26 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const lastUse = createLastUse({ store, monotonicMs, log })
   const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, failpoints, log })
   const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics })
-  const settings = { maxTurns: config.maxTurns, ...turnSettings }
+  const settings = { maxTurns: config.maxTurns, traces: config.traceDays > 0, ...turnSettings }
   const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings })
   const overload = watchOverload({ log, turns })
   const conversations = createConversations({ store })
-  const erasure = createErasure({ store, retentionDays: config.retentionDays, failpoints, log, newId })
+  const erasure = createErasure({ store, retentionDays: config.retentionDays, traceDays: config.traceDays, failpoints, log, newId })
   const closing = new AbortController()
-  const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes, adminToken, closing: closing.signal })
+  const explained = { agents, turnMs: turnSettings?.turnMs ?? turnDefaults.turnMs, liveTrace: turns.traceOf }
+  const admin = createAdmin({
+    store,
+    sealer,
+    models,
+    tools,
+    knowledge,
+    guard,
+    newId,
+    randomBytes,
+    adminToken,
+    closing: closing.signal,
+    ...explained,
+  })
 
   const modules = { admin, knowledge, store, turns }
   let draining = false

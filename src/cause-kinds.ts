@@ -46,6 +46,33 @@ export const causeKinds = [
 
 export type CauseKind = (typeof causeKinds)[number]
 
+/**
+ * `billing.unpaid`: whether a caller can trigger the cause, alone or with the model of its agent. Only then does what the turn used stay
+ * reserved on its owner. Failures of the provider and of the service reserve nothing, because no caller can repeat them for free text.
+ */
+const callersCanCause: Record<Exclude<CauseKind, `provider_${string}`>, boolean> = {
+  prompt_too_long: true,
+  answer_too_large: true,
+  empty_reply: true,
+  step_limit: true,
+  tool_call_limit: true,
+  tool_call_cut_off: true,
+  tool_outcome_unknown: true,
+  insufficient_balance: true,
+  turn_timeout: true,
+  model_not_found: false,
+  invalid_answer: false,
+  decrypt_failed: false,
+  process_died: false,
+  store_unavailable: false,
+  internal_error: false,
+}
+
+/** `billing.unpaid`: whether what a turn used that ended for this cause is reserved. Null: it was cancelled, which a caller does. */
+export const reservesUnpaid = (kind: CauseKind | null): boolean => kind === null || (!isOfProvider(kind) && callersCanCause[kind])
+
+const isOfProvider = (kind: CauseKind): kind is CauseKind & `provider_${string}` => kind.startsWith('provider_')
+
 /** Returns the kind for a status of a provider other than 200. */
 export function kindOfStatus(status: number): CauseKind {
   const exact = causeKinds.find((kind) => kind === `provider_${status}`)

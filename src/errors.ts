@@ -25,7 +25,7 @@ export const failures = {
     message: 'The previous message from this external user is still being processed.',
     retryAfterSeconds: 2,
   },
-  insufficient_balance: { status: 402, message: "The owner's balance is too low for this reply. Nothing was charged." },
+  insufficient_balance: { status: 402, message: "The owner's available balance is too low for this reply. Nothing was charged." },
   rate_limit_exceeded: {
     status: 429,
     message: 'This API key exceeded its rate limit. Retry after the number of seconds in the Retry-After header.',

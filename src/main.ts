@@ -186,7 +186,8 @@ function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
   }
   const onSignal = (signal: NodeJS.Signals): void => {
     if (drainingSince === undefined) return begin({ signal })
-    if (performance.now() - drainingSince < sameSignalMs) return
+    // A terminal that is closed may send several of them, and no one is there who wants the process to end immediately.
+    if (signal === 'SIGHUP' || performance.now() - drainingSince < sameSignalMs) return
     log.warn({ signal }, 'second signal received: exiting immediately; the next start finishes the running turns')
     ending.kill?.()
     process.exit(1)
@@ -195,7 +196,8 @@ function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
   return begin
 }
 
-const endingSignals = ['SIGTERM', 'SIGINT'] as const
+// SIGHUP: the terminal or the SSH connection was closed.
+const endingSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 /** Nothing has started yet that would have to be drained. */
 const endUnstarted = (): never => process.exit(0)
 

@@ -20,8 +20,9 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   admin: { uses: ['access', 'agent', 'ledger', 'store'] },
   // doctor checks where the rate windows are stored.
   cli: { uses: ['store', 'access'] },
-  ledger: { uses: [], types: ['store'] },
-  store: { uses: [], types: ['ledger'] },
+  ledger: { uses: [] },
+  // What a ledger entry does to unpaid usage is computed by ledger.ts, within the transaction.
+  store: { uses: ['ledger'] },
 }
 
 /** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. */
@@ -39,7 +40,7 @@ const entryFiles: Record<string, string[]> = {
   ],
   // turn-text.ts for the event IDs, which name positions in the text.
   turn: ['turn.ts', 'outcome.ts', 'turn-resource.ts', 'turn-text.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
-  // journal.ts and prompt.ts for the operator, who reads the calls and what the agent would see.
+  // journal.ts, prompt.ts, rebuilt-prompt.ts and trace*.ts for the operator, who reads the calls and what the agent would see and saw.
   agent: [
     'agent.ts',
     'agent-config.ts',
@@ -51,8 +52,11 @@ const entryFiles: Record<string, string[]> = {
     'models/model.ts',
     'models/models.ts',
     'prompt.ts',
+    'rebuilt-prompt.ts',
     'tokens.ts',
     'tools/tools.ts',
+    'trace.ts',
+    'trace-recorder.ts',
   ],
   ledger: ['ledger.ts'],
   admin: ['admin.ts', 'verification.ts'],
@@ -211,7 +215,14 @@ describe('layout', () => {
   test('only the process and the commands read the environment', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
     // store-thread.ts passes it to its threads, unread; samples.ts has it in code for callers to copy.
-    assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'http/docs/samples.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
+    assert.deepEqual(readers.toSorted(), [
+      'cli/turnkeep.ts',
+      'http/docs/sample-literals.ts',
+      'http/docs/samples.ts',
+      'http/docs/turn-samples.ts',
+      'main.ts',
+      'store/sqlite/store-thread.ts',
+    ])
   })
 })
 

@@ -181,7 +181,11 @@ describe('invalid responses', () => {
       (seen, response) => answer(response, 200, { jsonrpc: '1.0', id: seen.id, result: said('x') }),
       /invalid JSON-RPC/,
     ],
-    ['a result without content', (seen, response) => answer(response, 200, result(seen.id, { content: 'x' })), /parse/],
+    [
+      'a result without content',
+      (seen, response) => answer(response, 200, result(seen.id, { content: 'x' })),
+      /invalid result: content: .*array/,
+    ],
     [
       'a stream of a hundred thousand invalid messages',
       (_seen, response) => void response.writeHead(200, sse).end('data:{\n\n'.repeat(100_000)),

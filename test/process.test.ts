@@ -1,20 +1,22 @@
 /** The process around the modules: what stops a start, with one line and exit code 2; how a running server ends. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { makeDatabase, noPostgres, sharedPostgres, withClient } from './support/postgres-server.ts'
 import { gate, startModelServer } from './support/model-server.ts'
 import { ProcessRuns } from './support/process-runs.ts'
+import { withoutTerminal } from './cli/terminal-session.ts'
 import { showServer } from './support/shown-server.ts'
 
 const command = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
@@ -217,12 +219,31 @@ describe('process: what stops a start on PostgreSQL, with one worker and with se
 
 /** A server with a turn that waits for its model until `held` is opened. */
 async function serverWithTurn(t: TestContext, environment: Record<string, string> = {}) {
-  const model = await startModelServer()
-  t.after(() => model.close())
   const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_DEMO: 'off', TURNKEEP_ADMIN_TOKEN: adminToken, ...environment })
   t.after(() => server.child.kill('SIGKILL'))
   await server.ready()
   const [, url] = /API docs {5}(\S+)\/docs/.exec(server.shown.stdout)!
+  return { server, url: url!, ...(await turnAt(t, url!)) }
+}
+
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
+const noFullDevice = (): string | false => !existsSync('/dev/full') && '/dev/full is of Linux'
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+async function turnAt(t: TestContext, url: string) {
+  const model = await startModelServer()
+  t.after(() => model.close())
   const make = async (path: string, body: object): Promise<Record<string, string>> => {
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
     const response = await fetch(`${url}/admin/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -245,11 +266,11 @@ async function serverWithTurn(t: TestContext, environment: Record<string, string
     () => undefined,
   )
   await held.reached
-  return { server, url: url!, held, reply }
+  return { held, reply }
 }
 
 describe('process: its end', () => {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     test(`${signal} lets a running turn finish, then exits 0`, async (t) => {
       const { server, held, reply } = await serverWithTurn(t)
       server.child.kill(signal)
@@ -262,6 +283,73 @@ describe('process: its end', () => {
       assert.deepEqual(await server.ended, { code: 0, signal: null })
     })
   }
+
+  test(
+    'a terminal that is closed lets a running turn finish, although nothing can be logged anymore',
+    { skip: process.platform === 'linux' ? withoutTerminal : '/proc is of Linux' },
+    async (t) => {
+      const folder = ownFolder(t)
+      const output = join(folder, 'stdout')
+      const serve = `echo $$ > '${folder}/pid'; exec '${process.execPath}' '${command}' serve > '${output}'`
+      const env = {
+        PATH: process.env['PATH'] ?? '',
+        TURNKEEP_DATA_DIR: join(folder, 'data'),
+        TURNKEEP_DEMO: 'off',
+        TURNKEEP_ADMIN_TOKEN: adminToken,
+        PORT: '0',
+      }
+      const terminal = spawn('script', ['-qfc', serve, '/dev/null'], { env, stdio: 'ignore' })
+      t.after(() => terminal.kill('SIGKILL'))
+      const started = /API docs {5}(\S+)\/docs/
+      const shown = (): string => (existsSync(output) ? readFileSync(output, 'utf8') : '')
+      while (!started.test(shown())) await pass(20)
+      const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
+      t.after(() => isAlive(pid) && process.kill(pid, 'SIGKILL'))
+      const url = started.exec(shown())![1]!
+      const { held, reply } = await turnAt(t, url)
+      terminal.kill('SIGKILL')
+      // A drain accepts no new connections.
+      while (await accepts(Number(new URL(url).port))) await pass(20)
+      held.open()
+      assert.equal((await reply)?.status, 200)
+      while (isAlive(pid)) await pass(20)
+    },
+  )
+
+  test('a log that cannot be written stops neither a start nor a turn nor the exit', { skip: noFullDevice() }, async (t) => {
+    const full = openSync('/dev/full', 'w')
+    t.after(() => closeSync(full))
+    const folder = ownFolder(t)
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      TURNKEEP_DATA_DIR: folder,
+      TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_TOKEN: adminToken,
+      PORT: '0',
+    }
+    const child = spawn(process.execPath, [command, 'serve'], { env, stdio: ['ignore', 'pipe', full] })
+    t.after(() => child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    let shown = ''
+    for await (const piece of child.stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+      shown += piece
+      if (/API docs {5}(\S+)\/docs/.test(shown)) break
+    }
+    const { held, reply } = await turnAt(t, /API docs {5}(\S+)\/docs/.exec(shown)![1]!)
+    held.open()
+    assert.equal((await reply)?.status, 200)
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, [0, null])
+  })
+
+  test('SIGUSR1 opens no debugger', { skip: process.platform === 'win32' && 'there are no such signals on Windows' }, async (t) => {
+    const { server, held, reply } = await serverWithTurn(t)
+    server.child.kill('SIGUSR1')
+    held.open()
+    assert.equal((await reply)?.status, 200)
+    assert.equal(await server.stop(), 0)
+    assert.doesNotMatch(server.shown.stderr, /debugger/i)
+  })
 
   test('a signal ends a start that waits for its database with exit code 0', async (t) => {
     // It accepts and sends nothing.

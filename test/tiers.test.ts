@@ -41,6 +41,7 @@ void describe('test tiers', () => {
       'test/fuzz.test.ts',
       'test/race/crash.test.ts',
       'test/race/process-faults.test.ts',
+      'test/race/resume.test.ts',
       'test/race/upkeep.test.ts',
       'test/simulation/simulation.test.ts',
     ])

@@ -69,6 +69,17 @@ const refusals: [OpenTool[] | Partial<OpenHttpTool>, RegExp][] = [
     /tool look_up: the schema of its parameters has a pattern that cannot be used, "\(a\+\)\\\\1" at "\/properties\/id\/items": it refers back/,
   ],
   [{ parameters: { ...parameters, properties: { id: { pattern: '((a{99}){99}){99}' } } } }, /make more than 10000 states: use minLength/],
+  [{ parameters: { type: 'object', $ref: '#' } }, /reference that leads back to itself, "#" at ""/],
+  [
+    {
+      parameters: {
+        ...parameters,
+        anyOf: [{ $ref: '#/$defs/a' }],
+        $defs: { a: { not: { $ref: '#/$defs/b' } }, b: { allOf: [true, { $ref: '#/$defs/a' }] } },
+      },
+    },
+    /reference that leads back to itself/,
+  ],
   [{ parameters: { ...parameters, allOf: [{ $ref: '#/$defs/none' }] } }, /reference that leads nowhere, "#\/\$defs\/none" at "\/allOf\/0"/],
   [{ parameters: { ...parameters, properties: { ...parameters.properties, key: {} } } }, /key is both a secret and a parameter/],
   [{ parameters: { ...parameters, properties: { ...parameters.properties, fixed: {} } } }, /fixed is both in its url and a parameter/],

@@ -364,7 +364,7 @@ class AssistantMessage:
     role: str
     content: str
     created_at: str  # ISO 8601, UTC, as of all times here.
-    incomplete: bool = False  # The turn was canceled: the content is the text that had been generated until then.
+    incomplete: bool = False  # The turn was cancelled: the content is the text that had been generated until then.
 
 @dataclass(frozen=True)
 class Usage:

@@ -4,10 +4,12 @@
  * the store is unavailable.
  */
 import type { RandomBytes } from '../access/api-key.ts'
+import type { Agents } from '../agent/agent.ts'
 import type { Guard } from '../agent/guard/guard.ts'
 import type { Knowledge } from '../agent/knowledge/knowledge.ts'
 import type { Models } from '../agent/models/models.ts'
 import type { Tools } from '../agent/tools/tools.ts'
+import type { Trace } from '../agent/trace.ts'
 import type { Sealer } from '../config/secrets.ts'
 import { adminStore } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
@@ -32,6 +34,10 @@ import { createProvidersAdmin } from './providers/providers.ts'
 import type { ProvidersAdmin } from './providers/providers.ts'
 import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
+import { createRerunsAdmin } from './reruns.ts'
+import type { RerunsAdmin } from './reruns.ts'
+import { createTracesAdmin } from './traces.ts'
+import type { TracesAdmin } from './traces.ts'
 import { createToolTrials } from './agents/tool-trials.ts'
 import type { ToolTrialsAdmin } from './agents/tool-trials.ts'
 import { createUsageAdmin } from './owners/usage.ts'
@@ -49,6 +55,8 @@ export type AdminCalls = OwnersAdmin &
   DocumentsAdmin &
   ApiKeysAdmin &
   HistoryAdmin &
+  TracesAdmin &
+  RerunsAdmin &
   UsageAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
@@ -58,6 +66,8 @@ export type AdminCalls = OwnersAdmin &
 export type Admin = AdminCalls & {
   /** The same for one request of the operator: its changes are in the audit log with this ID. */
   calledBy(requestId: string): AdminCalls
+  /** The author of one change that another module makes for a request of the operator. */
+  authorOf(requestId: string): Author
 }
 
 export type AdminOptions = {
@@ -76,10 +86,20 @@ export type AdminOptions = {
   adminToken: string
   /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
+  /** Runs the message of a turn again. */
+  agents: Agents
+  /** The deadline of a turn, in milliseconds. */
+  turnMs: number
+  /** The trace so far of a turn that runs in this process. */
+  liveTrace(requestId: string): Trace | undefined
 }
 
 export function createAdmin(options: AdminOptions): Admin {
-  return { ...createCalls(options, null), calledBy: (requestId) => createCalls(options, requestId) }
+  return {
+    ...createCalls(options, null),
+    calledBy: (requestId) => createCalls(options, requestId),
+    authorOf: (requestId) => ({ who: 'admin', requestId, entryIds: [options.newId('aud')] }),
+  }
 }
 
 function createCalls(options: AdminOptions, requestId: string | null): AdminCalls {
@@ -99,6 +119,8 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createDocumentsAdmin(modules),
     ...createApiKeysAdmin(modules),
     ...createHistoryAdmin(modules),
+    ...createTracesAdmin(modules),
+    ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createSessionsAdmin(modules),

@@ -1,6 +1,7 @@
-/** Conversations and their messages, turns and their steps. Read-only. */
+/** Conversations and their messages, turns and their steps, feedback. Read-only. */
 import { ApiError } from '../errors.ts'
 import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
+import type { Feedback, FeedbackFilter, FeedbackOfTurn } from '../store/queries/feedback.ts'
 import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
@@ -31,7 +32,9 @@ export type HistoryAdmin = {
   listMessages(conversationId: string, page: PageWanted): Promise<Page<Message>>
   listTurns(filter: TurnFilter, page: PageWanted): Promise<Page<TurnRecord>>
   /** Throws ApiError `not_found`. */
-  findTurn(requestId: string): Promise<TurnRecord & { steps: ShownStep[] }>
+  findTurn(requestId: string): Promise<TurnRecord & { steps: ShownStep[]; feedback: Feedback | null }>
+  /** The newest changes first. */
+  listFeedback(filter: FeedbackFilter, page: PageWanted): Promise<Page<FeedbackOfTurn>>
 }
 
 export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
@@ -56,9 +59,16 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     },
     listTurns: async (filter, page) => pageOf(await store.read.listTurns(filter, pageRequest(page)), page),
     async findTurn(requestId) {
-      const turn = await store.read.findTurn(requestId)
+      const [turn, feedback] = await Promise.all([store.read.findTurn(requestId), store.read.findFeedback(requestId)])
       if (!turn) throw new ApiError('not_found', 'This turn does not exist.')
-      return { ...turn, steps: showSteps(turn.steps) }
+      return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null }
+    },
+    async listFeedback(filter, page) {
+      const rows = await store.read.listFeedback(filter, pageRequest(page))
+      // The order of the list is that of the last change.
+      const placed = rows.map((feedback) => ({ feedback, createdAt: feedback.updatedAt, id: feedback.requestId }))
+      const { data, nextCursor } = pageOf(placed, page)
+      return { data: data.map(({ feedback }) => feedback), nextCursor }
     },
   }
 }

@@ -29,10 +29,11 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
 
   return {
     /**
-     * Opens one version of an agent. Throws StoreUnavailable, or an Error if the version does not exist or its configuration is damaged.
+     * Opens one version of an agent, with `changes` to its configuration for this call only. Throws StoreUnavailable, or an Error if the version does not exist or its configuration is damaged.
      */
-    async open(agentId: string, version: number): Promise<OpenVersion> {
-      const config = await openConfig(agentId, version)
+    async open(agentId: string, version: number, changes?: Partial<AgentConfig>): Promise<OpenVersion> {
+      const stored = await openConfig(agentId, version)
+      const config = changes ? { ...stored, ...changes } : stored
       const name = splitModel(config.model)
       if (!name) return { kind: 'refused', cause: `agent ${agentId} names no model`, causeKind: 'provider_unusable' }
       try {

@@ -10,6 +10,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Sealer } from '../config/secrets.ts'
 import type { HistoryMessage, JournalEntry } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
+import type { AgentConfig } from './agent-config.ts'
 import { createVersions } from './agent-versions.ts'
 import { TextCleaner } from './clean-text.ts'
 import { maxAnswerCalls } from './models/answer-limit.ts'
@@ -17,13 +18,14 @@ import { countedModel } from './models/counted-model.ts'
 import { droppableModel } from './models/droppable-model.ts'
 import type { Knowledge } from './knowledge/knowledge.ts'
 import { ModelError } from './models/model.ts'
-import type { ModelStep, ModelUsage, PromptMessage } from './models/model.ts'
+import type { ModelStep, ModelUsage, Passage, PromptMessage } from './models/model.ts'
 import type { Models } from './models/models.ts'
 import { buildPrompt, knowledgeBudget, newerHalf } from './prompt.ts'
 import { generateWithRetries } from './models/retry.ts'
 import { boundOf, Steps } from './steps.ts'
 import type { Asked, Generated } from './steps.ts'
 import { finishCalls } from './tools/tool-calls.ts'
+import type { TraceRecorder } from './trace-recorder.ts'
 import { toolTokens } from './tools/tools.ts'
 import type { Tools } from './tools/tools.ts'
 
@@ -40,6 +42,12 @@ export type GenerationRequest = {
   journal: JournalEntry[]
   /** Highest step number of earlier runs that this run does not continue, or 0. */
   stepsBefore: number
+  /** `trace.context`: passed on to tools and model servers. */
+  traceparent?: string | null
+  /** A rerun by the operator (`rerun.harmless`), with this configuration in place of that of the version. Absent for turns. */
+  rerun?: { changes: Partial<AgentConfig> }
+  /** `trace.stored`: records what happens. Undefined if traces are off. */
+  trace?: TraceRecorder | undefined
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
@@ -118,14 +126,17 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
   }
 
   async function generate(request: GenerationRequest, steps: Steps): Promise<GenerationResult> {
-    const { requestId, agentId, message, signal } = request
-    const opened = await versions.open(agentId, request.agentVersion)
+    const { requestId, agentId, message, signal, trace, traceparent = null } = request
+    const opened = await versions.open(agentId, request.agentVersion, request.rerun?.changes)
     if (opened.kind === 'refused') return opened
     const { config, model, modelId } = opened
     const { maxOutputTokens, temperature, maxSteps, maxToolCalls, systemPrompt } = config
     const { topK, maxTokens, language, embeddingModel } = config.knowledge
     const query = { agentId, query: message, limit: topK, maxTokens: knowledgeBudget(maxTokens), language, embeddingModel, signal }
-    const passages = (steps.passages = await knowledge.search(query))
+    const searched = trace?.searching()
+    const left: Passage[] = []
+    const passages = (steps.passages = await knowledge.search(trace ? { ...query, onCut: (passage) => void left.push(passage) } : query))
+    searched?.(passages, left)
     const toolbox = tools.open({ agentId, tools: config.tools, knowledge: config.knowledge })
 
     let { history } = request
@@ -147,6 +158,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         if (end.kind === 'stopped') return { kind: 'stopped', ...steps.generated }
         const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
         if (!(await request.beforeStep(next))) return { kind: 'stopped', ...steps.generated }
+        trace?.journaled(end.entries)
       }
       if (undeliveredText !== '') request.onDelta(undeliveredText)
       undeliveredText = ''
@@ -154,6 +166,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const answer = await askModel()
       if ('kind' in answer) return answer
       const step = steps.add(answer, asked())
+      trace?.modelAnswered(step, answer.finishReason)
       request.onUsage(steps.usage)
       if (answer.usage && step.usageEstimated) warnOfUsage(answer.usage)
       if (step.toolCalls.length > 0) {
@@ -180,6 +193,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         try {
           return await callModel()
         } catch (error) {
+          trace?.modelFailed(error, { text: steps.stepText, stopped: signal.aborted })
           request.onUsage(steps.endEarly(asked()))
           if (!(error instanceof ModelError)) throw error
           // `history.fits`: retry with half of the history, unless this call already produced text.
@@ -203,14 +217,21 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const emit = (text: string): void => {
         if (text.length > 0) request.onDelta(steps.append(text))
       }
+      trace?.callingModel(steps.next, history.length)
       const modelRequest = { modelId, messages: prompt(), tools: toolbox.definitions, maxOutputTokens, temperature, passages }
       const answer = await generateWithRetries(countedModel(droppableModel(model, failpoints, message), metrics), modelRequest, {
         signal,
-        onText: (text) => emit(cleaner.push(text)),
+        traceparent,
+        onText(text) {
+          trace?.textArrived()
+          emit(cleaner.push(text))
+        },
         // `stream.after-delta`: once any text of the turn was sent, the answer is not generated again.
         mayRetry: () => steps.text.length === 0,
-        onRetry() {
+        onRetry(error, waitMs) {
           metrics.modelRetried()
+          trace?.modelFailed(error)
+          trace?.callingModel(steps.next, history.length, waitMs)
           cleaner = new TextCleaner()
         },
       })

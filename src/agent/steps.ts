@@ -42,6 +42,16 @@ export class Steps {
     return this.#steps.length
   }
 
+  /** The number of the step that the next model call makes. */
+  get next(): number {
+    return (this.last?.step ?? this.#stepsBefore) + 1
+  }
+
+  /** The text of the current call so far. */
+  get stepText(): string {
+    return this.#stepText
+  }
+
   get last(): Step | undefined {
     return this.#steps.at(-1)
   }
@@ -121,7 +131,7 @@ export class Steps {
     const bound = boundOf(asked)
     const believed = answer.usage && believedUsage(answer.usage, bound)
     const step: Step = {
-      step: (this.last?.step ?? this.#stepsBefore) + 1,
+      step: this.next,
       text,
       toolCalls,
       usage: believed ?? estimateOf(asked, text, toolCalls),

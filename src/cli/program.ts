@@ -25,7 +25,8 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['ledger', 'Add and list the ledger entries of an owner', () => import('./resources/ledger.ts')],
   ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
   ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
-  ['turn', 'Show the status, cost and steps of turns', () => import('./resources/turns.ts')],
+  ['turn', 'Show, follow and cancel turns', () => import('./resources/turns.ts')],
+  ['feedback', 'List the feedback of external users on turns', () => import('./resources/feedback.ts')],
   ['usage', 'Show turns, tokens, charges and latency by hour or day', () => import('./resources/usage.ts')],
   ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
   ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
@@ -36,7 +37,7 @@ const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key']],
   ['Billing:', ['owner', 'ledger', 'usage']],
-  ['Conversations:', ['chat', 'conversation', 'turn', 'audit']],
+  ['Conversations:', ['chat', 'conversation', 'turn', 'feedback', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 
@@ -49,13 +50,26 @@ export async function runProgram(argv: string[], environment: Environment): Prom
   })
   try {
     const program = await buildProgram(environment, (name) => argv.includes(name))
-    await program.parseAsync(argv)
+    await program.parseAsync(withHelpFlag(program, argv))
   } catch (error) {
     if (error instanceof CommandFailed) console.error(`turnkeep: ${error.message}`)
     else await printInternalError(error)
     // An internal error must not look like exit code 1, which means that the command worked and the answer is no.
     process.exitCode = error instanceof CommandFailed ? error.exitCode : 2
   }
+}
+
+/** `help agent create` becomes `agent create --help`, because the help command of the library shows only the group. */
+function withHelpFlag(program: Command, argv: string[]): string[] {
+  const [node = '', script = '', help, ...names] = argv
+  if (help !== 'help' || names.length < 2) return argv
+  let command = program
+  for (const name of names) {
+    const next = command.commands.find((one) => one.name() === name)
+    if (!next) return command.error(`error: unknown command '${name}'`)
+    command = next
+  }
+  return [node, script, ...names, '--help']
 }
 
 /** Prints one line, and the stack trace if NODE_DEBUG includes `turnkeep`. */

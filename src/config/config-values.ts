@@ -91,7 +91,7 @@ export function hostPorts(text: string): string[] | undefined {
   return accepted ? pairs : undefined
 }
 
-/** Guesses are slow but not impossible, so it must not be a word that people choose. Generated tokens always pass. */
+/** Nothing but its randomness protects it from guesses (`admin.guesses`), so it must not be a word that people choose. Generated tokens always pass. */
 export function adminToken(text: string): string | undefined {
   if (!/^[\x21-\x7e]{16,512}$/.test(text)) return undefined
   if (new Set(text).size < 8 || /change-?me|passw[o0]rd|letmein|qwerty|12345678/i.test(text))

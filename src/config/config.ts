@@ -142,7 +142,7 @@ export const settings = {
   maxTurns: {
     name: 'TURNKEEP_MAX_TURNS',
     initial: '1000',
-    meaning: 'Maximum number of running turns per process; further messages are answered with 503.',
+    meaning: 'Maximum number of running turns per process, nine tenths of them for one owner; further messages are answered with 503.',
     accepted: 'a whole number from 1 to 1000000',
     read: wholeNumber(1, 1_000_000),
   },
@@ -150,7 +150,7 @@ export const settings = {
     name: 'TURNKEEP_DRAIN_SECONDS',
     // Just above the 110 s that a whole turn may take, so that a drain interrupts none.
     initial: '115',
-    meaning: 'Number of seconds that running turns have to finish after SIGTERM.',
+    meaning: 'Number of seconds that running turns have to finish after SIGTERM, SIGINT or SIGHUP.',
     accepted: 'a whole number from 0 to 3600',
     read: wholeNumber(0, 3_600),
   },
@@ -159,6 +159,13 @@ export const settings = {
     meaning: 'Number of days without a message after which the text of a conversation is erased; if not set, text is kept.',
     accepted: 'a whole number from 1 to 36500',
     read: wholeNumber(1, 36_500),
+  },
+  traceDays: {
+    name: 'TURNKEEP_TRACE_DAYS',
+    initial: '14',
+    meaning: 'Number of days for which the trace of a turn is stored; 0 stores none.',
+    accepted: 'a whole number from 0 to 36500',
+    read: wholeNumber(0, 36_500),
   },
   demo: {
     name: 'TURNKEEP_DEMO',

@@ -8,6 +8,8 @@ import type * as agents from './admin/agents/agent-answers.ts'
 import type * as answers from './admin/answers.ts'
 import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
+import type * as traces from './admin/trace-answers.ts'
+import type * as turns from './admin/turn-answers.ts'
 import type * as chat from './public/schemas.ts'
 
 export type { ProviderKind } from '../provider-kinds.ts'
@@ -25,10 +27,12 @@ export type Passages = Static<typeof agents.Found.ref>
 export type Chunk = Static<typeof agents.Chunk.ref>
 export type Key = Static<typeof answers.Key.ref>
 export type ShownKey = Static<typeof answers.ShownKey.ref>
-export type Conversation = Static<typeof answers.StoredConversation.ref>
-export type Message = Static<typeof answers.StoredMessage.ref>
-export type Turn = Static<typeof answers.Turn.ref>
-export type TurnWithSteps = Static<typeof answers.TurnWithSteps.ref>
+export type Conversation = Static<typeof turns.StoredConversation.ref>
+export type Message = Static<typeof turns.StoredMessage.ref>
+export type Turn = Static<typeof turns.Turn.ref>
+export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
+export type TurnTrace = Static<typeof traces.TurnTrace.ref>
+export type Feedback = Static<typeof turns.Feedback.ref>
 export type Usage = Static<typeof answers.Usage.ref>
 export type AuditEntry = Static<typeof answers.AuditEntry.ref>
 

@@ -46,8 +46,7 @@ import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
 import { startPage } from './edge/start-page.ts'
-import { cutOffWhenStalled } from './public/slow-reader.ts'
-import { createUnreadResponses, limitUnread, smallResponse } from './public/unread-responses.ts'
+import { createUnreadResponses, limitUnread, watchReaders } from './public/unread-responses.ts'
 import { metricsRoute, statusRoutes } from './edge/status-routes.ts'
 import type { Readiness } from './edge/status-routes.ts'
 
@@ -231,17 +230,6 @@ function answerEveryRequest(app: FastifyInstance): void {
     // GET and HEAD routes do not read a body.
     if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)
     done()
-  })
-}
-
-/** `overload.unread`: disconnects a caller that does not read a large response. Event streams do this themselves. */
-function watchReaders(app: FastifyInstance, times: HttpTimes): void {
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    // A character of a string is up to three bytes.
-    const isLarge = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length > smallResponse / 4
-    // The response is written after the hooks.
-    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))
-    done(null, payload)
   })
 }
 

@@ -41,6 +41,25 @@ export function cost(tokens: TokenCount, price: Price): Amount {
   return (exact + tokensPerMillion - 1n) / tokensPerMillion
 }
 
+/** What a new turn can hold (`billing.hold`). Zero if an adjustment has left less than what is reserved. */
+export function available({ balance, held, unpaid }: { balance: Amount; held: Amount; unpaid: Amount }): Amount {
+  const left = balance - held - unpaid
+  return left > 0n ? left : 0n
+}
+
+/**
+ * `billing.unpaid`: how much unpaid usage a credit (a positive amount) clears, or an adjustment reserves again (the result is negative).
+ * `unpaid` is what is reserved now, and `cleared` what credits have made available again.
+ *
+ * A credit of a clears min(a, unpaid), an adjustment of −a reserves min(a, cleared) again. Then cleared ≤ credits − adjustments, always: a
+ * credit adds a to the right side and at most a to the left one. An adjustment takes a from the right side, which stays ≥ 0 because a
+ * balance does, and takes a from the left side too, or all of it.
+ */
+export function clearedBy(amount: Amount, { unpaid, cleared }: { unpaid: Amount; cleared: Amount }): Amount {
+  if (amount > 0n) return amount < unpaid ? amount : unpaid
+  return -amount < cleared ? amount : -cleared
+}
+
 /** `billing.once`: the charge is never more than the hold. Usage beyond the hold that a provider reports is written off and recorded. */
 export function charge(tokens: TokenCount, price: Price, hold: Amount): { charged: Amount; writtenOff: Amount } {
   const full = cost(tokens, price)

@@ -3,6 +3,7 @@
  * message text, keys or tokens: callers log IDs and kinds of causes (cause-kinds.ts), errors are reduced to what is safe, and the names below
  * are redacted in case a header is logged.
  */
+import { isatty } from 'node:tty'
 import { pino } from 'pino'
 import type { DestinationStream, Logger, LevelWithSilent } from 'pino'
 import { loggableError } from './loggable-error.ts'
@@ -13,10 +14,7 @@ import { loggableError } from './loggable-error.ts'
  */
 export function createLog(
   level: LevelWithSilent,
-  {
-    destination = pino.destination({ dest: 2, sync: true }),
-    worker,
-  }: { destination?: DestinationStream; worker?: number | undefined } = {},
+  { destination = toStderr({ sync: true }), worker }: { destination?: DestinationStream; worker?: number | undefined } = {},
 ): Logger {
   return pino(
     {
@@ -50,16 +48,22 @@ const flushMs = 250
 const unwrittenLimitBytes = 8_388_608
 
 /** Stderr for the access log: lines are collected, written asynchronously, and flushed when the process exits. */
-export function accessLines(): DestinationStream {
-  const lines = pino.destination({
-    dest: 2,
-    sync: false,
-    minLength: gatheredBytes,
-    maxWrite: maxBytesPerWrite,
-    periodicFlush: flushMs,
-    maxLength: unwrittenLimitBytes,
-  })
-  // A log that cannot be written (disk full) must not stop turns. The next write tries again.
-  lines.on('error', () => undefined)
+export const accessLines = (): DestinationStream =>
+  toStderr({ sync: false, minLength: gatheredBytes, maxWrite: maxBytesPerWrite, periodicFlush: flushMs })
+
+type StderrOptions = { sync: boolean; minLength?: number; maxWrite?: number; periodicFlush?: number }
+
+/** A log that cannot be written, because the disk is full or the terminal was closed, stops neither turns nor the exit. */
+function toStderr(options: StderrOptions): DestinationStream {
+  const lines = pino.destination({ dest: 2, maxLength: unwrittenLimitBytes, ...options })
+  const wasTerminal = isatty(2)
+  let failed = false
+  // The next write tries again.
+  lines.on('error', () => void (failed = true)).on('write', () => void (failed = false))
+  // The flush at the exit would repeat a failed write forever. A terminal that was closed is not one anymore.
+  const flushSync = lines.flushSync.bind(lines)
+  lines.flushSync = () => {
+    if (!failed && isatty(2) === wasTerminal) flushSync()
+  }
   return lines
 }

@@ -98,7 +98,11 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
   function start(place: Place): void {
     if (ending) return
     const role: Role = { number: place.number, ...ports, makesDemo: makesDemo && place === first && !started }
-    const child = fork(program, ['--worker', JSON.stringify(role)], { env, serialization: 'advanced' })
+    const child = fork(program, ['--worker', JSON.stringify(role)], {
+      env,
+      execArgv: [...process.execArgv, '--disable-sigusr1'],
+      serialization: 'advanced',
+    })
     place.child = child
     child.on('error', (error) => log.error({ err: error, worker: place.number }, 'could not start or reach worker'))
     child.on('message', (message: FromWorker) => hear(place, child, message))

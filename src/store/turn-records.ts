@@ -131,6 +131,9 @@ export type Advance = {
 /** `insufficient_balance`: the entries are not stored either. `lost`: the fence has risen or the turn has ended. */
 export type AdvanceOutcome = { kind: 'advanced' } | { kind: 'insufficient_balance' } | { kind: 'lost' }
 
+/** Stored as bytes; text in UTF-8. */
+export type EncodedTrace = string | Uint8Array
+
 /** A passage that a reply uses. `section`: its headings, such as 'Returns › Deadlines', or ''. */
 export type Citation = { documentId: string; title: string; section: string }
 
@@ -156,7 +159,7 @@ export type Settlement = {
   /** `turn.cancel`: only for a turn whose cancel was requested; otherwise the store refuses it (`cancelled_was_requested`). */
   incomplete: boolean
   /** `trace.stored`: see src/agent/trace.ts. Null if traces are off. */
-  trace: Uint8Array | null
+  trace: EncodedTrace | null
 }
 export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind: 'lost' }
 
@@ -174,12 +177,12 @@ export type TurnFailure = {
   cause: string
   /** Null for a cancelled turn, which is not an error (`turn.errors`). */
   causeKind: CauseKind | null
-  /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. */
+  /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. `causeKind` decides whether it is reserved. */
   unpaid: Amount
   /** The hold that the balance did not cover, or 0. */
   neededHold: Amount
   /** `trace.stored`: see src/agent/trace.ts. Null if traces are off. */
-  trace: Uint8Array | null
+  trace: EncodedTrace | null
 }
 export type TurnFailureOutcome = { kind: 'ended' } | { kind: 'lost' }
 

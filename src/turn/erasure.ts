@@ -39,6 +39,8 @@ export type ErasureOptions = {
   store: Pick<Store, 'read' | 'write' | 'writeAs' | 'forget'>
   /** Conversations that were idle for longer are erased. Undefined: they are kept. */
   retentionDays: number | undefined
+  /** `trace.stored`: traces of turns that are older are deleted. 0: all of them. */
+  traceDays: number
   failpoints?: Failpoints
   log: Logger
   newId(prefix: 'aud'): string
@@ -54,7 +56,7 @@ const rowsEach = 200
 const forgetTries = 50
 const forgetPauseMs = 20
 
-export function createErasure({ store, retentionDays, failpoints = noFailpoints, log, newId }: ErasureOptions): Erasure {
+export function createErasure({ store, retentionDays, traceDays, failpoints = noFailpoints, log, newId }: ErasureOptions): Erasure {
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
   const stop = new AbortController()
@@ -94,6 +96,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
   async function sweepNow(): Promise<void> {
     if (retentionDays !== undefined) await eraseIdle(retentionDays * dayMs)
     await untilNone(() => store.write.clearExpired({ limit: rowsEach }))
+    await untilNone(() => store.write.clearTraces({ olderThanMs: traceDays * dayMs, limit: rowsEach }))
     await forget('vacuum')
   }
 

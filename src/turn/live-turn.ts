@@ -1,5 +1,6 @@
 /** A turn while it runs in this process: its abort signal, its text and its result. It outlives the connection that started it. */
 import type { ModelUsage } from '../agent/models/model.ts'
+import type { TraceRecorder } from '../agent/trace-recorder.ts'
 import { charge } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
@@ -27,6 +28,8 @@ export class LiveTurn implements RunningTurn {
   #ended = false
   /** Milliseconds from the admission to the first delta, or null before it. */
   firstDeltaMs: number | null = null
+  /** `trace.stored`: what the run does. Undefined if traces are off. */
+  trace: TraceRecorder | undefined
   /** The hold that the balance did not cover, or 0. The run then ends without a reply. */
   neededHold: Amount = 0n
   #usage: ModelUsage | undefined

@@ -4,11 +4,12 @@
  */
 import type { Logger } from 'pino'
 import type { Agents, Cause, Generated, GenerationResult } from '../agent/agent.ts'
+import { TraceRecorder } from '../agent/trace-recorder.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Ids } from '../ids.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { TurnFailure } from '../store/turn-records.ts'
+import type { EncodedTrace, TurnFailure } from '../store/turn-records.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { settlementOf } from './settlement.ts'
 import type { TurnWrites } from './turn-writes.ts'
@@ -20,6 +21,8 @@ export type TurnRunnerOptions = {
   log: Logger
   metrics: Metrics
   newId: Ids['newId']
+  /** `trace.stored` */
+  traces: boolean
 }
 
 /** The stored cause of a turn whose process ended during a tool call with side effects. Shown to the operator. */
@@ -35,7 +38,10 @@ const withOutcomeUnknown = ({ cause, logCause = cause }: Cause): Cause => ({
   logCause: `${logCause}; ${outcomeUnknown}`,
 })
 
-/** Returns a function that runs a turn. It resolves when the turn has ended here, and never rejects. */
+/**
+ * Returns a function that runs a turn. It resolves when the turn has ended here, and never rejects. `waitMs`: how long its message waited for
+ * the admission.
+ */
 export function createTurnRunner({
   agents,
   writes,
@@ -43,11 +49,13 @@ export function createTurnRunner({
   log,
   metrics,
   newId,
-}: TurnRunnerOptions): (turn: LiveTurn) => Promise<void> {
+  traces,
+}: TurnRunnerOptions): (turn: LiveTurn, waitMs: number) => Promise<void> {
   return run
 
-  async function run(turn: LiveTurn): Promise<void> {
+  async function run(turn: LiveTurn, waitMs: number): Promise<void> {
     let stored = false
+    if (traces) turn.trace = new TraceRecorder(turn.admitted, waitMs)
     try {
       const result = await generate(turn)
       await failpoints.reach('model.done', turn.admitted.message)
@@ -63,7 +71,7 @@ export function createTurnRunner({
   }
 
   async function generate(turn: LiveTurn): Promise<GenerationResult> {
-    const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
+    const { requestId, agentId, agentVersion, message, history, journal, stepsBefore, traceparent } = turn.admitted
     // Requested in another process, or before the process died that ran the turn.
     if (turn.admitted.cancelRequested) turn.stop('cancel')
     if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }
@@ -76,6 +84,8 @@ export function createTurnRunner({
         history,
         journal,
         stepsBefore,
+        traceparent,
+        trace: turn.trace,
         signal: turn.signal,
         onDelta: (delta) => turn.deliver(delta),
         onUsage: (usage) => turn.noteUsage(usage),
@@ -134,7 +144,7 @@ export function createTurnRunner({
       causeKind: null,
       unpaid,
       neededHold: 0n,
-      trace: null,
+      trace: traceOf(turn),
     })
     if (!ended) return false
     log.info({ request_id: turn.requestId }, 'turn cancelled')
@@ -145,8 +155,6 @@ export function createTurnRunner({
 
   /** A turn whose tool call may have had side effects fails instead, so that no retry repeats the call (`tools.journal`). */
   function release(turn: LiveTurn, code: TurnFailure['code'], why: Cause): Promise<boolean> {
-    // Requested in another process, or before the process died that ran the turn.
-    if (turn.admitted.cancelRequested) turn.stop('cancel')
     if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))
     return fail(turn, 'released', code, why)
   }
@@ -155,9 +163,12 @@ export function createTurnRunner({
     const { cause, causeKind, logCause = cause } = why
     log.warn({ request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }, 'turn ended without a reply')
     const { cost: unpaid, neededHold } = turn
-    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: null }))) return false
+    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }))) return false
     metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
     turn.finish({ kind: 'failed', code, state })
     return true
   }
 }
+
+/** Of a run without a reply. */
+const traceOf = ({ trace, admitted }: LiveTurn): EncodedTrace | null => trace?.encode(admitted.hold, false) ?? null

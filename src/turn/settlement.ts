@@ -11,7 +11,7 @@ import type { LiveTurn } from './live-turn.ts'
 
 /** Everything except the fence, which may rise while the turn waits for the store. `incomplete`: the turn was cancelled (`turn.cancel`). */
 export function settlementOf(
-  { requestId, admitted, firstDeltaMs }: LiveTurn,
+  { requestId, admitted, firstDeltaMs, trace }: LiveTurn,
   { text, usage, usageEstimated, citations }: Generated,
   { incomplete, newId }: { incomplete: boolean; newId: Ids['newId'] },
 ): Omit<Settlement, 'fence'> {
@@ -28,6 +28,6 @@ export function settlementOf(
     ...charge(usage, admitted.price, admitted.hold),
     firstDeltaMs,
     incomplete,
-    trace: null,
+    trace: trace?.encode(admitted.hold, true) ?? null,
   }
 }

@@ -14,6 +14,7 @@ import type { FollowedTurns } from './followed-turns.ts'
 import { endOf } from './followed-turns.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
+import { TurnText } from './turn-text.ts'
 
 export type { TurnStatus }
 
@@ -23,8 +24,8 @@ export type TurnWanted = { requestId: string; apiKeyId: string | undefined }
 /** All throw ApiError: `not_found` for a turn that the caller may not see, does not exist or was erased; `service_unavailable`. */
 export interface TurnResource {
   find(wanted: TurnWanted): Promise<TurnStatus>
-  /** A turn that runs, to follow, or how it has ended. */
-  open(wanted: TurnWanted): Promise<{ kind: 'running'; turn: RunningTurn } | { kind: 'ended'; status: TurnStatus; end: TurnEnd }>
+  /** The turn, to follow it from any position, whether or not it has ended. */
+  open(wanted: TurnWanted): Promise<{ turn: RunningTurn; ended: boolean }>
   /**
    * Requests a cancel, and waits a short time for the end of the turn. Returns its status then. Has no effect on a turn that has ended, and
    * can be repeated. `author`: of the operator's request, for the audit log.
@@ -63,7 +64,8 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
 
     async open(wanted) {
       const status = await find(wanted)
-      return status.state === 'running' ? { kind: 'running', turn: openRunning(status) } : { kind: 'ended', status, end: endOf(status) }
+      const ended = status.state !== 'running'
+      return { turn: ended ? endedTurn(status) : openRunning(status), ended }
     },
 
     async cancel(wanted, author) {
@@ -84,6 +86,24 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
       // It was erased, or runs again, since it was read.
       if (!given) throw new ApiError('not_found', 'This turn does not exist.')
       return given
+    },
+  }
+}
+
+/** A turn that has ended, as one that runs: its end resolves after a listener has got its text. */
+function endedTurn(status: TurnStatus): RunningTurn {
+  const { requestId, conversationId, reply } = status
+  const text = new TurnText()
+  const end = Promise.withResolvers<TurnEnd>()
+  return {
+    requestId,
+    conversationId,
+    end: end.promise,
+    listen(listener, after) {
+      const stopListening = text.listen(listener, after)
+      if (reply) text.complete(reply.content)
+      end.resolve(endOf(status))
+      return stopListening
     },
   }
 }

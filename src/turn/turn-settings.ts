@@ -11,6 +11,8 @@ export type TurnSettings = {
   turnMs: number
   /** After this time, a caller whose turn waits for the store gets `service_unavailable`. */
   answerMs: number
+  /** `trace.stored`: whether the traces of turns are recorded and stored. */
+  traces: boolean
   leaseMs: number
   renewMs: number
   /**
@@ -24,6 +26,7 @@ export const turnDefaults: TurnSettings = {
   maxTurns: 1000,
   turnMs: 110_000,
   answerMs: 115_000,
+  traces: true,
   leaseMs: 12_000,
   renewMs: 4_000,
   sweepMs: 1_000,

@@ -6,6 +6,7 @@
 import type { Logger } from 'pino'
 import type { Agents } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
+import type { Trace } from '../agent/trace.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { bytesOf } from '../store/budget.ts'
@@ -30,6 +31,7 @@ import { maxLookUps, turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
 import { createTurnRunner } from './run-turn.ts'
 import { createTurnWrites } from './turn-writes.ts'
+export { turnDefaults }
 export type { TurnSettings }
 
 export type TurnsOptions = {
@@ -48,6 +50,8 @@ export interface Turns {
   begin(request: TurnRequest): Promise<BeginResult>
   /** Turns that were started before, by their request ID. */
   readonly resource: TurnResource
+  /** `trace.stored`: the trace so far of a turn that runs in this process. Undefined for any other turn, and if traces are off. */
+  traceOf(requestId: string): Trace | undefined
   /** Starts the timer that renews leases and recovers the turns of processes that have died. Call once. */
   start(): void
   /** Stops admitting, waits up to `limitMs` for running turns, then ends the leases of the others, so that another process can claim them. */
@@ -82,12 +86,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   )
   const replies = createLargeReplies(store)
   const writes = createTurnWrites({ store, warnings })
-  const run = createTurnRunner({ agents, writes, failpoints, log, metrics, newId })
+  const run = createTurnRunner({ agents, writes, failpoints, log, metrics, newId, traces: settings.traces })
   const claims = {
     capacity: () => (draining ? 0 : slots.free),
     begin: beginClaim,
     mayClaim: () => !draining,
-    launch: (turn: AdmittedTurn) => launch(turn, slots.takeAnyway()),
+    launch: (turn: AdmittedTurn) => launch(turn, slots.takeAnyway(), 0),
   }
   const leases = keepLeases({ store, live, failpoints, log, warnings, metrics, settings, ...claims })
 
@@ -107,10 +111,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     const release = slot ?? lookUps.take(request.shareOf)
     if (!release) return refuseOverload()
     let isRunning = false
+    const askedAt = performance.now()
     if (slot) admitting++
     try {
       const outcome = await admissions.push(admissionOf(request, slot !== undefined), request.shareOf)
-      const result = outcome.kind === 'large_replay' ? await replies.read(outcome, request.shareOf) : answer(outcome, release)
+      const result = outcome.kind === 'large_replay' ? await replies.read(outcome, request.shareOf) : answer(outcome, release, askedAt)
       isRunning = result.kind === 'running'
       if (result.kind === 'replay' || result.kind === 'replayed_failure') metrics.replayed()
       return result
@@ -153,12 +158,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function answer(outcome: Exclude<AdmissionOutcome, { kind: 'large_replay' }>, release: Release): BeginResult {
+  function answer(outcome: Exclude<AdmissionOutcome, { kind: 'large_replay' }>, release: Release, askedAt: number): BeginResult {
     switch (outcome.kind) {
       case 'admitted':
         // The commit returned after the drain's limit. Another process will claim the turn.
         if (abandoned) return releaseLeases([outcome.turn])
-        return { kind: 'running', turn: launch(outcome.turn, release) }
+        return { kind: 'running', turn: launch(outcome.turn, release, performance.now() - askedAt) }
       case 'replay':
       case 'replayed_failure':
       case 'message_too_long':
@@ -173,10 +178,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   /** The turn runs to its end even without a listener, and holds its slot until then. */
-  function launch(admitted: AdmittedTurn, release: Release): LiveTurn {
+  function launch(admitted: AdmittedTurn, release: Release, waitMs: number): LiveTurn {
     const turn = new LiveTurn(admitted, settings)
     live.set(turn.requestId, turn)
-    void run(turn).finally(() => {
+    void run(turn, waitMs).finally(() => {
       if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
       followed.ended(turn)
       release()
@@ -210,6 +215,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   return {
     begin,
     resource: createTurnResource({ store, live, followed }),
+    traceOf(requestId) {
+      const turn = live.get(requestId)
+      return turn && !turn.ended ? turn.trace?.trace(turn.admitted.hold, false) : undefined
+    },
     start: () => leases.start(),
     drain,
     get running() {

@@ -20,7 +20,14 @@ const made = `[...document.querySelectorAll('#root *, [data-portal] *')].filter(
   (element.matches('a') && element.origin !== location.origin && !/noopener/.test(element.rel))
 ).map((element) => element.outerHTML.slice(0, 200))`
 
+// Texts that could turn around what stands beside them: neither isolated nor alone in their line.
+const turning = `[...document.querySelectorAll('#root *, [data-portal] *')].filter((element) =>
+  [...element.childNodes].some((node) => node.nodeType === 3 && node.data.includes('\u202e')) &&
+  !/isolate|plaintext/.test(getComputedStyle(element).unicodeBidi) && !element.matches('textarea')
+).map((element) => element.outerHTML.slice(0, 200))`
+
 async function assertHarmless(page: Page, where: string): Promise<void> {
+  assert.deepEqual(await page.evaluate(turning), [], `a text turns around what stands beside it: ${where}`)
   assert.deepEqual(await page.evaluate(made), [], `an element was made of a text: ${where}`)
   assert.equal(await page.evaluate('window.__xss'), undefined, `a text was executed: ${where}`)
 }
@@ -111,7 +118,7 @@ inConsole(
     await press(visitor, 'Search')
     await page.locator('mark').first().waitFor()
     await assertHarmless(page, 'a search')
-    await press(visitor, /^Delete </)
+    await press(visitor, /^Delete \u202e</)
     await page.getByRole('dialog').waitFor()
     await assertHarmless(page, 'a document to delete')
 

@@ -1,7 +1,7 @@
 /** The page of an owner's ledger: an entry is reviewed before it is added, added once, and refused beside its field. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
-import { cut, gate } from '../support/model-server.ts'
+import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp({ balanceUsd: '10' }))
@@ -75,14 +75,16 @@ inConsole(
     const [turn] = (await app.owner())['running_turns']
     const row = page.getByRole('table', { name: 'Running turns of this owner' }).getByRole('row', { name: /customer-42/ })
     await row.getByLabel(`${turn.held_usd} USD`).waitFor()
-    assert.equal(await page.getByText('Reserved').count(), 0)
+    assert.equal(await page.getByText('used by turns without a reply').count(), 0)
     held.open()
     await running
-    app.model.script(['some text', cut('rst')])
+    // No text, twice: the model's answer is unusable, and its usage is unpaid.
+    const usage = { usage: { prompt_tokens: 30, completion_tokens: 80, total_tokens: 110 } }
+    app.model.script(['', usage], ['', usage])
     await app.chat('fails', { user: 'customer-43' })
     const { unpaid_usd: unpaid } = await app.owner()
     await open(`/money/${app.caller.ownerId}`)
-    await page.getByText('Reserved').waitFor()
+    await page.getByText('used by turns without a reply').waitFor()
     await page.getByLabel(`${unpaid} USD`).first().waitFor()
     assert.equal(await page.getByRole('table', { name: 'Running turns of this owner' }).count(), 0)
   },

@@ -170,7 +170,7 @@ export type AdminChange =
   | { what: 'revoke'; key: string }
   | { what: 'erase'; key: string; user: string }
   | { what: 'document'; agent: string; title: string }
-  | { what: 'balance'; owner: string; balanceUsd: string; heldUsd: string; availableUsd: string }
+  | { what: 'balance'; owner: string; balanceUsd: string; heldUsd: string; unpaidUsd: string; availableUsd: string }
 
 export type StoredConversation = {
   kind: 'stored'

@@ -66,15 +66,15 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-by-a-released-turn',
     part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
   },
   {
     name: 'unpaid-work-forgotten',
     part: 'holds',
     removes: 'what a turn without a reply used stays reserved',
-    edits: [edit(endTurn, 'sql.releaseHold.run(hold, unpaid, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
-    caughtBy: { harness: 'simulation', checks: ['unpaid'] },
+    edits: [edit(endTurn, 'sql.releaseHold.run(hold, reserved, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
+    caughtBy: { harness: 'simulation', checks: ['I17', 'unpaid'] },
   },
   {
     name: 'expiry-by-the-clock-of-the-process',
@@ -202,7 +202,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n}', '}')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n}', '}')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
@@ -370,5 +370,32 @@ export const plantedBugs: PlantedBug[] = [
       edit('src/access/access.ts', '  store.onChange(keys.clear)\n'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['operator'] },
+  },
+  {
+    name: 'continued-without-comparing',
+    part: 'streams',
+    removes: 'a stream starts over where another attempt has another text',
+    edits: [
+      edit(
+        'src/turn/turn-text.ts',
+        'if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)',
+        'if (reader.position.checksum < 0)',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['follow'] },
+  },
+  {
+    name: 'cancelled-turn-that-asks-the-model',
+    part: 'recovery',
+    removes: 'a turn that is recovered after its cancel was requested calls no model',
+    edits: [edit(runTurn, "    if (turn.admitted.cancelRequested) turn.stop('cancel')\n")],
+    caughtBy: { harness: 'simulation', checks: ['one-model-call', 'history'] },
+  },
+  {
+    name: 'cancel-of-an-earlier-run',
+    part: 'admission',
+    removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
+    edits: [edit(statements, '        cancel_requested_at = null, traceparent = ?\n', '        traceparent = ?\n')],
+    caughtBy: { harness: 'simulation', checks: ['cancel'] },
   },
 ]

@@ -78,7 +78,14 @@ export function soundHistory(): HistoryEvent[] {
   const poor = said('poor', 'thin', 'cid', 'quick 1')
   refuse(call(poor), 'insufficient_balance')
   change({ what: 'top-up', owner: 'own_birch', amountUsd: '0.01', idempotencyKey: 'top-up 1' })
-  change({ what: 'balance', owner: 'own_birch', balanceUsd: '0.01100000', heldUsd: '0.00050000', availableUsd: '0.01050000' })
+  change({
+    what: 'balance',
+    owner: 'own_birch',
+    balanceUsd: '0.01100000',
+    heldUsd: '0.00050000',
+    unpaidUsd: '0.00030000',
+    availableUsd: '0.01020000',
+  })
   simple(poor)
   // An answer without text takes a second step. The hold for it was not covered, so this is refused after a model call.
   const scant = said('scant', 'thin', 'cia', 'empty 2')

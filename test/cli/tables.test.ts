@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import widthOf from 'string-width'
-import { Table } from '../../src/cli/terminal/table.ts'
+import { Table, terminalWidth } from '../../src/cli/terminal/table.ts'
 import type { Column } from '../../src/cli/terminal/table.ts'
 import { runCommand } from '../support/run-command.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
@@ -52,6 +52,21 @@ describe('a table with a maximum width', () => {
   test('an ID that is wider than the terminal stays complete', () => {
     assert.ok(new Table(columns, 10).lines([{ id, usd: '1.00', name: 'n' }]).some((line) => line.trim() === id))
   })
+})
+
+test('a table is shown at a terminal of any width, and complete if the terminal does not know its size', () => {
+  for (let width = 1; width < 60; width++) {
+    const lines = new Table(columns, width).lines([{ id, usd: '1.00', name: 'A long name of an owner' }])
+    assert.ok(lines.some((line) => line.trim() === id) || lines.some((line) => line.startsWith(id)), String(width))
+  }
+  // A serial console, or a terminal in a container, may report no size at all.
+  const { isTTY, columns: before } = process.stdout
+  try {
+    Object.assign(process.stdout, { isTTY: true, columns: 0 })
+    assert.equal(terminalWidth(), undefined)
+  } finally {
+    Object.assign(process.stdout, { isTTY, columns: before })
+  }
 })
 
 describe('the lists at a terminal of 80 columns', { skip: withoutTerminal }, () => {

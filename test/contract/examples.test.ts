@@ -143,6 +143,9 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('replaceDocument', { id, document_id: document['id'] })
   // Replies of the scripted model, which its own agent uses.
   await send('playInPlayground', { id: app.caller.agentId })
+  const [{ request_id: turn }] = (await app.made('GET', '/turns'))['data']
+  await send('cancelTurn', { request_id: turn })
+  await send('rerunTurn', { request_id: turn })
   await send('verifyStore')
   await send('signIn', {}, { ...(bodyExample(named('signIn')) as Json), token: adminToken })
 

@@ -182,7 +182,7 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'idempotency.lifetime',
     removes: "the 24 hours are counted from the turn's end, not from its beginning",
-    edits: [edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, created_at as ended_at, erased_at')],
+    edits: [edit(statements, '        ended_at, erased_at', '        created_at as ended_at, erased_at')],
     caughtBy: {
       file: suite,
       title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
@@ -192,7 +192,7 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.lifetime',
     removes: 'a running record never expires',
     edits: [
-      edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, coalesce(ended_at, created_at) as ended_at, erased_at'),
+      edit(statements, '        ended_at, erased_at', '        coalesce(ended_at, created_at) as ended_at, erased_at'),
       edit(admit, "if (!record || record.state === 'running' || ", 'if (!record || '),
     ],
     caughtBy: {
@@ -268,6 +268,24 @@ export const admissionMutants: Mutant[] = [
     removes: 'what turns without a reply used is not available',
     edits: [edit(statements, 'where id = ? and balance - held - unpaid >= ?', 'where id = ? and balance - held >= ?')],
     caughtBy: { file: suite, title: 'billing.unpaid: what a turn without a reply used is reserved, never charged' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'failures of the provider reserve nothing',
+    edits: [
+      edit(
+        'src/cause-kinds.ts',
+        'kind === null || (!isOfProvider(kind) && callersCanCause[kind])',
+        'kind === null || isOfProvider(kind) || callersCanCause[kind]',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'billing.unpaid: causes of the provider and of the service reserve nothing' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'an adjustment reserves again what a credit has cleared',
+    edits: [edit('src/ledger/ledger.ts', 'return -amount < cleared ? amount : -cleared', 'return cleared - cleared')],
+    caughtBy: { file: suite, title: 'billing.unpaid: an adjustment reserves again what a credit of the same amount has cleared' },
   },
   {
     rule: 'billing.unpaid',

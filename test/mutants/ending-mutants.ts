@@ -170,8 +170,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         endTurn,
-        '  sql.releaseHold.run(hold, unpaid, turn.owner_id!)\n',
-        `  sql.releaseHold.run(hold, unpaid, turn.owner_id!)
+        '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n',
+        `  sql.releaseHold.run(hold, reserved, turn.owner_id!)
   const id = turn.request_id as string
   const at = Number(sql.findConversationById.get(turn.conversation_id!)!.message_count)
   sql.insertMessage.run('msg_u' + id, turn.conversation_id!, at + 1, 'user', turn.message!, turn.message_tokens!, id, 0)
@@ -277,13 +277,13 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.errors',
     removes: 'a run without a reply is stored as an error',
-    edits: [edit(endTurn, '  sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)\n')],
+    edits: [edit(endTurn, '  if (end.causeKind !== null) sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)\n')],
     caughtBy: { file: 'spec/usage.test.ts', title: 'turn.errors: every run without a reply is one error with its cause' },
   },
   {
     rule: 'turn.errors',
     removes: 'a run without a reply is counted by its cause in the metrics',
-    edits: [edit('src/observability/metrics.ts', '          errors.labels(ending.causeKind).inc()\n')],
+    edits: [edit('src/observability/metrics.ts', '          if (ending.causeKind) errors.labels(ending.causeKind).inc()\n')],
     caughtBy: { file: 'spec/usage.test.ts', title: 'turn.errors: every run without a reply is one error with its cause' },
   },
   {

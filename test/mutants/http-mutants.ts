@@ -155,11 +155,17 @@ export const httpLayerMutants: Mutant[] = [
       edit(chat, '    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
       edit(
         chat,
-        "    request.body = parseJson(request.headers['content-type'], bytes)\n",
-        "    request.body = parseJson(request.headers['content-type'], bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n",
+        '    request.body = parseJson(request.raw, bytes)\n',
+        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
       ),
     ],
     caughtBy: { file: order, title: '422 names the first of: Idempotency-Key, content type, JSON, fields' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a second content type and a compressed body are refused',
+    edits: [edit(body, '  refuseAmbiguousContent(request)\n')],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a second Content-Type and any Content-Encoding but identity are refused' },
   },
   {
     rule: 'order.validation',

@@ -38,7 +38,7 @@ export const loopMutants: Mutant[] = [
     rule: 'tools.journal',
     removes: 'a step is journaled before its tools are called: it is asked again',
     edits: [
-      edit(calls, 'if (!(await writeJournal([', 'if (started.length > 0 && !(await writeJournal(['),
+      edit(calls, 'if (!(await writeJournal(entries, false)))', 'if (started.length > 0 && !(await writeJournal(entries, false)))'),
       edit(calls, "return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
     ],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },
@@ -112,7 +112,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'a last step has text of its own',
-    edits: [edit(agent, 'if (step.text.length > 0) {', 'if (steps.text.length > 0) {')],
+    edits: [edit(agent, "if (step.text.length > 0) return { kind: 'reply'", "if (steps.text.length > 0) return { kind: 'reply'")],
     caughtBy: {
       file: tools,
       title: 'fault.model-reply-empty turn.states: a last step without text is an empty reply, whatever earlier steps said',
@@ -146,7 +146,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.citations',
     removes: 'what the search tool found is cited',
-    edits: [edit(agent, '[...passages, ...found]', 'passages')],
+    edits: [edit('src/agent/steps.ts', '[...passages, ...found]', 'passages')],
     caughtBy: {
       file: 'spec/citations.test.ts',
       title: 'tools.citations: passages of the prompt and of the search tool are stored once per',
@@ -155,7 +155,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.citations',
     removes: 'a document and section are cited once',
-    edits: [edit(agent, 'if (!once.has(key)) once.set(key', 'once.set(`${once.size}`')],
+    edits: [edit('src/agent/steps.ts', 'if (!once.has(key)) once.set(key', 'once.set(`${once.size}`')],
     caughtBy: {
       file: 'spec/citations.test.ts',
       title: 'tools.citations: passages of the prompt and of the search tool are stored once per',

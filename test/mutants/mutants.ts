@@ -14,6 +14,8 @@ import { recoveryMutants } from './recovery-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
+import { traceMutants } from './trace-mutants.ts'
+import { turnMutants } from './turn-mutants.ts'
 
 export const mutants: Mutant[] = [
   ...httpLayerMutants,
@@ -24,9 +26,11 @@ export const mutants: Mutant[] = [
   ...overloadMutants,
   ...recoveryMutants,
   ...streamMutants,
+  ...turnMutants,
   ...loopMutants,
   ...toolMutants,
   ...erasureMutants,
+  ...traceMutants,
   ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,

@@ -10,7 +10,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'an owner leaves something for others',
-    edits: [edit(places, 'return isAlone || occupied < timesFree * (this.free - 1)', 'return isAlone || occupied >= 0')],
+    edits: [edit(places, 'return occupied < timesFree * (this.free - 1)', 'return this.free > 0')],
     caughtBy: {
       file: 'unit/concurrency-limiter.test.ts',
       title: 'overload.places: two flooding owners get nearly half each, ten nearly a tenth',
@@ -18,18 +18,12 @@ export const overloadMutants: Mutant[] = [
   },
   {
     rule: 'overload.places',
-    removes: 'an owner who is alone may take every place',
-    edits: [edit(places, 'this.#monotonicMs() - this.#othersCameAt > othersForMs', 'this.#monotonicMs() < 0')],
-    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places: a single owner takes every slot' },
-  },
-  {
-    rule: 'overload.places',
-    removes: 'one who is refused counts as another who comes',
-    edits: [
-      edit(places, '    this.#notice(slotShareKey)\n'),
-      edit(places, '    this.#taken++\n    this.#occupied', '    this.#notice(slotShareKey)\n    this.#taken++\n    this.#occupied'),
-    ],
-    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places: a released slot goes to the owner with fewer slots' },
+    removes: 'the last slot is for an owner that holds none',
+    edits: [edit(places, 'timesFree * (this.free - 1)', 'timesFree * this.free')],
+    caughtBy: {
+      file: 'unit/concurrency-limiter.test.ts',
+      title: 'overload.places: an owner takes nine tenths of the slots, also when it is alone',
+    },
   },
   {
     rule: 'overload.places',
@@ -99,7 +93,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'a JSON response that is not read is cut off',
-    edits: [edit('src/http/http.ts', '    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))\n')],
+    edits: [edit('src/http/public/unread-responses.ts', '    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))\n')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'fault.slow-reader overload.unread: a page that is not read is cut off' },
   },
   {

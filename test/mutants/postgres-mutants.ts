@@ -88,8 +88,20 @@ export const postgresMutants: Mutant[] = [
   },
   {
     rule: 'billing.unpaid',
+    removes: 'on PostgreSQL a process that died reserves nothing',
+    edits: [
+      edit(
+        hot,
+        'update owners set held = held - orphan.hold where',
+        'update owners set held = held - orphan.hold, unpaid = unpaid + orphan.hold where',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: billing.unpaid: of a turn whose process died in each attempt' },
+  },
+  {
+    rule: 'billing.unpaid',
     removes: 'on PostgreSQL what turns without a reply used stays reserved',
-    edits: [edit(hot, 'set held = o.held - s.hold, unpaid = o.unpaid + s.unpaid', 'set held = o.held - s.hold')],
+    edits: [edit(hot, 'set held = o.held - s.hold, unpaid = o.unpaid + s.reserved', 'set held = o.held - s.hold')],
     caughtBy: { file, title: 'postgres: billing.unpaid: what a turn without a reply used is reserved, never charged' },
   },
   {

@@ -20,7 +20,13 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
-    edits: [edit(stream, "    this.#write(event('response.created',", "    this.#pending = (event('response.created',")],
+    edits: [
+      edit(
+        stream,
+        "this.#write(after ? ':\\n\\n' : event('response.created', writeEventId(this.#position), created))",
+        "this.#pending = event('response.created', writeEventId(this.#position), created)",
+      ),
+    ],
     caughtBy: { file: layerStream, title: 'stream.established: headers and response.created leave before any delta' },
     symptom: 'hang',
   },
@@ -92,7 +98,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'what a model says is cleaned before it leaves',
-    edits: [edit(agent, 'onText: (text) => emit(cleaner.push(text)),', 'onText: (text) => emit(text),')],
+    edits: [edit(agent, 'emit(cleaner.push(text))', 'emit(text)')],
     caughtBy: {
       file: 'spec/model-answers.test.ts',
       title: "fault.model-text-hostile text.well-formed: whatever the model's text contains",

@@ -66,7 +66,7 @@ async function together(walk: Walk, names: FailpointName[], action: string): Pro
 }
 
 const killFaults =
-  'fault.kill-before-admission fault.kill-before-model fault.kill-mid-stream fault.kill-before-settlement fault.kill-after-settlement'
+  'fault.kill-before-admission fault.kill-before-model fault.kill-mid-stream fault.kill-before-settlement fault.kill-after-settlement fault.cancel-then-kill'
 // Concurrent servers, each with its own load.
 const chains: Record<StoreKind, number> = { sqlite: 4, postgres: 2 }
 // On a busy machine, about seventy process runs take longer than other tests. The deadline of the whole file is slightly later.

@@ -28,7 +28,7 @@ void test(
   `fault.idle-streams stream.established: ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all complete`,
   { skip: process.platform !== 'linux' && '/proc is of Linux' },
   async (t) => {
-    const processRuns = await ProcessRuns.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
+    const processRuns = await ProcessRuns.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(2 * streams) } })
     const { client, model } = processRuns
     client.caller = await client.makeCaller({ balanceUsd: '1000' })
     // The model sends reasoning now and then, which is not in the stream: a model that sends nothing at all is aborted after 30 s.

@@ -130,10 +130,10 @@ async function follow(fleet: Fleet, n: number, cutAfter: number): Promise<Shown>
 }
 
 void test(
-  'stream.resume: cut at every delta, continued through other processes, with kills in between: the text is the reply',
+  'fault.stream-resumed stream.resume: cut at every delta, continued through other processes, with kills in between: the text is the reply',
   { skip },
   async (t) => {
-    const runs = Number(process.env['RESUMES'] ?? 40)
+    const runs = Number(process.env['RESUMES'] ?? (process.env['TEST_TIER'] === 'deep' ? 2000 : 40))
     const killSeconds = Number(process.env['KILL_SECONDS'] ?? 4)
     const fleet = await Fleet.begin(t, { count: 3 })
     speakInDeltas(fleet.model)
@@ -145,7 +145,8 @@ void test(
     let kills = 0
     const over = new AbortController()
     const killing = (async () => {
-      while (killSeconds > 0 && !over.signal.aborted) {
+      if (killSeconds === 0) return
+      while (!over.signal.aborted) {
         await pass(killSeconds * 1000)
         if (over.signal.aborted || fleet.alive.length < 3 || (await fleet.rows(thirdAttempts)).length > 0) continue
         const victim = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]!

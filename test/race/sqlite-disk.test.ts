@@ -69,7 +69,11 @@ void test(
       (await client.messages('before')).map(({ content }) => content),
       ['before', 'You said: before'],
     )
-    assert.equal((await fetch(`${processRuns.server!.url}/readyz`)).status, 200)
+    const readiness = async (): Promise<[number, unknown]> => {
+      const response = await fetch(`${processRuns.server!.url}/readyz`)
+      return [response.status, ((await response.json()) as Record<string, unknown>)['store']]
+    }
+    assert.deepEqual(await readiness(), [200, 'unavailable'])
     assert.equal(model.calls.length, calls, 'no model was called for what was refused')
     for (const { user } of refused) assert.deepEqual(await client.messages(user), [])
     await processRuns.verify()
@@ -81,6 +85,7 @@ void test(
     assert.equal(await processRuns.charges(), 2 + answered + refused.length)
     assert.equal(model.calls.length, calls + refused.length)
     assert.equal((await client.owner()).held_usd, '0.00000000')
+    await until('a store that is available again', async () => (await readiness())[1] === 'ok')
     await processRuns.verify()
   },
 )

@@ -3,6 +3,7 @@
  * dies still get their replies, each worker reports the figures of all, and they end together.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { Agent, request } from 'node:http'
 import { test } from 'node:test'
@@ -118,6 +119,9 @@ void test('workers: kill -9 of one while turns run: each caller gets the one rep
 void test('workers: all answer on one port; their figures are one sum, and no counter falls when one of them dies', { skip }, async (t) => {
   const { fleet, server } = await begin(t, { TURNKEEP_MAX_TURNS: '7' })
   assert.equal(new Set(pids(server).values()).size, 3)
+  // No signal opens a debugger in one of them.
+  if (process.platform === 'linux')
+    for (const pid of pids(server).values()) assert.match(readFileSync(`/proc/${pid}/cmdline`, 'utf8'), /--disable-sigusr1/)
   // From the log, where each line names its process.
   await connectionsOf(t, server)
   assert.equal(server.stdout.filter((line) => line === 'Turnkeep is ready.').length, 1)

@@ -104,6 +104,8 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
     if (leaves) return leave()
     void turn.end.then((end) => {
       if (isOver()) return
+      // A released turn may run again, and its followers come back.
+      if (end.kind === 'failed' && (end.state === 'released' || end.state === null)) return void (following.processRun = undefined)
       following.ended = true
       if (end.kind === 'completed' && following.text !== end.reply.content)
         accuse('follow', `${turn.requestId}: "${following.text}" was shown, and the reply is "${end.reply.content}"`)

@@ -3,7 +3,7 @@
  * the model and tools fail; and time passes. After each command, a random number of events run, so that the next command can fall between
  * any two events.
  * Faults of docs/fault-matrix.md that schedules explore best: `fault.duplicate-requests`, `fault.key-with-two-bodies`,
- * `fault.key-across-api-keys`, `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
+ * `fault.key-across-api-keys`, `fault.cancel-race`, `fault.stream-resumed`, `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
  */
 import fc from 'fast-check'
 import { ApiError } from '../../src/errors.ts'
@@ -252,20 +252,24 @@ const follow = command(
   'follow',
   fc.record({ place, which: fc.nat(), again: fc.boolean(), leaves: fc.boolean() }),
   (simulation, { place, which, again, leaves }) => {
-    const { requestId, request } = turnOf(simulation, which)!
     const { callers } = simulation
-    const seen = again ? callers.followings.findLast((one) => one.requestId === requestId && !one.ended) : undefined
+    const seen = again ? callers.followings.findLast(({ ended, text }) => !ended && text !== '') : undefined
+    const { requestId, request } =
+      (seen && startedTurns(simulation).find((one) => one.requestId === seen.requestId)) ?? turnOf(simulation, which)!
     operate(simulation, place, async (processRun) => {
-      const opened = await processRun.turns.resource.open({ requestId, apiKeyId: request.apiKeyId })
-      if (opened.kind === 'running') callers.follow(opened.turn, processRun, seen, leaves)
+      const { turn } = await processRun.turns.resource.open({ requestId, apiKeyId: request.apiKeyId })
+      callers.follow(turn, processRun, seen, leaves)
     })
   },
   (simulation, given) => up(simulation, given) && turnOf(simulation, given.which) !== undefined,
 )
 
+const startedTurns = ({ callers }: Simulation) =>
+  callers.sent.filter((one): one is typeof one & { requestId: string } => one.requestId !== undefined)
+
 /** A message whose turn has run. Usually one of the latest, because those may still run. */
-function turnOf({ callers }: Simulation, which: number) {
-  const started = callers.sent.filter((one): one is typeof one & { requestId: string } => one.requestId !== undefined)
+function turnOf(simulation: Simulation, which: number) {
+  const started = startedTurns(simulation)
   return started.at(-1 - (which % Math.min(3, started.length)))
 }
 
@@ -288,6 +292,6 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: balance },
   { weight: 1, arbitrary: editAgent },
   { weight: 1, arbitrary: eraseUser },
-  { weight: 4, arbitrary: cancel },
-  { weight: 4, arbitrary: follow },
+  { weight: 7, arbitrary: cancel },
+  { weight: 8, arbitrary: follow },
 )

@@ -4,6 +4,7 @@
  * model never reads the store itself.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { reservesUnpaid } from '../../src/cause-kinds.ts'
 import { recordLifetimeMs } from '../../src/store/turn-records.ts'
 import type {
   AdmittedTurn,
@@ -67,9 +68,10 @@ export function createStoreModel(accuse: Accuse) {
   const turns = new Map<string, Turn>()
   const histories = new Map<string, HistoryMessage[]>()
   const attempts: Attempt[] = []
-  const credits = new Set<string>()
-  /** `billing.unpaid`: what turns without a reply used, less what was credited since. There is one owner. */
+  const entries = new Set<string>()
+  /** `billing.unpaid`: what is reserved of what turns without a reply used, and what credits have cleared of it. There is one owner. */
   let unpaid = 0n
+  let cleared = 0n
   const seen = new Map<string, number>()
   const saw = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
 
@@ -196,7 +198,6 @@ export function createStoreModel(accuse: Accuse) {
       const turn = orphan(requestId, item, at)
       if (!turn) continue
       if (turn.attempt < 3) accuse('attempts', `${requestId} is given up after ${turn.attempt} attempts`)
-      unpaid += turn.hold
       end(turn, 'failed', at)
       saw('three attempts are used up')
     }
@@ -251,7 +252,10 @@ export function createStoreModel(accuse: Accuse) {
     if (!turn) return
     if (item.state === 'cancelled' && !turn.cancelRequested) accuse('cancel', `${turn.requestId} was cancelled without a request`)
     if (item.unpaid > 0n) saw('a turn without a reply had used something')
-    unpaid += item.unpaid < turn.hold ? item.unpaid : turn.hold
+    if (reservesUnpaid(item.causeKind)) {
+      if (item.unpaid > 0n) saw('what a turn without a reply used is reserved')
+      unpaid += item.unpaid < turn.hold ? item.unpaid : turn.hold
+    }
     end(turn, item.state, at)
   }
 
@@ -302,10 +306,15 @@ export function createStoreModel(accuse: Accuse) {
   }
 
   function append(outcome: AppendOutcome): void {
-    if (outcome.kind !== 'appended' || outcome.entry.amount <= 0n || credits.has(outcome.entry.id)) return
-    credits.add(outcome.entry.id)
-    if (unpaid > 0n) saw('a credit covers what was used')
-    unpaid = outcome.entry.amount < unpaid ? unpaid - outcome.entry.amount : 0n
+    if (outcome.kind !== 'appended' || entries.has(outcome.entry.id)) return
+    entries.add(outcome.entry.id)
+    const { amount } = outcome.entry
+    if (amount > 0n && unpaid > 0n) saw('a credit clears what was used')
+    if (amount < 0n && cleared > 0n) saw('an adjustment reserves again what was cleared')
+    const after = unpaid - amount
+    const both = unpaid + cleared
+    unpaid = after < 0n ? 0n : after > both ? both : after
+    cleared = both - unpaid
   }
 
   /** Applies one committed call of the store. */

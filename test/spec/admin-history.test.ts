@@ -76,7 +76,13 @@ void test('conversations: messages are newest first, each with its turn and cost
   )
   const reply = messages[2]!
   assert.deepEqual([reply.id, reply.content, reply.request_id], [json.message.id, 'Good day.', json.request_id])
-  assert.deepEqual(reply.turn, { state: 'completed', agent_version: 1, usage: { ...json.usage, estimated: false } })
+  assert.deepEqual(reply.turn, {
+    state: 'completed',
+    agent_version: 1,
+    incomplete: false,
+    rating: null,
+    usage: { ...json.usage, estimated: false },
+  })
   await refused(app.admin('GET', '/conversations/conv_x/messages'), 404, 'not_found')
 })
 

@@ -28,7 +28,10 @@ void test('admin openapi: is OpenAPI 3.1.0, needs the token, and every operation
   for (const { method, path, operation } of operations) {
     const statuses = Object.keys(operation.responses)
     assert.ok(operation.operationId && operation.summary && operation.tags.length === 1, `${method} ${path}`)
-    assert.equal(statuses.filter((status) => status.startsWith('2')).length, 1, `${method} ${path}`)
+    assert.ok(
+      statuses.some((status) => status.startsWith('2')),
+      `${method} ${path}`,
+    )
     for (const always of ['401', '500', '503']) assert.ok(statuses.includes(always), `${method} ${path} ${always}`)
   }
 })
@@ -163,6 +166,21 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', '/turns')
   await ask('GET', `/turns/${reply.request_id}`)
   await ask('GET', `/turns/${released.error.request_id}`)
+  for (const id of [reply.request_id, released.error.request_id]) {
+    await ask('GET', `/turns/${id}/trace`)
+    await ask('POST', `/turns/${id}/rerun`, { overrides: { system_prompt: 'Be brief.' } })
+  }
+  await ask('GET', '/turns?trace_id=4bf92f3577b34da6a3ce929d0e0e4736')
+  await app.chatRequest({ rating: 'down', comment: 'c', tags: ['t'] }, { caller, path: `turns/${reply.request_id}/feedback` })
+  await ask('GET', '/feedback')
+  await ask('GET', '/feedback?rating=good')
+  await ask('GET', `/turns/${reply.request_id}`)
+  await ask('POST', `/turns/${reply.request_id}/cancel`)
+  await ask('POST', '/turns/none/cancel')
+  await ask('GET', `/turns/${reply.request_id}/stream`)
+  await ask('GET', `/turns/${reply.request_id}/stream?after=end`)
+  await ask('GET', `/turns/${reply.request_id}/stream?after=x`)
+  await ask('GET', '/turns/none/stream')
   await ask('GET', `/owners/${owner.id}/ledger`)
   await ask('GET', `/owners/${owner.id}/ledger`, undefined, { accept: 'text/csv' })
   await ask('GET', '/usage')
@@ -195,8 +213,10 @@ void test('admin openapi: the real responses of every route match its schema', a
   await atConsole('POST', {}, { token: 7 })
   for (let guess = 0; guess < 11; guess++) await atConsole('POST', {}, { token: 'x' })
 
-  const successes = operations.map(
-    ({ method, path, operation }) => `${method} ${path} ${Object.keys(operation.responses).find((status) => status.startsWith('2'))}`,
+  const successes = operations.flatMap(({ method, path, operation }) =>
+    Object.keys(operation.responses)
+      .filter((status) => status.startsWith('2'))
+      .map((status) => `${method} ${path} ${status}`),
   )
   assert.deepEqual(
     successes.filter((name) => !answered.has(name)),

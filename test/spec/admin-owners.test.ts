@@ -20,10 +20,11 @@ void test('owners: creates an owner whose balance is its first ledger entry, wit
     name: 'Ada',
     balance_usd: '12.50000000',
     held_usd: '0.00000000',
+    unpaid_usd: '0.00000000',
     available_usd: '12.50000000',
     created_at: json.created_at,
   })
-  assert.deepEqual(await app.made('GET', `/owners/${json.id}`), { ...json, unpaid_usd: '0.00000000', running_turns: [] })
+  assert.deepEqual(await app.made('GET', `/owners/${json.id}`), { ...json, running_turns: [] })
   const { data } = await app.made('GET', `/owners/${json.id}/ledger`)
   assert.deepEqual(
     data.map(({ kind, amount_usd }: Json) => [kind, amount_usd]),

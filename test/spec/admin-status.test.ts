@@ -13,7 +13,18 @@ import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 import { startTestLayer } from '../support/test-http-layer.ts'
 
-const nothingCounted = { completed: 0, errors: 0, failed: 0, released: 0, lost: 0, replayed: 0, recovered: 0, refused: 0, model_retries: 0 }
+const nothingCounted = {
+  completed: 0,
+  errors: 0,
+  failed: 0,
+  released: 0,
+  cancelled: 0,
+  lost: 0,
+  replayed: 0,
+  recovered: 0,
+  refused: 0,
+  model_retries: 0,
+}
 
 void test('status: reports version, store, limiter, workers, state and capacity', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '7' } })

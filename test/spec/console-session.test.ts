@@ -216,22 +216,23 @@ if (storeKind === 'postgres')
     assert.deepEqual(codeOf(await ask(kept, '/owners', 'GET', first.adminUrl)), [401, 'unauthorized'])
   })
 
-void test('session.guesses: after ten wrong tokens an address is refused, even with the right one; other addresses and existing sessions are not', async () => {
+void test('session.guesses: after ten wrong tokens, further wrong ones of the address get 429; the right one, sessions and other addresses do not', async () => {
   await using own = await startTestApp()
   const url = own.adminUrl
   const signedIn = cookieOf(await signIn(url))
-  for (let guess = 0; guess < 10; guess++) assert.equal((await signIn(url, `guess ${guess}`, { from: '127.0.0.2' })).status, 401)
-  for (const token of ['guess 10', adminToken]) {
-    const answer = await signIn(url, token, { from: '127.0.0.2' })
-    assert.deepEqual(codeOf(answer), [429, 'rate_limit_exceeded'])
-    const wait = Number(answer.headers['retry-after'])
-    assert.ok(Number.isInteger(wait) && wait > 0 && wait <= 300, String(wait))
-    assert.equal(answer.headers['set-cookie'], undefined)
-    assert.match(answer.json['error'].message, /wrong admin tokens/)
-  }
-  assert.equal((await signIn(url, adminToken, { from: '127.0.0.3' })).status, 201)
-  assert.equal((await visit(url, '/admin/v1/owners', { headers: asPage(signedIn, url), from: '127.0.0.2' })).status, 200)
-  assert.equal((await visit(url, '/admin/v1/owners', { headers: bearer(), from: '127.0.0.2' })).status, 200)
+  const from = '127.0.0.2'
+  for (let guess = 0; guess < 10; guess++) assert.equal((await signIn(url, `guess ${guess}`, { from })).status, 401)
+  const answer = await signIn(url, 'guess 10', { from })
+  assert.deepEqual(codeOf(answer), [429, 'rate_limit_exceeded'])
+  const wait = Number(answer.headers['retry-after'])
+  assert.ok(Number.isInteger(wait) && wait > 0 && wait <= 300, String(wait))
+  assert.equal(answer.headers['set-cookie'], undefined)
+  assert.match(answer.json['error'].message, /too many wrong/)
+  assert.deepEqual(codeOf(await signIn(url, 'guess 11', { from: '127.0.0.3' })), [401, 'unauthorized'])
+  assert.equal((await visit(url, '/admin/v1/owners', { headers: asPage(signedIn, url), from })).status, 200)
+  assert.equal((await visit(url, '/admin/v1/owners', { headers: bearer(), from })).status, 200)
+  // Behind a proxy, this is the operator, and the guesses were someone else's.
+  assert.equal((await signIn(url, adminToken, { from })).status, 201)
 })
 
 void test('session.guesses: a right token before the tenth wrong one resets the count', async () => {

@@ -21,7 +21,7 @@ function erasureBy(days: number | undefined, of: TestApp = app, logged: string[]
   const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) })
   let next = 0
   const newId = (prefix: string): string => `${prefix}_${randomUUID()}${next++}`
-  return createErasure({ store: of.app.store, retentionDays: days, log, newId })
+  return createErasure({ store: of.app.store, retentionDays: days, traceDays: 14, log, newId })
 }
 
 /** Many requests at once on a busy machine: temporary refusals are retried. */

@@ -109,6 +109,22 @@ void test('order.validation: the content type must be application/json, in UTF-8
   for (const type of right) assert.equal((await exchange(layer.port, post(`Content-Type: ${type}\r\n`, body())))[0]?.status, 200, type)
 })
 
+void test('order.validation: a second Content-Type and any Content-Encoding but identity are refused', async () => {
+  await using layer = await startTestLayer()
+  for (const headers of [`${json}Content-Type: text/plain\r\n`, `${json}${json}`, `Content-Type: text/plain\r\n${json}`])
+    assert.equal(await refusedWith(layer, body(), headers), 'Send exactly one Content-Type header.', headers)
+  for (const coding of ['gzip', 'br', 'identity, gzip', 'x', 'identity\r\nContent-Encoding: gzip'])
+    assert.equal(
+      await refusedWith(layer, body(), `${json}Content-Encoding: ${coding}\r\n`),
+      'The body must not be compressed: send no Content-Encoding.',
+      coding,
+    )
+  for (const coding of ['identity', 'Identity']) {
+    const [answer] = await exchange(layer.port, post(`${json}Content-Encoding: ${coding}\r\n`, body()))
+    assert.equal(answer!.status, 200, coding)
+  }
+})
+
 void test('order.validation conversation.identity: lengths are code points, and white space is text', async () => {
   await using layer = await startTestLayer()
   const texts: [string, string][] = [

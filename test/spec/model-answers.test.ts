@@ -145,8 +145,9 @@ void test("fault.model-text-hostile text.well-formed: whatever the model's text 
     assert.equal(events.map(({ data }) => data['delta'] ?? '').join(''), content)
     const lines = answer.text.split(/\r\n|\r|\n/)
     for (const line of lines.filter((one) => one !== '' && !one.startsWith(':'))) {
-      const [, field, value] = /^(event|data): (.*)$/s.exec(line) ?? assert.fail(JSON.stringify(line))
+      const [, field, value] = /^(event|id|data): (.*)$/s.exec(line) ?? assert.fail(JSON.stringify(line))
       if (field === 'data') JSON.parse(value!)
+      else if (field === 'id') assert.match(value!, /^([\da-z]+-[\da-z]+|end)$/)
       else assert.match(value!, /^response\.(created|output_text\.delta|completed)$/)
     }
   }))

@@ -148,10 +148,10 @@ for (const kind of kinds) {
     )
     assert.equal(broken.events.at(-1)!.data['code'], 'service_unavailable')
     assert.ok(!broken.text.includes(canary))
-    // `billing.unpaid`: nothing was charged, but the text that was sent counts as unpaid.
-    const after = await app.made('GET', `/owners/${caller.ownerId}`)
-    assert.ok(Number(after.unpaid_usd) > 0)
-    assert.deepEqual({ ...after, unpaid_usd: before.unpaid_usd }, before)
+    // `billing.unpaid`: nothing was charged or reserved, but the text that was sent is reported as unpaid.
+    assert.deepEqual(await app.made('GET', `/owners/${caller.ownerId}`), before)
+    const { totals } = await app.made('GET', `/usage?owner_id=${caller.ownerId}`)
+    assert.ok(Number(totals.unpaid_usd) > 0)
     assert.equal((await app.messages('user-1', caller)).length, 2)
   })
 

@@ -121,7 +121,7 @@ void test('fault.tool-calls-invalid tools.caps: a model that never stops: eight 
   assert.equal(tools.calls.length, 16)
   assert.equal((await app.made('GET', `/turns/${json.error.request_id}`)).state, 'failed')
   assert.equal(await charges(app), 0)
-  assert.equal((await app.owner()).available_usd, '10.00000000')
+  assert.equal((await app.owner()).balance_usd, '10.00000000')
   assert.deepEqual(await app.messages(), [])
   await app.verify()
 })

@@ -83,7 +83,7 @@ void test('billing.unpaid: a turn that runs out of balance after its text is ref
   }
   assert.equal(app.model.calls.length, calls)
   const owner = await ownerOf(app, caller)
-  assert.deepEqual([owner.balance_usd, owner.held_usd, owner.available_usd], [usd(hold + stepCost), '0.00000000', usd(hold + stepCost)])
+  assert.deepEqual([owner.balance_usd, owner.held_usd, owner.available_usd], [usd(hold + stepCost), '0.00000000', usd(hold)])
   assert.equal(owner.unpaid_usd, usd(stepCost))
   // Nothing was charged, and a top-up covers the turn.
   await credit(app, caller, '1')
@@ -109,9 +109,8 @@ void test('billing.unpaid: eight streams at once, again and again, each with ano
   await app.verify()
 })
 
-// Every way to end without a reply after text, each repeated until the owner gets none.
+// Every way in which a caller can end a turn without a reply after text, each repeated until the owner gets none.
 const ends: Record<string, (app: TestApp) => void> = {
-  'the provider fails': (app) => app.model.when('continue', [text, cut('rst')]),
   'the model is never done': (app) => app.model.when('continue', step),
   'a tool call is cut off': (app) => app.model.when('continue', [...step.slice(0, 2), { finish: 'length' }, ...step.slice(2)]),
   'the deadline passes': (app) => app.model.when('continue', [text, gate()]),
@@ -142,6 +141,66 @@ for (const [what, script] of Object.entries(ends)) {
     await app.verify()
   })
 }
+
+void test('billing.unpaid: failures of the provider are reported, and reserve nothing, so an owner keeps what it has paid for', async () => {
+  await using app = await startTestApp({ agent })
+  const hold = await holdOf(app, await app.makeCaller({ agent }))
+  const caller = await app.makeCaller({ agent, balanceUsd: usd(2n * hold) })
+  app.model.when('continue', [text, cut('rst')])
+  for (let n = 0; n < 8; n++) {
+    const { events } = await app.stream('continue', { caller, user: `user ${n}` })
+    assert.equal(events.at(-1)!.data['code'], 'service_unavailable')
+  }
+  const { balance_usd: balance, unpaid_usd: unpaid, available_usd: available } = await ownerOf(app, caller)
+  assert.deepEqual([balance, unpaid, available], [usd(2n * hold), '0.00000000', usd(2n * hold)])
+  const { totals } = await app.made('GET', `/usage?owner_id=${caller.ownerId}`)
+  assert.equal(totals.errors_by_cause.provider_interrupted, 8)
+  assert.ok(units(totals.unpaid_usd) > 0n)
+  app.model.when('continue', 'the reply')
+  assert.equal((await app.stream('continue', { caller })).events.at(-1)!.event, 'response.completed')
+  await app.verify()
+})
+
+void test('billing.unpaid: credits that are refunded give no text: what they cleared is unpaid again', async () => {
+  const few = { ...agent, max_steps: 1 }
+  await using app = await startTestApp({ agent: few })
+  const hold = await holdOf(app, await app.makeCaller({ agent: few }))
+  const caller = await app.makeCaller({ agent: few, balanceUsd: usd(hold) })
+  app.model.when('continue', step)
+  const takes = async (): Promise<number> => (await takeAll(app, caller, 'continue')).streams
+  await takes()
+  for (let cycle = 0; cycle < 3; cycle++) {
+    const { unpaid_usd: before } = await ownerOf(app, caller)
+    await credit(app, caller, usd(hold))
+    await credit(app, caller, `-${usd(hold)}`)
+    assert.equal((await ownerOf(app, caller)).unpaid_usd, before)
+    assert.equal(await takes(), 0, `cycle ${cycle}`)
+  }
+  await app.verify()
+})
+
+void test('billing.unpaid: the operator sees in every list of owners why a turn is refused, and the playground says so', async () => {
+  const few = { ...agent, max_steps: 1 }
+  await using app = await startTestApp({ agent: few })
+  const hold = await holdOf(app, await app.makeCaller({ agent: few }))
+  const caller = await app.makeCaller({ agent: few, balanceUsd: usd(hold) })
+  app.model.when('continue', step)
+  await takeAll(app, caller, 'continue')
+  const { data } = await app.made('GET', '/owners')
+  const listed = data.find(({ id }: { id: string }) => id === caller.ownerId)
+  assert.equal(units(listed.available_usd), hold - units(listed.unpaid_usd))
+  const answer = await app.admin('POST', `/agents/${caller.agentId}/playground`, { message: 'continue' })
+  assert.equal(answer.status, 402)
+  const { message } = answer.json['error']
+  assert.equal(
+    message,
+    `The owner's available balance is too low for this reply: ${listed.available_usd} USD. The balance is ${usd(hold)} USD; running turns hold 0.00000000 USD, and ${listed.unpaid_usd} USD is unpaid. Nothing was charged.`,
+  )
+  // An adjustment may take what is reserved; available is never below zero.
+  await credit(app, caller, `-${usd(hold)}`)
+  const { balance_usd: balance, available_usd: available } = await ownerOf(app, caller)
+  assert.deepEqual([balance, available], ['0.00000000', '0.00000000'])
+})
 
 void test('billing.unpaid: a caller that leaves gets nothing more so: its turns are settled, or count as the others do', async () => {
   await using app = await startTestApp({ agent })

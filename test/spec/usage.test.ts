@@ -104,6 +104,7 @@ void test('usage: buckets start at full UTC hours and days, and the range has no
       completed: 0,
       failed: 0,
       released: 0,
+      cancelled: 0,
       errors: 0,
       errors_by_cause: {},
       prompt_tokens: 0,

@@ -38,7 +38,7 @@ check(
   async (bench) => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => append(bench, -10n)))
     assert.equal(kinds(outcomes, 'appended'), 7)
-    assert.equal(kinds(outcomes, 'below_zero_available'), 13)
+    assert.equal(kinds(outcomes, 'below_held'), 13)
     assert.deepEqual(await bench.money(), { balance: 5n, held: 0n })
   },
   75n,
@@ -47,9 +47,9 @@ check(
 check('billing.hold: the amount held for a running turn cannot be withdrawn until the turn has ended', async (bench) => {
   const turn = await bench.admitted()
   const { balance } = await bench.money()
-  assert.equal((await append(bench, -balance)).kind, 'below_zero_available')
+  assert.equal((await append(bench, -balance)).kind, 'below_held')
   assert.equal((await append(bench, -(balance - turn.hold))).kind, 'appended')
-  assert.equal((await append(bench, -1n)).kind, 'below_zero_available')
+  assert.equal((await append(bench, -1n)).kind, 'below_held')
   await bench.fail(turn, 'released')
   assert.equal((await append(bench, -turn.hold)).kind, 'appended')
   assert.deepEqual(await bench.money(), { balance: 0n, held: 0n })

@@ -291,6 +291,8 @@ void test('conversations: the operator lists the conversations of all keys by ea
     charged: 600n,
     failureCode: null,
     failureCause: null,
+    incomplete: false,
+    rating: null,
   }
   assert.deepEqual(
     messages?.items.map(({ role, content, turn: figures }) => ({ role, content, turn: figures })),

@@ -183,8 +183,17 @@ const plants: Record<string, { what: string; script: string }[]> = {
   ],
   I17: [
     { what: 'more is reserved than was used', script: 'update owners set unpaid = unpaid + 1' },
-    { what: 'what was used is forgotten', script: `update turns set unpaid = 1000000000000 where state = 'failed'` },
+    {
+      what: 'what was reserved is forgotten',
+      script: `update turns set unpaid = 1000000000000, reserved = 1000000000000 where state = 'failed'`,
+    },
     { what: 'a negative amount', script: 'update owners set unpaid = -1' },
+    { what: 'a negative amount was cleared', script: 'update owners set unpaid = unpaid + 1, cleared = cleared - 1' },
+    {
+      what: 'more is cleared than was credited',
+      script: `update turns set unpaid = 1000000000000000, reserved = 1000000000000000 where state = 'failed';
+        update owners set cleared = 1000000000000000`,
+    },
   ],
   I18: [
     { what: 'an error that is not stored', script: `delete from turn_errors where run = 1` },

@@ -7,9 +7,12 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { listFeedback } from '../../src/store/queries/feedback.ts'
+import type { FeedbackFilter } from '../../src/store/queries/feedback.ts'
+import type { Sql } from '../../src/store/sql.ts'
 import { ownPostgres } from '../support/own-postgres.ts'
 import type { OwnPostgres } from '../support/own-postgres.ts'
-import { noPostgres } from '../support/postgres-server.ts'
+import { noPostgres, withClient } from '../support/postgres-server.ts'
 import { Bench } from './conformance.ts'
 
 const leaseMs = 15_000
@@ -170,6 +173,58 @@ void test(
     )
   },
 )
+
+void test(
+  'postgres: a page of feedback is read from an index, also for one agent and before statistics are collected',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open()
+    const bench = await Bench.make(store, 1n)
+    const other = await bench.another()
+    const count = 5_000
+    await fillTurns(database, bench, count)
+    // One in a hundred is of the other agent.
+    await database.rows(
+      `insert into feedback (request_id, agent_id, rating, comment, tags, created_at, updated_at)
+       select 'filled-' || n, case when n % 100 = 0 then $2 else $1 end, 'down', null, '["slow"]', n, n from generate_series(0, ${count - 1}) as n`,
+      bench.agentId,
+      other.agentId,
+    )
+    for (const isAnalyzed of [false, true]) {
+      if (isAnalyzed) await database.rows('vacuum analyze')
+      for (const filter of [{}, { agentId: bench.agentId }, { agentId: other.agentId, rating: 'down' as const }]) {
+        const plan = await planOf(database, filter)
+        // The agent is compared within the index, so a list of one agent reads no row of another.
+        assert.match(plan, /feedback_newest_first/, plan)
+        assert.match(plan, /Index Cond: \(.*ROW\(updated_at, request_id\) < ROW/, plan)
+        if (filter.agentId !== undefined) assert.match(plan, /Index Cond: \(.*agent_id = /, plan)
+        assert.doesNotMatch(plan, /Seq Scan/, plan)
+        const page = { limit: 21, before: { createdAt: count / 2, id: '' } }
+        assert.equal((await store.read.listFeedback({ ...filter, tag: 'slow' }, page)).length, 21)
+      }
+    }
+  },
+)
+
+/** How PostgreSQL runs the statement of a list of feedback. */
+async function planOf({ url }: OwnPostgres, filter: FeedbackFilter): Promise<string> {
+  return withClient(url, async (client) => {
+    let plan = ''
+    const explain: Sql = {
+      engine: 'postgres',
+      now: async () => 0,
+      run: async () => 0,
+      async all(text, ...values) {
+        const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
+        plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+        return []
+      },
+    }
+    await listFeedback(explain, filter, { limit: 21, before: { createdAt: 2_500, id: '' } })
+    return plan
+  })
+}
 
 void test(
   'postgres: a thousand running turns are each found by their id, also if few ran when statistics were collected',

@@ -89,7 +89,7 @@ void test(
             state: 'released',
             code: 'service_unavailable',
             cause: 'test',
-            causeKind: 'internal_error',
+            causeKind: 'turn_timeout',
             unpaid,
             neededHold: 0n,
             trace: null,

@@ -94,7 +94,8 @@ void test(
 
     for (const { admission, messageId } of ended) {
       const outcome = await outcomeOf(() => store.admitMany([{ ...admission, requestId: randomUUID() }]))
-      if (messageId === null) assert.deepEqual(outcome, { kind: 'replayed_failure', requestId: admission.requestId })
+      if (messageId === null)
+        assert.deepEqual(outcome, { kind: 'replayed_failure', requestId: admission.requestId, code: 'internal_error' })
       else assert.ok(outcome.kind === 'replay' && outcome.reply.messageId === messageId, outcome.kind)
     }
     const completed = ended.filter(({ messageId }) => messageId !== null).length

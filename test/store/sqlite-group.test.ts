@@ -59,6 +59,59 @@ void test('sqlite: in a group with a failing item every other item is stored, on
   )
 })
 
+void test('fault.sqlite-disk-full sqlite: a ping fails while writes fail, also if nothing else is written, and soon after it succeeds again', async (t) => {
+  const folder = await ownFolder(t)
+  const db = openForWriting(folder)
+  t.after(() => db.close())
+  migrate(db, readMigrations(), folder)
+  let full = false
+  let commits = 0
+  const writable = {
+    exec(text: string) {
+      if (text !== 'commit') return db.exec(text)
+      commits++
+      // SQLITE_FULL
+      if (full) throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+      db.exec(text)
+    },
+    prepare: (text: string) => db.prepare(text),
+    get isTransaction() {
+      return db.isTransaction
+    },
+  }
+  let now = 0
+  const clock = createClock(new SharedArrayBuffer(8))
+  const writer = new Writer(writable, createTurnPath(db, clock), sqlOf(db, clock.now), noFailpoints, () => now)
+  const ping = async (): Promise<string> => {
+    const [answer] = await writer.answer([{ id: 1, operation: 'ping', items: [null] }])
+    const outcome = answer!.outcomes[0]!
+    return 'error' in outcome ? outcome.error.kind : 'ok'
+  }
+  const create = (id: string) =>
+    writer.answer([{ id: 1, operation: 'write', items: [{ name: 'createOwner', args: [{ id, name: id, credit: undefined }] }] }])
+
+  assert.equal(await ping(), 'ok')
+  const before = commits
+  for (let times = 0; times < 10; times++) assert.equal(await ping(), 'ok')
+  assert.equal(commits, before, 'a flood of pings writes nothing')
+  full = true
+  await create('own_a')
+  assert.equal(await ping(), 'unavailable', 'what a write has just found counts')
+  full = false
+  now += 5_000
+  assert.equal(await ping(), 'ok')
+  full = true
+  now += 5_000
+  assert.equal(await ping(), 'unavailable', 'without other writes')
+  full = false
+  now += 5_000
+  assert.equal(await ping(), 'ok')
+  // A refusal is no failure of the disk.
+  await create('own_b')
+  await create('own_b')
+  assert.equal(await ping(), 'ok')
+})
+
 void test('sqlite: a history longer than one read is complete and in order, and ends where the window does', async (t) => {
   const store = await openSqliteStore({ folder: await ownFolder(t) })
   t.after(() => store.close())

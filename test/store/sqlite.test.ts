@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { listFeedback } from '../../src/store/queries/feedback.ts'
 import { listStepsOfTurns, listTurns, turnStates } from '../../src/store/queries/turns.ts'
 import type { TurnFilter } from '../../src/store/queries/turns.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
@@ -17,6 +18,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Sql } from '../../src/store/sql.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
+import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
@@ -35,6 +37,7 @@ const check = checkOn('sqlite', async () => {
 conformance(check)
 journalConformance(check)
 unpaidConformance(check)
+turnResourceConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {
   const folder = await makeFolder()
@@ -127,6 +130,20 @@ void test('sqlite: a list of turns is an index range with any filter, never a fu
     // Those of one conversation are few enough to be sorted.
     const plan = await planOf({ ...(state && { state }), conversationId: 'conv_x' })
     assert.match(plan, /^SEARCH t USING INDEX (turns_of_conversation|one_running_turn_per_conversation) \(conversation_id=\?\)/)
+  }
+})
+
+void test('sqlite: a list of feedback is an index range with any filter, never a full scan or a sort', async () => {
+  for (const filter of [
+    {},
+    { agentId: 'agt_x' },
+    { rating: 'up' as const },
+    { tag: 'wrong' },
+    { agentId: 'agt_x', rating: 'down' as const },
+  ]) {
+    const plan = await planOfRead((sql) => listFeedback(sql, filter, { limit: 21, before: { createdAt: 1, id: '' } }))
+    assert.match(plan, /^SEARCH f USING INDEX feedback_newest_first \(\(updated_at,request_id\)<\(\?,\?\)\), .*SEARCH t USING INDEX/, plan)
+    assert.doesNotMatch(plan.replace('SCAN json_each VIRTUAL TABLE', 'its tags'), /SCAN|TEMP B-TREE/, plan)
   }
 })
 

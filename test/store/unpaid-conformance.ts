@@ -1,9 +1,12 @@
 /**
- * What every store must do with the work of turns that end without a reply: it is not charged, and it stays reserved until credits of the
- * same amount are posted (`billing.unpaid`). Part of the conformance suite (conformance.ts).
+ * What every store must do with the work of turns that end without a reply: it is not charged, and if a caller can cause such an end, it
+ * stays reserved until credits of the same amount are posted (`billing.unpaid`). Part of the conformance suite (conformance.ts).
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { causeKinds } from '../../src/cause-kinds.ts'
+import type { CauseKind } from '../../src/cause-kinds.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
 import type { Check } from './conformance.ts'
@@ -16,10 +19,17 @@ const holdOf = async (store: Bench['store']): Promise<bigint> => (await (await B
 
 const unpaidOf = async ({ store, ownerId }: Bench): Promise<bigint> => (await store.read.findOwner(ownerId))!.unpaid
 
-async function credit({ store, ownerId }: Bench, amount: bigint): Promise<void> {
+/** A credit, or an adjustment if the amount is negative. */
+async function append({ store, ownerId }: Bench, amount: bigint): Promise<string> {
   const id = `led_${randomUUID()}`
-  const outcome = await store.write.appendLedgerEntry({ id, ownerId, idempotencyKey: id, amount, note: null, maxBalance: 10n ** 18n })
-  assert.equal(outcome.kind, 'appended')
+  return (await store.write.appendLedgerEntry({ id, ownerId, idempotencyKey: id, amount, note: null, maxBalance: 10n ** 18n })).kind
+}
+
+const credit = async (bench: Bench, amount: bigint): Promise<void> => assert.equal(await append(bench, amount), 'appended')
+
+/** A turn that ends without a reply for a cause that a caller can trigger. */
+const endWithout = async (bench: Bench, turn: AdmittedTurn, unpaid: bigint, causeKind: CauseKind | null = 'step_limit'): Promise<void> => {
+  assert.equal((await bench.fail(turn, 'failed', { unpaid, causeKind })).kind, 'ended')
 }
 
 export function unpaidConformance(check: Check): void {
@@ -28,8 +38,9 @@ export function unpaidConformance(check: Check): void {
     async (store) => {
       const hold = await holdOf(store)
       const bench = await Bench.make(store, 2n * hold)
-      assert.equal((await bench.fail(await bench.admitted(), 'released', { unpaid: 300n })).kind, 'ended')
-      assert.equal((await bench.fail(await bench.admitted(), 'failed', { unpaid: 200n })).kind, 'ended')
+      const ends = { causeKind: 'turn_timeout' } as const
+      assert.equal((await bench.fail(await bench.admitted(), 'released', { ...ends, unpaid: 300n })).kind, 'ended')
+      await endWithout(bench, await bench.admitted(), 200n)
       assert.deepEqual(await bench.money(), { balance: 2n * hold, held: 0n })
       assert.equal(await unpaidOf(bench), 500n)
       const first = await bench.admitted()
@@ -43,6 +54,117 @@ export function unpaidConformance(check: Check): void {
       await bench.settle(first)
       await bench.admitted()
       await bench.verify()
+    },
+  )
+
+  check('billing.unpaid: causes of the provider and of the service reserve nothing, those that a caller can trigger do', async (store) => {
+    const bench = await Bench.make(store, never)
+    const reserving: (CauseKind | 'cancelled')[] = []
+    let reserved = 0n
+    for (const causeKind of causeKinds) {
+      await endWithout(bench, await bench.admitted(), 7n, causeKind)
+      const unpaid = await unpaidOf(bench)
+      if (unpaid > reserved) reserving.push(causeKind)
+      reserved = unpaid
+    }
+    assert.deepEqual(reserving.toSorted(), [
+      'answer_too_large',
+      'empty_reply',
+      'insufficient_balance',
+      'prompt_too_long',
+      'step_limit',
+      'tool_call_cut_off',
+      'tool_call_limit',
+      'tool_outcome_unknown',
+      'turn_timeout',
+    ])
+    assert.equal(reserved, 7n * BigInt(reserving.length))
+    const cancelled = await bench.admitted()
+    assert.equal(await store.write.requestCancel({ requestId: cancelled.requestId }), true)
+    const end = { code: 'turn_cancelled', causeKind: null, unpaid: 5n } as const
+    assert.equal((await bench.fail(cancelled, 'cancelled', end)).kind, 'ended')
+    assert.equal(await unpaidOf(bench), reserved + 5n)
+    // All of it is reported, reserved or not.
+    const now = await store.read.storeTime()
+    const { totals } = await store.read.usageByBucket({
+      from: now - 60_000,
+      to: now + 60_000,
+      bucketMs: 3_600_000,
+      ownerId: bench.ownerId,
+    })
+    assert.equal(totals.unpaid, 7n * BigInt(causeKinds.length) + 5n)
+    await bench.verify()
+  })
+
+  check('billing.unpaid: an adjustment reserves again what a credit of the same amount has cleared', async (store) => {
+    const hold = await holdOf(store)
+    const bench = await Bench.make(store, hold)
+    await endWithout(bench, await bench.admitted(), hold)
+    for (let cycle = 0; cycle < 3; cycle++) {
+      await credit(bench, hold)
+      assert.equal(await unpaidOf(bench), 0n)
+      await credit(bench, -hold)
+      assert.equal(await unpaidOf(bench), hold, `cycle ${cycle}`)
+      assert.equal((await bench.admit()).kind, 'insufficient_balance')
+      await bench.verify()
+    }
+    // Only what was cleared, however large the adjustment is.
+    await credit(bench, hold + 5n)
+    await credit(bench, -5n)
+    assert.equal(await unpaidOf(bench), 5n)
+    await credit(bench, -2n * hold)
+    assert.equal(await unpaidOf(bench), hold)
+    await bench.verify()
+  })
+
+  const amount = fc.bigInt({ min: 1n, max: 400_000n })
+  const operation = fc.oneof(
+    fc.record({ does: fc.constant('credit'), amount }),
+    fc.record({ does: fc.constant('adjust'), amount }),
+    fc.record({ does: fc.constantFrom('reply', 'failure'), amount }),
+    // Repeated, because what a credit clears must have been used before.
+    fc.record({ does: fc.constant('free text'), amount }),
+    fc.record({ does: fc.constant('free text'), amount }),
+  )
+  check(
+    'billing.unpaid: after any credits, adjustments and free text, credits have cleared at most what they add without the adjustments',
+    async (store) => {
+      const hold = await holdOf(store)
+      const property = fc.asyncProperty(
+        fc.bigInt({ min: 1n, max: 2n * hold }),
+        fc.array(operation, { maxLength: 40 }),
+        async (opening, operations) => {
+          const bench = await Bench.make(store, opening)
+          let credited = opening
+          let mostCredited = opening
+          let free = 0n
+          let charged = 0n
+          for (const { does, amount: drawn } of operations) {
+            if (does === 'credit' || does === 'adjust') {
+              const entry = does === 'credit' ? drawn : -drawn
+              if ((await append(bench, entry)) === 'appended') credited += entry
+              if (credited > mostCredited) mostCredited = credited
+            } else {
+              const outcome = await bench.admit()
+              if (outcome.kind !== 'admitted') continue
+              const used = drawn < hold ? drawn : hold
+              if (does === 'reply') {
+                // A completion token costs 60.
+                const usage = { promptTokens: 0, completionTokens: Number(used / 60n), charged: (used / 60n) * 60n }
+                assert.equal((await bench.settle(outcome.turn, usage)).kind, 'settled')
+                charged += usage.charged
+              } else await endWithout(bench, outcome.turn, used, does === 'free text' ? 'step_limit' : 'provider_503')
+              if (does === 'free text') free += used
+            }
+            const unpaid = await unpaidOf(bench)
+            const cleared = free - unpaid
+            assert.ok(cleared >= 0n && cleared <= credited, `${cleared} cleared, ${credited} credited`)
+            assert.ok(free + charged <= 2n * mostCredited, `${free} free and ${charged} paid of ${mostCredited}`)
+          }
+          await bench.verify()
+        },
+      )
+      await fc.assert(property, { numRuns: 25 })
     },
   )
 
@@ -77,7 +199,7 @@ export function unpaidConformance(check: Check): void {
             state: 'released',
             code: 'service_unavailable',
             cause: 'test',
-            causeKind: 'internal_error',
+            causeKind: 'step_limit',
             neededHold: 0n,
             trace: null,
           })),
@@ -101,7 +223,10 @@ export function unpaidConformance(check: Check): void {
       const needed = 2n * hold + 1n
       const bench = await Bench.make(store, 5n * hold)
       const runOut = async (turn: AdmittedTurn, neededHold: bigint): Promise<void> => {
-        assert.equal((await bench.fail(turn, 'released', { code: 'insufficient_balance', neededHold })).kind, 'ended')
+        assert.equal(
+          (await bench.fail(turn, 'released', { code: 'insufficient_balance', causeKind: 'insufficient_balance', neededHold })).kind,
+          'ended',
+        )
       }
       const [one, two] = [await bench.admitted(), await bench.admitted()]
       await runOut(one, needed)
@@ -132,34 +257,46 @@ export function unpaidConformance(check: Check): void {
     const bench = await Bench.make(store, never)
     const turn = await bench.admitted()
     const late = { ...turn, fence: turn.fence + 1 }
-    assert.equal((await bench.fail(late, 'released', { unpaid: 40n, neededHold: never })).kind, 'lost')
-    for (let n = 0; n < 2; n++) await bench.fail(turn, 'released', { unpaid: 40n })
+    const end = { unpaid: 40n, causeKind: 'turn_timeout' } as const
+    assert.equal((await bench.fail(late, 'released', { ...end, neededHold: never })).kind, 'lost')
+    for (let n = 0; n < 2; n++) await bench.fail(turn, 'released', end)
     assert.equal(await unpaidOf(bench), 40n)
     assert.equal((await bench.admitted()).hold, turn.hold)
     await bench.verify()
   })
 
-  check('billing.unpaid: a turn whose process died in each attempt reserves its hold, since what it used is not known', async (store) => {
-    const bench = await Bench.make(store, never)
-    const turn = await bench.admitted()
-    const exhausted: string[] = []
-    for (let attempt = 1; attempt <= 3; attempt++) {
-      await store.moveClock(leaseMs + 1)
-      for (const which of ['fresh', 'suspect'] as const)
-        exhausted.push(...(await store.claimOrphans({ which, limit: 1000, leaseMs, running: [] })).exhausted)
-    }
-    assert.ok(exhausted.includes(turn.requestId))
-    assert.equal(await unpaidOf(bench), turn.hold)
-    assert.deepEqual(await bench.money(), { balance: never, held: 0n })
-    await bench.verify()
-  })
+  check(
+    'billing.unpaid: of a turn whose process died in each attempt, the hold counts as unpaid, and nothing is reserved',
+    async (store) => {
+      const bench = await Bench.make(store, never)
+      const turn = await bench.admitted()
+      const exhausted: string[] = []
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        await store.moveClock(leaseMs + 1)
+        for (const which of ['fresh', 'suspect'] as const)
+          exhausted.push(...(await store.claimOrphans({ which, limit: 1000, leaseMs, running: [] })).exhausted)
+      }
+      assert.ok(exhausted.includes(turn.requestId))
+      assert.equal(await unpaidOf(bench), 0n)
+      assert.deepEqual(await bench.money(), { balance: never, held: 0n })
+      const now = await store.read.storeTime()
+      const { totals } = await store.read.usageByBucket({
+        from: now - 60_000,
+        to: now + 60_000,
+        bucketMs: 3_600_000,
+        ownerId: bench.ownerId,
+      })
+      assert.equal(totals.unpaid, turn.hold)
+      await bench.verify()
+    },
+  )
 
   check(
     'billing.unpaid: the usage of an owner shows what its turns without a reply used, at the time they ended, and each run of a turn',
     async (store) => {
       const bench = await Bench.make(store, never)
       const admission = bench.admission()
-      await bench.fail(await bench.admitted(admission), 'released', { unpaid: 70n })
+      await bench.fail(await bench.admitted(admission), 'released', { unpaid: 70n, causeKind: 'turn_timeout' })
       await bench.fail(await bench.admitted(admission), 'released', { unpaid: 30n })
       await bench.settle(await bench.admitted())
       const usageOf = async (filter: object) => {

@@ -1,15 +1,21 @@
 /** The real modules that the admin module uses, for a test with a store and no service. They cannot reach private addresses. */
 import { pino } from 'pino'
+import { createAgents } from '../../src/agent/agent.ts'
 import { createGuard } from '../../src/agent/guard/guard.ts'
 import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
 import { createModels } from '../../src/agent/models/models.ts'
 import { createTools } from '../../src/agent/tools/tools.ts'
 import type { Sealer } from '../../src/config/secrets.ts'
+import { noFailpoints } from '../../src/failpoints.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
 
 export function agentModules(store: Store, sealer: Sealer) {
   const log = pino({ level: 'silent' })
   const [guard, knowledge] = [createGuard({ allowPrivateHosts: [] }), createKnowledge({ store })]
   const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
-  return { sealer, models: createModels(), guard, knowledge, tools, closing: new AbortController().signal }
+  const models = createModels()
+  const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints: noFailpoints, log, metrics: createMetrics() })
+  const closing = new AbortController().signal
+  return { sealer, models, guard, knowledge, tools, closing, agents, turnMs: 110_000, liveTrace: () => undefined }
 }

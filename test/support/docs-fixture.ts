@@ -95,8 +95,8 @@ export class DocsFixture {
       headers: { authorization: `Bearer ${this.apiKey}`, 'idempotency-key': 'desk', 'content-type': 'application/json' },
       body: JSON.stringify({ external_user_id: 'desk', message: 'What is billed?' }),
     })
-    const { conversation_id: conversationId } = (await response.json()) as { conversation_id: string }
-    return { CONVERSATION_ID: conversationId }
+    const { conversation_id: conversationId, request_id: requestId } = (await response.json()) as Record<string, string>
+    return { CONVERSATION_ID: conversationId!, REQUEST_ID: requestId!, LAST_EVENT_ID: '0-0' }
   }
 
   /** On its previous port, if it had one. */

@@ -118,6 +118,8 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   const message = insert('messages', 'id, conversation_id, seq, role, content, tokens, citations, request_id, created_at')
   const journal = insert('journal', 'request_id, run, step, part, kind, payload, created_at')
   const turnError = insert('turn_errors', 'request_id, run, cause_kind, ended_at')
+  const trace = insert('traces', 'request_id, run, content')
+  const feedback = insert('feedback', 'request_id, agent_id, rating, comment, tags, created_at, updated_at')
 
   const callers = Array.from({ length: owners }, (_, index) => {
     const caller = { ownerId: newId('own'), agentId: newId('agt'), keyId: newId('key'), balance: 0n, held: 0n }
@@ -213,6 +215,9 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       ledger(newId('led'), caller.ownerId, 'charge', -charged, writtenOff, requestId, null, null, at + 1000)
       caller.balance -= charged
       if (gone) continue
+      trace(requestId, run, randomBytes(200 + (index % 7)))
+      if (index % 4 === 0)
+        feedback(requestId, caller.agentId, index % 8 === 0 ? 'up' : 'down', texts[2]!, JSON.stringify([texts[4]]), at, at + 1)
       const cited = index % 3 === 0 ? JSON.stringify([{ documentId: 'doc_1', title: texts[index % texts.length], section: '' }]) : null
       message(newId('msg'), conversationId, ++seq, 'user', text, tokenBound(text), null, requestId, at)
       message(newId('msg'), conversationId, ++seq, 'assistant', reply, tokenBound(reply), cited, requestId, at + 1000)

@@ -4,8 +4,11 @@ import { startTestApp } from './test-app.ts'
 import type { TestApp } from './test-app.ts'
 import { startToolServer } from './tool-server.ts'
 
-/** Short enough for a name. What it would do is seen in `window.__xss`; what it would load, by where the request goes. */
-export const hostile = `<img src=x onerror="__xss=1"><script>__xss=2</script>"'><svg onload=__xss=3> [a](javascript:__xss=4)`
+/**
+ * Short enough for a name. What it would do is seen in `window.__xss`; what it would load, by where the request goes; U+202E turns around
+ * what follows it.
+ */
+export const hostile = `\u202e<img src=x onerror="__xss=1"><script>__xss=2</script>"'><svg onload=__xss=3> [a](javascript:__xss=4)`
 /** For texts that are shown as Markdown too. */
 export const hostileMarkdown = `${hostile}
 

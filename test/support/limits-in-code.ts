@@ -26,7 +26,7 @@ export const limitsInCode: LimitInCode[] = [
   at(
     'page size of a list',
     '100, and 20',
-    'src/http/public/schemas.ts',
+    'src/http/public/conversation-schemas.ts',
     /defaultLimit = 20\n[\s\S]*minimum: 1, maximum: 100, default: defaultLimit/,
   ),
   at(

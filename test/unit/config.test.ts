@@ -37,6 +37,7 @@ describe('settings: accepted', () => {
       workers: 1,
       maxTurns: 1000,
       drainSeconds: 115,
+      traceDays: 14,
       demo: true,
       logLevel: 'info',
       allowedPrivateHosts: [],
@@ -64,6 +65,7 @@ describe('settings: accepted', () => {
     ['TURNKEEP_MAX_TURNS', '1', 'maxTurns', 1],
     ['TURNKEEP_DRAIN_SECONDS', '0', 'drainSeconds', 0],
     ['TURNKEEP_RETENTION_DAYS', '30', 'retentionDays', 30],
+    ['TURNKEEP_TRACE_DAYS', '0', 'traceDays', 0],
     ['TURNKEEP_DEMO', 'off', 'demo', false],
     ['TURNKEEP_LOG_LEVEL', 'silent', 'logLevel', 'silent'],
     [

@@ -35,8 +35,8 @@ test('demo model: quotes the two best passages with their titles and says that i
   assert.match(step.text, /From "Shipping":\n> Three days\./)
   assert.doesNotMatch(step.text, /Third best/)
   assert.match(step.text, /not a language model/)
-  assert.match(step.text, /POST \/admin\/v1\/providers/)
-  assert.match(step.text, /admin API/)
+  assert.match(step.text, /npx turnkeep provider create/)
+  assert.match(step.text, /in the console/)
 })
 
 test('demo model: says when no passage fits, and explains what to do next', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { charge, cost, formatUsd, maxAmount, parseUsd } from '../../src/ledger/ledger.ts'
+import { available, charge, clearedBy, cost, formatUsd, maxAmount, parseUsd } from '../../src/ledger/ledger.ts'
 
 const amounts = fc.bigInt({ min: -maxAmount, max: maxAmount })
 const tokens = fc.record({ promptTokens: fc.nat(1_000_000), completionTokens: fc.nat(1_000_000) })
@@ -74,4 +74,23 @@ void test('billing.hold: the bound of a larger prompt is never smaller', () => {
       assert.ok(cost({ ...count, promptTokens: count.promptTokens + more }, price) >= cost(count, price))
     }),
   )
+})
+
+void test('billing.unpaid: a credit and an adjustment of the same amount leave unpaid usage as it was, unless less was unpaid', () => {
+  const parts = fc.record({ unpaid: fc.bigInt({ min: 0n, max: maxAmount }), cleared: fc.bigInt({ min: 0n, max: maxAmount }) })
+  fc.assert(
+    fc.property(parts, fc.bigInt({ min: 1n, max: maxAmount }), (before, amount) => {
+      const moved = clearedBy(amount, before)
+      assert.ok(moved >= 0n && moved <= amount && moved <= before.unpaid)
+      const after = { unpaid: before.unpaid - moved, cleared: before.cleared + moved }
+      const back = clearedBy(-amount, after)
+      assert.ok(back <= 0n && -back <= amount && -back <= after.cleared)
+      assert.ok(-back >= moved, 'a refund reserves again at least what the credit cleared')
+    }),
+  )
+})
+
+void test('billing.unpaid: the available amount is the balance without what is held and what is unpaid, and never below zero', () => {
+  assert.equal(available({ balance: 10n, held: 3n, unpaid: 2n }), 5n)
+  assert.equal(available({ balance: 10n, held: 3n, unpaid: 8n }), 0n)
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Static } from 'typebox'
 import type * as schemas from '../../../src/http/public/schemas.ts'
+import type * as conversationSchemas from '../../../src/http/public/conversation-schemas.ts'
 import type * as turnSchemas from '../../../src/http/public/turn-schemas.ts'
 import type {
   ChatReply,
@@ -33,7 +34,7 @@ type Same<One, Other> = (<Type>() => Type extends Flat<One> ? 1 : 2) extends <Ty
 type Sent = Static<typeof schemas.ChatEvent.ref>
 type DataOf<Name extends Sent['event']> = Cameled<Extract<Sent, { event: Name }>['data']>
 type EventOf<Name extends ChatStreamEvent['type']> = Omit<Extract<ChatStreamEvent, { type: Name }>, 'type' | 'id'>
-type ItemOf<Schema extends typeof schemas.conversationsSchema | typeof schemas.messagesSchema> = Cameled<
+type ItemOf<Schema extends typeof conversationSchemas.conversationsSchema | typeof conversationSchemas.messagesSchema> = Cameled<
   Static<Schema['response'][200]['content']['application/json']['schema']>['data'][number]
 >
 
@@ -49,8 +50,8 @@ const same: {
   created: Same<EventOf<'response.created'>, DataOf<'response.created'>>
   delta: Same<EventOf<'response.output_text.delta'>, DataOf<'response.output_text.delta'>>
   completed: Same<EventOf<'response.completed'>, DataOf<'response.completed'>>
-  conversation: Same<Conversation, ItemOf<typeof schemas.conversationsSchema>>
-  message: Same<Message, ItemOf<typeof schemas.messagesSchema>>
+  conversation: Same<Conversation, ItemOf<typeof conversationSchemas.conversationsSchema>>
+  message: Same<Message, ItemOf<typeof conversationSchemas.messagesSchema>>
   turn: {
     [Name in Extract<keyof Turn | keyof WireTurn, string>]: Name extends keyof Turn & keyof WireTurn
       ? Same<Turn[Name], WireTurn[Name]>

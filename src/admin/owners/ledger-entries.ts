@@ -1,4 +1,4 @@
-/** The ledger for the operator: credits and adjustments, once per Idempotency-Key, never below the available balance. */
+/** The ledger for the operator: credits and adjustments, once per Idempotency-Key, never below what running turns hold. */
 import { ApiError } from '../../errors.ts'
 import { formatUsd, maxAmount } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
@@ -29,11 +29,8 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
           throw new ApiError('not_found', 'This owner does not exist.')
         case 'idempotency_conflict':
           throw new ApiError('conflict', 'This Idempotency-Key was already used for an entry with a different amount or note.')
-        case 'below_zero_available':
-          throw new ApiError(
-            'conflict',
-            `Only ${formatUsd(outcome.available)} USD is available. The rest of the balance is held for running turns.`,
-          )
+        case 'below_held':
+          throw new ApiError('conflict', tooLarge(outcome))
         case 'above_largest_balance':
           throw new ApiError('conflict', `The balance must not exceed ${formatUsd(maxAmount)} USD.`)
       }
@@ -43,4 +40,9 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
       return pageOf(await store.read.listLedger(ownerId, pageRequest(page)), page)
     },
   }
+}
+
+function tooLarge({ balance, held }: { balance: Amount; held: Amount }): string {
+  if (held === 0n) return `The balance is ${formatUsd(balance)} USD, and must not become negative.`
+  return `At most ${formatUsd(balance - held)} USD can be debited: the balance is ${formatUsd(balance)} USD, and running turns hold ${formatUsd(held)} USD of it.`
 }

@@ -129,6 +129,8 @@ function forkProcess(limits: ReadingLimits, { command }: Confinement): ChildProc
   // Needed for the reading thread, which then drops the permission. Node's warning about it would end up in the error output that is parsed
   // below.
   nodeArgs.push('--allow-worker', '--disable-warning=PERM0006')
+  // No signal may open the debugger.
+  nodeArgs.push('--disable-sigusr1')
   // In the process and in its thread, before any other code.
   nodeArgs.push('--no-experimental-websocket', '--import', new URL('confine-code.js', import.meta.url).href)
   const confined = command.length > 0

@@ -36,6 +36,8 @@ export type KnowledgeQuery = {
   embeddingModel: string | null
   /** Aborts the search, which then rejects with the signal's reason. */
   signal?: AbortSignal
+  /** Called with each passage that was found and exceeds the remaining budget. */
+  onCut?: (passage: Passage) => void
 }
 
 /** `index` and `search` reject with StoreUnavailable. */
@@ -147,6 +149,7 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
         .filter((passage) => {
           const fits = passageTokens(passage) <= left
           if (fits) left -= passageTokens(passage)
+          else asked.onCut?.(passage)
           return fits
         })
     },

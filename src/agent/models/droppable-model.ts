@@ -16,6 +16,7 @@ export function droppableModel(model: Model, failpoints: Failpoints, key: string
       await failpoints.reach('model.before-call', key, drop)
       let started = false
       return model.generate(request, {
+        ...call,
         signal,
         onText(text) {
           if (!started) failpoints.hit('model.first-delta', key, drop)

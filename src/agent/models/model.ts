@@ -85,6 +85,8 @@ export class ModelError extends Error {
 }
 
 export type ModelCall = {
+  /** `trace.context`: sent unchanged in the header of the same name. Null for none. */
+  traceparent?: string | null
   /** Aborts the call, which then rejects with `signal.reason`. */
   signal: AbortSignal
   /** Called synchronously with each piece of answer text, never with reasoning or tool calls. Pieces may contain lone surrogates or NUL. */

@@ -15,6 +15,7 @@ export type HttpToolCall = {
   /** Already checked against the tool's schema. */
   args: Record<string, unknown>
   idempotencyKey: string
+  traceparent?: string | null
   signal: AbortSignal
 }
 
@@ -26,7 +27,10 @@ const maxBytes = 1_048_576
 const maxRedirects = 3
 
 /** Calls the tool and returns its answer or an error for the model. Rejects with `signal.reason`, or with an internal error. */
-export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpToolCall, guard: Guard): Promise<HttpToolAnswer> {
+export async function callHttpTool(
+  { tool, args, idempotencyKey, traceparent, signal }: HttpToolCall,
+  guard: Guard,
+): Promise<HttpToolAnswer> {
   const secrets = secretTexts(tool)
   const request = prepare(tool, args)
   if (typeof request === 'string') return { text: `Error: ${request}.`, isError: true }
@@ -34,7 +38,8 @@ export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpT
     const { url, body, headers } = request
     const answer = await guard.fetch(url, {
       method: tool.method,
-      headers: { ...headers, 'idempotency-key': idempotencyKey },
+      // `trace.context`: the guard decides whether anything is sent, and drops the header for another origin.
+      headers: { ...headers, 'idempotency-key': idempotencyKey, ...(traceparent ? { traceparent } : {}) },
       ...(body === undefined ? {} : { body }),
       signal,
       timeoutMs: tool.timeoutSeconds * 1000,

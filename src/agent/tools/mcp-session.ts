@@ -7,6 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import type { CallToolResult, ListToolsResult } from '@ai-sdk/mcp'
 import { withoutSecrets } from './redact.ts'
+import { isObject } from '../models/transport/fields.ts'
 import { fingerprints, listTools } from './mcp-definitions.ts'
 import { oneLine, secretsIn, SessionForgotten } from './mcp-failure.ts'
 import { createTransport } from './mcp-transport.ts'
@@ -16,7 +17,13 @@ import { ToolServerError } from './tool-config.ts'
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
 
 export type ServerAddress = { url: string; headers: Record<string, string> }
-export type CallInSession = { tool: string; args: Record<string, unknown>; idempotencyKey: string; signal: AbortSignal }
+export type CallInSession = {
+  tool: string
+  args: Record<string, unknown>
+  idempotencyKey: string
+  traceparent: string | null
+  signal: AbortSignal
+}
 
 /** All methods except `close` reject with ToolServerError (or its subclass SessionForgotten), or with the reason of an aborted signal. */
 export interface McpSession {
@@ -59,9 +66,9 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       })
       return started.list
     },
-    async callTool({ tool, args, idempotencyKey, signal }) {
+    async callTool({ tool, args, idempotencyKey, traceparent, signal }) {
       try {
-        return await calls.run({ idempotencyKey, sent: false }, () =>
+        return await calls.run({ idempotencyKey, traceparent, sent: false }, () =>
           inOurWords(signal, () => client.callTool({ name: tool, arguments: args, options: { signal } })),
         )
       } catch (error) {
@@ -85,11 +92,35 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       if (signal.aborted) throw signal.reason
       if (error instanceof ToolServerError) throw error
       if (library.MCPClientError.isInstance(error) && error.cause instanceof ToolServerError) throw error.cause
+      const invalid = library.MCPClientError.isInstance(error) ? problemIn(error.cause) : undefined
+      if (invalid !== undefined)
+        throw new ToolServerError(`the server returned an invalid result: ${oneLine(withoutSecrets(invalid, secretsIn(headers)))}`, {
+          ownMessage: 'the server returned an invalid result',
+          cause: error,
+        })
       if (library.MCPClientError.isInstance(error))
         throw new ToolServerError(oneLine(withoutSecrets(error.message, secretsIn(headers))), { ownMessage: kindOf(error), cause: error })
       throw new ToolServerError('the server returned an unexpected response', { cause: error })
     }
   }
+}
+
+/** Returns where a result does not have the form of the protocol, and what is wrong there: `tools[3].name: …`. */
+function problemIn(cause: unknown): string | undefined {
+  const [issue] = issuesIn(isObject(cause) ? cause['issues'] : undefined)
+  if (!issue) return undefined
+  const at = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
+  return `${at.replace(/^\./, '') || 'the whole result'}: ${issue.message}`
+}
+
+/** If the library accepts one of several forms, the problems of the form that fits furthest come first. */
+function issuesIn(issues: unknown, above: unknown[] = []): { path: unknown[]; message: string }[] {
+  return (Array.isArray(issues) ? issues : []).filter(isObject).flatMap((issue) => {
+    const path = [...above, ...(Array.isArray(issue['path']) ? (issue['path'] as unknown[]) : [])]
+    const forms = (Array.isArray(issue['errors']) ? (issue['errors'] as unknown[]) : []).flatMap((form) => issuesIn(form, path))
+    if (forms.length > 0) return forms.toSorted((one, other) => other.path.length - one.path.length)
+    return [{ path, message: String(issue['message']) }]
+  })
 }
 
 /** A server's own message may repeat the arguments of a call (`tools.private`). */

@@ -10,8 +10,11 @@ import type { Library } from './mcp-answer.ts'
 import { unreachable } from './mcp-failure.ts'
 import { ToolServerError } from './tool-config.ts'
 
-/** The tool call that a message belongs to. Each message sent within it carries its idempotency key. `sent`: its request has been sent. */
-export type OneCall = { idempotencyKey: string; sent: boolean }
+/**
+ * The tool call that a message belongs to. Its request carries the idempotency key and the trace context. `sent`: the request has been
+ * sent.
+ */
+export type OneCall = { idempotencyKey: string; traceparent: string | null; sent: boolean }
 
 export type TransportOptions = {
   library: Library
@@ -26,6 +29,8 @@ export type TransportOptions = {
  * two.
  */
 const keyInMeta = 'turnkeep/idempotency-key'
+// The name that the protocol reserves for it.
+const traceInMeta = 'traceparent'
 /** From this version on, the protocol has no sessions and requires the method name in a header. */
 const withoutSessions = '2026-07-28'
 // The protocol allows visible ASCII of any length; a UUID has 36 characters.
@@ -54,7 +59,7 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
     if (call) call.sent = true
     const signal = options?.signal ?? AbortSignal.timeout(courtesyMs)
     try {
-      const response = await post(call ? withKey(message, call) : message, { ...options?.headers, ...keyHeader(call) }, signal)
+      const response = await post(call ? inCall(message, call) : message, { ...options?.headers, ...headersOf(call) }, signal)
       if (!('method' in message && 'id' in message)) return await response.body?.cancel()
       if (!response.ok) return await answers.refusal(message, response, sessionId !== undefined)
       if (message.method === 'initialize') sessionId = sessionIdOf(response)
@@ -121,14 +126,18 @@ function validHeaders(headers: Record<string, string>): Headers {
   }
 }
 
-function withKey(message: JSONRPCMessage, { idempotencyKey }: OneCall): JSONRPCMessage {
+/** `trace.context` */
+function inCall(message: JSONRPCMessage, { idempotencyKey, traceparent }: OneCall): JSONRPCMessage {
   if (!('method' in message)) return message
   const { _meta: meta } = message.params ?? {}
-  return { ...message, params: { ...message.params, _meta: { ...meta, [keyInMeta]: idempotencyKey } } }
+  const more = { [keyInMeta]: idempotencyKey, ...(traceparent === null ? {} : { [traceInMeta]: traceparent }) }
+  return { ...message, params: { ...message.params, _meta: { ...meta, ...more } } }
 }
 
-function keyHeader(call: OneCall | undefined): Record<string, string> {
-  return call ? { 'idempotency-key': call.idempotencyKey } : {}
+function headersOf(call: OneCall | undefined): Record<string, string> {
+  if (!call) return {}
+  const { idempotencyKey, traceparent } = call
+  return { 'idempotency-key': idempotencyKey, ...(traceparent === null ? {} : { traceparent }) }
 }
 
 function sessionIdOf(response: Response): string | undefined {

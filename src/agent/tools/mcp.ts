@@ -25,6 +25,7 @@ export type McpCall = {
   tool: string
   args: Record<string, unknown>
   idempotencyKey: string
+  traceparent?: string | null
   signal: AbortSignal
 }
 
@@ -208,8 +209,8 @@ function keyOf({ url, headers }: ServerAddress): string {
     .digest('base64')
 }
 
-function toCall({ tool, args, idempotencyKey }: McpCall): Omit<CallInSession, 'signal'> {
-  return { tool, args, idempotencyKey }
+function toCall({ tool, args, idempotencyKey, traceparent }: McpCall): Omit<CallInSession, 'signal'> {
+  return { tool, args, idempotencyKey, traceparent: traceparent ?? null }
 }
 
 function isTimeout(error: unknown): boolean {

@@ -8,6 +8,7 @@ import type { Failpoints } from '../../failpoints.ts'
 import type { JournalEntry } from '../../store/turn-records.ts'
 import { finishedEntry, modelEntry, startedEntry } from '../journal.ts'
 import type { CallResult, Step, StepCall } from '../journal.ts'
+import type { TraceRecorder } from '../trace-recorder.ts'
 import type { Toolbox } from './tools.ts'
 
 export type ToolCallsOptions = {
@@ -18,6 +19,10 @@ export type ToolCallsOptions = {
   /** The user's message, which is passed to the failpoints. */
   message: string
   signal: AbortSignal
+  traceparent?: string | null
+  /** `rerun.harmless`: set if the loop is a rerun, which makes no call with side effects. */
+  rerun?: object
+  trace?: TraceRecorder | undefined
   writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
   failpoints: Failpoints
   log: Logger
@@ -37,14 +42,13 @@ type OpenCall = { call: StepCall; part: number; refusal: string | undefined; sid
  * steps. Rejects with `signal.reason`, or with an internal error.
  */
 export async function finishCalls(step: Step, callsBefore: number, options: ToolCallsOptions): Promise<CallsEnd> {
-  const { toolbox, maxToolCalls, writeJournal } = options
+  const { toolbox, maxToolCalls, rerun, writeJournal } = options
   const open = step.toolCalls
-    .map((call, index): OpenCall => ({
-      call,
-      part: index + 1,
-      refusal: callsBefore + index >= maxToolCalls ? tooMany(maxToolCalls) : unknown(toolbox, call.name),
-      sideEffects: toolbox.sideEffects(call.name) ?? false,
-    }))
+    .map((call, index): OpenCall => {
+      const sideEffects = toolbox.sideEffects(call.name) ?? false
+      const refusal = callsBefore + index >= maxToolCalls ? tooMany(maxToolCalls) : unknown(toolbox, call.name)
+      return { call, part: index + 1, refusal: refusal ?? (rerun && sideEffects ? notInRerun : undefined), sideEffects }
+    })
     .filter(({ call }) => call.result === undefined)
   if (step.toolCalls.length === 0) return { kind: 'finished', entries: [modelEntry(step)] }
   // An earlier attempt finished all calls of this step and journaled them.
@@ -53,7 +57,9 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
   options.signal.throwIfAborted()
 
   const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)
-  if (!(await writeJournal([modelEntry(step), ...started.map(({ part }) => startedEntry(step, part))], false))) return { kind: 'stopped' }
+  const entries = [modelEntry(step), ...started.map(({ part }) => startedEntry(step, part))]
+  if (!(await writeJournal(entries, false))) return { kind: 'stopped' }
+  options.trace?.journaled(entries)
 
   // Wait for every call, so that each result is journaled even if another call rejects.
   const ends = await Promise.allSettled(open.map((one) => finish(step, one, options)))
@@ -76,20 +82,25 @@ async function finish(step: Step, { call, part, refusal, sideEffects }: OpenCall
   const entry = finishedEntry(step, part, call.result)
   if (!sideEffects) return [entry]
   const go = await options.writeJournal([entry], true)
+  if (go) options.trace?.journaled([entry])
   await options.failpoints.reach('tool.after-journal', options.message)
   return go ? [] : undefined
 }
 
 async function make({ step }: Step, call: StepCall, part: number, options: ToolCallsOptions): Promise<CallResult> {
-  const { toolbox, requestId, message, signal, failpoints, log } = options
+  const { toolbox, requestId, message, signal, traceparent = null, trace, failpoints, log } = options
   await failpoints.reach('tool.before-call', message)
   const startedAt = performance.now()
+  const ended = trace?.callingTool(step, part)
   const idempotencyKey = `${requestId}:${step}:${part}`
-  const { text, isError, passages } = await toolbox.call({ name: call.name, arguments: call.arguments, idempotencyKey, signal })
+  const asked = { name: call.name, arguments: call.arguments, idempotencyKey, traceparent, signal }
+  const { text, isError, passages } = await toolbox.call(asked)
   const ms = Math.round(performance.now() - startedAt)
   log.info({ request_id: requestId, tool: call.name, ms, outcome: isError ? 'error' : 'answered' }, 'tool called')
   await failpoints.reach('tool.after-call', message)
-  return { text, isError, ms, citations: passages.map(({ documentId, title, section }) => ({ documentId, title, section })) }
+  const result = { text, isError, ms, citations: passages.map(({ documentId, title, section }) => ({ documentId, title, section })) }
+  ended?.(result)
+  return result
 }
 
 function unknown(toolbox: Toolbox, name: string): string | undefined {
@@ -97,6 +108,10 @@ function unknown(toolbox: Toolbox, name: string): string | undefined {
   // The name comes from the model and may be very long; the error repeats only its first 64 characters.
   return `Error: there is no tool named ${JSON.stringify(name.slice(0, 64))}. Answer without it.`
 }
+
+// Not worded as a failure of the tool: the model should answer as it would otherwise, without claiming that something was done.
+const notInRerun =
+  'This call was not made: this is a rerun, and the tool may have side effects. Nothing was changed. Answer with what you have, and do not claim that it was done.'
 
 const tooMany = (most: number): string =>
   `Error: this tool was not called, since no more than ${most} calls are made for one message. Answer with what you have.`

@@ -48,6 +48,8 @@ export type ToolCallRequest = {
   arguments: string
   /** `<request_id>:<step>:<n>`; the same again when recovery repeats the call. */
   idempotencyKey: string
+  /** `trace.context`: sent unchanged in the header of the same name. Null for none. */
+  traceparent?: string | null
   signal: AbortSignal
 }
 

@@ -21,6 +21,10 @@ export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, 
   return [`${chargedUsd} USD`, tokens, times.join(', '), ...called].join(' · ')
 }
 
+/** `1.20 USD available: balance 5.00 USD, 0.30 USD held by running turns, 3.50 USD unpaid` */
+const availability = (owner: Fields): string =>
+  `${String(owner['available_usd'])} USD available: balance ${String(owner['balance_usd'])} USD, ${String(owner['held_usd'])} USD held by running turns, ${String(owner['unpaid_usd'])} USD unpaid`
+
 /** Returns why there is no reply, and how to fix it. */
 export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped' }>, talk: Talk): Promise<string> {
   if (sent.kind === 'unreachable') return `No reply: ${sent.why}. If the server accepted the message, it is answered and charged once.`
@@ -29,8 +33,8 @@ export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped'
   switch (sent.code) {
     case 'insufficient_balance': {
       const owner = await talk.owner().catch((): Fields => ({}))
-      const left = owner['available_usd'] === undefined ? '' : ` (${String(owner['available_usd'])} USD available)`
-      return `The owner’s balance cannot cover a reply${left}; nothing was charged. To add funds:\n  npx turnkeep ledger add ${String(agent['owner_id'])} 10.00`
+      const left = owner['available_usd'] === undefined ? '' : ` (${availability(owner)})`
+      return `The owner’s available balance cannot cover a reply${left}; nothing was charged. To add funds:\n  npx turnkeep ledger add ${String(agent['owner_id'])} 10.00`
     }
     case 'agent_disabled':
       return `The agent is disabled. To enable it:\n  npx turnkeep agent enable ${agentId}`

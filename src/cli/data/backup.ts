@@ -16,6 +16,7 @@ import { showProgress } from './progress.ts'
 import type { Progress } from './progress.ts'
 import { findFolder, findStore } from './store-address.ts'
 import type { StoreAddress } from './store-address.ts'
+import { docPage } from '../terminal/doc-page.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'backup /backups/turnkeep-2026-11-21.db')
@@ -50,7 +51,7 @@ async function backUpStore(environment: Environment, given: string | undefined, 
     )
     console.log('Also keep these, separate from the backup. Without the first one, the API keys of providers cannot be decrypted:')
     for (const { secret, where } of keep) console.log(`  ${where === 'environment' ? `the value of ${secret}` : where}`)
-    console.log('How to restore: docs/operate/backup-restore.md')
+    console.log(`How to restore: ${docPage('docs/operate/backup-restore.md')}`)
   }
   if (broken.length > 0) process.exitCode = 1
 }

@@ -16,6 +16,7 @@ import { helpEnd, writeExitCodes } from '../terminal/command-options.ts'
 import { showProgress } from './progress.ts'
 import { databaseAddress, findFolder } from './store-address.ts'
 import { writeCopyNote } from './copy-note.ts'
+import { docPage } from '../terminal/doc-page.ts'
 
 type CopyCommand = { to: string; json?: true }
 type ToSet = { setting: string; value: string }
@@ -97,7 +98,9 @@ function print(
   console.log('\nStart every server process with these settings from now on:')
   const names = Math.max(...toSet.map(({ setting }) => setting.length))
   for (const { setting, value } of toSet) console.log(`  ${setting.padEnd(names)}  ${value}`)
-  console.log(`Then move ${folder} away, so that no server can start on the old data. See docs/operate/migrate-to-postgresql.md.`)
+  console.log(
+    `Then move ${folder} away, so that no server can start on the old data. See ${docPage('docs/operate/migrate-to-postgresql.md')}.`,
+  )
 }
 
 /** Returns where to find the value of each secret, never the value itself. */

@@ -47,7 +47,7 @@ export function showProgress(
       if (!isNewPhase && at - shownAt < (screen.isTTY ? redrawMs : lineMs)) return
       shownAt = at
       const line = lineOf(step, at)
-      screen.write(screen.isTTY ? `\r${line.slice(0, (screen.columns ?? 80) - 1)}\u001b[K` : `${line}\n`)
+      screen.write(screen.isTTY ? `\r${line.slice(0, (screen.columns || 80) - 1)}\u001b[K` : `${line}\n`)
     },
     end() {
       if (screen.isTTY && phase) screen.write('\r\u001b[K')

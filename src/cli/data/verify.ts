@@ -13,6 +13,7 @@ import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { helpEnd } from '../terminal/command-options.ts'
 import { findStore } from './store-address.ts'
 import type { StoreAddress } from './store-address.ts'
+import { docPage } from '../terminal/doc-page.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'verify')
@@ -49,7 +50,7 @@ function whyUnread(store: StoreAddress, error: unknown): string {
     case 'absent':
       return `no database in ${shown}: either no server has been started on this folder yet, or TURNKEEP_DATA_DIR is wrong`
     case 'unreadable':
-      return `cannot read the database in ${shown}: ${database.reason}\nRun this as the user of the server. If the file is damaged, restore a backup (docs/operate/backup-restore.md).`
+      return `cannot read the database in ${shown}: ${database.reason}\nRun this as the user of the server. If the file is damaged, restore a backup (${docPage('docs/operate/backup-restore.md')}).`
     case 'readable':
       if (typeof database.schema === 'object')
         return `cannot verify the database in ${shown}: a newer version of Turnkeep migrated it (${database.schema.newer}). Use that version.`

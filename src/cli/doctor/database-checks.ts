@@ -8,6 +8,7 @@ import { causeOf } from '../terminal/command-failed.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { checkVerdicts } from './store-checks.ts'
+import { docPage } from '../terminal/doc-page.ts'
 
 // What one process opens (src/store/postgres/connections.ts), and what PostgreSQL reserves for superusers by default.
 const connectionsEach = 11
@@ -25,7 +26,7 @@ export async function* checkPostgres(url: string, shown: string, environment: En
     found = await inspectPostgres(url)
   } catch (error) {
     yield error instanceof SchemaRefused
-      ? fail(check, error.message, 'See docs/operate/postgresql.md for the requirements.')
+      ? fail(check, error.message, `See ${docPage('docs/operate/postgresql.md')} for the requirements.`)
       : fail(
           check,
           `cannot connect to ${shown}: ${causeOf(error)}`,

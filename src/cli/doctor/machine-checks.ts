@@ -8,6 +8,7 @@ import type { Config, Environment } from '../../config/config.ts'
 import { confinement } from '../../process/confinement.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { docPage } from '../terminal/doc-page.ts'
 
 const neededMajor = 24
 // A turn takes about 2 kB of disk. On a busy server, 100 MiB (50,000 turns) last for hours and 1 GiB for about a week.
@@ -72,8 +73,7 @@ export function checkOpenFiles(maxTurns: number, files = openFilesLimit()): Find
 export async function checkConfinement(found = confinement()): Promise<Finding> {
   const { command, words } = await found
   if (command.length > 0) return ok('documents', `read in a confined process: ${words}`)
-  const fix =
-    'Allow user namespaces for the server (docs/knowledge.md#the-process-that-reads-documents), or add only documents that you trust.'
+  const fix = `Allow user namespaces for the server (${docPage('docs/knowledge.md')}#the-process-that-reads-documents), or add only documents that you trust.`
   return warn('documents', `read in a process that the system does not confine: ${words}`, fix)
 }
 

@@ -13,6 +13,7 @@ import type { Inspection } from '../../store/sqlite/sqlite.ts'
 import { causeOf } from '../terminal/command-failed.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { docPage } from '../terminal/doc-page.ts'
 
 export async function checkStore({ dataFolder }: Config, { inUse, database }: Inspection, environment: Environment): Promise<Finding[]> {
   const lock = ok('folder lock', inUse ? 'a running server uses the data folder' : 'no server uses the data folder')
@@ -56,7 +57,7 @@ function checkDatabase(database: Inspection['database']): Finding {
       return fail(
         'database',
         `cannot read it: ${database.reason}`,
-        'Run this as the user of the server. If the file is damaged, restore a backup (docs/operate/backup-restore.md).',
+        `Run this as the user of the server. If the file is damaged, restore a backup (${docPage('docs/operate/backup-restore.md')}).`,
       )
     case 'readable':
       if (database.schema === 'fits') return ok('database', 'readable, and its schema is up to date')

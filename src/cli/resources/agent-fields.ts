@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { anyNumber, given, wholeNumber } from '../terminal/command-options.ts'
+import { anyNumber, given, usd, wholeNumber } from '../terminal/command-options.ts'
 import { parseJson } from '../terminal/json-input.ts'
 import { readStdin } from '../terminal/stdin.ts'
 
@@ -21,15 +21,17 @@ export type AgentFlags = {
   tools?: string
 }
 
-export function withAgentFlags(command: Command): Command {
+/** `isNew`: the help says which options a new agent needs. */
+export function withAgentFlags(command: Command, isNew: boolean): Command {
+  const required = (alternative = ''): string => (isNew ? ` (required${alternative})` : '')
   return command
     .option('-f, --file <file>', 'JSON file with fields of the API; - reads stdin')
-    .option('--name <name>', 'Name of the agent')
-    .option('--system-prompt <text>', 'System prompt')
+    .option('--name <name>', `Name of the agent${required()}`)
+    .option('--system-prompt <text>', `System prompt${required(', or --system-prompt-file')}`)
     .option('--system-prompt-file <file>', 'Text file with the system prompt')
-    .option('--model <provider/model>', 'Name of a provider, a slash, and the id of the model')
-    .option('--prompt-price <usd>', 'Price in USD per million prompt tokens; requires --completion-price')
-    .option('--completion-price <usd>', 'Price in USD per million completion tokens')
+    .option('--model <provider/model>', `Name of a provider, a slash, and the id of the model${required()}`)
+    .option('--prompt-price <usd>', 'Price in USD per million prompt tokens; requires --completion-price', usd)
+    .option('--completion-price <usd>', 'Price in USD per million completion tokens', usd)
     .option('--max-output-tokens <count>', 'Maximum length of a reply in tokens', wholeNumber)
     .option('--temperature <number>', 'Temperature from 0 to 2', anyNumber)
     .option('--tools <file>', 'JSON file with the list of tools, which replaces the current tools; - reads stdin')
@@ -55,6 +57,20 @@ export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
       tools: flags.tools === undefined ? undefined : await readTools(flags.tools),
     }),
   }
+}
+
+const requiredOptions = {
+  owner_id: '--owner',
+  name: '--name',
+  system_prompt: '--system-prompt (or --system-prompt-file)',
+  model: '--model',
+}
+
+/** Throws CommandFailed with code 2 that names everything that a new agent needs and that is missing. */
+export function refuseMissing(fields: Fields): void {
+  const missing = Object.entries(requiredOptions).flatMap(([field, option]) => (fields[field] === undefined ? [option] : []))
+  if (missing.length > 0)
+    throw new CommandFailed(2, `missing options: ${missing.join(', ')}. They can also be fields of the file of --file.`)
 }
 
 async function readFields(file: string): Promise<Fields> {

@@ -4,11 +4,11 @@ import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findGiven, pathOfAgent } from '../admin-api/names.ts'
-import { readAgentFields, withAgentFlags } from './agent-fields.ts'
+import { readAgentFields, refuseMissing, withAgentFlags } from './agent-fields.ts'
 import type { AgentFlags } from './agent-fields.ts'
 import { defineToolCommands } from './agent-tools.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
 import { escapeForTerminal } from '../terminal/table.ts'
@@ -46,17 +46,19 @@ export function define(group: Command, environment: Environment): void {
       'create',
       'Create an agent for an owner, who pays for its replies',
       'agent create --owner "Acme Ltd" --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
-    ).option('--owner <owner>', 'Owner who pays for the replies'),
+    ).option('--owner <owner>', 'Owner who pays for the replies (required)'),
+    true,
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
     const server = client(options)
     const fields = await readAgentFields(options)
+    refuseMissing({ ...fields, ...given({ owner_id: owner }) })
     await refuseBareModel(server, fields)
     const body = { ...fields, ...given({ owner_id: await findGiven(server, 'owner', owner) }) }
     await printRecord(await server.call('POST', '/agents', { body }), options)
   })
 
   serverCommand(group, 'list', 'List agents, newest first', 'agent list')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) => printList(client(options), '/agents', columns, options))
 
   serverCommand(group, 'show <agent>', 'Show all fields of an agent', `agent show ${example}`).action(
@@ -73,6 +75,7 @@ export function define(group: Command, environment: Environment): void {
       'Update an agent, which creates a new version',
       `agent update ${example} --model anthropic/claude-haiku-4-5`,
     ),
+    false,
   ).action(async (agent: string, options: ServerOptions & AgentFlags) => {
     const server = client(options)
     const body = await readAgentFields(options)
@@ -104,7 +107,7 @@ export function define(group: Command, environment: Environment): void {
   })
 
   serverCommand(group, 'versions <agent>', 'List the versions of an agent, newest first', `agent versions ${example}`)
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const server = client(options)
       await printList(server, `${await pathOfAgent(server, agent)}/versions`, versionColumns, options)

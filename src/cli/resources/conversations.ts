@@ -2,8 +2,9 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
+import type { Fields } from '../admin-api/client.ts'
 import { findFilters, pathOfAgent, refuseUnknownFilters } from '../admin-api/names.ts'
-import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
@@ -24,6 +25,9 @@ const messageColumns: Column[] = [
   { title: 'content', path: 'content', as: 'short' },
 ]
 
+/** Both messages of a turn have its usage. In a table, its charge would look like two. */
+const chargedOnce = (message: Fields): Fields => (message['role'] === 'user' ? { ...message, turn: undefined } : message)
+
 type ListOptions = ServerOptions & { limit?: number; agent?: string; key?: string; user?: string; from?: string; to?: string }
 
 const example = 'conv_01jd3v9qk8x2m5n7p4r6t8w0ya'
@@ -38,7 +42,7 @@ export function define(group: Command, environment: Environment): void {
     .option('--user <name>', 'Filter by external user')
     .option('--from <time>', 'Started at or after this time, such as 2026-11-21 or 2026-11-21T12:00:00Z')
     .option('--to <time>', 'Started before this time')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async ({ agent, key, user, from, to, ...options }: ListOptions) => {
       const server = client(options)
       const filters = await findFilters(server, { agent, key })
@@ -56,9 +60,9 @@ export function define(group: Command, environment: Environment): void {
     'List messages, newest first; --json includes citations and tool calls',
     `conversation messages ${example} --limit 20`,
   )
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((id: string, options: ServerOptions & { limit?: number }) =>
-      printList(client(options), `${conversationPath(id)}/messages`, messageColumns, options),
+      printList(client(options), `${conversationPath(id)}/messages`, messageColumns, { ...options, rowOf: chargedOnce }),
     )
 
   serverCommand(

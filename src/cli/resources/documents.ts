@@ -9,7 +9,7 @@ import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId, pathOfAgent } from '../admin-api/names.ts'
 import { documentsPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, given, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
 import { showProgress } from '../data/progress.ts'
@@ -64,7 +64,7 @@ export function define(group: Command, environment: Environment): void {
     .action((agent: string, sources: string[], options: AddOptions) => add(client(options), agent, sources, options))
 
   serverCommand(group, 'list <agent>', 'List the documents of an agent, newest first', 'document list Support')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const server = client(options)
       await printList(server, documentsPath(await findId(server, 'agent', agent)), columns, options)
@@ -84,7 +84,7 @@ export function define(group: Command, environment: Environment): void {
     'Show the passages that the agent would get for a query, best first',
     'document search Support "return a parcel"',
   )
-    .option('--limit <count>', 'Maximum number of passages (default: the top_k of the agent)', wholeNumber)
+    .option('--limit <count>', 'Maximum number of passages (default: the top_k of the agent)', countFromOne)
     .action(async (agent: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
       const server = client(options)
       const found = await server.call('POST', `${await pathOfAgent(server, agent)}/search`, { body: { query, ...given({ limit }) } })

@@ -6,7 +6,7 @@ import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
 import { keysPath } from '../admin-api/paths.ts'
-import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell, write } from '../terminal/print.ts'
 import { recordLines, escapeForTerminal } from '../terminal/table.ts'
@@ -44,7 +44,7 @@ export function define(group: Command, environment: Environment): void {
   })
 
   serverCommand(group, 'list <agent>', 'List the API keys of an agent, newest first', 'key list Support')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const client = createAdminClient(environment, options)
       await printList(client, keysPath(await findId(client, 'agent', agent)), columns, options)

@@ -6,7 +6,7 @@ import { createAdminClient } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
 import { ownerPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, given, serverCommand, usd } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
@@ -26,10 +26,11 @@ type AddOptions = ServerOptions & { note?: string; idempotencyKey?: string }
 export function define(group: Command, environment: Environment): void {
   serverCommand(
     group,
-    'add <owner> <usd>',
+    'add <owner>',
     'Add an entry to the balance of an owner; negative amounts debit',
     'ledger add "Acme Ltd" 25.00 --note "Invoice 17"',
   )
+    .argument('<usd>', 'Amount in USD; negative to debit', usd)
     .option('--note <text>', 'Note for the entry')
     .option(
       '--idempotency-key <key>',
@@ -50,7 +51,7 @@ export function define(group: Command, environment: Environment): void {
     })
 
   serverCommand(group, 'list <owner>', 'List the ledger entries of an owner, newest first', 'ledger list "Acme Ltd" --limit 20')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (owner: string, options: ServerOptions & { limit?: number }) => {
       const client = createAdminClient(environment, options)
       await printList(client, `${ownerPath(await findId(client, 'owner', owner))}/ledger`, columns, options)

@@ -4,7 +4,7 @@ import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { ownerPath } from '../admin-api/paths.ts'
 import { findId } from '../admin-api/names.ts'
-import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, given, serverCommand, usd } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, write } from '../terminal/print.ts'
 import { Table, terminalWidth } from '../terminal/table.ts'
@@ -14,6 +14,7 @@ const columns: Column[] = [
   { title: 'id', path: 'id', as: 'id' },
   { title: 'balance $', path: 'balance_usd', as: 'usd' },
   { title: 'held $', path: 'held_usd', as: 'usd' },
+  { title: 'unpaid $', path: 'unpaid_usd', as: 'usd' },
   { title: 'available $', path: 'available_usd', as: 'usd' },
   { title: 'created (UTC)', path: 'created_at', as: 'time' },
   { title: 'name', path: 'name' },
@@ -29,7 +30,7 @@ const holdColumns: Column[] = [
 
 export function define(group: Command, environment: Environment): void {
   serverCommand(group, 'create <name>', 'Create an owner', 'owner create "Acme Ltd" --balance 10.00')
-    .option('--balance <usd>', 'Opening balance, such as 10.50 (default: 0)')
+    .option('--balance <usd>', 'Opening balance, such as 10.50 (default: 0)', usd)
     .action(async (name: string, { balance, ...options }: ServerOptions & { balance?: string }) => {
       const owner = await createAdminClient(environment, options).call('POST', '/owners', {
         body: { name, ...given({ balance_usd: balance }) },
@@ -38,7 +39,7 @@ export function define(group: Command, environment: Environment): void {
     })
 
   serverCommand(group, 'list', 'List owners, newest first', 'owner list')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
       printList(createAdminClient(environment, options), '/owners', columns, options),
     )

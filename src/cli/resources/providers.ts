@@ -6,7 +6,7 @@ import { providerKinds } from '../../provider-kinds.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
-import { given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, given, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell } from '../terminal/print.ts'
 import { readSecret } from './secret-input.ts'
@@ -41,7 +41,7 @@ export function define(group: Command, environment: Environment): void {
     })
 
   serverCommand(group, 'list', 'List providers, newest first', 'provider list')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
       printList(createAdminClient(environment, options), '/providers', columns, options),
     )

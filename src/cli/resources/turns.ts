@@ -1,15 +1,20 @@
-/** `turnkeep turn`: shows the state, cost, failure and steps of a turn, by its request ID. */
+/** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, and cancels it. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
-import type { Fields } from '../admin-api/client.ts'
-import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { openLiveText } from '../chat/live-text.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { countFromOne, serverCommand } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
-import { listOf, printList, printRecord, printTable, write } from '../terminal/print.ts'
-import { recordLines, shortened } from '../terminal/table.ts'
+import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
+import { escapeForTerminal, recordLines, shortened, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
+import { endOfTurn, followTurn, turnPath } from './follow-turn.ts'
+import { traceLines } from './trace-lines.ts'
+import { hasContent, readTrace } from './trace.ts'
 
 const columns: Column[] = [
   { title: 'request id', path: 'request_id', as: 'id' },
@@ -31,16 +36,19 @@ const stepColumns: Column[] = [
   { title: 'content', path: 'says', as: 'short' },
 ]
 
+type TraceOptions = ServerOptions & { prompt?: boolean }
 type ListOptions = ServerOptions & { limit?: number; status?: string; agent?: string; conversation?: string }
+
+const example = '01a1fe3e-91cf-7299-8cd6-487d81a485ba'
 
 export function define(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
 
   serverCommand(group, 'list', 'List turns, newest first', 'turn list --status failed --limit 20')
-    .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released']))
+    .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released', 'cancelled']))
     .option('--agent <agent>', 'Filter by agent')
     .option('--conversation <conversation-id>', 'Filter by conversation')
-    .option('--limit <count>', 'Maximum number of results', wholeNumber)
+    .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async ({ status, agent, conversation, ...options }: ListOptions) => {
       const server = client(options)
       const filters = await findFilters(server, { agent, conversation })
@@ -48,22 +56,91 @@ export function define(group: Command, environment: Environment): void {
       await printList(server, '/turns', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 
+  serverCommand(group, 'show <request-id>', 'Show the state, cost, failure, feedback and steps of a turn', `turn show ${example}`).action(
+    async (requestId: string, options: ServerOptions) => {
+      const turn = await client(options).call('GET', turnPath(requestId))
+      if (options.json) return printRecord(turn, options)
+      const { steps, ...rest } = turn
+      await write(`${recordLines(rest).join('\n')}\n\n`)
+      return printTable(
+        stepColumns,
+        listOf({ data: steps }).map(stepRow),
+        'No steps. A turn with a single model call has none; other steps are deleted with the text of the turn, or after 30 days.',
+      )
+    },
+  )
+
+  serverCommand(group, 'trace <request-id>', 'Explain a turn: its attempts, passages, model calls and tool calls', `turn trace ${example}`)
+    .option('--prompt', 'Show the prompt that each model call was sent')
+    .action((requestId: string, options: TraceOptions) => printTrace(client(options), requestId, options))
+
   serverCommand(
     group,
-    'show <request-id>',
-    'Show the state, cost, failure and steps of a turn',
-    'turn show 01a1fe3e-91cf-7299-8cd6-487d81a485ba',
+    'follow <request-id>',
+    'Print the text of a turn while it is generated, until the turn ends',
+    `turn follow ${example}`,
+  ).action((requestId: string, options: ServerOptions) => follow(client(options), requestId, options))
+
+  serverCommand(
+    group,
+    'cancel <request-id>',
+    'Cancel a running turn; text that was generated becomes the reply',
+    `turn cancel ${example}`,
   ).action(async (requestId: string, options: ServerOptions) => {
-    const turn = await client(options).call('GET', `/turns/${encodeURIComponent(requestId)}`)
+    const turn = await client(options).call('POST', `${turnPath(requestId)}/cancel`)
     if (options.json) return printRecord(turn, options)
-    const { steps, ...rest } = turn
-    await write(`${recordLines(rest).join('\n')}\n\n`)
-    return printTable(
-      stepColumns,
-      listOf({ data: steps }).map(stepRow),
-      'No steps. A turn with a single model call has none; other steps are deleted with the text of the turn, or after 30 days.',
+    if (turn['state'] !== 'running') return tell(endOfTurn(turn))
+    return tell(
+      `Cancel requested. The turn ends when its current tool call has ended: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
     )
   })
+}
+
+/** Throws CommandFailed with code 1 if only the ends of the attempts are known. */
+async function printTrace(server: AdminClient, requestId: string, { json, prompt = false }: TraceOptions): Promise<void> {
+  const response = await server.call('GET', `${turnPath(requestId)}/trace`)
+  if (json) return printRecord(response, { json })
+  const trace = readTrace(response)
+  const id = escapeForTerminal(requestId)
+  const why = 'it is older than TURNKEEP_TRACE_DAYS, traces are off (0), or all attempts died'
+  if (trace.status !== 'running' && !trace.complete && !hasContent(trace))
+    throw new CommandFailed(1, `no trace is stored for this turn: ${why}.\nFor its state, cost and failure: npx turnkeep turn show ${id}`)
+  await write(`${traceLines(trace, { width: terminalWidth() ?? Infinity, prompt }).join('\n')}\n`)
+  if (trace.status === 'running') return tell(`The turn is still running. To follow it: npx turnkeep turn follow ${id}`)
+  if (!trace.complete) tell(`The trace is not complete. A run has no stored trace: ${why}. Of it, only the journal is known.`)
+}
+
+/** Ctrl-C ends the command and not the turn. Throws CommandFailed: 1 if the turn ended without a reply, 2 after Ctrl-C. */
+async function follow(server: AdminClient, requestId: string, { json }: ServerOptions): Promise<void> {
+  // An unknown turn or a wrong address is reported like that of any other command.
+  await server.call('GET', turnPath(requestId))
+  const stopping = new AbortController()
+  const stop = (): void => stopping.abort()
+  process.once('SIGINT', stop)
+  const output = json ? undefined : openLiveText()
+  const turn = await followTurn(
+    server,
+    requestId,
+    {
+      piece: (text) => output?.piece(text),
+      reset() {
+        if (!output) return
+        output.end()
+        tell('The turn ran again and generated a different text:')
+      },
+      waits(why, seconds) {
+        output?.pause()
+        tell(`${why}: continuing in ${seconds} s`)
+      },
+    },
+    stopping.signal,
+  )
+  process.off('SIGINT', stop)
+  output?.end()
+  if (!turn) throw new CommandFailed(2, `stopped following. The turn continues: npx turnkeep turn follow ${escapeForTerminal(requestId)}`)
+  if (json) return printRecord(turn, { json })
+  if (turn['state'] !== 'completed') throw new CommandFailed(1, endOfTurn(turn))
+  tell(endOfTurn(turn))
 }
 
 function stepRow({ payload, kind, ...rest }: Fields): Fields {

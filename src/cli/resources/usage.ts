@@ -14,10 +14,12 @@ import type { Column } from '../terminal/table.ts'
 const figures: Column[] = [
   { title: 'turns', path: 'turns', as: 'number' },
   { title: 'completed', path: 'completed', as: 'number' },
+  { title: 'cancelled', path: 'cancelled', as: 'number' },
   { title: 'errors', path: 'errors', as: 'number' },
   { title: 'prompt tokens', path: 'prompt_tokens', as: 'number' },
   { title: 'completion tokens', path: 'completion_tokens', as: 'number' },
   { title: 'charged $', path: 'charged_usd', as: 'usd' },
+  { title: 'unpaid $', path: 'unpaid_usd', as: 'usd' },
   { title: 'latency p50', path: 'p50_ms', as: 'ms' },
   { title: 'p95', path: 'p95_ms', as: 'ms' },
   { title: 'first token p50', path: 'p50_first_delta_ms', as: 'ms' },

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
-import { helpEnd, withServerOptions, wholeNumber } from '../terminal/command-options.ts'
+import { countFromOne, helpEnd, withServerOptions } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
@@ -28,7 +28,7 @@ export const status = {
 export const audit = {
   define(command: Command, environment: Environment): void {
     withServerOptions(helpEnd(command, 'audit --limit 20'))
-      .option('--limit <count>', 'Maximum number of entries to list', wholeNumber)
+      .option('--limit <count>', 'Maximum number of entries to list', countFromOne)
       .action((options: ServerOptions & { limit?: number }) =>
         printList(createAdminClient(environment, options), '/audit', columns, options),
       )

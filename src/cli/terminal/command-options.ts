@@ -49,6 +49,17 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
+/** For limits of lists: with 0, a list would look empty. */
+export function countFromOne(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return Number(text)
+}
+
+export function usd(text: string): string {
+  if (!/^-?\d{1,10}(\.\d{1,8})?$/.test(text)) throw new InvalidArgumentError('It must be an amount in USD, such as 10.50.')
+  return text
+}
+
 export function anyNumber(text: string): number {
   if (text.trim() === '' || !Number.isFinite(Number(text))) throw new InvalidArgumentError('It must be a number.')
   return Number(text)

@@ -15,13 +15,13 @@ export async function printRecord(fields: Fields, { json }: PrintOptions): Promi
 
 /**
  * Prints a list page by page, so that a long list does not have to fit in memory. As JSON, the result is one `{data, next_cursor}` object.
- * `ifEmpty` is called before an empty list is printed, and may throw CommandFailed.
+ * `ifEmpty` is called before an empty list is printed, and may throw CommandFailed. `rowOf` returns what a table shows of an item.
  */
 export async function printList(
   client: AdminClient,
   path: string,
   columns: Column[],
-  options: PrintOptions & { limit?: number; query?: Query; ifEmpty?: () => Promise<void> },
+  options: PrintOptions & { limit?: number; query?: Query; ifEmpty?: () => Promise<void>; rowOf?: (item: Fields) => Fields },
 ): Promise<void> {
   const table = new Table(columns, terminalWidth())
   let count = 0
@@ -31,7 +31,7 @@ export async function printList(
       const items = page.data.map((item, index) => `${count + index === 0 ? '{"data":[\n' : ',\n'}${jsonText(item)}`)
       await write(items.join(''))
     } else if (page.data.length > 0) {
-      await write(`${table.lines(page.data).join('\n')}\n`)
+      await write(`${table.lines(options.rowOf ? page.data.map(options.rowOf) : page.data).join('\n')}\n`)
     }
     count += page.data.length
     nextCursor = page.nextCursor

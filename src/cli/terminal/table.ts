@@ -18,8 +18,11 @@ const gap = '  '
 // A text is not shortened to less. With more columns than fit, each row has several lines instead.
 const minTextWidth = 12
 
-/** The width of the terminal, or undefined if stdout is not a terminal: programs that read a table get every cell complete. */
-export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined)
+/**
+ * The width of the terminal, or undefined if stdout is not a terminal: programs that read a table get every cell complete. A terminal that
+ * does not know its size reports 0 columns.
+ */
+export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns || undefined : undefined)
 
 /**
  * Formats rows in batches. The column widths are those of the first batch and only grow.
@@ -62,7 +65,9 @@ export class Table {
       const widest = fitted.reduce((best, width, index) => (canShrink(index) && width > (fitted[best] ?? 0) ? index : best), -1)
       // Not even the shortest texts fit in one line. With several lines, a text is only shortened if it is wider than a line.
       if (widest === -1)
-        return widths.map((width, index) => (isText(this.#columns[index]!) ? Math.min(width, this.#maxWidth - gap.length) : width))
+        return widths.map((width, index) =>
+          isText(this.#columns[index]!) ? Math.min(width, Math.max(1, this.#maxWidth - gap.length)) : width,
+        )
       const next = Math.max(minTextWidth, ...fitted.filter((width, index) => canShrink(index) && width < fitted[widest]!))
       const cut = Math.min(over, Math.max(1, fitted[widest]! - next))
       fitted[widest]! -= cut

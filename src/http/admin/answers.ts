@@ -3,17 +3,18 @@
  * are next to the routes that they validate.
  */
 import type { TSchema } from 'typebox'
-import { causeKinds } from '../../cause-kinds.ts'
 import type { FailureCode } from '../../errors.ts'
 import { describeFailures, describeHeaders } from '../public/answers.ts'
-import { pageExample } from '../public/examples.ts'
+import { chatEvents, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
-import { Agent, AgentVersion, Chunk, Document, Found, Source, Tool, ToolDifferences } from './agents/agent-answers.ts'
-import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './answer-fields.ts'
+import { Agent, AgentVersion, Chunk, Document, Found, Tool, ToolDifferences } from './agents/agent-answers.ts'
+import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
+import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
-import { ChatEvents, define } from '../public/schemas.ts'
+import { traceSchemas } from './trace-answers.ts'
+import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
 export const Provider = define(
@@ -55,99 +56,14 @@ export const ShownKey = define(
   Type.Object({ api_key: Type.String({ description: 'The complete API key. Only this response contains it.' }), ...keyFields }),
 )
 
-const TurnUsage = Type.Object({
-  prompt_tokens: Count,
-  completion_tokens: Count,
-  total_tokens: Count,
-  charged_usd: AmountUsd,
-  estimated: Type.Boolean({ description: 'True if the provider reported no usage and the tokens were estimated from the text.' }),
-})
-const State = Type.Enum(['running', 'completed', 'failed', 'released'])
-
-export const StoredConversation = define(
-  'StoredConversation',
-  Type.Object({
-    id: idOf('conv'),
-    agent_id: idOf('agt'),
-    key_id: idOf('key'),
-    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
-    created_at: Time,
-    last_message_at: TimeOrNull,
-    message_count: Count,
-  }),
-)
-
-const ToolCall = Type.Object({
-  name: Type.String(),
-  step: Type.Integer({ minimum: 1, description: 'The step in which the model requested the call, starting at 1.' }),
-  arguments: Type.String({ description: 'The arguments as the model wrote them.' }),
-  result: Type.Union([Type.String(), Type.Null()], {
-    description: 'What was returned to the model, truncated to 2,000 characters. Null if the outcome of the call is unknown.',
-  }),
-  is_error: orNull(Type.Boolean()),
-  ms: orNull(Type.Number()),
-})
-
-export const StoredMessage = define(
-  'StoredMessage',
-  Type.Object({
-    id: idOf('msg'),
-    role: Type.Enum(['user', 'assistant']),
-    content: Type.String(),
-    created_at: Time,
-    request_id: RequestId,
-    citations: Type.Array(Source, { description: 'The passages that were in the prompt of this reply. Empty for user messages.' }),
-    tool_calls: Type.Array(ToolCall, { description: 'The tool calls of this reply, kept for 30 days. Empty for user messages.' }),
-    turn: Type.Object({ state: State, agent_version: Version, usage: orNull(TurnUsage) }),
-  }),
-)
-
-const CauseKindOrNull = orNull(Type.Enum([...causeKinds]))
-
-const turnFields = {
-  request_id: RequestId,
-  conversation_id: idOf('conv'),
-  owner_id: idOf('own'),
-  agent_id: idOf('agt'),
-  agent_version: Version,
-  key_id: idOf('key'),
-  state: State,
-  run: Type.Integer({ minimum: 1 }),
-  attempts: Type.Integer({ minimum: 1, maximum: 3 }),
-  price: Price,
-  held_usd: AmountUsd,
-  usage: orNull(TurnUsage),
-  written_off_usd: orNull(AmountUsd),
-  failure: orNull(Type.Object({ code: Type.String(), cause_kind: CauseKindOrNull, cause: orNull(Type.String()) })),
-  first_delta_ms: orNull(Type.Number()),
-  created_at: Time,
-  started_at: Time,
-  ended_at: TimeOrNull,
-  erased_at: TimeOrNull,
-}
-const ModelStep = Type.Object({
-  text: Type.String(),
-  tool_calls: Type.Array(Type.Object({ name: Type.String(), arguments: Type.String() })),
-  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, estimated: Type.Boolean() }),
-})
-const Step = Type.Object({
-  run: Count,
-  step: Count,
-  part: Count,
-  kind: Type.Enum(['model', 'tool_started', 'tool_finished']),
-  payload: Type.Union([ModelStep, ToolCall, Type.Null()]),
-  created_at: Time,
-})
-export const Turn = define('Turn', Type.Object(turnFields))
-export const TurnWithSteps = define('TurnWithSteps', Type.Object({ ...turnFields, steps: Type.Array(Step) }))
-
 export const Erased = define('Erased', Type.Object({ conversations: Count, turns: Count, messages: Count }))
 
 const figures = {
-  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed or released.' }),
+  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed, released or cancelled.' }),
   completed: Count,
   failed: Count,
   released: Count,
+  cancelled: Type.Integer({ minimum: 0, description: 'Turns that were cancelled before they had a reply. They are not errors.' }),
   errors: Type.Integer({
     minimum: 0,
     description: 'Runs of turns that ended without a reply, those that a retry has since repeated included.',
@@ -192,6 +108,7 @@ export const AuditEntry = define(
 export const adminSchemas = [
   ...toolFields,
   ...ChatEvents,
+  ...traceSchemas,
   Owner,
   OwnerWithHolds,
   LedgerEntry,
@@ -210,6 +127,7 @@ export const adminSchemas = [
   StoredMessage,
   Turn,
   TurnWithSteps,
+  Feedback,
   Erased,
   Usage,
   AuditEntry,
@@ -222,7 +140,7 @@ export const adminSchemas = [
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
 
-export const tooManyGuesses = 'Too many wrong admin tokens from this address. Try again later.'
+export const tooManyGuesses = 'The admin token or session is wrong, and this address has sent too many wrong ones. Try again later.'
 /** `admin.guesses`: any route may respond with it, and it has no headers of a rate limit. */
 export const guessFailure = {
   429: {
@@ -251,6 +169,17 @@ export const pageOf = (item: Named): Answer => ({
 /** Describes a 200 response with this body, and the errors of the route. */
 export const answers = (answered: Answered, ...codes: FailureCode[]) => ({
   200: { description: 'OK.', headers: describeHeaders(), content: json(answered) },
+  ...failuresOf(codes),
+})
+
+/** Describes a 200 response that streams the events of a turn, the 204 after its last event, and the errors of the route. */
+export const streamed = (...codes: FailureCode[]) => ({
+  200: {
+    description: 'The stream of events.',
+    headers: describeHeaders(),
+    content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
+  },
+  204: Type.Null({ description: 'The event was the last one of the turn.', headers: describeHeaders() }),
   ...failuresOf(codes),
 })
 

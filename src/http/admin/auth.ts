@@ -41,7 +41,6 @@ export function createTokenAuth(isAdminToken: TokenCheck, brake: Brake): TokenAu
     // The scheme is case-insensitive (`order.authentication`).
     const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
     if (token === undefined) throw new ApiError('unauthorized')
-    brake.check(request)
     if (!isAdminToken(token)) return brake.refuse(request)
   }
 }
@@ -51,16 +50,16 @@ export function createAdminAuth(isAdminToken: TokenCheck, findSession: FindSessi
   return async (request) => {
     const secret = request.headers.authorization === undefined ? readSessionSecret(request) : undefined
     if (secret === undefined) return void (await byToken(request))
-    brake.check(request)
     return (await findSession(secret)) ?? brake.refuse(request)
   }
 }
 
-/** Slows down guesses of the admin token or of a session secret (`admin.guesses`). */
+/** Slows down programs that send wrong admin tokens or session secrets (`admin.guesses`). */
 export type Brake = {
-  /** Throws `rate_limit_exceeded` while several wrong guesses of this address wait for their response. */
-  check(request: IncomingMessage): void
-  /** Rejects with `unauthorized`: at once for the first wrong guesses of an address, then after a second. */
+  /**
+   * Rejects with `unauthorized`: immediately for the first wrong guesses of an address, then after a second. Rejects with
+   * `rate_limit_exceeded` while several wrong guesses of this address wait for their response.
+   */
   refuse(request: IncomingMessage): Promise<never>
 }
 
@@ -68,18 +67,16 @@ const brakeMs = 1000
 const maxDelayed = 8
 
 /**
- * A right token is never delayed by earlier wrong ones, because behind a proxy everyone has the same address, and a program with an old token
- * must not lock out the operator. An address can try eight wrong ones per second.
+ * Only called for what has been compared and is wrong. A right token or session is never delayed or refused because of wrong ones, because
+ * behind a proxy everyone has the same address, and no one must be able to lock out the operator. The limit is no protection against
+ * guessing, which the randomness of tokens is: it reduces what a program with an old token costs.
  */
 export function createBrake(guesses: Pick<GuessLimit, 'waitSeconds' | 'wrong'>): Brake {
   const delayed = new Map<string, number>()
   return {
-    check({ socket }) {
-      if ((delayed.get(addressOf(socket)) ?? 0) >= maxDelayed)
-        throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: 1 })
-    },
     async refuse({ socket }) {
       const address = addressOf(socket)
+      if ((delayed.get(address) ?? 0) >= maxDelayed) throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: 1 })
       guesses.wrong(address)
       if (guesses.waitSeconds(address) !== undefined) {
         delayed.set(address, (delayed.get(address) ?? 0) + 1)

@@ -49,6 +49,7 @@ export const Status = define(
         errors: Count,
         failed: Count,
         released: Count,
+        cancelled: Count,
         lost: Count,
         replayed: Count,
         recovered: Count,

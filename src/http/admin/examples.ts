@@ -83,19 +83,31 @@ const turn = {
   held_usd: '0.00000000',
   usage,
   written_off_usd: '0.00000000',
+  incomplete: false,
   failure: null,
   first_delta_ms: 640,
+  traceparent: null,
   created_at: asked,
   started_at: asked,
+  cancel_requested_at: null,
   ended_at: answered,
   erased_at: null,
 }
 
+const feedback = {
+  rating: 'down',
+  comment: 'The order has not arrived yet.',
+  tags: ['wrong-status'],
+  created_at: answered,
+  updated_at: answered,
+}
+
 const figures = {
-  turns: 42,
+  turns: 43,
   completed: 40,
   failed: 1,
   released: 1,
+  cancelled: 1,
   errors: 3,
   errors_by_cause: { provider_503: 2, empty_reply: 1 },
   prompt_tokens: 16_480,
@@ -115,7 +127,8 @@ export const answerExamples: Record<string, object> = {
     name: 'Example Shop',
     balance_usd: '9.99961000',
     held_usd: '0.00000000',
-    available_usd: '9.99961000',
+    unpaid_usd: '0.00039000',
+    available_usd: '9.99922000',
     created_at: morning,
   },
   OwnerWithHolds: {
@@ -123,8 +136,8 @@ export const answerExamples: Record<string, object> = {
     name: 'Example Shop',
     balance_usd: '9.99961000',
     held_usd: '0.00120000',
-    available_usd: '9.99841000',
-    unpaid_usd: '0.00000000',
+    unpaid_usd: '0.00039000',
+    available_usd: '9.99802000',
     created_at: morning,
     running_turns: [
       { request_id: exampleId, agent_id: agent, key_id: key, external_user_id: 'customer-42', held_usd: '0.00120000', started_at: asked },
@@ -194,11 +207,12 @@ export const answerExamples: Record<string, object> = {
     request_id: exampleId,
     citations: [source],
     tool_calls: [call],
-    turn: { state: 'completed', agent_version: 3, usage },
+    turn: { state: 'completed', agent_version: 3, incomplete: false, rating: 'down', usage },
   },
   Turn: turn,
   TurnWithSteps: {
     ...turn,
+    feedback,
     steps: [
       {
         run: 1,
@@ -215,6 +229,7 @@ export const answerExamples: Record<string, object> = {
       { run: 1, step: 1, part: 2, kind: 'tool_finished', payload: call, created_at: asked },
     ],
   },
+  Feedback: { request_id: exampleId, agent_id: agent, conversation_id: conversation, key_id: key, state: 'completed', ...feedback },
   Erased: { conversations: 1, turns: 3, messages: 6 },
   UsageReport: { data: [{ bucket_start: '2026-11-21T00:00:00.000Z', ...figures }], totals: figures },
   AuditEntry: {
@@ -238,7 +253,18 @@ export const answerExamples: Record<string, object> = {
     workers: 1,
     process: { rss_bytes: 121_634_816, event_loop_p99_ms: 11.2 },
     turns: { running: 2, most: 1000, waiting: { admission: 0, advance: 0, settlement: 0, failure: 0 } },
-    counted: { completed: 40, errors: 3, failed: 1, released: 1, lost: 0, replayed: 3, recovered: 0, refused: 5, model_retries: 2 },
+    counted: {
+      completed: 40,
+      errors: 3,
+      failed: 1,
+      released: 1,
+      cancelled: 1,
+      lost: 0,
+      replayed: 3,
+      recovered: 0,
+      refused: 5,
+      model_retries: 2,
+    },
   },
   Verification: {
     ok: true,
@@ -271,10 +297,3 @@ export const newAgentExample = {
     { type: 'builtin', name: 'now' },
   ],
 }
-
-/** The CSV response of listLedger. */
-export const ledgerCsvExample = [
-  'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
-  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',
-  '',
-].join('\r\n')

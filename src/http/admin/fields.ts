@@ -72,6 +72,9 @@ export const pageQuery = {
 }
 export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
 
+/** For requests without fields: the body is optional. */
+export const EmptyBody = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()], { examples: [{}] })
+
 /** `paging`: `limit` is 1 to 100, by default 20. Throws ApiError `validation_error`. */
 export function readPage({ limit = '20', cursor }: Static<typeof PageQuery>): { limit: number; cursor: string | undefined } {
   if (!/^([1-9][0-9]?|100)$/.test(limit)) throw new ApiError('validation_error', 'limit must be a whole number from 1 to 100.')

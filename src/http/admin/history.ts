@@ -1,7 +1,8 @@
-/** The admin routes for conversations and turns. Only here can an operator see the details of a turn, including the cause of a failure. */
+/** The admin routes for conversations and their messages. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { StoredConversation, StoredMessage, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf } from './answers.ts'
+import { about, answers, pageOf } from './answers.ts'
+import { StoredConversation, StoredMessage } from './turn-answers.ts'
 import {
   idGiven,
   ConversationParams,
@@ -12,18 +13,14 @@ import {
   readPage,
   wellFormed,
   writePage,
-  writePrice,
   writeTime,
   writeTimeOrNull,
-  writeUsd,
 } from './fields.ts'
-import { exampleId } from '../public/answers.ts'
+import { writeCall, writeUsage } from './turns.ts'
 import { Type } from '../edge/schema.ts'
 
 type Conversation = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
-type Turn = Awaited<ReturnType<AdminCalls['listTurns']>>['data'][number]
-type Step = Awaited<ReturnType<AdminCalls['findTurn']>>['steps'][number]
 
 const closed = { additionalProperties: false } as const
 
@@ -43,24 +40,6 @@ const ConversationQuery = Type.Object(
   },
   closed,
 )
-const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'], { description: 'Only turns in this state.' })
-const TurnQuery = Type.Object(
-  {
-    ...pageQuery,
-    status: Type.Optional(TurnState),
-    agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
-    conversation_id: Type.Optional(idGiven('conv', 'Only turns of this conversation.')),
-  },
-  closed,
-)
-const TurnParams = Type.Object({
-  request_id: Type.String({
-    minLength: 1,
-    maxLength: 100,
-    description: 'The `request_id` that the caller received.',
-    examples: [exampleId],
-  }),
-})
 
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
@@ -123,43 +102,6 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const turnRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get(
-    '/turns',
-    {
-      schema: {
-        ...about('History', 'listTurns', 'List turns, newest first', 'Includes the turns of all keys in every state.'),
-        querystring: TurnQuery,
-        response: answers(pageOf(TurnAnswer), 'validation_error'),
-      },
-    },
-    async (request) => {
-      const { status: state, agent_id: agentId, conversation_id: conversationId, ...page } = request.query
-      return writePage(await request.admin.listTurns({ state, agentId, conversationId }, readPage(page)), writeTurn)
-    },
-  )
-
-  app.get(
-    '/turns/:request_id',
-    {
-      schema: {
-        ...about(
-          'History',
-          'findTurn',
-          'Get a turn with its steps',
-          'Returns the state, the cost, the cause of a failure and, for 30 days, the steps of the turn.',
-        ),
-        params: TurnParams,
-        response: answers(TurnWithSteps, 'not_found'),
-      },
-    },
-    async (request) => {
-      const turn = await request.admin.findTurn(request.params.request_id)
-      return { ...writeTurn(turn), steps: turn.steps.map(writeStep) }
-    },
-  )
-}
-
 const writeConversation = (conversation: Conversation): object => ({
   id: conversation.id,
   agent_id: conversation.agentId,
@@ -178,69 +120,11 @@ const writeMessage = ({ id, role, content, createdAt, requestId, citations, tool
   request_id: requestId,
   citations: citations.map(({ documentId, title, section }) => ({ document_id: documentId, title, section })),
   tool_calls: toolCalls.map(writeCall),
-  turn: { state: turn.state, agent_version: turn.agentVersion, usage: writeUsage(turn) },
+  turn: {
+    state: turn.state,
+    agent_version: turn.agentVersion,
+    incomplete: turn.incomplete,
+    rating: turn.rating,
+    usage: writeUsage(turn),
+  },
 })
-
-const writeTurn = (turn: Turn): object => ({
-  request_id: turn.id,
-  conversation_id: turn.conversationId,
-  owner_id: turn.ownerId,
-  agent_id: turn.agentId,
-  agent_version: turn.agentVersion,
-  key_id: turn.apiKeyId,
-  state: turn.state,
-  run: turn.run,
-  attempts: turn.attempt,
-  price: writePrice(turn.price),
-  held_usd: writeUsd(turn.hold),
-  usage: turn.usage && writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
-  written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),
-  failure: turn.failure && { code: turn.failure.code, cause_kind: turn.failure.causeKind, cause: turn.failure.cause },
-  first_delta_ms: turn.firstDeltaMs,
-  created_at: writeTime(turn.createdAt),
-  started_at: writeTime(turn.startedAt),
-  ended_at: writeTimeOrNull(turn.endedAt),
-  erased_at: writeTimeOrNull(turn.erasedAt),
-})
-
-type Usage = Pick<Message['turn'], 'promptTokens' | 'completionTokens' | 'usageEstimated' | 'charged'>
-
-/** The usage of a turn and whether it was estimated (`billing.usage-missing`). Null if the turn has no usage yet. */
-function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }: Usage): object | null {
-  if (promptTokens === null || completionTokens === null || charged === null) return null
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-    charged_usd: writeUsd(charged),
-    estimated: usageEstimated === true,
-  }
-}
-
-type Call = Message['toolCalls'][number]
-
-const writeCall = ({ name, step, arguments: given, result, isError, ms }: Call): object => ({
-  name,
-  step,
-  arguments: given,
-  result,
-  is_error: isError,
-  ms,
-})
-
-const writeStep = (step: Step): object => ({
-  run: step.run,
-  step: step.step,
-  part: step.part,
-  kind: step.kind,
-  payload: writePayload(step),
-  created_at: writeTime(step.createdAt),
-})
-
-function writePayload(step: Step): object | null {
-  if (step.kind !== 'model') return step.call && writeCall(step.call)
-  const { text, calls, usage, usageEstimated } = step
-  const { promptTokens, completionTokens } = usage
-  const written = { prompt_tokens: promptTokens, completion_tokens: completionTokens, estimated: usageEstimated }
-  return { text, tool_calls: calls, usage: written }
-}

@@ -8,6 +8,7 @@ const ownerFields = {
   name: Type.String(),
   balance_usd: AmountUsd,
   held_usd: AmountUsd,
+  unpaid_usd: AmountUsd,
   available_usd: AmountUsd,
   created_at: Time,
 }
@@ -17,7 +18,6 @@ export const OwnerWithHolds = define(
   'OwnerWithHolds',
   Type.Object({
     ...ownerFields,
-    unpaid_usd: AmountUsd,
     running_turns: Type.Array(
       Type.Object({
         request_id: RequestId,

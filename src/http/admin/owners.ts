@@ -3,10 +3,10 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
+import { available } from '../../ledger/ledger.ts'
 import { LedgerEntry as Entry, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
 import { about, alsoAs, answers, made, pageOf } from './answers.ts'
 import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './fields.ts'
-import { ledgerCsvExample } from './examples.ts'
 import { ledgerCsv } from './ledger-csv.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
@@ -60,7 +60,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'listOwners',
           'List owners, newest first',
-          'Each owner includes its balance, the amount held for running turns, and the available amount.',
+          'Each owner includes its balance, the amount held for running turns, the unpaid amount, and the available amount.',
         ),
         querystring: PageQuery,
         response: answers(pageOf(OwnerAnswer), 'validation_error'),
@@ -77,7 +77,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'findOwner',
           'Get an owner',
-          'The balance is the sum of the ledger. The available amount is the balance minus the amount held for running turns, which are listed. A new turn can hold the available amount minus `unpaid_usd`: what turns without a reply have used, until credits of the same amount are posted.',
+          'The balance is the sum of the ledger. A new turn can hold `available_usd`: the balance minus `held_usd`, which running turns hold, and `unpaid_usd`, and never below zero. `unpaid_usd` is what turns without a reply have used, until credits of the same amount are posted. The running turns are listed.',
         ),
         params: OwnerParams,
         response: answers(OwnerWithHolds, 'not_found'),
@@ -85,7 +85,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { runningTurns, ...owner } = await request.admin.findOwnerWithHolds(request.params.id)
-      return { ...writeOwner(owner), unpaid_usd: writeUsd(owner.unpaid), running_turns: runningTurns.map(writeHold) }
+      return { ...writeOwner(owner), running_turns: runningTurns.map(writeHold) }
     },
   )
 
@@ -107,6 +107,13 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
+/** The CSV response of listLedger. */
+const ledgerCsvExample = [
+  'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
+  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',
+  '',
+].join('\r\n')
+
 export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/owners/:id/ledger',
@@ -116,7 +123,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'addLedgerEntry',
           'Credit or debit a balance',
-          'A positive amount is a credit, a negative amount an adjustment. Returns 409 `conflict` if the available balance would become negative. A retry with the same `Idempotency-Key` returns the same entry.',
+          'A positive amount is a credit, a negative amount an adjustment. An adjustment makes unpaid usage that credits have cleared unpaid again. Returns 409 `conflict` if less would remain than running turns hold. A retry with the same `Idempotency-Key` returns the same entry.',
         ),
         params: OwnerParams,
         body: NewEntry,
@@ -164,12 +171,13 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
 
-const writeOwner = ({ id, name, balance, held, createdAt }: Owner): object => ({
+const writeOwner = ({ id, name, balance, held, unpaid, createdAt }: Owner): object => ({
   id,
   name,
   balance_usd: writeUsd(balance),
   held_usd: writeUsd(held),
-  available_usd: writeUsd(balance - held),
+  unpaid_usd: writeUsd(unpaid),
+  available_usd: writeUsd(available({ balance, held, unpaid })),
   created_at: writeTime(createdAt),
 })
 

@@ -8,7 +8,7 @@ import type { Erasure } from '../../turn/erasure.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { erasureRoutes } from './erasure.ts'
-import { conversationRoutes, turnRoutes } from './history.ts'
+import { conversationRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
 import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
@@ -17,7 +17,9 @@ import { playgroundRoutes } from './agents/playground.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import type { StatusOptions } from './status.ts'
+import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
+import { turnRoutes } from './turns.ts'
 import { usageRoutes } from './usage.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
@@ -28,7 +30,7 @@ import type { StreamOptions } from '../public/event-stream.ts'
 export type AdminRoutesOptions = {
   admin: Admin
   auth: AdminAuth
-  /** Runs the messages of the playground. */
+  /** Runs the messages of the playground, and follows and cancels any turn. */
   turns: Turns
   erasure: Erasure
   streams: StreamOptions
@@ -57,7 +59,7 @@ const nounRoutes = [
   documentRoutes,
   keyRoutes,
   conversationRoutes,
-  turnRoutes,
+  traceRoutes,
   usageRoutes,
   trialRoutes,
 ]
@@ -78,6 +80,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     await known.register(serviceRoutes, options.service)
     await known.register(erasureRoutes, { erasure })
     await known.register(playgroundRoutes, { turns, streams })
+    await known.register(turnRoutes, { turns, streams, admin })
   })
   // All other paths are routes too, so that an unauthenticated request gets 401 and learns nothing about the existing paths and methods.
   await app.register(async (rest) => {

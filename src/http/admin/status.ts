@@ -5,13 +5,9 @@ import type { Verification, Verify } from '../../admin/verification.ts'
 import type { Status } from '../../observability/status.ts'
 import { about, answers } from './answers.ts'
 import { Status as StatusAnswer, Verification as VerificationAnswer } from './console-answers.ts'
-import { writeTime } from './fields.ts'
-import { Type } from '../edge/schema.ts'
+import { EmptyBody, writeTime } from './fields.ts'
 
 export type StatusOptions = { status: () => Promise<Status>; verify: Verify }
-
-/** The body is optional. */
-const Nothing = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()], { examples: [{}] })
 
 // Extra time for the response to a verification that reached its time limit.
 const graceMs = 10_000
@@ -43,7 +39,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (ap
           'Verify the stored data',
           'Checks every invariant, like `turnkeep verify`, in a separate process; this can take minutes. Only one check runs at a time: concurrent requests get the same result. After five minutes it is stopped and returns 503.',
         ),
-        body: Nothing,
+        body: EmptyBody,
         response: answers(VerificationAnswer, 'validation_error', 'payload_too_large'),
       },
     },

@@ -1,18 +1,17 @@
 /**
- * Limits guesses of the admin token at sign-in: after several wrong tokens an address is blocked for a while (`session.guesses`). The counts are
- * in the memory of this process, with a fixed maximum size. There is no limit over all addresses, because anyone could then lock the operator
- * out.
+ * Counts wrong admin tokens by address: after several of them, further wrong ones are refused for a while (`session.guesses`,
+ * `admin.guesses`). The right token never is. The counts are in the memory of this process, with a fixed maximum size.
  */
 import { isIPv6 } from 'node:net'
 
 export type GuessLimit = {
-  /** Seconds until the address may try again; undefined if it may try now. */
+  /** Seconds until another wrong token of the address counts as the first; undefined if the address may send more now. */
   waitSeconds(address: string): number | undefined
   wrong(address: string): void
   right(address: string): void
 }
 
-// Ten attempts allow for paste errors. At two attempts per minute no one guesses even a weak token.
+// Ten attempts allow for paste errors.
 const maxWrong = 10
 const windowMs = 5 * 60 * 1000
 // About half a megabyte. When the map is full, the address with the oldest first attempt is removed.

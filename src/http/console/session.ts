@@ -1,8 +1,7 @@
 /**
  * Signs in to and out of the console: exchanges the admin token for a session cookie. Signing in is the only admin route that needs neither
- * token nor session, so wrong tokens are rate-limited. Only the cookie contains the session secret.
+ * token nor session, so wrong tokens are rate-limited (`session.guesses`). Only the cookie contains the session secret.
  */
-import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
@@ -54,12 +53,6 @@ const signedOut: ReturnType<typeof gone> = {
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
   const version = ownVersion()
-  const refuseGuesses = ({ socket }: IncomingMessage): string => {
-    const address = socket.remoteAddress ?? ''
-    const wait = options.guesses.waitSeconds(address)
-    if (wait !== undefined) throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: wait })
-    return address
-  }
   const write = ({ expiresAt }: Session): object => ({ expires_at: writeTime(expiresAt), version, api_url: options.apiUrl() })
 
   app.post(
@@ -67,8 +60,6 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
     {
       config: { opensSession: true },
       bodyLimit: signInBytes,
-      // Before the body is read. The handler checks again, because several bodies may arrive at the same time.
-      onRequest: async ({ raw }) => void refuseGuesses(raw),
       schema: {
         ...about(
           'Session',
@@ -82,8 +73,11 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
       },
     },
     async (request, reply) => {
-      const address = refuseGuesses(request.raw)
+      const address = request.raw.socket.remoteAddress ?? ''
+      // First, so that wrong tokens of others behind the same address never refuse the right one.
       if (!options.isAdminToken(request.body.token)) {
+        const wait = options.guesses.waitSeconds(address)
+        if (wait !== undefined) throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: wait })
         options.guesses.wrong(address)
         throw new ApiError('unauthorized')
       }

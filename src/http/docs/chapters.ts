@@ -40,7 +40,7 @@ export const renderClients = (baseUrl: string): Html =>
     html`${text(
       'The samples on this page use plain `fetch` and `urllib` to show what is sent. In an application, use a **client library**: `@turnkeep/client` for TypeScript and JavaScript, `turnkeep.py` for Python. Neither has dependencies.',
       'A client generates the `Idempotency-Key`, reuses it for every attempt, honors `Retry-After`, waits for a running turn, and completes a broken stream from the stored reply without repeating text. Its errors have the code, the status, the `request_id` and the key of the message, so that you can send the same message again later.',
-      'Both clients are in the repository of this service, in `packages/client` and `clients/python`. The TypeScript client refuses to run in a browser, because the key must not be there.',
+      'Both clients are part of Turnkeep, in `packages/client` and `clients/python` of its source: ask the operator of this service for them. The TypeScript client refuses to run in a browser, because the key must not be there.',
     )}`,
     renderSamples('clients', clientSamples(baseUrl)),
   )

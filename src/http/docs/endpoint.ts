@@ -13,6 +13,7 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
   const body = requestBody && fieldsOf(document, requestBody.content['application/json']!.schema)
   const [type, answer] = Object.entries(responses['200']!.content!)[0]!
   const streams = type === 'text/event-stream'
+  const others = Object.entries(responses).filter(([status]) => status.startsWith('2') && status !== '200')
   return html`<p class="address"><b class="${method.toLowerCase()}">${method}</b> <code>${path}</code></p>
     <div class="pair">
       <div class="prose">
@@ -31,6 +32,12 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
         <p class="note">
           Headers: ${Object.keys(responses['200']!.headers).map((name, at) => html`${at > 0 ? ', ' : ''}<code>${name}</code>`)}.
         </p>
+        ${others.map(
+          ([status, { description: when, content }]) =>
+            html`<h3>Response: ${status}</h3>
+              <p>${renderInline(when)}</p>
+              ${content ? renderFields(fieldsOf(document, Object.values(content)[0]!.schema)) : nothing}`,
+        )}
         <h3>Errors</h3>
         <p class="codes">${codesOf(endpoint).map((name) => html`<a href="#${name}"><code>${name}</code></a> `)}</p>
       </div>

@@ -36,6 +36,7 @@ export function renderPage(parts: PageParts): string {
     { id: 'retries', title: 'Idempotency and retries', body: renderRetries(document, baseUrl, chat, pagesFor(errorPages, chat)) },
     { id: 'errors', title: 'Errors', body: renderErrors(pagesFor(errorPages, ...endpoints)) },
     { id: 'limits', title: 'Limits', body: renderLimits(document, chat, parts.bodyLimitBytes) },
+    ...ofTag('Turns').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
     ...ofTag('Conversations').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
   ]
   return html`<!doctype html>

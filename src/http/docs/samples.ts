@@ -4,22 +4,15 @@
  */
 import { exampleOf, resolve } from './api-document.ts'
 import type { ApiDocument, Endpoint } from './api-document.ts'
+import { inPython, inShell, inTypescript, pythonLiteral, typescriptLiteral } from './sample-literals.ts'
+import type { Language, Samples } from './sample-literals.ts'
+import { turnSamples } from './turn-samples.ts'
 
-export type Language = 'sh' | 'typescript' | 'python'
-export type Samples = Record<Language, string>
-
-const variables: Record<string, string> = { agent_id: 'AGENT_ID', conversation_id: 'CONVERSATION_ID', request_id: 'REQUEST_ID' }
-
-/** Returns the path with each parameter replaced by what `insert` returns. */
-const fill = (path: string, insert: (variable: string) => string): string =>
-  path.replace(/\{(\w+)\}/g, (_, name: string) => insert(variables[name]!))
-const inShell = (path: string): string => fill(path, (name) => `$${name}`)
-const inTypescript = (path: string): string => fill(path, (name) => `\${process.env.${name}}`)
-const inPython = (path: string): string => fill(path, (name) => `{os.environ['${name}']}`)
+export type { Language, Samples }
 
 export function samplesOf(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
   const url = `${baseUrl}${endpoint.path}`
-  if (endpoint.path.includes('{request_id}')) return ofTurn(document, url, endpoint)
+  if (endpoint.path.includes('{request_id}')) return turnSamples(url, endpoint, endpoint.requestBody && bodyOf(document, endpoint))
   if (endpoint.method === 'GET') return listing(`${url}?limit=20`)
   const request = { url, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
   return endpoint.operationId.startsWith('stream') ? streaming(request) : sending(request)
@@ -174,67 +167,6 @@ with urllib.request.urlopen(request, timeout=120) as response:
   }
 }
 
-/** An operation on a turn, which needs no Idempotency-Key. */
-function ofTurn(document: ApiDocument, url: string, endpoint: Endpoint): Samples {
-  if (endpoint.operationId.startsWith('stream')) return following(url)
-  const body = endpoint.requestBody ? bodyOf(document, endpoint) : undefined
-  const [shell, typescript, python] = body
-    ? [
-        ` \\\n  -H "Content-Type: application/json" \\\n  -d '${JSON.stringify(body)}'`,
-        `, 'Content-Type': 'application/json' },\n  body: JSON.stringify(${typescriptLiteral(body)})`,
-        `, "Content-Type": "application/json"},\n    data=json.dumps(${pythonLiteral(body)}).encode()`,
-      ]
-    : ['', ' }', '}']
-  const { method } = endpoint
-  return {
-    sh: `curl${method === 'GET' ? '' : ` -X ${method}`} ${inShell(url)} \\
-  -H "Authorization: Bearer $API_KEY"${shell}`,
-    typescript: `const response = await fetch(\`${inTypescript(url)}\`, {
-  method: '${method}',
-  headers: { Authorization: \`Bearer \${process.env.API_KEY}\`${typescript},
-})
-const answer: any = await response.json()
-if (!response.ok) throw new Error(\`\${answer.error.code}: \${answer.error.message}\`)
-console.log(answer)`,
-    python: `import json, os, urllib.request
-
-request = urllib.request.Request(
-    f"${inPython(url)}",
-    method="${method}",
-    headers={"Authorization": f"Bearer {os.environ['API_KEY']}"${python},
-)
-with urllib.request.urlopen(request) as response:
-    print(json.load(response))`,
-  }
-}
-
-function following(url: string): Samples {
-  return {
-    sh: `# LAST_EVENT_ID is the id of the last event that arrived; without the header, the stream starts at the beginning.
-curl -N ${inShell(url)} \\
-  -H "Authorization: Bearer $API_KEY" \\
-  -H "Last-Event-ID: $LAST_EVENT_ID"`,
-    typescript: `// The id of the last event that arrived. Without the header, the stream starts at the beginning.
-const lastEventId = process.env.LAST_EVENT_ID
-const response = await fetch(\`${inTypescript(url)}\`, {
-  headers: { Authorization: \`Bearer \${process.env.API_KEY}\`, ...(lastEventId ? { 'Last-Event-ID': lastEventId } : {}) },
-})
-if (!response.ok) throw new Error(await response.text())
-for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) process.stdout.write(chunk)`,
-    python: `import os, urllib.request
-
-# The id of the last event that arrived. Without the header, the stream starts at the beginning.
-last_event_id = os.environ.get("LAST_EVENT_ID")
-request = urllib.request.Request(
-    f"${inPython(url)}",
-    headers={"Authorization": f"Bearer {os.environ['API_KEY']}", **({"Last-Event-ID": last_event_id} if last_event_id else {})},
-)
-with urllib.request.urlopen(request, timeout=120) as response:
-    for line in response:
-        print(line.decode(), end="", flush=True)`,
-  }
-}
-
 function listing(url: string): Samples {
   return {
     sh: `curl "${inShell(url)}" \\
@@ -288,16 +220,6 @@ request = urllib.request.Request(
     },
     data=json.dumps(${pythonLiteral(body)}).encode(),
 )`
-
-const typescriptLiteral = (body: Record<string, unknown>): string =>
-  `{ ${Object.entries(body)
-    .map(([name, value]) => `${name}: ${JSON.stringify(value).replaceAll('"', "'")}`)
-    .join(', ')} }`
-
-const pythonLiteral = (body: Record<string, unknown>): string =>
-  `{${Object.entries(body)
-    .map(([name, value]) => `"${name}": ${JSON.stringify(value)}`)
-    .join(', ')}}`
 
 function bodyOf(document: ApiDocument, { requestBody }: Endpoint): Record<string, unknown> {
   const { properties = {} } = resolve(document, requestBody!.content['application/json']!.schema)

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { isMultipart } from '../admin/agents/document-upload.ts'
+import { countHeader } from './headers.ts'
 import { deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
 
@@ -12,8 +13,9 @@ import { bodyLimitBytes, hasBody } from './polite-close.ts'
  * document-upload.ts. Throws ApiError `payload_too_large`, `validation_error` or `bad_request`.
  */
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (!hasBody(request.raw) || (request.routeOptions.config.takesFile && isMultipart(request))) return
-  request.body = parseJson(request.headers['content-type'], await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
+  if (!hasBody(request.raw)) return
+  if (request.routeOptions.config.takesFile && isMultipart(request)) return refuseAmbiguousContent(request.raw)
+  request.body = parseJson(request.raw, await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
 }
 
 const nothing = Buffer.alloc(0)
@@ -66,8 +68,9 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
 }
 
 /** Throws ApiError `validation_error` with a message that never repeats the text. */
-export function parseJson(contentType: string | undefined, bytes: Buffer): unknown {
-  if (!isJson(contentType)) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
+export function parseJson(request: IncomingMessage, bytes: Buffer): unknown {
+  refuseAmbiguousContent(request)
+  if (!isJson(request.headers['content-type'])) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
   if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')
   const text = bytes.toString()
   const { depth, names } = shapeOf(text)
@@ -75,6 +78,14 @@ export function parseJson(contentType: string | undefined, bytes: Buffer): unkno
   const value = parse(text)
   if (isObject(value) && Object.keys(value).length < names) throw invalid('The body contains the same field more than once.')
   return value
+}
+
+/** Of two types, Node keeps the first, while a proxy in front may have checked the second. Nothing here decompresses a body. */
+function refuseAmbiguousContent(request: IncomingMessage): void {
+  if (countHeader(request, 'content-type') > 1) throw invalid('Send exactly one Content-Type header.')
+  const coding = request.headers['content-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'identity')
+    throw invalid('The body must not be compressed: send no Content-Encoding.')
 }
 
 /** Ignores parameters other than charset (RFC 9110, 8.3). Names and values are compared case-insensitively. */

@@ -32,7 +32,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
   app.addHook('preParsing', async (request, reply) => {
     const bytes = await receiveBody(request.raw, reply.raw)
     request.idempotencyKey = readIdempotencyKey(request.raw)
-    request.body = parseJson(request.headers['content-type'], bytes)
+    request.body = parseJson(request.raw, bytes)
   })
 
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {

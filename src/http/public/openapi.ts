@@ -21,7 +21,6 @@ const AsyncHeaders = Type.Object({
   Prefer: Type.Optional(
     Type.String({
       description: '`respond-async`: respond with 202 when the turn is admitted, instead of waiting for the reply.',
-      examples: ['respond-async'],
     }),
   ),
 })

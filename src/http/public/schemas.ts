@@ -15,7 +15,7 @@ export const define = <Schema extends TSchema>(name: string, schema: Schema) => 
   ref: Type.Unsafe<Static<Schema>>({ $ref: `${name}#` }),
 })
 
-export const RequestId = Type.String({ format: 'uuid', description: 'Same value as the `X-Request-ID` header.' })
+const RequestId = Type.String({ format: 'uuid', description: 'Same value as the `X-Request-ID` header.' })
 export const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
 export const ExternalUserId = Type.String({
   minLength: 1,

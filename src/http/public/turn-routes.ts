@@ -3,9 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, failures } from '../../errors.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
-import type { TurnEnd } from '../../turn/outcome.ts'
 import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
-import { TurnText } from '../../turn/turn-text.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
 import { note } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
@@ -61,7 +59,7 @@ function wantedBy(request: TurnRequest): TurnWanted {
 }
 
 /** For actions whose request has no fields. An empty object is accepted, because some clients always send one. */
-export function refuseBody(body: unknown): void {
+function refuseBody(body: unknown): void {
   if (body === undefined || (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)) return
   throw new ApiError('validation_error', 'This request has no body.')
 }
@@ -75,12 +73,11 @@ export async function followTurn(
   { resource, streams }: { resource: TurnResource; streams: StreamOptions },
 ): Promise<FastifyReply | void> {
   const after = readAfter(request, afterQuery)
-  const opened = await resource.open(wanted)
-  if (opened.kind === 'ended' && after === lastEventId) return reply.code(204).send()
+  const { turn, ended } = await resource.open(wanted)
+  if (ended && after === lastEventId) return reply.code(204).send()
   note(request.raw, { requestId: wanted.requestId, transport: 'stream' })
   // The last event was that of a run that was released, and the turn has run again since: its text starts from the beginning.
   const position = after === lastEventId ? undefined : after
-  const turn = opened.kind === 'running' ? opened.turn : endedTurn(opened.status, opened.end)
   reply.hijack()
   return streamTurn(reply.raw, turn, '', streams, position)
 }
@@ -95,28 +92,11 @@ function readAfter({ headers }: FastifyRequest, query: string | undefined): Text
   return position
 }
 
-/** A turn that has ended, as a stream reads one that runs. */
-function endedTurn({ requestId, conversationId, reply }: TurnStatus, end: TurnEnd) {
-  const text = new TurnText()
-  const ended = Promise.withResolvers<TurnEnd>()
-  return {
-    requestId,
-    conversationId,
-    end: ended.promise,
-    listen(...listening: Parameters<TurnText['listen']>) {
-      const stop = text.listen(...listening)
-      if (reply) text.complete(reply.content)
-      ended.resolve(end)
-      return stop
-    },
-  }
-}
-
 function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStatus): FastifyReply {
   return reply.headers(rateHeaders(request.caller.figures)).send(writeTurn(status))
 }
 
-export const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
+const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
   request_id: turn.requestId,
   conversation_id: turn.conversationId,
   external_user_id: turn.externalUserId,

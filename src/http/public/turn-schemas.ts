@@ -13,7 +13,7 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 export const turnStatuses = ['running', 'completed', 'failed', 'released', 'cancelled'] as const
 
-export const Turn = define(
+const Turn = define(
   'Turn',
   Type.Object({
     request_id: RequestId,
@@ -36,7 +36,7 @@ export const Turn = define(
 )
 
 export type FeedbackRequest = Static<typeof FeedbackRequest.ref>
-export const maxTags = 20
+const maxTags = 20
 const FeedbackRequest = define(
   'FeedbackRequest',
   Type.Object(

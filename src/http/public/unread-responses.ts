@@ -6,9 +6,11 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { rateHeaders } from './caller.ts'
+import { cutOffWhenStalled } from './slow-reader.ts'
+import type { ReaderTimes } from './slow-reader.ts'
 
 /** 16 KiB. A smaller response fits in the buffer of a socket, and the limit on pipelining bounds how many of them wait. */
-export const smallResponse = 16 * 1024
+const smallResponse = 16 * 1024
 // 8 MiB: four full pages of messages, or the longest reply in ASCII.
 const maxOfKey = 8 * 1024 * 1024
 // 64 MiB. A key without an unread response gets one all the same, so that no other key can shut it out.
@@ -68,5 +70,16 @@ export function limitUnread(app: FastifyInstance, unread: UnreadResponses): void
     if (typeof payload !== 'string' || unread.take(reply.raw, Buffer.byteLength(payload))) return done(null, payload)
     for (const name of Object.keys(rateHeaders(request.caller.figures))) reply.removeHeader(name)
     done(new ApiError('service_unavailable'))
+  })
+}
+
+/** `overload.unread`: disconnects a caller that does not read a large response. Event streams do this themselves. */
+export function watchReaders(app: FastifyInstance, times: ReaderTimes): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    // A character of a string is up to three bytes.
+    const isLarge = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length > smallResponse / 4
+    // The response is written after the hooks.
+    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))
+    done(null, payload)
   })
 }

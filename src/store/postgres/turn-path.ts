@@ -4,6 +4,7 @@
  * row does not affect the others.
  */
 import { randomUUID } from 'node:crypto'
+import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import { bytesOf, withinBudget } from '../budget.ts'
 import { StoreUnavailable } from '../store.ts'
@@ -183,6 +184,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
           cause: cause.toWellFormed().replaceAll('\0', '\uFFFD'),
           cause_kind: causeKind,
           unpaid: String(unpaid),
+          reserved: String(reservesUnpaid(causeKind) ? unpaid : 0n),
           needed_hold: String(neededHold),
           trace: writeTrace(trace),
         }),

@@ -15,7 +15,8 @@ export function vacuumErased(connections: Connections, since: number): Promise<n
     const newest = rows[0].newest === null ? 0 : Number(rows[0].newest)
     if (newest <= since) return since
     // One by one: a vacuum cannot run within a transaction, and two processes do not wait for each other.
-    for (const table of ['messages', 'turns', 'journal', 'conversations']) await connection.query(`vacuum (skip_locked) ${table}`)
+    for (const table of ['messages', 'turns', 'journal', 'traces', 'feedback', 'conversations'])
+      await connection.query(`vacuum (skip_locked) ${table}`)
     return newest
   })
 }

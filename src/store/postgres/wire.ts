@@ -7,6 +7,7 @@ import type {
   AdmittedTurn,
   Advance,
   Claims,
+  EncodedTrace,
   JournalEntry,
   Lease,
   Settlement,
@@ -182,7 +183,7 @@ export const writeSettlement = (item: Settlement): object => ({
 })
 
 /** As PostgreSQL reads a `bytea`. */
-export const writeTrace = (trace: Uint8Array | null): string | null => (trace ? `\\x${Buffer.from(trace).toString('hex')}` : null)
+export const writeTrace = (trace: EncodedTrace | null): string | null => (trace ? `\\x${Buffer.from(trace).toString('hex')}` : null)
 
 export function readSettlement(answer: SettlementAnswer, item: Settlement): SettlementOutcome {
   if (answer.kind === 'lost') return answer

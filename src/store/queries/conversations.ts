@@ -8,6 +8,8 @@ import type { Row, Sql, SqlValue } from '../sql.ts'
 import { maxBytes } from '../budget.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { BoundedItems, PageRequest } from './paging.ts'
+import { readRating } from './feedback.ts'
+import type { Rating } from './feedback.ts'
 import { listStepsOfTurns } from './turns.ts'
 import type { TurnStep } from './turns.ts'
 
@@ -38,6 +40,10 @@ export type MessageOfTurn = Message & { citations: Citation[]; steps: TurnStep[]
 export type TurnFigures = {
   state: string
   agentVersion: number
+  /** The reply is the text that had been generated when the turn was cancelled. */
+  incomplete: boolean
+  /** Of the feedback on the turn. */
+  rating: Rating | null
   promptTokens: number | null
   completionTokens: number | null
   usageEstimated: boolean | null
@@ -112,8 +118,8 @@ export async function listMessages(
 const messageBytes = 512
 
 /**
- * Finds the messages of a page by their sizes, so that no text is read that does not fit. Returns the range of `seq`, and whether older messages
- * follow; undefined for a page without messages.
+ * `overload.unread`: finds the messages of a page by their sizes, so that no text is read that does not fit. Returns the range of `seq`, and
+ * whether older messages follow; undefined for a page without messages.
  */
 async function findPage(
   sql: Sql,
@@ -227,8 +233,8 @@ export async function listAllMessages(
   if (!found) return { items: [], more: false }
   const rows = await sql.all(
     `select m.id, m.role, m.content, m.citations, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
-       t.usage_estimated, t.charged, t.failure_code, t.failure_cause
-     from messages m join turns t on t.request_id = m.request_id
+       t.usage_estimated, t.charged, t.incomplete, t.failure_code, t.failure_cause, f.rating
+     from messages m join turns t on t.request_id = m.request_id left join feedback f on f.request_id = m.request_id
      where m.conversation_id = $1 and m.seq between $2 and $3 order by m.seq desc`,
     conversationId,
     found.first,
@@ -270,6 +276,8 @@ function readFigures(row: Row): TurnFigures {
   return {
     state: text(row, 'state'),
     agentVersion: integer(row, 'agent_version'),
+    incomplete: integer(row, 'incomplete') === 1,
+    rating: row['rating'] === null ? null : readRating(row),
     promptTokens: integerOrNull(row, 'prompt_tokens'),
     completionTokens: integerOrNull(row, 'completion_tokens'),
     usageEstimated: row.usage_estimated === null ? null : integer(row, 'usage_estimated') === 1,

@@ -77,9 +77,11 @@ export async function findFeedback(sql: Sql, requestId: string): Promise<Feedbac
   return row && readFeedback(row)
 }
 
+export const readRating = (row: Row): Rating => (text(row, 'rating') === 'up' ? 'up' : 'down')
+
 const readFeedback = (row: Row): Feedback => ({
   requestId: text(row, 'request_id'),
-  rating: text(row, 'rating') === 'up' ? 'up' : 'down',
+  rating: readRating(row),
   comment: textOrNull(row, 'comment'),
   // As written by putFeedback.
   tags: JSON.parse(text(row, 'tags')) as string[],

@@ -180,12 +180,14 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I17',
     'unpaid-is-of-turns',
-    "An owner's unpaid amount is at most what the owner's turns without a reply used, and at least that without the owner's credits.",
-    `select o.id as owner_id, o.unpaid, coalesce(t.unpaid, 0) as unpaid_of_turns, coalesce(l.credits, 0) as credits
+    "What an owner's turns without a reply reserved is the owner's unpaid amount plus what credits have cleared, which is never more than the owner's credits without adjustments.",
+    `select o.id as owner_id, o.unpaid, o.cleared, coalesce(t.reserved, 0) as reserved_by_turns, coalesce(l.credited, 0) as credited
      from owners o
-       left join (select owner_id, sum(unpaid) as unpaid from turns where unpaid > 0 group by owner_id) t on t.owner_id = o.id
-       left join (select owner_id, sum(amount) as credits from ledger where kind = 'credit' group by owner_id) l on l.owner_id = o.id
-     where o.unpaid < 0 or o.unpaid > coalesce(t.unpaid, 0) or o.unpaid < coalesce(t.unpaid, 0) - coalesce(l.credits, 0)`,
+       left join (select owner_id, sum(reserved) as reserved from turns where unpaid > 0 group by owner_id) t on t.owner_id = o.id
+       left join (select owner_id, sum(amount) as credited from ledger where kind in ('credit', 'adjustment') group by owner_id) l
+         on l.owner_id = o.id
+     where o.unpaid < 0 or o.cleared < 0 or o.unpaid + o.cleared <> coalesce(t.reserved, 0)
+       or (o.cleared > 0 and o.cleared > coalesce(l.credited, 0))`,
   ),
   invariant(
     'I18',

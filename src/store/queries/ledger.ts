@@ -1,4 +1,5 @@
 /** The operator's ledger entries and the list of all entries. The settlement writes charges. Entries are never changed or deleted. */
+import { clearedBy } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
@@ -32,8 +33,8 @@ export type AppendOutcome =
   | { kind: 'appended'; entry: LedgerEntry }
   | { kind: 'owner_not_found' }
   | { kind: 'idempotency_conflict' }
-  /** Amounts held for running turns are not available. */
-  | { kind: 'below_zero_available'; available: Amount }
+  /** Amounts held for running turns cannot be debited. */
+  | { kind: 'below_held'; balance: Amount; held: Amount }
   | { kind: 'above_largest_balance' }
 
 /** Decides and writes in one transaction. A key creates at most one entry, permanently. */
@@ -48,10 +49,11 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     return entry.amount === amount && entry.note === note ? { kind: 'appended', entry } : { kind: 'idempotency_conflict' }
   }
 
-  const [owner] = await sql.all('select balance, held from owners where id = $1', ownerId)
-  const balance = bigInteger(owner!, 'balance')
-  const available = balance - bigInteger(owner!, 'held')
-  if (available + amount < 0n) return { kind: 'below_zero_available', available }
+  const [row] = await sql.all('select balance, held, unpaid, cleared from owners where id = $1', ownerId)
+  const owner = row!
+  const balance = bigInteger(owner, 'balance')
+  const held = bigInteger(owner, 'held')
+  if (balance - held + amount < 0n) return { kind: 'below_held', balance, held }
   if (balance + amount > given.maxBalance) return { kind: 'above_largest_balance' }
 
   const entry: LedgerEntry = {
@@ -64,8 +66,15 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     note,
     createdAt: await sql.now(),
   }
-  await sql.run('update owners set balance = balance + $1 where id = $2', amount, ownerId)
-  if (amount > 0n) await coverUnpaid(sql, ownerId, amount)
+  const cleared = clearedBy(amount, { unpaid: bigInteger(owner, 'unpaid'), cleared: bigInteger(owner, 'cleared') })
+  await sql.run(
+    'update owners set balance = balance + $1, unpaid = unpaid - $2, cleared = cleared + $2 where id = $3',
+    amount,
+    cleared,
+    ownerId,
+  )
+  // `billing.unpaid`: after a credit, the owner's agents hold again what their turns need at first.
+  if (amount > 0n) await sql.run('update agents set min_hold = 0 where owner_id = $1 and min_hold > 0', ownerId)
   await sql.run(
     'insert into ledger (id, owner_id, kind, amount, idempotency_key, note, created_at) values ($1, $2, $3, $4, $5, $6, $7)',
     entry.id,
@@ -77,12 +86,6 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     entry.createdAt,
   )
   return { kind: 'appended', entry }
-}
-
-/** `billing.unpaid`: a credit frees as much as it adds, and the owner's agents hold again what their turns need at first. */
-async function coverUnpaid(sql: Sql, ownerId: string, amount: Amount): Promise<void> {
-  await sql.run('update owners set unpaid = case when unpaid > $1 then unpaid - $1 else 0 end where id = $2', amount, ownerId)
-  await sql.run('update agents set min_hold = 0 where owner_id = $1 and min_hold > 0', ownerId)
 }
 
 /** Newest first; empty for an unknown owner. */

@@ -18,6 +18,7 @@ import { findProvider, findProviderById, listProviders, modelOnProvider } from '
 import { findSession } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
+import { findTracedTurn, listHistoryBefore } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 
 export const reads = {
@@ -42,6 +43,8 @@ export const reads = {
   findTurnStatus,
   listEnded,
   listCancelRequests,
+  findTracedTurn,
+  listHistoryBefore,
   findFeedback,
   listFeedback,
   findApiKey,
@@ -81,7 +84,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findIdleConversations',
 ])
 
-/** Searches of knowledge bases, large replies and pages of messages, some milliseconds of work each: also separated from look-ups. */
+/** Searches of knowledge bases, large replies, traces and pages of messages, some milliseconds of work each: also separated from look-ups. */
 export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'searchChunks',
   'readChunks',
@@ -90,4 +93,6 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findReplies',
   'listMessages',
   'listAllMessages',
+  'findTracedTurn',
+  'listHistoryBefore',
 ])

@@ -18,11 +18,13 @@ export type UsageWanted = UsageFilter & { from: number; to: number; bucketMs: nu
 export type Percentiles = { p50: number | null; p95: number | null }
 
 export type Usage = {
-  /** Turns that ended: the sum of the next three. */
+  /** Turns that ended: the sum of the next four. */
   turns: number
   completed: number
   failed: number
   released: number
+  /** Cancelled before they had a reply. Not an error. */
+  cancelled: number
   /** Runs that ended without a reply, those that a retry has since repeated included. */
   errors: number
   errorsByCause: ErrorCounts
@@ -91,6 +93,7 @@ class Tally {
   completed = 0
   failed = 0
   released = 0
+  cancelled = 0
   readonly errorsByCause: ErrorCounts = new Map()
   promptTokens = 0
   completionTokens = 0
@@ -103,6 +106,7 @@ class Tally {
   count(row: Row): void {
     if (row['state'] === 'failed') this.failed++
     if (row['state'] === 'released') this.released++
+    if (row['state'] === 'cancelled') this.cancelled++
     if (row['state'] !== 'completed') return
     this.completed++
     this.promptTokens += integer(row, 'prompt_tokens')
@@ -116,6 +120,7 @@ class Tally {
     this.completed += other.completed
     this.failed += other.failed
     this.released += other.released
+    this.cancelled += other.cancelled
     for (const [cause, count] of other.errorsByCause) this.errorsByCause.set(cause, (this.errorsByCause.get(cause) ?? 0) + count)
     this.promptTokens += other.promptTokens
     this.completionTokens += other.completionTokens
@@ -127,8 +132,8 @@ class Tally {
   }
 
   read(): Usage {
-    const { completed, failed, released, errorsByCause, promptTokens, completionTokens, charged, writtenOff, unpaid } = this
-    const turns = completed + failed + released
+    const { completed, failed, released, cancelled, errorsByCause, promptTokens, completionTokens, charged, writtenOff, unpaid } = this
+    const turns = completed + failed + released + cancelled
     const errors = errorsByCause.values().reduce((sum, count) => sum + count, 0)
     const latency = percentiles(this.#latencies)
     const firstDelta = percentiles(this.#firstDeltas)
@@ -137,6 +142,7 @@ class Tally {
       completed,
       failed,
       released,
+      cancelled,
       errors,
       errorsByCause,
       promptTokens,

@@ -18,6 +18,7 @@ import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
 import { putFeedback } from './feedback.ts'
 import { closeSession, openSession } from './sessions.ts'
+import { clearTraces } from './traces.ts'
 import { requestCancel } from './turn-status.ts'
 
 type Write<Args extends unknown[], Result> = {
@@ -110,6 +111,7 @@ export const writes = {
     failpoints: ['erase.before-commit', 'erase.after-commit'],
   }),
   clearExpired: write(clearExpired, { audit: null, changesCaches: false }),
+  clearTraces: write(clearTraces, { audit: null, changesCaches: false }),
 
   putContentPart: write(putContentPart, { audit: null, changesCaches: false }),
   putDocument: write(putDocument, {

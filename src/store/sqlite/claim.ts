@@ -24,7 +24,7 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
     if (attempt >= maxAttempts) {
       if (item.which === 'fresh') continue
       const cause = `the process died in each of ${maxAttempts} attempts`
-      // Its usage was lost with the processes, so the whole hold counts as unpaid.
+      // Its usage was lost with the processes, so the whole hold counts as unpaid, and nothing is reserved.
       const unpaid = orphan.hold as bigint
       endWithoutReply(sql, clock, orphan, {
         state: 'failed',

@@ -1,4 +1,5 @@
 /** The two ways to end a turn: settled with its reply, or without one. Each is fenced and atomic within the caller's transaction. */
+import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Row } from '../sql.ts'
 import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
@@ -48,8 +49,8 @@ export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFail
 }
 
 /**
- * No charge, the hold is released, nothing is added to the history. `billing.unpaid`: what the turn used stays reserved. It is never more
- * than the hold, so held and unpaid together never exceed the balance.
+ * No charge, the hold is released, nothing is added to the history. `billing.unpaid`: what the turn used stays reserved if its caller can
+ * cause such an end. It is never more than the hold, so held and unpaid together never exceed the balance.
  */
 export function endWithoutReply(
   sql: Statements,
@@ -59,10 +60,11 @@ export function endWithoutReply(
 ): void {
   const hold = turn.hold as bigint
   const unpaid = end.unpaid < hold ? end.unpaid : hold
+  const reserved = reservesUnpaid(end.causeKind) ? unpaid : 0n
   const now = clock.now()
-  sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, turn.request_id!)
+  sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, reserved, turn.request_id!)
   // `turn.errors`: the primary key forbids a second error of a run. A cancelled turn has none.
   if (end.causeKind !== null) sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
   if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
-  sql.releaseHold.run(hold, unpaid, turn.owner_id!)
+  sql.releaseHold.run(hold, reserved, turn.owner_id!)
 }

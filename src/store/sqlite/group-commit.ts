@@ -16,6 +16,7 @@ import type { TurnPath } from './turn-path.ts'
 import { forget } from './forget.ts'
 import { toWire } from './protocol.ts'
 import type { Answer, Call, WireOutcome } from './protocol.ts'
+import { WriteCheck } from './write-check.ts'
 
 /** The failpoints before and after the commit of these operations. */
 const commitPoints: Record<string, [FailpointName, FailpointName]> = {
@@ -27,6 +28,8 @@ const commitPoints: Record<string, [FailpointName, FailpointName]> = {
   release: ['give-up.before-commit', 'give-up.after-commit'],
 }
 
+const betweenTransactions = new Set(['forget', 'ping'])
+
 type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
 
 /** The part of a connection that is needed here. */
@@ -37,19 +40,21 @@ export class Writer {
   readonly #turnPath: TurnPath
   readonly #sql: Sql
   readonly #failpoints: Failpoints
+  readonly #check: WriteCheck
 
-  constructor(db: Writable, turnPath: TurnPath, sql: Sql, failpoints: Failpoints) {
+  constructor(db: Writable, turnPath: TurnPath, sql: Sql, failpoints: Failpoints, monotonicMs = (): number => performance.now()) {
     this.#db = db
     this.#turnPath = turnPath
     this.#sql = sql
     this.#failpoints = failpoints
+    this.#check = new WriteCheck(db, monotonicMs)
   }
 
   /** Returns one outcome per item of each call. Never rejects, and awaits only settled promises. */
   async answer(calls: Call[]): Promise<Answer[]> {
     const answers = calls.map(({ id, items }): Answer => ({ id, outcomes: Array.from({ length: items.length }) }))
     const items = calls.flatMap((call, callIndex) =>
-      (call.operation === 'forget' ? [] : call.items).map((argument, index): Item => {
+      (betweenTransactions.has(call.operation) ? [] : call.items).map((argument, index): Item => {
         const { outcomes } = answers[callIndex]!
         return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
       }),
@@ -63,6 +68,7 @@ export class Writer {
     // Between transactions, because within one the log cannot be checkpointed.
     for (const [index, { operation, items: depths }] of calls.entries()) {
       if (operation === 'forget') answers[index]!.outcomes = [this.#forget(depths[0])]
+      if (operation === 'ping') answers[index]!.outcomes = [this.#check.ping()]
     }
     return answers
   }
@@ -113,7 +119,7 @@ export class Writer {
       return { value }
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('rollback to item; release item')
-      return { error: toWire(error) }
+      return this.#check.failed(error)
     }
   }
 
@@ -125,7 +131,7 @@ export class Writer {
       this.#commit([item])
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('rollback')
-      item.keep({ error: toWire(error) })
+      item.keep(this.#check.failed(error))
     }
   }
 

@@ -51,10 +51,10 @@ export function prepareStatements(db: DatabaseSync) {
     insertCharge: db.prepare(`insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
       values (?, ?, 'charge', ?, ?, ?, ?)`),
     payFromHold: db.prepare('update owners set balance = balance - ?, held = held - ? where id = ?'),
-    endTurn:
-      db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?, unpaid = unpaid + ?
+    endTurn: db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?,
+        unpaid = unpaid + ?, reserved = reserved + ?
       where request_id = ?`),
-    insertTrace: db.prepare('insert into traces (request_id, run, content) values (?, ?, ?)'),
+    insertTrace: db.prepare('insert into traces (request_id, run, content) values (?, ?, cast(? as blob))'),
     insertError: db.prepare('insert into turn_errors (request_id, run, cause_kind, ended_at) values (?, ?, ?, ?)'),
     releaseHold: db.prepare('update owners set held = held - ?, unpaid = unpaid + ? where id = ?'),
     raiseMinHold: db.prepare('update agents set min_hold = max(min_hold, ?) where id = ?'),

@@ -59,6 +59,5 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     renew,
     release,
     endAllLeases,
-    ping: () => true,
   }
 }

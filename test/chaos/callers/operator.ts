@@ -242,8 +242,9 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
     const startedAt = history.now()
     const read = await admin.call('GET', `/owners/${owner.id}`)
     if (!read) return
-    const { balance_usd: balanceUsd, held_usd: heldUsd, available_usd: availableUsd } = read
-    history.write({ kind: 'admin', at: history.now(), startedAt, what: 'balance', owner: owner.id, balanceUsd, heldUsd, availableUsd })
+    const { balance_usd: balanceUsd, held_usd: heldUsd, unpaid_usd: unpaidUsd, available_usd: availableUsd } = read
+    const figures = { balanceUsd, heldUsd, unpaidUsd, availableUsd }
+    history.write({ kind: 'admin', at: history.now(), startedAt, what: 'balance', owner: owner.id, ...figures })
   }
 
   const key = testbed.key('plain-revoked')

@@ -16,19 +16,25 @@ type Owner = StoredOwner & { index: number }
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 /** As an operator writes it, with fewer places. */
 const unitsOf = (usd: string): bigint => {
-  const [whole, supervisedServers = ''] = usd.split('.')
-  return BigInt(whole! + supervisedServers.padEnd(8, '0'))
+  const [whole, places = ''] = usd.split('.')
+  return BigInt(whole! + places.padEnd(8, '0'))
 }
 
 /** No balance was ever below zero, and its parts add up. */
 function* reads({ admin }: Reading): Generator<Violation> {
   for (const read of admin) {
     if (read.what !== 'balance') continue
-    const [balance, held, available] = [read.balanceUsd, read.heldUsd, read.availableUsd].map(units) as [bigint, bigint, bigint]
-    if (balance < 0n || held < 0n || available < 0n || balance - held !== available)
+    const [balance, held, unpaid, available] = [
+      units(read.balanceUsd),
+      units(read.heldUsd),
+      units(read.unpaidUsd),
+      units(read.availableUsd),
+    ]
+    const left = balance - held - unpaid
+    if (balance < 0n || held < 0n || unpaid < 0n || available !== (left > 0n ? left : 0n))
       yield {
         check: 'money',
-        what: `a balance of ${read.balanceUsd}, ${read.heldUsd} held, ${read.availableUsd} available`,
+        what: `a balance of ${read.balanceUsd}, ${read.heldUsd} held, ${read.unpaidUsd} unpaid, ${read.availableUsd} available`,
         events: [read.index],
       }
   }

@@ -1,14 +1,18 @@
-/** The session and the queries of the page. A 401 from any request leads to the sign-in. */
+/** The session and the queries of the page. A session that is not valid leads to the sign-in, with any request. */
 import { MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { ApiFailure, call } from './client.ts'
 import type { Session } from './types.ts'
 
 const sessionKey = ['session']
 
+/** A session that the server does not know, or not anymore. 429: `admin.guesses`, which only wrong sessions get. */
+const isSignedOut = (error: unknown): boolean =>
+  error instanceof ApiFailure && (error.status === 401 || error.code === 'rate_limit_exceeded')
+
 /** Does not retry what the server has decided. A lost response is requested up to twice more. */
 export function createQueries(): QueryClient {
   const onError = (error: unknown): void => {
-    if (error instanceof ApiFailure && error.status === 401) queries.setQueryData(sessionKey, null)
+    if (isSignedOut(error)) queries.setQueryData(sessionKey, null)
   }
   const queries: QueryClient = new QueryClient({
     queryCache: new QueryCache({ onError }),
@@ -31,7 +35,7 @@ export function useSession() {
     queryKey: sessionKey,
     queryFn: ({ signal }) =>
       call<Session>('/session', { signal }).catch((error: unknown) => {
-        if (error instanceof ApiFailure && error.status === 401) return null
+        if (isSignedOut(error)) return null
         throw error
       }),
     staleTime: Infinity,

@@ -1,12 +1,14 @@
-/** A turn as a stream of events, for the playground and the first chat. The schemas of the server define the events. */
+/** A turn as a stream of events: of a message that is sent, or of any turn that is followed. The schemas of the server define the events. */
 import { EventReader } from '../../../client/src/event-reader.ts'
-import { ApiFailure, send } from './client.ts'
+import { ApiFailure, segment, send } from './client.ts'
 import type { ChatEvent } from './types.ts'
 
 type Named<Sent> = Sent extends { event: infer Name; data: infer Data } ? { type: Name } & Data : never
 
 /** By `type`: `response.created`, `response.output_text.delta`, and last one of `response.completed` and `error`. */
-export type StreamEvent = Named<ChatEvent>
+export type StreamEvent = Exclude<FollowEvent, { type: 'response.output_text.reset' }>
+/** Also `response.output_text.reset`: the text starts again and is a different one. */
+export type FollowEvent = Named<ChatEvent>
 /** The last event of a turn. */
 export type StreamEnd = Extract<StreamEvent, { type: 'response.completed' | 'error' }>
 
@@ -32,34 +34,58 @@ export async function streamTurn(path: string, body: unknown, { signal, idempote
     ...(idempotencyKey === undefined ? {} : { headers: { 'Idempotency-Key': idempotencyKey } }),
     ...(signal ? { signal } : {}),
   })
-  const lost = (): Error =>
-    new ApiFailure({
-      status: 0,
-      code: 'connection_lost',
-      message:
-        'The connection was lost before the reply was complete. The turn may still be running; its reply will be stored and charged once.',
-      requestId: response.headers.get('x-request-id'),
-    })
-  const bytes = readBody(response, (error) => (signal?.aborted ? error : lost()))
+  for await (const { event } of readEvents(response, signal)) {
+    if (event.type === 'response.output_text.reset') continue
+    onEvent(event)
+    if (event.type === 'response.completed' || event.type === 'error') return event
+  }
+  throw lost(response)
+}
+
+type Followed = { signal: AbortSignal; after: string | undefined; onEvent: (event: FollowEvent, id: string | undefined) => void }
+
+/** Follows a turn, after the event with the ID `after` if there is one. Resolves with its last event. Throws as `streamTurn`. */
+export async function followTurn(
+  requestId: string,
+  { signal, after, onEvent }: Followed,
+): Promise<'response.completed' | 'error' | 'nothing left'> {
+  const headers: Record<string, string> = after === undefined ? {} : { 'Last-Event-ID': after }
+  const response = await send(`/turns/${segment(requestId)}/stream`, { headers, signal })
+  if (response.status === 204) return 'nothing left'
+  for await (const { event, id } of readEvents(response, signal)) {
+    onEvent(event, id)
+    if (event.type === 'response.completed' || event.type === 'error') return event.type
+  }
+  throw lost(response)
+}
+
+async function* readEvents(response: Response, signal?: AbortSignal): AsyncGenerator<{ event: FollowEvent; id: string | undefined }> {
+  const bytes = readBody(response, (error) => (signal?.aborted ? error : lost(response)))
   const events = new EventReader()
   for await (const chunk of bytes) {
-    for (const { name, data } of events.push(chunk)) {
-      if (!isKnown(name)) continue
-      const event = { type: name, ...(JSON.parse(data) as object) } as StreamEvent
-      onEvent(event)
-      if (event.type === 'response.completed' || event.type === 'error') return event
+    for (const { name, data, id } of events.push(chunk)) {
+      if (isKnown(name)) yield { event: { type: name, ...(JSON.parse(data) as object) } as FollowEvent, id }
     }
   }
-  throw lost()
 }
+
+const lost = ({ headers }: Response): ApiFailure =>
+  new ApiFailure({
+    status: 0,
+    code: 'connection_lost',
+    message:
+      'The connection was lost before the reply was complete. The turn may still be running; its reply will be stored and charged once.',
+    requestId: headers.get('x-request-id'),
+  })
 
 const known: readonly string[] = [
   'response.created',
   'response.output_text.delta',
+  'response.output_text.reset',
   'response.completed',
   'error',
-] satisfies StreamEvent['type'][]
-const isKnown = (name: string): name is StreamEvent['type'] => known.includes(name)
+] satisfies FollowEvent['type'][]
+const isKnown = (name: string): name is FollowEvent['type'] => known.includes(name)
 
 /** Not every browser can iterate over a body. `failed` converts the error of an interrupted read. */
 async function* readBody({ body }: Response, failed: (error: unknown) => unknown): AsyncGenerator<Uint8Array> {

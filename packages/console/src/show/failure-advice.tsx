@@ -24,7 +24,7 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
   switch (code) {
     case 'insufficient_balance':
       return {
-        text: 'The available balance does not cover the hold for this turn, which is the most it can cost. Add credit to the owner, or lower the agent’s max output tokens or max steps.',
+        text: 'The available balance, which is the balance minus held and unpaid amounts, does not cover the hold for this turn, which is the most it can cost. Add credit to the owner, or lower the agent’s max output tokens or max steps.',
         link: { href: `/money/${ownerId}`, label: 'Add credit' },
       }
     case 'agent_disabled':
@@ -46,6 +46,8 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
         text: 'See the cause of this turn. Often the provider rejected the request, or the agent reached its max steps without a reply.',
         link: providers,
       }
+    case 'turn_cancelled':
+      return { text: 'The caller or an operator cancelled the turn before it had any text. Send the message again to get a reply.' }
     case 'validation_error':
       return { text: 'Edit the message and send it again.' }
     case 'connection_lost':

@@ -15,6 +15,12 @@ const shown: Record<State, Shown> = {
     color: 'red',
     means: 'Ended without a reply for a temporary reason, so the caller can retry it. Nothing was charged.',
   },
+  cancelled: {
+    word: 'Cancelled',
+    mark: '■',
+    color: 'gray',
+    means: 'Cancelled by the caller or an operator before there was any text. Nothing was charged.',
+  },
   queued: { word: 'Queued', mark: '…', color: 'gray', means: 'Waiting to be indexed.' },
   indexing: { word: 'Indexing', mark: '●', color: 'blue', means: 'The text is being split into chunks and indexed.' },
   ready: { word: 'Ready', mark: '✓', color: 'teal', means: 'Indexed and searchable.' },
@@ -26,6 +32,17 @@ export function StateBadge({ state }: { state: State }) {
     <Tooltip label={means}>
       <Badge variant="light" color={color} leftSection={<span aria-hidden="true">{mark}</span>}>
         {word}
+      </Badge>
+    </Tooltip>
+  )
+}
+
+/** For a reply whose turn was cancelled after some text. */
+export function IncompleteBadge() {
+  return (
+    <Tooltip label="The turn was cancelled. The reply is the text that had been generated until then, and it was charged.">
+      <Badge variant="light" color="yellow" tabIndex={0}>
+        Incomplete
       </Badge>
     </Tooltip>
   )

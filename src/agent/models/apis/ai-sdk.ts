@@ -36,7 +36,7 @@ export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, dea
   const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
 
   return {
-    async generate(request, { signal, onText }) {
+    async generate(request, { signal, onText, traceparent }) {
       signal.throwIfAborted()
       const stop = new AbortController()
       const stream = openFetchStream({
@@ -45,6 +45,7 @@ export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, dea
         secret: apiKey,
         deadlines,
         signal: AbortSignal.any([signal, stop.signal]),
+        traceparent,
         isLast: provider.isLast,
         maxEvents: eventLimit(request.maxOutputTokens),
       })

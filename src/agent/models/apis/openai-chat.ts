@@ -34,11 +34,13 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiCha
   }
 
   return {
-    async generate(request, { signal, onText }) {
+    async generate(request, { signal, onText, traceparent }) {
       const body = JSON.stringify(writeRequest(request))
       const block = new ThinkBlock(onText)
       const answer = new ChatAnswer({ onText: (text) => block.push(text), secret: apiKey, maxOutputTokens: request.maxOutputTokens })
-      await exchange(dispatcher, { origin, path, headers, body, secret: apiKey, deadlines, signal }, answer)
+      // `trace.context`
+      const sent = traceparent ? { ...headers, traceparent } : headers
+      await exchange(dispatcher, { origin, path, headers: sent, body, secret: apiKey, deadlines, signal }, answer)
       block.end()
       return answer.step()
     },

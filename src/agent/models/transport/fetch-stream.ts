@@ -15,6 +15,8 @@ export type StreamOptions = {
   secret: string
   deadlines: Deadlines
   signal: AbortSignal
+  /** `trace.context`: sent as it is. */
+  traceparent?: string | null | undefined
   /** Whether this is the data of the last event of a stream. Anything after it is ignored. */
   isLast: (data: string) => boolean
   /** The most events that an answer can have. */
@@ -30,7 +32,7 @@ export type FetchStream = {
 }
 
 export function openFetchStream(options: StreamOptions): FetchStream {
-  const { dispatcher, baseUrl, secret, deadlines, signal } = options
+  const { dispatcher, baseUrl, secret, deadlines, signal, traceparent } = options
   let events: Events | undefined
   let failure: { cause: unknown } | undefined
 
@@ -44,6 +46,7 @@ export function openFetchStream(options: StreamOptions): FetchStream {
         // Without this header a proxy may compress the stream, which delays pieces of it.
         'accept-encoding': 'identity',
         'user-agent': 'turnkeep',
+        ...(traceparent ? { traceparent } : {}),
       }
       const answer = new Events(options)
       events = answer

@@ -8,7 +8,7 @@ import { canonical, isObject, show } from './keywords.ts'
 import { InvalidPattern, linearPattern, UnsupportedPattern } from './linear-pattern.ts'
 import type { CharacterTests, Pattern } from './linear-pattern.ts'
 import { Operations } from './operations.ts'
-import { referencesOf } from './references.ts'
+import { findCircular, referencesOf } from './references.ts'
 import { nodesOf } from './schema-nodes.ts'
 import type { SchemaNode } from './schema-nodes.ts'
 
@@ -66,8 +66,11 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
 export function schemaProblem(schema: JsonSchema, strict: boolean): string | undefined {
   try {
     const nodes = nodesOf(schema)
-    const lost = [...referencesOf(nodes).values()].find((reference) => reference.schema === undefined)
+    const references = referencesOf(nodes)
+    const lost = [...references.values()].find((reference) => reference.schema === undefined)
     if (lost) return `has a reference that leads nowhere, ${show(lost.to)} at ${show(lost.at)}`
+    const circular = findCircular(nodes, references)
+    if (circular) return `has a reference that leads back to itself, ${show(circular.to)} at ${show(circular.at)}`
     const { unsupported, invalid } = patternsOf(nodes)
     const refused = unsupported ?? (strict ? invalid : undefined)
     return refused && `has a pattern that cannot be used, ${show(refused.source)} at ${show(refused.at)}: ${refused.why}`

@@ -61,6 +61,49 @@ export function referencesOf(nodes: SchemaNode[]): Map<SchemaObject, Reference> 
   }
 }
 
+/**
+ * Finds a reference that leads back to itself without going into the value, so that no check would ever end. A reference below `properties`
+ * or `items` may lead back: the value ends. Visits each schema once.
+ */
+export function findCircular(nodes: SchemaNode[], references: Map<SchemaObject, Reference>): Reference | undefined {
+  const visited = new Map<SchemaObject, 'open' | 'ended'>()
+  const nextOf = (node: SchemaObject): SchemaObject[] => appliedToSame(node, references).filter(isObject)
+
+  /** A list of its own and no recursion, because references may follow each other thousands of times. */
+  function isCircular(start: SchemaObject): boolean {
+    const path: { node: SchemaObject; next: SchemaObject[] }[] = []
+    const enter = (node: SchemaObject): void => {
+      visited.set(node, 'open')
+      path.push({ node, next: nextOf(node) })
+    }
+    if (!visited.has(start)) enter(start)
+    for (let last = path.at(-1); last; last = path.at(-1)) {
+      const next = last.next.pop()
+      if (next === undefined) visited.set(path.pop()!.node, 'ended')
+      else if (visited.get(next) === 'open') return true
+      else if (!visited.has(next)) enter(next)
+    }
+    return false
+  }
+
+  const found = nodes.find(({ node }) => references.has(node) && isCircular(node))
+  return found && references.get(found.node)
+}
+
+/** The schemas that a schema applies to the same value. */
+function appliedToSame(node: SchemaObject, references: Map<SchemaObject, Reference>): unknown[] {
+  const { allOf, anyOf, oneOf, not, if: condition, then, else: otherwise, dependentSchemas } = node
+  return [
+    references.get(node)?.schema,
+    ...[allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : [])),
+    not,
+    condition,
+    then,
+    otherwise,
+    ...(isObject(dependentSchemas) ? Object.values(dependentSchemas) : []),
+  ]
+}
+
 /** Returns the resource that a schema belongs to: its own if it has an `$id` (`id` in draft 4). One with only a fragment is a name, as in draft 6. */
 function resourceOf(node: SchemaObject, outer: Resource, known: Map<string, SchemaObject>): Resource {
   const id = node['$id'] ?? node['id']

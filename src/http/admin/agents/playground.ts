@@ -4,8 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '../../../errors.ts'
+import { available } from '../../../ledger/ledger.ts'
+import type { AdminCalls } from '../../../admin/admin.ts'
 import { about, guessFailure } from '../answers.ts'
-import { AgentParams, wellFormed } from '../fields.ts'
+import { AgentParams, wellFormed, writeUsd } from '../fields.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { chatEvents } from '../../public/examples.ts'
 import { ChatEvent } from '../../public/schemas.ts'
@@ -59,6 +62,11 @@ const schema = {
   },
 }
 
+/** A caller gets a general message; the operator may see the figures (`billing.unpaid`). */
+const tooLittle = ({ balance, held, unpaid }: Awaited<ReturnType<AdminCalls['findOwner']>>): string =>
+  `The owner's available balance is too low for this reply: ${writeUsd(available({ balance, held, unpaid }))} USD. The balance is ` +
+  `${writeUsd(balance)} USD; running turns hold ${writeUsd(held)} USD, and ${writeUsd(unpaid)} USD is unpaid. Nothing was charged.`
+
 export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
   app.post('/agents/:id/playground', { schema }, async (request, reply) => {
     const { message, external_user_id: externalUserId = usualUser } = request.body
@@ -75,6 +83,12 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams
       traceparent: null,
       shareOf: 'operator',
     })
-    return sendBeginResult(request, reply, started, message, streams)
+    try {
+      return await sendBeginResult(request, reply, started, message, streams)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'insufficient_balance') throw error
+      const { ownerId } = await request.admin.findAgent(agentId)
+      throw new ApiError(error.code, tooLittle(await request.admin.findOwner(ownerId)))
+    }
   })
 }

@@ -13,8 +13,10 @@ create table owners (
   name text not null,
   balance bigint not null default 0,
   held bigint not null default 0,
-  -- `billing.unpaid`: the work of turns that ended without a reply; not available until credits of the same amount are posted
+  -- `billing.unpaid`: what turns without a reply used and their callers can cause; not available until credits of the same amount are posted
   unpaid bigint not null default 0 constraint unpaid_never_negative check (unpaid >= 0),
+  -- what credits have made available again, less what adjustments have reserved again
+  cleared bigint not null default 0 constraint cleared_never_negative check (cleared >= 0),
   created_at bigint not null,
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
@@ -151,6 +153,8 @@ create table turns (
   charged bigint check (charged >= 0),
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid bigint not null default 0 check (unpaid >= 0),
+  -- the part of it that was reserved on the owner, because callers can cause what ended the run
+  reserved bigint not null default 0 constraint reserved_within_unpaid check (reserved between 0 and unpaid),
   first_delta_ms bigint,
   -- `turn.cancel`: set while the turn runs, and never by the transaction that ends it
   cancel_requested_at bigint,

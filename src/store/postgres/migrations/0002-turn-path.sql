@@ -320,7 +320,8 @@ begin
 end $$;
 
 -- The end of a turn without a reply, failed, released or cancelled: no charge, the hold is released, nothing in the history. At most one item per turn. `billing.unpaid`: what the
--- turn used stays reserved. It is never more than the hold, so held and unpaid together never exceed the balance.
+-- turn used stays reserved if its caller can cause such an end. It is never more than the hold, so held and unpaid together never exceed the
+-- balance.
 create function fail_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -333,9 +334,9 @@ begin
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as t;
   perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
-  update owners o set held = o.held - s.hold, unpaid = o.unpaid + s.unpaid
-    from (select t.owner_id, sum(t.hold)::bigint as hold, sum(least(i.unpaid, t.hold))::bigint as unpaid
-      from json_to_recordset(items) as i (request_id text, unpaid bigint)
+  update owners o set held = o.held - s.hold, unpaid = o.unpaid + s.reserved
+    from (select t.owner_id, sum(t.hold)::bigint as hold, sum(least(i.reserved, t.hold))::bigint as reserved
+      from json_to_recordset(items) as i (request_id text, reserved bigint)
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) group by t.owner_id) as s
     where o.id = s.owner_id;
   -- after their owners, as everywhere, so that two processes cannot deadlock
@@ -344,8 +345,8 @@ begin
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.needed_hold > 0 group by t.agent_id) as n
     where a.id = n.agent_id and a.min_hold < n.needed;
   update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms(),
-      unpaid = t.unpaid + least(i.unpaid, t.hold)
-    from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint)
+      unpaid = t.unpaid + least(i.unpaid, t.hold), reserved = t.reserved + least(i.reserved, t.hold)
+    from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint, reserved bigint)
     where t.request_id = i.request_id and t.request_id = any (ours);
   -- `turn.errors`: the primary key forbids a second error of a run
   insert into turn_errors (request_id, run, cause_kind, ended_at)
@@ -491,8 +492,8 @@ begin
         where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
         order by t.owner_id, t.request_id for no key update skip locked
     loop
-      -- what it used died with its processes
-      update owners set held = held - orphan.hold, unpaid = unpaid + orphan.hold where id = orphan.owner_id;
+      -- what it used died with its processes, and no caller made them die, so nothing is reserved
+      update owners set held = held - orphan.hold where id = orphan.owner_id;
       update turns set state = 'failed', lease_until = null, holder = null, hold = 0, failure_code = 'internal_error',
           failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at,
           unpaid = unpaid + orphan.hold

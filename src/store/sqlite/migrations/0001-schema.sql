@@ -5,8 +5,10 @@ create table owners (
   name text not null,
   balance integer not null default 0,
   held integer not null default 0,
-  -- `billing.unpaid`: the work of turns that ended without a reply; not available until credits of the same amount are posted
+  -- `billing.unpaid`: what turns without a reply used and their callers can cause; not available until credits of the same amount are posted
   unpaid integer not null default 0 constraint unpaid_never_negative check (unpaid >= 0),
+  -- what credits have made available again, less what adjustments have reserved again
+  cleared integer not null default 0 constraint cleared_never_negative check (cleared >= 0),
   created_at integer not null,
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
@@ -138,6 +140,8 @@ create table turns (
   charged integer check (charged >= 0),
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid integer not null default 0 check (unpaid >= 0),
+  -- the part of it that was reserved on the owner, because callers can cause what ended the run
+  reserved integer not null default 0 constraint reserved_within_unpaid check (reserved between 0 and unpaid),
   first_delta_ms integer,
   -- `turn.cancel`: set while the turn runs, and never by the transaction that ends it
   cancel_requested_at integer,
@@ -262,9 +266,9 @@ create table turn_errors (
 create index turn_errors_by_end on turn_errors (ended_at, cause_kind, request_id);
 
 -- `trace.stored`: what explains a run and cannot be rebuilt from other rows, written by the transaction that ends the run. Deleted by age with a
--- range of the key, because request IDs are ordered by time.
+-- range of the key, because request IDs are ordered by time. Without a foreign key, which would cost a look-up per turn.
 create table traces (
-  request_id text not null references turns,
+  request_id text not null,
   run integer not null check (run >= 1),
   -- JSON, compressed if it is long (src/agent/trace.ts)
   content blob not null,

@@ -1,4 +1,4 @@
-/** One conversation and those of its turns that have no messages: running, failed or released. */
+/** One conversation and those of its turns that have no messages: running, failed, released or cancelled. */
 import { useQuery } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
 import { maxPage } from '../../api/lists.ts'
@@ -15,7 +15,7 @@ export const useConversation = (id: string) =>
 /** `lookedBackTo`: older ones may be missing. Null: these are all. */
 export type Unanswered = { turns: Turn[]; lookedBackTo: string | null }
 
-const states = ['running', 'failed', 'released'] as const
+const states = ['running', 'failed', 'released', 'cancelled'] as const
 // How often a person would check for a reply.
 const runningMs = 3_000
 

@@ -2,13 +2,14 @@
  * All conversations, newest first, by agent, key, external user and time. The filters are in the address, so that a view can be bookmarked
  * and shared.
  */
-import { Anchor, Button, Stack } from '@mantine/core'
+import { Anchor, Button, Stack, Title } from '@mantine/core'
 import { Link, useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
 import type { Conversation } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
+import { RunningTurns } from '../../show/running-turns.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { ConversationTable } from './conversation-table.tsx'
 import { FilterBar } from './filter-bar.tsx'
@@ -25,6 +26,14 @@ export function Conversations() {
       lead="Conversations between external users and your agents. A conversation contains all turns of one external user with one API key."
     >
       <FilterBar filters={filters} onChange={change} />
+      <RunningTurns
+        agentId={filters.agent_id}
+        heading={
+          <Title order={2} size="h4">
+            Running turns
+          </Title>
+        }
+      />
       <Found filters={filters} onClear={() => change(noFilters)} />
     </Page>
   )

@@ -8,12 +8,19 @@ import type { Range } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'react'
 import { MessageBar } from './message-bar.tsx'
 import { MessageRow } from './message-row.tsx'
+import type { useCancel } from '../../api/turns.ts'
 import type { Row } from './transcript-rows.ts'
 import { TurnRow } from './turn-row.tsx'
 import { useFocusedRow } from './use-focused-row.ts'
 import type { Messages } from './use-messages.ts'
 
-type MessageListProps = { rows: Row[]; messages: Messages; user: string; agentId: string | undefined }
+type MessageListProps = {
+  rows: Row[]
+  messages: Messages
+  user: string
+  agentId: string | undefined
+  cancel: ReturnType<typeof useCancel>
+}
 
 // A short question or the beginning of a reply. Each row is measured when it is rendered.
 const likelyHeight = 160
@@ -27,7 +34,7 @@ const nearTheTop = 10
 const nearTheEndPx = 80
 
 /** There is at least one row. */
-export function MessageList({ rows, messages, user, agentId }: MessageListProps) {
+export function MessageList({ rows, messages, user, agentId, cancel }: MessageListProps) {
   const scroller = useRef<HTMLElement>(null)
   const isAtEnd = useRef(true)
   const focused = useFocusedRow(scroller)
@@ -93,7 +100,7 @@ export function MessageList({ rows, messages, user, agentId }: MessageListProps)
                 paddingInlineEnd: 8,
               }}
             >
-              <RowOf row={rows[index]!} user={user} agentId={agentId} />
+              <RowOf row={rows[index]!} user={user} agentId={agentId} cancel={cancel} />
             </article>
           ))}
         </div>
@@ -107,12 +114,14 @@ function labelOf(row: Row, user: string): string {
   return row.message.role === 'user' ? `Message from ${user}` : 'Reply'
 }
 
-function RowOf({ row, user, agentId }: { row: Row; user: string; agentId: string | undefined }) {
+type RowProps = { row: Row } & Pick<MessageListProps, 'user' | 'agentId' | 'cancel'>
+
+function RowOf({ row, user, agentId, cancel }: RowProps) {
   switch (row.kind) {
     case 'message':
       return <MessageRow message={row.message} user={user} agentId={agentId} />
     case 'turn':
-      return <TurnRow turn={row.turn} />
+      return <TurnRow turn={row.turn} cancel={cancel} />
   }
 }
 

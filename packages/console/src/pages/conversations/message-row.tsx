@@ -4,14 +4,17 @@ import { memo } from 'react'
 import { Link } from 'wouter'
 import type { Message } from '../../api/types.ts'
 import { Citations } from '../../show/citations.tsx'
+import { RatingBadge } from '../../show/feedback.tsx'
 import { Markdown } from '../../show/markdown.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
+import { IncompleteBadge } from '../../show/state-badge.tsx'
 import { Folds } from './folds.tsx'
 import type { Fold } from './folds.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 import { TurnDetails } from './turn-details.tsx'
+import { TurnTrace } from './turn-trace.tsx'
 
 type MessageRowProps = { message: Message; user: string; agentId: string | undefined }
 
@@ -27,6 +30,8 @@ export const MessageRow = memo(function MessageRow({ message, user, agentId }: M
         <Text size="xs" span>
           <Moment at={message.created_at} />
         </Text>
+        {!isUser && message.turn.incomplete ? <IncompleteBadge /> : null}
+        {!isUser && message.turn.rating !== null ? <RatingBadge rating={message.turn.rating} /> : null}
       </Group>
       {isUser ? (
         <Paper withBorder px="md" py="xs" bg="var(--mantine-color-default-hover)" className="as-written">
@@ -50,6 +55,7 @@ function ReplyFoot({ message, agentId }: { message: Message; agentId: string | u
       : []),
     ...(calls.length > 0 ? [{ name: 'calls', label: counted(calls.length, 'tool call'), content: <ToolCalls calls={calls} /> }] : []),
     { name: 'turn', label: 'Turn details', content: <TurnDetails requestId={requestId} /> },
+    { name: 'trace', label: 'Trace', content: <TurnTrace requestId={requestId} /> },
   ]
   return (
     <Folds of={message.id} folds={folds}>

@@ -4,11 +4,13 @@ import { useFocusReturn } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { Link } from 'wouter'
+import { useCancel } from '../../api/turns.ts'
 import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
+import { StopOutcome } from '../../show/stop-turn.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EraseConversation, EraseEndUser } from './erase.tsx'
 import type { Erased } from './erase.tsx'
@@ -31,6 +33,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
   const newestFirst = useMemo(() => messages.data?.pages.flatMap(({ data }) => data) ?? [], [messages.data])
   const conversation = useConversation(id)
   const unanswered = useUnanswered(id)
+  const cancel = useCancel()
   const turns = unanswered.data?.turns
   const rows = useMemo(() => rowsOf(newestFirst, turns ?? [], messages.hasNextPage), [newestFirst, turns, messages.hasNextPage])
   useRepliesOf(messages, turns?.some(({ state }) => state === 'running') ?? false)
@@ -73,11 +76,12 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
             Turns without a reply are shown back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not included.
           </Text>
         ) : null}
+        <StopOutcome cancel={cancel} />
         <Waiting for={messages} what="messages">
           {() =>
             rows.length > 0 ? (
               <KeepFolds>
-                <MessageList rows={rows} messages={messages} user={user ?? 'External user'} agentId={agentId} />
+                <MessageList rows={rows} messages={messages} user={user ?? 'External user'} agentId={agentId} cancel={cancel} />
               </KeepFolds>
             ) : (
               <NoMessages isErased={isErased} />

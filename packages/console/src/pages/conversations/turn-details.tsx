@@ -4,9 +4,10 @@ import { useQuery } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
 import type { TurnWithSteps } from '../../api/types.ts'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
+import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
-import { StateBadge } from '../../show/state-badge.tsx'
+import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
 import { TurnSteps } from '../../show/turn-steps.tsx'
@@ -22,6 +23,7 @@ export function TurnDetails({ requestId }: { requestId: string }) {
         <Stack gap="sm" maw={560}>
           <Group gap="xs">
             <StateBadge state={read.state} />
+            {read.incomplete ? <IncompleteBadge /> : null}
             <Text size="sm" span>
               Started <Moment at={read.created_at} />
             </Text>
@@ -39,6 +41,7 @@ export function TurnDetails({ requestId }: { requestId: string }) {
               <FailureAdvice code={read.failure.code} agentId={read.agent_id} ownerId={read.owner_id} />
             </div>
           ) : null}
+          <FeedbackOfTurn feedback={read.feedback} />
           <TurnSteps steps={read.steps} />
         </Stack>
       )}

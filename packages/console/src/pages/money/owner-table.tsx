@@ -44,7 +44,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
       {owners.length >= searchedFrom ? (
         <TextInput label="Search owners" value={sought} onChange={(event) => setSought(event.currentTarget.value)} maw={320} />
       ) : null}
-      <Table.ScrollContainer minWidth={640}>
+      <Table.ScrollContainer minWidth={720}>
         <Table aria-label="Owners" highlightOnHover>
           <Table.Thead>
             <Table.Tr>
@@ -54,6 +54,9 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
               </Table.Th>
               <Table.Th scope="col" ta="right">
                 Held
+              </Table.Th>
+              <Table.Th scope="col" ta="right">
+                Unpaid
               </Table.Th>
               <Table.Th scope="col" ta="right">
                 Available
@@ -90,6 +93,9 @@ function OwnerRow({ owner, low }: { owner: Owner; low: Low | undefined }) {
       </Table.Td>
       <Table.Td ta="right">
         <Money amount={owner.held_usd} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <Money amount={owner.unpaid_usd} />
       </Table.Td>
       <Table.Td ta="right">
         <Money amount={owner.available_usd} />

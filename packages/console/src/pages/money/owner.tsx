@@ -78,11 +78,11 @@ function OwnerFigures({ owner }: { owner: OwnerWithHolds }) {
         <Figure label="Held" note="for running turns">
           <Money amount={owner.held_usd} />
         </Figure>
-        <Figure label="Available" note="balance minus held">
+        <Figure label="Available" note="balance minus held and unpaid">
           <Money amount={owner.available_usd} />
         </Figure>
         {/[1-9]/.test(owner.unpaid_usd) ? (
-          <Figure label="Reserved" note="used by turns without a reply; credits free it">
+          <Figure label="Unpaid" note="used by turns without a reply; credits clear it">
             <Money amount={owner.unpaid_usd} />
           </Figure>
         ) : null}

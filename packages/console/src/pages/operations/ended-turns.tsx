@@ -8,9 +8,9 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Part } from './part.tsx'
 import { seldomMs } from './polling.ts'
-import { AgentCell, TurnCell } from './turn-cells.tsx'
+import { AgentCell, TurnCell } from '../../show/turn-cells.tsx'
 
-const states = { failed: 'Failed', released: 'Released' } as const
+const states = { failed: 'Failed', released: 'Released', cancelled: 'Cancelled' } as const
 type Ended = keyof typeof states
 /** A short list; more are loaded on request. */
 const shownFirst = 10
@@ -20,13 +20,13 @@ export function EndedTurns() {
   return (
     <Part
       title="Turns without a reply"
-      lead="Each is an error. Failed turns are final; released turns run again if the caller retries. Neither is charged."
+      lead="Failed and released turns are errors: failed turns are final, released turns run again if the caller retries. Cancelled turns were stopped before they had any text. None is charged."
       actions={
         <SegmentedControl
           size="xs"
           aria-label="Turn state"
           value={state}
-          onChange={(value) => setState(value === 'released' ? 'released' : 'failed')}
+          onChange={(value) => setState(value as Ended)}
           data={Object.entries(states).map(([value, label]) => ({ value, label }))}
         />
       }

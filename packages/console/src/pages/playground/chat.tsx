@@ -1,11 +1,14 @@
 /** One conversation of the operator with an agent: what is stored and what is said now, and next to it the turn of the selected reply. */
-import { Button, Grid, Paper, Stack, Text } from '@mantine/core'
+import { Button, Grid, Paper, Stack } from '@mantine/core'
 import { Fragment, useEffect, useRef, useState } from 'react'
 import type { Agent, Message } from '../../api/types.ts'
+import { useCancel } from '../../api/turns.ts'
 import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { LiveTurn } from '../../show/live-turn.tsx'
+import { StopOutcome } from '../../show/stop-turn.tsx'
 import { useExchanges } from './exchanges.ts'
-import { useFollowEnd } from './follow-end.ts'
+import { useFollowEnd } from '../../show/follow-end.ts'
 import { Busy, LiveReply } from './live-reply.tsx'
 import { MessageBox } from './message-box.tsx'
 import { ReplyFoot } from './reply-foot.tsx'
@@ -26,6 +29,7 @@ export function Chat({ agent, externalUserId, focus }: ChatProps) {
   const box = useRef<HTMLTextAreaElement>(null)
   const exchanges = useExchanges(agent.id, externalUserId, setShown)
   const { conversation, messages, error } = useStoredConversation(agent.id, externalUserId)
+  const cancel = useCancel()
   const running = useRunningTurn(agent.id, conversation?.id, exchanges.reading)
   // The messages of this visit keep their order, including those without a reply.
   const ofThisVisit = new Set(exchanges.all.map(({ requestId }) => requestId))
@@ -77,7 +81,14 @@ export function Chat({ agent, externalUserId, focus }: ChatProps) {
                 message.role === 'user' ? (
                   <Said key={message.id} who={externalUserId} at={message.created_at} text={message.content} />
                 ) : (
-                  <Said key={message.id} who={agent.name} at={message.created_at} text={message.content} markdown>
+                  <Said
+                    key={message.id}
+                    who={agent.name}
+                    at={message.created_at}
+                    text={message.content}
+                    incomplete={message.turn.incomplete}
+                    markdown
+                  >
                     <ReplyFoot message={message} shown={message.request_id === requestId} onShow={() => setShown(message.request_id)} />
                   </Said>
                 ),
@@ -100,19 +111,18 @@ export function Chat({ agent, externalUserId, focus }: ChatProps) {
                   />
                 </Fragment>
               ))}
-              {running ? (
-                <Text size="sm" role="status">
-                  The agent is still replying to a message in this conversation. The reply appears here when it is complete.
-                </Text>
-              ) : null}
+              <StopOutcome cancel={cancel} />
+              {running ? <LiveTurn requestId={running.request_id} cancel={cancel} /> : null}
             </Stack>
           </Paper>
+          <FailureNote error={exchanges.stopFailure} title="Could not stop the turn" />
           <MessageBox
             box={box}
             text={text}
             onChange={setText}
             longest={agent.max_message_length}
             reading={exchanges.reading}
+            stopping={exchanges.stopping}
             onStop={() => {
               exchanges.stop()
               box.current?.focus()

@@ -7,7 +7,10 @@ import { useEffect, useRef, useState } from 'react'
 import { ApiFailure, segment } from '../../api/client.ts'
 import { randomId } from '../../api/random-id.ts'
 import { failureOfStream, streamTurn } from '../../api/stream.ts'
+import { useCancel } from '../../api/turns.ts'
 import { pacedText } from '../../show/paced-text.ts'
+
+const cancelledCode = 'turn_cancelled'
 
 export type Exchange = {
   idempotencyKey: string
@@ -15,12 +18,15 @@ export type Exchange = {
   /** The time it was sent, by the viewer's clock. */
   at: string
   /**
-   * sending: no event yet; awaiting: a request with the same key is still being answered; stopped: the viewer stopped reading; lost: the
-   * connection broke; failed: the turn ended without a reply; refused: no turn was started, or its stored failure was returned.
+   * sending: no event yet; awaiting: a request with the same key is still being answered; stopped: the viewer stopped waiting for a turn
+   * whose ID is not known; cancelled: the turn was cancelled before it had any text; lost: the connection broke; failed: the turn ended
+   * without a reply; refused: no turn was started, or its stored failure was returned.
    */
-  state: 'sending' | 'awaiting' | 'streaming' | 'stopped' | 'lost' | 'completed' | 'failed' | 'refused'
+  state: 'sending' | 'awaiting' | 'streaming' | 'stopped' | 'cancelled' | 'lost' | 'completed' | 'failed' | 'refused'
   /** The reply so far. */
   text: string
+  /** The reply is the text that had been generated when the turn was cancelled. */
+  incomplete: boolean
   requestId: string | null
   failure: ApiFailure | null
 }
@@ -31,8 +37,12 @@ export type Exchanges = {
   reading: boolean
   send(message: string): void
   askAgain(idempotencyKey: string): void
-  /** Stops reading. The turn continues. */
+  /** Cancels the turn whose reply is being read, as soon as its ID is known. Its end is still read. */
   stop(): void
+  /** Whether it is being cancelled. */
+  stopping: boolean
+  /** Why it could not be cancelled. */
+  stopFailure: Error | null
   /** Removes a message without a reply, and returns its text. */
   takeBack(idempotencyKey: string): string
 }
@@ -41,14 +51,24 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
   const queries = useQueryClient()
   const [all, setAll] = useState<Exchange[]>([])
   const reader = useRef<AbortController | null>(null)
+  const cancel = useCancel()
+  const [stopping, setStopping] = useState(false)
+  const wantsStop = useRef(false)
+  const current = useRef<string | null>(null)
   useEffect(() => () => reader.current?.abort(), [])
 
   const change = (idempotencyKey: string, changed: Partial<Exchange>): void =>
     setAll((before) => before.map((exchange) => (exchange.idempotencyKey === idempotencyKey ? { ...exchange, ...changed } : exchange)))
 
+  // A turn that calls a tool with side effects ends after that call. Until then, the reply is still being read.
+  const cancelNow = (requestId: string): void => cancel.mutate(requestId, { onError: () => setStopping(false) })
+
   const read = useMutation({
     mutationFn: async ({ idempotencyKey, message }: Pick<Exchange, 'idempotencyKey' | 'message'>) => {
       const { signal } = (reader.current = new AbortController())
+      wantsStop.current = false
+      current.current = null
+      cancel.reset()
       const reply = pacedText((text) => change(idempotencyKey, { text, state: 'streaming' }))
       try {
         const end = await whenAnswered(
@@ -62,17 +82,27 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
                 signal,
                 idempotencyKey,
                 onEvent(event) {
-                  if (event.type === 'response.created') change(idempotencyKey, { requestId: event.request_id, state: 'streaming' })
+                  if (event.type === 'response.created') {
+                    change(idempotencyKey, { requestId: event.request_id, state: 'streaming' })
+                    current.current = event.request_id
+                    if (wantsStop.current) cancelNow(event.request_id)
+                  }
                   if (event.type === 'response.output_text.delta') reply.add(event.delta)
                 },
               },
             ),
         )
         const text = reply.end()
-        if (end.type === 'error')
-          change(idempotencyKey, { state: 'failed', text, requestId: end.request_id, failure: failureOfStream(end) })
+        if (end.type === 'error') {
+          const failure = failureOfStream(end)
+          const state = failure.code === cancelledCode ? 'cancelled' : 'failed'
+          change(idempotencyKey, { state, text, requestId: end.request_id, failure })
+        }
         // A reader that missed deltas gets the whole text here.
-        else change(idempotencyKey, { state: 'completed', text: end.message.content, requestId: end.request_id })
+        else {
+          const { content, incomplete = false } = end.message
+          change(idempotencyKey, { state: 'completed', text: content, incomplete, requestId: end.request_id })
+        }
         onEnd(end.request_id)
       } catch (error) {
         const text = reply.end()
@@ -80,12 +110,15 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
         const refusal = error instanceof ApiFailure && error.status !== 0
         const failure = error instanceof ApiFailure ? error : null
         change(idempotencyKey, {
-          state: refusal ? 'refused' : 'lost',
+          state: failure?.code === cancelledCode ? 'cancelled' : refusal ? 'refused' : 'lost',
           text,
           failure,
           ...(failure?.requestId ? { requestId: failure.requestId } : {}),
         })
         throw error
+      } finally {
+        setStopping(false)
+        current.current = null
       }
     },
     onSettled: () =>
@@ -99,7 +132,16 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
       const idempotencyKey = randomId()
       setAll((before) => [
         ...before,
-        { idempotencyKey, message, at: new Date().toISOString(), state: 'sending', text: '', requestId: null, failure: null },
+        {
+          idempotencyKey,
+          message,
+          at: new Date().toISOString(),
+          state: 'sending',
+          text: '',
+          incomplete: false,
+          requestId: null,
+          failure: null,
+        },
       ])
       read.mutate({ idempotencyKey, message })
     },
@@ -109,7 +151,16 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
       change(idempotencyKey, { state: 'sending', failure: null })
       read.mutate(exchange)
     },
-    stop: () => reader.current?.abort(),
+    stop() {
+      if (all.some(({ state, requestId }) => state === 'awaiting' && requestId === null)) return reader.current?.abort()
+      const waiting = all.find(({ state }) => isReading(state))
+      const requestId = current.current ?? waiting?.requestId ?? null
+      setStopping(true)
+      if (requestId === null) wantsStop.current = true
+      else cancelNow(requestId)
+    },
+    stopping,
+    stopFailure: cancel.error,
     takeBack(idempotencyKey) {
       setAll((before) => before.filter((exchange) => exchange.idempotencyKey !== idempotencyKey))
       return all.find((exchange) => exchange.idempotencyKey === idempotencyKey)?.message ?? ''

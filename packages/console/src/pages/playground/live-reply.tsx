@@ -1,4 +1,4 @@
-/** Below a message of this visit: the reply so far, why there is none, and the possible actions. */
+/** Below a message of this visit: the reply so far, why there is no reply, and the possible actions. */
 import { Button, Group, Loader, Stack, Text } from '@mantine/core'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -28,14 +28,25 @@ export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAg
   const text = reply?.content ?? exchange.text
   const code = failure?.code ?? 'connection_lost'
   const ended = state === 'failed' || state === 'refused'
+  const incomplete = reply?.turn.incomplete ?? exchange.incomplete
   return (
     <Stack gap="xs">
-      {text === '' ? null : <Said who={agent.name} at={reply?.created_at ?? null} text={text} markdown />}
+      {text === '' ? null : <Said who={agent.name} at={reply?.created_at ?? null} text={text} incomplete={incomplete} markdown />}
       {state === 'sending' || (state === 'streaming' && text === '') ? <Busy text="The agent is replying…" /> : null}
       {state === 'awaiting' ? <Busy text="This message is still being answered. Waiting for the reply…" /> : null}
       {state === 'stopped' ? (
         <Text size="sm" role="status">
-          Streaming stopped. The turn continues on the server, and its reply will be stored and charged once.
+          Stopped waiting. The turn continues on the server, and its reply will be stored and charged once.
+        </Text>
+      ) : null}
+      {state === 'cancelled' ? (
+        <Text size="sm" role="status">
+          Stopped before the agent had replied. Nothing was charged, and the message is not part of the conversation.
+        </Text>
+      ) : null}
+      {state === 'completed' && incomplete ? (
+        <Text size="sm" role="status">
+          Stopped. The text so far is the reply, and it is charged.
         </Text>
       ) : null}
       {state === 'lost' || ended ? (
@@ -44,12 +55,14 @@ export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAg
           <FailureAdvice code={code} agentId={agent.id} ownerId={agent.ownerId} />
         </>
       ) : null}
-      {state === 'stopped' || state === 'lost' || ended ? (
+      {state === 'stopped' || state === 'lost' || state === 'cancelled' || ended ? (
         <Group gap="xs">
-          <Button size="xs" variant="default" disabled={busy} onClick={onAskAgain}>
-            {state === 'stopped' ? 'Show reply' : 'Retry'}
-          </Button>
-          {ended ? (
+          {state === 'cancelled' ? null : (
+            <Button size="xs" variant="default" disabled={busy} onClick={onAskAgain}>
+              {state === 'stopped' ? 'Show reply' : 'Retry'}
+            </Button>
+          )}
+          {ended || state === 'cancelled' ? (
             <Button size="xs" variant="default" onClick={onTakeBack}>
               Edit message
             </Button>

@@ -8,12 +8,14 @@ type MessageBoxProps = {
   onSend(): void
   onStop(): void
   reading: boolean
+  /** The turn is being cancelled. */
+  stopping: boolean
   /** In characters, as set for the agent. */
   longest: number
   box: RefObject<HTMLTextAreaElement | null>
 }
 
-export function MessageBox({ text, onChange, onSend, onStop, reading, longest, box }: MessageBoxProps) {
+export function MessageBox({ text, onChange, onSend, onStop, reading, stopping, longest, box }: MessageBoxProps) {
   // Characters as the server counts them.
   const length = text.length < longest / 2 ? text.length : Array.from(text).length
   const tooLong = length > longest
@@ -48,7 +50,7 @@ export function MessageBox({ text, onChange, onSend, onStop, reading, longest, b
         </Text>
         <Group gap="xs">
           {reading ? (
-            <Button variant="default" onClick={onStop}>
+            <Button variant="default" loading={stopping} onClick={onStop}>
               Stop
             </Button>
           ) : null}

@@ -75,7 +75,7 @@ function Billed({ agent }: { agent: Agent }) {
   const owners = useOwners()
   const owner = owners.data?.find(({ id }) => id === agent.owner_id)
   if (!owner) return null
-  const empty = owner.available_usd.startsWith('-') || !/[1-9]/.test(owner.available_usd)
+  const empty = !/[1-9]/.test(owner.available_usd)
   return (
     <Text size="sm">
       Charged to{' '}

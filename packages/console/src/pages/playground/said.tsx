@@ -4,13 +4,14 @@ import { memo } from 'react'
 import type { ReactNode } from 'react'
 import { Markdown } from '../../show/markdown.tsx'
 import { Moment } from '../../show/moment.tsx'
+import { IncompleteBadge } from '../../show/state-badge.tsx'
 
-type SaidProps = { who: string; at: string | null; text: string; markdown?: boolean; children?: ReactNode }
+type SaidProps = { who: string; at: string | null; text: string; markdown?: boolean; incomplete?: boolean; children?: ReactNode }
 
 // Memoized, so that a new piece does not render every other reply again.
 const Read = memo(Markdown)
 
-export function Said({ who, at, text, markdown = false, children }: SaidProps) {
+export function Said({ who, at, text, markdown = false, incomplete = false, children }: SaidProps) {
   return (
     <Box component="article" aria-label={`Message from ${who}`}>
       <Group gap="xs" mb={4}>
@@ -22,6 +23,7 @@ export function Said({ who, at, text, markdown = false, children }: SaidProps) {
             <Moment at={at} />
           </Text>
         )}
+        {incomplete ? <IncompleteBadge /> : null}
       </Group>
       {text === '' ? null : markdown ? (
         <Read text={text} />

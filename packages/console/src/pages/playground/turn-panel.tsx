@@ -6,8 +6,9 @@ import { ApiFailure, call, segment } from '../../api/client.ts'
 import type { Message, TurnWithSteps } from '../../api/types.ts'
 import { Citations } from '../../show/citations.tsx'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
+import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { IdText } from '../../show/id-text.tsx'
-import { StateBadge } from '../../show/state-badge.tsx'
+import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
 import { TurnSteps } from '../../show/turn-steps.tsx'
 import { Waiting } from '../../show/waiting.tsx'
@@ -44,10 +45,12 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
         <>
           <Group gap="xs">
             <StateBadge state={read.state} />
+            {read.incomplete ? <IncompleteBadge /> : null}
             <IdText id={read.request_id} />
           </Group>
           <TurnFigures turn={read} />
-          {read.failure ? <Failure turn={read} failure={read.failure} /> : null}
+          {read.failure && read.state !== 'cancelled' ? <Failure turn={read} failure={read.failure} /> : null}
+          <FeedbackOfTurn feedback={read.feedback} />
           <TurnSteps steps={read.steps} />
           {reply ? <Citations citations={reply.citations} /> : null}
           <Text size="sm">

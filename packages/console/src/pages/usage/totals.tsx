@@ -19,6 +19,9 @@ export function Totals({ totals }: { totals: Usage['totals'] }) {
       <Figure label="Completed" note={ofTurns(totals.completed)}>
         {writeCount(totals.completed)}
       </Figure>
+      <Figure label="Cancelled" note="before any text, not errors">
+        {writeCount(totals.cancelled)}
+      </Figure>
       <ErrorFigure totals={totals} />
       <Figure label="Prompt tokens">{writeCount(totals.prompt_tokens)}</Figure>
       <Figure label="Completion tokens">{writeCount(totals.completion_tokens)}</Figure>

@@ -1,9 +1,9 @@
 /** Cells of the tables of turns: the agent of a turn, and the link to its conversation. */
 import { Anchor, Table } from '@mantine/core'
 import { Link } from 'wouter'
-import { segment } from '../../api/client.ts'
-import { useAgents } from '../../api/lists.ts'
-import type { Turn } from '../../api/types.ts'
+import { segment } from '../api/client.ts'
+import { useAgents } from '../api/lists.ts'
+import type { Turn } from '../api/types.ts'
 
 /** An agent by name. A deleted agent is in no list, so its ID is shown. */
 export function AgentCell({ agentId }: { agentId: string }) {
@@ -22,6 +22,9 @@ export function AgentCell({ agentId }: { agentId: string }) {
   )
 }
 
+/** The last group of a request ID. Its start is the time, which turns of the same minute share. */
+export const endOfId = (requestId: string): string => requestId.slice(-12)
+
 export function TurnCell({ turn: { request_id: requestId, conversation_id: conversationId } }: { turn: Turn }) {
   return (
     <Table.Td>
@@ -33,7 +36,8 @@ export function TurnCell({ turn: { request_id: requestId, conversation_id: conve
         title={requestId}
         aria-label={`Open conversation of request ${requestId}`}
       >
-        {requestId.slice(0, 8)}…
+        <span aria-hidden="true">…</span>
+        {endOfId(requestId)}
       </Anchor>
     </Table.Td>
   )

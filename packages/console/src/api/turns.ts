@@ -1,0 +1,53 @@
+/** What a page does with one turn: cancel it, and follow its text, also after a lost connection. */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useEffectEvent } from 'react'
+import { ApiFailure, call, segment } from './client.ts'
+import { followTurn } from './stream.ts'
+import type { FollowEvent } from './stream.ts'
+import type { TurnWithSteps } from './types.ts'
+
+/** Everything that the end of a turn changes. */
+const changedByTurns = ['conversations', 'owners', 'turns', 'usage', 'ledger']
+
+/** Cancels a running turn. The data is the turn afterwards; it may still run. */
+export function useCancel() {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: (requestId: string) => call<TurnWithSteps>(`/turns/${segment(requestId)}/cancel`, { method: 'POST' }),
+    onSettled: () => Promise.all(changedByTurns.map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
+  })
+}
+
+// How long a person waits before trying again.
+const pauseMs = 2_000
+
+/** Calls `onEvent` with the events of a turn while the component is shown. Ends with the last event, or if there is no such turn. */
+export function useFollowedTurn(requestId: string, onEvent: (event: FollowEvent) => void): void {
+  const report = useEffectEvent(onEvent)
+  useEffect(() => {
+    const stopping = new AbortController()
+    void followToEnd(requestId, stopping.signal, (event) => report(event))
+    return () => stopping.abort()
+  }, [requestId])
+}
+
+/** After an error event the turn may still run: in a process that is stopping, or after a retry of its caller. */
+async function followToEnd(requestId: string, signal: AbortSignal, onEvent: (event: FollowEvent) => void): Promise<void> {
+  let after: string | undefined
+  while (!signal.aborted) {
+    try {
+      const end = await followTurn(requestId, {
+        signal,
+        after,
+        onEvent(event, id) {
+          after = id ?? after
+          onEvent(event)
+        },
+      })
+      if (end !== 'error') return
+    } catch (error) {
+      if (error instanceof ApiFailure && error.status >= 400 && error.status < 500) return
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}

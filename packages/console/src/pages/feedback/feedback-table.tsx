@@ -1,0 +1,68 @@
+/** Feedback as a list. Each row leads to the conversation of its turn. */
+import { Anchor, Group, Table, Text } from '@mantine/core'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import type { Feedback } from '../../api/types.ts'
+import { RatingBadge, TagList } from '../../show/feedback.tsx'
+import { Moment } from '../../show/moment.tsx'
+import { StateBadge } from '../../show/state-badge.tsx'
+import { AgentCell } from '../../show/turn-cells.tsx'
+
+export function FeedbackTable({ feedback }: { feedback: Feedback[] }) {
+  return (
+    <Table.ScrollContainer minWidth={760}>
+      <Table verticalSpacing="xs" aria-label="Feedback, newest changes first">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Rating</Table.Th>
+            <Table.Th scope="col">Comment and tags</Table.Th>
+            <Table.Th scope="col">Agent</Table.Th>
+            <Table.Th scope="col">Turn</Table.Th>
+            <Table.Th scope="col">Changed</Table.Th>
+            <Table.Th scope="col">Conversation</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {feedback.map(({ request_id: requestId, conversation_id: conversationId, rating, comment, tags, ...rest }) => (
+            <Table.Tr key={requestId} style={{ verticalAlign: 'top' }}>
+              <Table.Td>
+                <RatingBadge rating={rating} />
+              </Table.Td>
+              <Table.Td miw={240} maw={420}>
+                {comment === null && tags.length === 0 ? '–' : null}
+                {comment === null ? null : (
+                  <Text size="sm" className="as-written">
+                    {comment}
+                  </Text>
+                )}
+                {tags.length > 0 ? (
+                  <Group gap={4} mt={comment === null ? 0 : 4}>
+                    <TagList tags={tags} />
+                  </Group>
+                ) : null}
+              </Table.Td>
+              <AgentCell agentId={rest.agent_id} />
+              <Table.Td>
+                <StateBadge state={rest.state} />
+              </Table.Td>
+              <Table.Td>
+                <Moment at={rest.updated_at} />
+              </Table.Td>
+              <Table.Td>
+                <Anchor
+                  component={Link}
+                  href={`/conversations/${segment(conversationId)}`}
+                  underline="always"
+                  inherit
+                  aria-label={`Open conversation of turn ${requestId}`}
+                >
+                  Open
+                </Anchor>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

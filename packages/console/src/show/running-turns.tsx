@@ -1,0 +1,86 @@
+/** The turns that are running on all processes, each with a button that stops it. An attempt above 1 means that a turn was recovered. */
+import { Stack, Table, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useList } from '../api/lists.ts'
+import { useCancel } from '../api/turns.ts'
+import type { Turn } from '../api/types.ts'
+import { FailureNote } from './failure-note.tsx'
+import { writeSpan } from './measures.ts'
+import { Moment } from './moment.tsx'
+import { Money } from './money.tsx'
+import { MoreButton } from './more-button.tsx'
+import { StopButton, StopOutcome } from './stop-turn.tsx'
+import { AgentCell, TurnCell } from './turn-cells.tsx'
+import { Waiting } from './waiting.tsx'
+
+// Fast enough to watch a turn, slow enough that ten open pages cause little load.
+const refetchMs = 5_000
+
+/** `heading` is shown above running turns and what a stop did, `none` if no turn is running. */
+export function RunningTurns({ agentId, heading, none }: { agentId?: string; heading?: ReactNode; none?: ReactNode }) {
+  const list = useList<Turn>(['turns', 'running'], '/turns', { status: 'running', agent_id: agentId }, { refetchMs })
+  const cancel = useCancel()
+  const isShown = list.items.length > 0 || cancel.data !== undefined || cancel.error !== null
+  if (heading && list.query.isPending) return null
+  return (
+    <Waiting for={list.query} what="running turns">
+      {() => (
+        <Stack gap="xs">
+          {isShown ? heading : null}
+          <FailureNote error={list.query.isRefetchError ? list.query.error : null} title="Could not refresh running turns" />
+          <StopOutcome cancel={cancel} />
+          {list.items.length === 0 ? none : <RunningTable turns={list.items} now={list.query.dataUpdatedAt} cancel={cancel} />}
+          <MoreButton list={list} />
+        </Stack>
+      )}
+    </Waiting>
+  )
+}
+
+function RunningTable({ turns, now, cancel }: { turns: Turn[]; now: number; cancel: ReturnType<typeof useCancel> }) {
+  return (
+    <Table.ScrollContainer minWidth={760}>
+      <Table aria-label="Running turns">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Turn</Table.Th>
+            <Table.Th scope="col">Actions</Table.Th>
+            <Table.Th scope="col">Agent</Table.Th>
+            <Table.Th scope="col">Started</Table.Th>
+            <Table.Th scope="col">Age</Table.Th>
+            <Table.Th scope="col">Attempt</Table.Th>
+            <Table.Th scope="col" ta="right">
+              Held
+            </Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {turns.map((turn) => (
+            <Table.Tr key={turn.request_id}>
+              <TurnCell turn={turn} />
+              <Table.Td>
+                {turn.cancel_requested_at === null ? (
+                  <StopButton requestId={turn.request_id} cancel={cancel} />
+                ) : (
+                  <Text size="sm">Stopping…</Text>
+                )}
+              </Table.Td>
+              <AgentCell agentId={turn.agent_id} />
+              <Table.Td>
+                <Moment at={turn.started_at} />
+              </Table.Td>
+              <Table.Td className="figures">{writeSpan(now - Date.parse(turn.started_at))}</Table.Td>
+              <Table.Td>
+                {turn.attempts > 1 ? `${turn.attempts} (recovered)` : '1'}
+                {turn.run > 1 ? ` (run ${turn.run})` : ''}
+              </Table.Td>
+              <Table.Td ta="right">
+                <Money amount={turn.held_usd} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

@@ -1,0 +1,54 @@
+/** The button that cancels a running turn without asking, and what happened then. */
+import { Alert, Button, Text } from '@mantine/core'
+import type { UseMutationResult } from '@tanstack/react-query'
+import type { TurnWithSteps } from '../api/types.ts'
+import { FailureNote } from './failure-note.tsx'
+import { Money } from './money.tsx'
+import { endOfId } from './turn-cells.tsx'
+
+type Cancel = UseMutationResult<TurnWithSteps, Error, string>
+
+/** `cancel` belongs to the parent, because the button disappears with the running turn. */
+export function StopButton({ requestId, cancel }: { requestId: string; cancel: Cancel }) {
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      loading={cancel.isPending && cancel.variables === requestId}
+      aria-label={`Stop turn ${requestId}`}
+      onClick={() => cancel.mutate(requestId)}
+    >
+      Stop
+    </Button>
+  )
+}
+
+/** What the last cancel did. */
+export function StopOutcome({ cancel }: { cancel: Cancel }) {
+  if (cancel.error) return <FailureNote error={cancel.error} title="Could not stop the turn" />
+  if (!cancel.data) return null
+  return (
+    <Alert color="gray" variant="light" role="status" py="xs">
+      <Text size="sm">
+        Turn …{endOfId(cancel.data.request_id)}: <StopText turn={cancel.data} />
+      </Text>
+    </Alert>
+  )
+}
+
+function StopText({ turn: { state, incomplete, usage } }: { turn: TurnWithSteps }) {
+  if (state === 'running') return 'stopping. It ends when its current tool call has ended.'
+  if (state === 'cancelled') return 'stopped before there was any text. Nothing was charged.'
+  if (state !== 'completed' || !incomplete) return 'it had already ended.'
+  return (
+    <>
+      stopped. The text so far is the reply, marked as incomplete
+      {usage ? (
+        <>
+          ; <Money amount={usage.charged_usd} /> was charged
+        </>
+      ) : null}
+      .
+    </>
+  )
+}

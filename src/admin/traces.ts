@@ -1,0 +1,126 @@
+/**
+ * Explains a turn afterwards (`trace.stored`): its runs and attempts as spans, from what the turn path stored, with the prompts rebuilt. Only
+ * reads.
+ */
+import { parseAgentConfig, splitModel } from '../agent/agent-config.ts'
+import { decodeTrace } from '../agent/trace.ts'
+import type { Trace } from '../agent/trace.ts'
+import { definitionsOf } from '../agent/tools/tools.ts'
+import { ApiError } from '../errors.ts'
+import type { TracedTurn } from '../store/queries/traces.ts'
+import type { TurnState } from '../store/queries/turns.ts'
+import { historyOf } from '../store/turn-records.ts'
+import type { HistoryMessage } from '../store/turn-records.ts'
+import type { AdminStore } from './admin-store.ts'
+import { spansOf } from './trace-spans.ts'
+import type { RunContext, Span, TracedRun } from './trace-spans.ts'
+
+export type TurnTrace = {
+  requestId: string
+  conversationId: string
+  state: TurnState
+  run: number
+  message: string
+  /** False while the turn runs, and if the trace of one of its runs is not stored: it is too old, traces are off, or its process died. */
+  complete: boolean
+  spans: Span[]
+}
+
+export type TracesAdmin = {
+  /** Throws ApiError `not_found` for a turn that does not exist or was erased. */
+  traceTurn(requestId: string): Promise<TurnTrace>
+}
+
+/** `liveTrace`: of a turn that runs in this process. */
+type Options = { store: AdminStore; liveTrace(requestId: string): Trace | undefined }
+
+export function createTracesAdmin({ store, liveTrace }: Options): TracesAdmin {
+  return {
+    async traceTurn(requestId) {
+      // Read first: a turn that ends in between is then shown as it was.
+      const live = liveTrace(requestId)
+      const turn = await findTraced(store, requestId)
+      const traces = new Map(turn.traces.map(({ run, content }) => [run, decodeTrace(content)]))
+      if (turn.state === 'running') traces.set(turn.run, live)
+      const context = await contextOf(store, turn)
+      const spans: Span[] = []
+      for (let run = 1; run <= turn.run; run++) {
+        const trace = traces.get(run)
+        const history = await historyFor(store, turn, run, trace)
+        spans.push(...spansOf(runOf(turn, run, trace, history), context))
+      }
+      const { id, conversationId, state, message } = turn
+      const complete = state !== 'running' && [...Array(turn.run).keys()].every((index) => traces.get(index + 1) !== undefined)
+      return { requestId: id, conversationId, state, run: turn.run, message, complete, spans }
+    },
+  }
+}
+
+/** Throws ApiError `not_found`. */
+export async function findTraced(store: AdminStore, requestId: string): Promise<TracedTurn> {
+  const turn = await store.read.findTracedTurn(requestId)
+  if (!turn) throw new ApiError('not_found', 'This turn does not exist.')
+  return turn
+}
+
+export async function contextOf(store: AdminStore, { agentId, agentVersion, createdAt, message }: TracedTurn): Promise<RunContext> {
+  const version = await store.read.agentVersion(agentId, agentVersion)
+  if (!version) throw new Error(`agent ${agentId} has no version ${agentVersion}`)
+  const config = parseAgentConfig(version)
+  return { admittedAt: createdAt, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
+}
+
+export function modelOf(model: string): { provider: string; modelId: string } {
+  return splitModel(model) ?? { provider: '', modelId: model }
+}
+
+/** As many of the newest messages before the run as its prompts contained at most. */
+async function historyFor(store: AdminStore, turn: TracedTurn, run: number, trace: Trace | undefined): Promise<HistoryMessage[]> {
+  const limit = Math.max(0, ...(trace?.modelCalls.map(({ historyMessages }) => historyMessages) ?? []))
+  if (limit === 0) return []
+  const { id: requestId, conversationId } = turn
+  const hasReply = run === turn.run && turn.reply !== null
+  const messages = await store.read.listHistoryBefore({ requestId, conversationId, hasReply, endedAt: endOf(turn, run), limit })
+  return historyOf(messages.map(({ content }) => content))
+}
+
+/** By the store's clock. Of a running turn, now. */
+function endOf(turn: TracedTurn, run: number): number {
+  return turn.errors.find((error) => error.run === run)?.endedAt ?? turn.endedAt ?? turn.readAt
+}
+
+/** `retry.continues`: the journal that the run worked with. */
+const journalOf = ({ steps, continuesFrom }: TracedTurn, run: number): TracedTurn['steps'] =>
+  steps.filter((entry) =>
+    continuesFrom !== null && continuesFrom <= run ? entry.run >= continuesFrom && entry.run <= run : entry.run === run,
+  )
+
+function runOf(turn: TracedTurn, run: number, trace: Trace | undefined, history: HistoryMessage[]): TracedRun {
+  const isLast = run === turn.run
+  const causeKind = turn.errors.find((error) => error.run === run)?.causeKind ?? null
+  const state = isLast ? turn.state : 'released'
+  return {
+    run,
+    attempts: trace?.attempt ?? (isLast ? turn.attempt : 1),
+    state: causeKind === 'process_died' && !trace ? 'process_died' : state,
+    causeKind,
+    cause: isLast ? (turn.failure?.cause ?? null) : null,
+    startMs: startOf(turn, run, trace),
+    trace,
+    journal: journalOf(turn, run),
+    reply: isLast ? turn.reply : null,
+    charged: isLast ? (turn.usage?.charged ?? 0n) : 0n,
+    history,
+  }
+}
+
+/**
+ * When the attempt that ended the run started, in milliseconds after the admission of the turn. The start of the current run is stored. The
+ * others are computed from the end of their run, which is stored, and their duration.
+ */
+function startOf(turn: TracedTurn, run: number, trace: Trace | undefined): number | null {
+  const isFirstAttempt = trace ? trace.attempt === 1 : turn.attempt === 1
+  if (run === 1 && isFirstAttempt) return 0
+  if (run === turn.run && isFirstAttempt) return turn.startedAt - turn.createdAt
+  return trace ? Math.max(0, endOf(turn, run) - turn.createdAt - trace.endMs) : null
+}

@@ -1,0 +1,159 @@
+/** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { AdminCalls } from '../../admin/admin.ts'
+import { exampleId } from '../public/answers.ts'
+import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
+import { Type } from '../edge/schema.ts'
+import { Model } from './agents/agent-bodies.ts'
+import { about, answers } from './answers.ts'
+import { wellFormed, writeUsd } from './fields.ts'
+import { rerunAnswer, traceAnswer } from './trace-answers.ts'
+
+type Span = Awaited<ReturnType<AdminCalls['traceTurn']>>['spans'][number]
+type ModelCall = Extract<Span, { type: 'model_call' }>
+type Message = NonNullable<ModelCall['messages']>[number]
+
+const closed = { additionalProperties: false } as const
+
+const TurnParams = Type.Object({
+  request_id: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description: 'The `request_id` that the caller received.',
+    examples: [exampleId],
+  }),
+})
+
+const Overrides = Type.Object(
+  {
+    system_prompt: Type.Optional(wellFormed({ maxLength: 100_000 })),
+    model: Type.Optional({ ...Model, description: '"<provider name>/<model id>".' }),
+    temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
+    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000 })),
+    message: Type.Optional(Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern })),
+  },
+  { ...closed, description: 'What differs from the turn. Everything else is as the version of the turn has it.' },
+)
+
+/** The body is optional. */
+const RerunBody = Type.Union([Type.Object({ overrides: Type.Optional(Overrides) }, closed), Type.Null()], {
+  examples: [{ overrides: { system_prompt: 'You answer questions about orders. Name the deadline.', temperature: 0.2 } }],
+})
+
+export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/turns/:request_id/trace',
+    {
+      schema: {
+        ...about(
+          'History',
+          'traceTurn',
+          'Explain a turn: its trace',
+          'Returns every run and attempt, the passages, each model call with the messages and tools that it was sent, each tool call, and the settlement. Traces are stored for `TURNKEEP_TRACE_DAYS`; after that, what the journal contains is returned.',
+        ),
+        params: TurnParams,
+        response: answers(traceAnswer, 'not_found'),
+      },
+    },
+    async (request) => {
+      const { requestId, conversationId, state, run, message, complete, spans } = await request.admin.traceTurn(request.params.request_id)
+      const ids = { request_id: requestId, conversation_id: conversationId }
+      return { ...ids, status: state, run, message, complete, spans: spans.map(writeSpan) }
+    },
+  )
+
+  app.post(
+    '/turns/:request_id/rerun',
+    {
+      schema: {
+        ...about(
+          'History',
+          'rerunTurn',
+          'Run the message of a turn again',
+          'Runs the message with the history that the turn had, and with the changes in `overrides`. Searches the knowledge base again and calls tools without side effects. A call with side effects is not made. Stores nothing and charges no one; the provider bills the model calls. If the model fails, the response is a 200 with `failure`.',
+        ),
+        params: TurnParams,
+        body: RerunBody,
+        response: answers(rerunAnswer, 'validation_error', 'payload_too_large', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => {
+      const { system_prompt: systemPrompt, model, temperature, max_output_tokens: maxOutputTokens, message } = request.body?.overrides ?? {}
+      const overrides = { systemPrompt, model, temperature, maxOutputTokens, message }
+      const rerun = await request.admin.rerunTurn(request.params.request_id, { overrides, requestId: request.id })
+      const { promptTokens, completionTokens } = rerun.usage
+      return {
+        text: rerun.text,
+        usage: { ...writeUsage(rerun), total_tokens: promptTokens + completionTokens },
+        cost_usd: writeUsd(rerun.cost),
+        failure: rerun.failure && { cause_kind: rerun.failure.causeKind, cause: rerun.failure.cause },
+        spans: rerun.spans.map(writeSpan),
+      }
+    },
+  )
+}
+
+function writeSpan(span: Span): object {
+  const { type, run, attempt, startMs, durationMs } = span
+  const common = { type, run, attempt, start_ms: startMs, duration_ms: durationMs }
+  switch (span.type) {
+    case 'attempt':
+      return { ...common, end: span.end, cause_kind: span.causeKind, cause: span.cause }
+    case 'admission':
+      return { ...common, held_usd: writeUsd(span.held) }
+    case 'retrieval':
+      return {
+        ...common,
+        query: span.query,
+        passages: span.passages.map(({ documentId, title, section, score, text, used }) => ({
+          document_id: documentId,
+          title,
+          section,
+          score,
+          text,
+          used,
+        })),
+      }
+    case 'model_call':
+      return { ...common, ...writeModelCall(span) }
+    case 'tool_call': {
+      const { recorded, step, part, name, arguments: given, result, status, journal } = span
+      return { ...common, recorded, step, part, name, arguments: given, result, status, journal }
+    }
+    case 'settlement':
+      return { ...common, charged_usd: writeUsd(span.charged), hold_released_usd: writeUsd(span.released) }
+  }
+}
+
+function writeModelCall(call: ModelCall): object {
+  const { recorded, step, number, provider, model, temperature, maxOutputTokens, messages, tools, error } = call
+  return {
+    recorded,
+    step,
+    number,
+    provider,
+    model,
+    parameters: { temperature, max_output_tokens: maxOutputTokens },
+    messages: messages && messages.map(writeMessage),
+    tools,
+    time_to_first_text_ms: call.firstTextMs,
+    usage: call.usage && writeUsage({ usage: call.usage, usageEstimated: call.usageEstimated }),
+    finish_reason: call.finishReason,
+    text: call.text,
+    tool_calls: call.toolCalls,
+    error: error && { kind: error.kind, cause_kind: error.causeKind, message: error.message },
+  }
+}
+
+/** Without the continuation of a provider, which is encrypted or internal to its API. */
+function writeMessage(message: Message): object {
+  const { role, content } = message
+  if (message.role === 'tool') return { role, content, tool_call_id: message.toolCallId }
+  return message.role === 'assistant' && message.toolCalls ? { role, content, tool_calls: message.toolCalls } : { role, content }
+}
+
+const writeUsage = ({ usage, usageEstimated }: { usage: NonNullable<ModelCall['usage']>; usageEstimated: boolean }) => ({
+  prompt_tokens: usage.promptTokens,
+  completion_tokens: usage.completionTokens,
+  estimated: usageEstimated,
+})

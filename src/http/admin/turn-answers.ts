@@ -1,0 +1,132 @@
+/** The response schemas of the admin API for conversations, messages, turns and feedback. */
+import { causeKinds } from '../../cause-kinds.ts'
+import { Source } from './agents/agent-answers.ts'
+import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './answer-fields.ts'
+import { define } from '../public/schemas.ts'
+import { turnStatuses } from '../public/turn-schemas.ts'
+import { Type } from '../edge/schema.ts'
+
+const TurnUsage = Type.Object({
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  total_tokens: Count,
+  charged_usd: AmountUsd,
+  estimated: Type.Boolean({ description: 'True if the provider reported no usage and the tokens were estimated from the text.' }),
+})
+const State = Type.Enum([...turnStatuses])
+const Incomplete = Type.Boolean({ description: 'The turn was cancelled, and the reply is the text that had been generated.' })
+const Rating = Type.Enum(['up', 'down'])
+
+export const StoredConversation = define(
+  'StoredConversation',
+  Type.Object({
+    id: idOf('conv'),
+    agent_id: idOf('agt'),
+    key_id: idOf('key'),
+    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
+    created_at: Time,
+    last_message_at: TimeOrNull,
+    message_count: Count,
+  }),
+)
+
+const ToolCall = Type.Object({
+  name: Type.String(),
+  step: Type.Integer({ minimum: 1, description: 'The step in which the model requested the call, starting at 1.' }),
+  arguments: Type.String({ description: 'The arguments as the model wrote them.' }),
+  result: Type.Union([Type.String(), Type.Null()], {
+    description: 'What was returned to the model, truncated to 2,000 characters. Null if the outcome of the call is unknown.',
+  }),
+  is_error: orNull(Type.Boolean()),
+  ms: orNull(Type.Number()),
+})
+
+export const StoredMessage = define(
+  'StoredMessage',
+  Type.Object({
+    id: idOf('msg'),
+    role: Type.Enum(['user', 'assistant']),
+    content: Type.String(),
+    created_at: Time,
+    request_id: RequestId,
+    citations: Type.Array(Source, { description: 'The passages that were in the prompt of this reply. Empty for user messages.' }),
+    tool_calls: Type.Array(ToolCall, { description: 'The tool calls of this reply, kept for 30 days. Empty for user messages.' }),
+    turn: Type.Object({
+      state: State,
+      agent_version: Version,
+      incomplete: Incomplete,
+      rating: Type.Union([Rating, Type.Null()], { description: 'The rating in the feedback on the turn. Null without feedback.' }),
+      usage: orNull(TurnUsage),
+    }),
+  }),
+)
+
+const CauseKindOrNull = orNull(Type.Enum([...causeKinds]))
+
+const turnFields = {
+  request_id: RequestId,
+  conversation_id: idOf('conv'),
+  owner_id: idOf('own'),
+  agent_id: idOf('agt'),
+  agent_version: Version,
+  key_id: idOf('key'),
+  state: State,
+  run: Type.Integer({ minimum: 1 }),
+  attempts: Type.Integer({ minimum: 1, maximum: 3 }),
+  price: Price,
+  held_usd: AmountUsd,
+  usage: orNull(TurnUsage),
+  written_off_usd: orNull(AmountUsd),
+  incomplete: Incomplete,
+  failure: orNull(Type.Object({ code: Type.String(), cause_kind: CauseKindOrNull, cause: orNull(Type.String()) })),
+  first_delta_ms: orNull(Type.Number()),
+  traceparent: Type.Union([Type.String(), Type.Null()], {
+    description: 'The W3C `traceparent` header of the request that started the current run. Null without one.',
+  }),
+  created_at: Time,
+  started_at: Time,
+  cancel_requested_at: Type.Union([Time, Type.Null()], { description: 'When a cancel of the current run was requested, or null.' }),
+  ended_at: TimeOrNull,
+  erased_at: TimeOrNull,
+}
+const ModelStep = Type.Object({
+  text: Type.String(),
+  tool_calls: Type.Array(Type.Object({ name: Type.String(), arguments: Type.String() })),
+  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, estimated: Type.Boolean() }),
+})
+const Step = Type.Object({
+  run: Count,
+  step: Count,
+  part: Count,
+  kind: Type.Enum(['model', 'tool_started', 'tool_finished']),
+  payload: Type.Union([ModelStep, ToolCall, Type.Null()]),
+  created_at: Time,
+})
+export const Turn = define('Turn', Type.Object(turnFields))
+
+const feedbackFields = {
+  rating: Rating,
+  comment: orNull(Type.String()),
+  tags: Type.Array(Type.String()),
+  created_at: Time,
+  updated_at: Time,
+}
+export const Feedback = define(
+  'Feedback',
+  Type.Object({
+    request_id: RequestId,
+    agent_id: idOf('agt'),
+    conversation_id: idOf('conv'),
+    key_id: idOf('key'),
+    state: State,
+    ...feedbackFields,
+  }),
+)
+export const TurnWithSteps = define(
+  'TurnWithSteps',
+  Type.Object({
+    ...turnFields,
+    feedback: Type.Union([Type.Object(feedbackFields), Type.Null()], { description: 'The feedback on the turn, or null.' }),
+    steps: Type.Array(Step),
+  }),
+)

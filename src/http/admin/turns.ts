@@ -1,0 +1,269 @@
+/**
+ * The admin routes for turns and the feedback on them: lists, the details of a turn with the cause of a failure, its stream, and cancel. Only
+ * here can an operator see the details of a turn.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Admin, AdminCalls } from '../../admin/admin.ts'
+import type { TurnResource } from '../../turn/turn-resource.ts'
+import { about, answers, pageOf, streamed } from './answers.ts'
+import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
+import {
+  idGiven,
+  EmptyBody,
+  pageQuery,
+  readPage,
+  wellFormed,
+  writePage,
+  writePrice,
+  writeTime,
+  writeTimeOrNull,
+  writeUsd,
+} from './fields.ts'
+import { exampleId } from '../public/answers.ts'
+import { inWords } from '../edge/invalid-input.ts'
+import type { StreamOptions } from '../public/event-stream.ts'
+import { followTurn } from '../public/turn-routes.ts'
+import { turnStatuses } from '../public/turn-schemas.ts'
+import { Type } from '../edge/schema.ts'
+
+type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
+type Turn = Awaited<ReturnType<AdminCalls['listTurns']>>['data'][number]
+type DetailedTurn = Awaited<ReturnType<AdminCalls['findTurn']>>
+type Feedback = Awaited<ReturnType<AdminCalls['listFeedback']>>['data'][number]
+type Step = DetailedTurn['steps'][number]
+
+const closed = { additionalProperties: false } as const
+
+const TurnState = Type.Enum([...turnStatuses], { description: 'Only turns in this state.' })
+const TraceId = Type.String({
+  pattern: inWords('^[0-9a-f]{32}$', '32 lower-case hexadecimal digits'),
+  description: 'Only turns whose request had this trace ID in its `traceparent` header.',
+  examples: ['4bf92f3577b34da6a3ce929d0e0e4736'],
+})
+const TurnQuery = Type.Object(
+  {
+    ...pageQuery,
+    status: Type.Optional(TurnState),
+    agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
+    conversation_id: Type.Optional(idGiven('conv', 'Only turns of this conversation.')),
+    trace_id: Type.Optional(TraceId),
+  },
+  closed,
+)
+const FeedbackQuery = Type.Object(
+  {
+    ...pageQuery,
+    agent_id: Type.Optional(idGiven('agt', 'Only feedback on turns of this agent.')),
+    rating: Type.Optional(Type.Enum(['up', 'down'], { description: 'Only feedback with this rating.' })),
+    tag: Type.Optional(
+      Type.String({ ...wellFormed({ minLength: 1, maxLength: 64 }), description: 'Only feedback with this tag; exact match.' }),
+    ),
+  },
+  closed,
+)
+const TurnParams = Type.Object({
+  request_id: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description: 'The `request_id` that the caller received.',
+    examples: [exampleId],
+  }),
+})
+
+export type TurnRoutesOptions = { turns: { resource: TurnResource }; streams: StreamOptions; admin: Pick<Admin, 'authorOf'> }
+
+export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (app, { turns, streams, admin }) => {
+  app.get(
+    '/turns',
+    {
+      schema: {
+        ...about('History', 'listTurns', 'List turns, newest first', 'Includes the turns of all keys in every state.'),
+        querystring: TurnQuery,
+        response: answers(pageOf(TurnAnswer), 'validation_error'),
+      },
+    },
+    async (request) => {
+      const { status: state, agent_id: agentId, conversation_id: conversationId, trace_id: traceId, ...page } = request.query
+      return writePage(await request.admin.listTurns({ state, agentId, conversationId, traceId }, readPage(page)), writeTurn)
+    },
+  )
+
+  app.get(
+    '/turns/:request_id',
+    {
+      schema: {
+        ...about(
+          'History',
+          'findTurn',
+          'Get a turn with its steps and feedback',
+          'Returns the state, the cost, the cause of a failure, the feedback and, for 30 days, the steps of the turn.',
+        ),
+        params: TurnParams,
+        response: answers(TurnWithSteps, 'not_found'),
+      },
+    },
+    async (request) => writeTurnWithSteps(await request.admin.findTurn(request.params.request_id)),
+  )
+
+  app.get(
+    '/turns/:request_id/stream',
+    {
+      schema: {
+        ...about(
+          'History',
+          'streamTurn',
+          'Follow a turn, from its first delta or after an event',
+          'Streams the same events as the public API, whichever process runs the turn. With the header `Last-Event-ID`, or `after`, it continues after that event. Disconnecting does not affect the turn. After the last event of a turn that has ended, the response is 204.',
+        ),
+        params: TurnParams,
+        querystring: Type.Object(
+          {
+            after: Type.Optional(
+              Type.String({ maxLength: 64, description: 'The `id` of an event. Like the header `Last-Event-ID`, which takes precedence.' }),
+            ),
+          },
+          closed,
+        ),
+        response: streamed('validation_error', 'not_found'),
+      },
+    },
+    async (request, reply) => {
+      const wanted = { requestId: request.params.request_id, apiKeyId: undefined }
+      return followTurn(request, reply, wanted, request.query.after, { resource: turns.resource, streams })
+    },
+  )
+
+  app.post(
+    '/turns/:request_id/cancel',
+    {
+      schema: {
+        ...about(
+          'History',
+          'cancelTurn',
+          'Cancel a turn',
+          'Before any text was generated, the turn ends as `cancelled`, and nothing is charged. After that, the text so far becomes the reply, with `incomplete: true`, and is charged. Has no effect on a turn that has ended, and can be repeated. The turn may still be running when the response arrives; `cancel_requested_at` is set then.',
+        ),
+        params: TurnParams,
+        body: EmptyBody,
+        response: answers(TurnWithSteps, 'validation_error', 'payload_too_large', 'not_found'),
+      },
+    },
+    async (request) => {
+      const requestId = request.params.request_id
+      const turn = await request.admin.findTurn(requestId)
+      if (turn.state !== 'running') return writeTurnWithSteps(turn)
+      await turns.resource.cancel({ requestId, apiKeyId: undefined }, admin.authorOf(request.id))
+      return writeTurnWithSteps(await request.admin.findTurn(requestId))
+    },
+  )
+
+  app.get(
+    '/feedback',
+    {
+      schema: {
+        ...about(
+          'History',
+          'listFeedback',
+          'List feedback, the newest changes first',
+          'Callers give feedback on turns. A turn has at most one; the last one counts. Erasing a conversation erases its feedback.',
+        ),
+        querystring: FeedbackQuery,
+        response: answers(pageOf(FeedbackAnswer), 'validation_error'),
+      },
+    },
+    async (request) => {
+      const { agent_id: agentId, rating, tag, ...page } = request.query
+      return writePage(await request.admin.listFeedback({ agentId, rating, tag }, readPage(page)), writeListedFeedback)
+    },
+  )
+}
+
+const writeTurn = (turn: Turn): object => ({
+  request_id: turn.id,
+  conversation_id: turn.conversationId,
+  owner_id: turn.ownerId,
+  agent_id: turn.agentId,
+  agent_version: turn.agentVersion,
+  key_id: turn.apiKeyId,
+  state: turn.state,
+  run: turn.run,
+  attempts: turn.attempt,
+  price: writePrice(turn.price),
+  held_usd: writeUsd(turn.hold),
+  usage: turn.usage && writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
+  written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),
+  incomplete: turn.incomplete,
+  failure: turn.failure && { code: turn.failure.code, cause_kind: turn.failure.causeKind, cause: turn.failure.cause },
+  first_delta_ms: turn.firstDeltaMs,
+  traceparent: turn.traceparent,
+  created_at: writeTime(turn.createdAt),
+  started_at: writeTime(turn.startedAt),
+  cancel_requested_at: writeTimeOrNull(turn.cancelRequestedAt),
+  ended_at: writeTimeOrNull(turn.endedAt),
+  erased_at: writeTimeOrNull(turn.erasedAt),
+})
+
+const writeTurnWithSteps = (turn: DetailedTurn): object => ({
+  ...writeTurn(turn),
+  feedback: turn.feedback && writeFeedback(turn.feedback),
+  steps: turn.steps.map(writeStep),
+})
+
+const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: NonNullable<DetailedTurn['feedback']>): object => ({
+  rating,
+  comment,
+  tags,
+  created_at: writeTime(createdAt),
+  updated_at: writeTime(updatedAt),
+})
+
+const writeListedFeedback = (feedback: Feedback): object => ({
+  request_id: feedback.requestId,
+  agent_id: feedback.agentId,
+  conversation_id: feedback.conversationId,
+  key_id: feedback.apiKeyId,
+  state: feedback.state,
+  ...writeFeedback(feedback),
+})
+
+type Usage = Pick<Message['turn'], 'promptTokens' | 'completionTokens' | 'usageEstimated' | 'charged'>
+
+/** The usage of a turn and whether it was estimated (`billing.usage-missing`). Null if the turn has no usage yet. */
+export function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }: Usage): object | null {
+  if (promptTokens === null || completionTokens === null || charged === null) return null
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    charged_usd: writeUsd(charged),
+    estimated: usageEstimated === true,
+  }
+}
+
+type Call = Message['toolCalls'][number]
+
+export const writeCall = ({ name, step, arguments: given, result, isError, ms }: Call): object => ({
+  name,
+  step,
+  arguments: given,
+  result,
+  is_error: isError,
+  ms,
+})
+
+const writeStep = (step: Step): object => ({
+  run: step.run,
+  step: step.step,
+  part: step.part,
+  kind: step.kind,
+  payload: writePayload(step),
+  created_at: writeTime(step.createdAt),
+})
+
+function writePayload(step: Step): object | null {
+  if (step.kind !== 'model') return step.call && writeCall(step.call)
+  const { text, calls, usage, usageEstimated } = step
+  const { promptTokens, completionTokens } = usage
+  const written = { prompt_tokens: promptTokens, completion_tokens: completionTokens, estimated: usageEstimated }
+  return { text, tool_calls: calls, usage: written }
+}

@@ -1,0 +1,91 @@
+/** Running turns on the conversation pages: their text while it is generated, and the button that stops them; and the list of feedback. */
+import assert from 'node:assert/strict'
+import { openConsole } from '../support/browser.ts'
+import { gate } from '../support/model-server.ts'
+import type { Gate } from '../support/model-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Answer, Json, TestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+/** A turn that has come to the gate. */
+async function startTurn(app: TestApp, user: string, held: Gate): Promise<{ turn: Json; answer: Promise<Answer> }> {
+  const answer = app.chat('hi', { user })
+  await held.reached
+  const { data } = await app.made('GET', '/turns?status=running')
+  return { turn: data[0], answer }
+}
+
+inConsole('console: a running turn is listed with the conversations, and Stop cancels it and says so', async ({ page, app, open }) => {
+  const held = gate()
+  app.model.script([held, 'too late'])
+  const { turn, answer } = await startTurn(app, 'listed', held)
+  await open('/conversations')
+  const row = page
+    .getByRole('table', { name: 'Running turns' })
+    .getByRole('row')
+    .filter({ hasText: turn.request_id.slice(-12) })
+  await row.getByRole('button', { name: `Stop turn ${turn.request_id}` }).click()
+  await page.getByRole('status').filter({ hasText: 'stopped before there was any text. Nothing was charged.' }).waitFor()
+  await row.waitFor({ state: 'detached' })
+  assert.equal((await answer).json.error.code, 'turn_cancelled')
+  assert.equal((await app.made('GET', `/turns/${turn.request_id}`)).state, 'cancelled')
+  held.open()
+
+  await open(`/conversations/${turn.conversation_id}`)
+  const shown = page.getByRole('article', { name: 'Turn without a reply' })
+  await shown.getByText('Cancelled', { exact: true }).waitFor()
+  await shown.getByText('The turn was stopped before there was any text.').waitFor()
+})
+
+inConsole(
+  'console: a conversation shows the text of its running turn live; after Stop it is the reply, marked incomplete',
+  async ({ page, app, open }) => {
+    const [first, second] = [gate(), gate()]
+    app.model.script(['The parcel ', first, 'is **on its way** ', second, 'and arrives'])
+    const { turn, answer } = await startTurn(app, 'live', first)
+    await open(`/conversations/${turn.conversation_id}`)
+    const live = page.getByRole('region', { name: 'Reply so far' })
+    await live.getByText('The parcel').waitFor()
+    assert.equal(await live.getByText('on its way').count(), 0)
+    first.open()
+    await live.locator('strong', { hasText: 'on its way' }).waitFor()
+    await page.getByRole('button', { name: `Stop turn ${turn.request_id}` }).click()
+    await page.getByRole('status').filter({ hasText: 'stopped. The text so far is the reply, marked as incomplete' }).waitFor()
+    const reply = page.getByRole('article', { name: 'Reply', exact: true })
+    await reply.getByText('Incomplete', { exact: true }).waitFor()
+    await reply.locator('strong', { hasText: 'on its way' }).waitFor()
+    await live.waitFor({ state: 'detached' })
+    assert.equal((await answer).json.message.incomplete, true)
+    second.open()
+  },
+)
+
+inConsole('console: feedback is listed with filters, and shown with its turn', async ({ page, app, open }) => {
+  const give = async (user: string, feedback: Json): Promise<Json> => {
+    const { json } = await app.chat('hi', { user })
+    assert.equal((await app.chatRequest(feedback, { path: `turns/${json.request_id}/feedback` })).status, 200)
+    return json
+  }
+  await give('pleased', { rating: 'up', comment: 'Quick and correct.' })
+  const turn = await give('annoyed', { rating: 'down', comment: '<b>Wrong</b> price.', tags: ['wrong price'] })
+  await open('/feedback')
+  const table = page.getByRole('table', { name: 'Feedback, newest changes first' })
+  await table.getByText('Quick and correct.').waitFor()
+  await page.getByLabel('Tag').fill('wrong price')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await table.getByText('Quick and correct.').waitFor({ state: 'detached' })
+  await table.getByText('<b>Wrong</b> price.').waitFor()
+  assert.match(page.url(), /\?tag=wrong(\+|%20)price$/)
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await table.getByText('Quick and correct.').waitFor()
+  await page.getByRole('combobox', { name: 'Rating' }).click()
+  await page.getByRole('option', { name: 'Down' }).click()
+  await table.getByText('Quick and correct.').waitFor({ state: 'detached' })
+
+  await table.getByRole('link', { name: `Open conversation of turn ${turn.request_id}` }).click()
+  const reply = page.getByRole('article', { name: 'Reply', exact: true })
+  await reply.getByText('Down', { exact: true }).waitFor()
+  await reply.getByRole('button', { name: 'Turn details' }).click()
+  await reply.getByText('<b>Wrong</b> price.').waitFor()
+})
