@@ -150,6 +150,16 @@ describe('pin', () => {
       if (what !== 'no schema') assert.equal((await caller.pin(server, ['act'])).length, 1)
     })
 
+  void test('tools.arguments: a schema with nested URIs costs its size, in a new tool and in a changed one', async () => {
+    const nested = (depth: number): object =>
+      depth === 0 ? {} : { $id: `http://a.example/${depth}`, properties: { a: nested(depth - 1) } }
+    server.offer([tool('look', { inputSchema: { type: 'object', properties: { a: nested(24) } } })])
+    const from = process.cpuUsage()
+    assert.equal((await caller.pin(server)).length, 1)
+    const { user, system } = process.cpuUsage(from)
+    assert.ok((user + system) / 1000 < 1000, `${(user + system) / 1000} ms of CPU`)
+  })
+
   void test('an excessively nested schema is an error and nothing worse', async () => {
     const nested = `${'{"not":'.repeat(20_000)}{}${'}'.repeat(20_000)}`
     server.on('tools/list', (seen, response) =>

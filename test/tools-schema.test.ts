@@ -8,7 +8,7 @@ import { Validator } from '@cfworker/json-schema'
 import fc from 'fast-check'
 import { createGuard } from '../src/agent/guard/guard.ts'
 import { createArgumentsReader } from '../src/agent/tools/arguments.ts'
-import { compileSchema, Operations } from '../src/agent/tools/schema/compiled-schema.ts'
+import { compileSchema, Operations, schemaProblem } from '../src/agent/tools/schema/compiled-schema.ts'
 import { linearPattern } from '../src/agent/tools/schema/linear-pattern.ts'
 import { createTools, sealTools } from '../src/agent/tools/tools.ts'
 import type { JsonSchema, Toolbox } from '../src/agent/tools/tools.ts'
@@ -179,6 +179,107 @@ describe('schemas', () => {
     const tree = { properties: { next: { $ref: '#' }, value: { type: 'integer' } }, required: ['value'] }
     assert.deepEqual([valid(tree, { value: 1, next: { value: 2 } }), valid(tree, { value: 1, next: {} })], [true, false])
   })
+})
+
+/** Schemas with references: from where, to what, and the value that the target accepts. Another validator follows them the same way. */
+const string = { type: 'string' }
+const references: Record<string, JsonSchema> = {
+  'the whole schema': { properties: { a: { $ref: '#' } }, additionalProperties: string },
+  'a path': { additionalProperties: { $ref: '#/$defs/one' }, $defs: { one: string } },
+  'a path with escapes': { additionalProperties: { $ref: '#/$defs/a~1b%25~0c' }, $defs: { 'a/b%~c': string } },
+  'a path into a list': { additionalProperties: { $ref: '#/allOf/1' }, allOf: [true, string], type: 'object' },
+  'a path to a boolean': { additionalProperties: { $ref: '#/$defs/no' }, $defs: { no: false } },
+  'a path through a reference in an unknown keyword': { additionalProperties: { $ref: '#/more/one' }, more: { one: string } },
+  'a name': { additionalProperties: { $ref: '#one' }, $defs: { one: { ...string, $anchor: 'one' } } },
+  'a name of draft 6': { additionalProperties: { $ref: '#one' }, $defs: { one: { ...string, $id: '#one' } } },
+  'the URI of the whole schema': { $id: 'https://a.example/s', additionalProperties: { $ref: 's#/$defs/one' }, $defs: { one: string } },
+  'a schema with a URI': { additionalProperties: { $ref: 'one' }, $defs: { x: { ...string, $id: 'one' } } },
+  'a schema with an id of draft 4': {
+    additionalProperties: { $ref: 'https://a.example/one' },
+    $defs: { x: { ...string, id: 'https://a.example/one' } },
+  },
+  'a schema relative to another': {
+    additionalProperties: { $ref: 'https://a.example/f/two' },
+    $defs: { x: { $id: 'https://a.example/f/one', $defs: { y: { ...string, $id: 'two' } } } },
+  },
+  'within a schema with a URI': {
+    additionalProperties: { $ref: 'one' },
+    $defs: { x: { $id: 'one', $ref: '#/$defs/y', $defs: { y: string } }, y: false },
+  },
+  'itself, as TypeBox writes it': {
+    additionalProperties: { $id: 'T0', anyOf: [string, { type: 'array', items: { $ref: 'T0' } }] },
+  },
+  'a recursive reference': { properties: { a: { $recursiveRef: '#' } }, additionalProperties: string },
+}
+
+describe('references', () => {
+  for (const [name, schema] of Object.entries(references))
+    void test(`tools.arguments: a reference to ${name} is followed like in another validator`, () => {
+      assert.equal(schemaProblem(schema, true), undefined)
+      const compiled = compileSchema(schema)
+      const validator = new Validator(structuredClone(schema), '2020-12')
+      for (const value of [{}, { b: 'x' }, { b: 1 }, { b: ['x', ['x']] }, { b: [1] }, { a: { b: 'x' } }, { a: { b: 1 } }, { a: 'x' }, 'x'])
+        assert.equal(compiled.check(value, operations()).length === 0, validator.validate(value).valid, JSON.stringify(value))
+    })
+
+  void test('tools.arguments: a reference that leads to nothing, out of the schema or to data is refused, and so is an ambiguous $id', () => {
+    const problem = (schema: JsonSchema): string | undefined => schemaProblem({ type: 'object', ...schema }, true)
+    for (const $ref of [
+      '#/$defs/x',
+      '#x',
+      'x',
+      'https://a.example/x',
+      '#/%zz',
+      'http://[',
+      '#/$defs/one/default',
+      '#/$defs/one/default/0',
+      5,
+      '#/__proto__',
+    ])
+      assert.match(problem({ properties: { a: { $ref } }, $defs: { one: { default: [{}] } } })!, /leads nowhere, .* at "\/properties\/a"/)
+    assert.match(problem({ $defs: { a: { $id: 'x' }, b: { $id: 'x' } } })!, /the \$id "x" is used twice/)
+    assert.match(problem({ $defs: { a: { $id: 'http://[' } } })!, /the \$id "http:\/\/\[" is not a URI/)
+    assert.equal(
+      problem({ properties: { $ref: {}, id: {}, $id: {} }, dependentRequired: { $ref: ['id'] }, default: { $ref: '#/x' } }),
+      undefined,
+    )
+  })
+})
+
+function ofProperties(properties: JsonSchema): JsonSchema {
+  return { type: 'object', properties }
+}
+const nestedIds = (depth: number): JsonSchema =>
+  depth === 0 ? {} : { $id: `http://a.example/${depth}`, properties: { a: nestedIds(depth - 1) } }
+const many = (count: number, one: (n: number) => JsonSchema): JsonSchema =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, one(n)]))
+const characters = (from: number, count: number, one = (character: string): string => character): string =>
+  Array.from({ length: count }, (_, n) => one(String.fromCharCode(0x4e00 + from + n))).join('')
+
+/** Schemas of less than 100 KB, most of them below 64, that take many times as long as others of their size. */
+const expensive: Record<string, JsonSchema> = {
+  'nested URIs': ofProperties({ a: nestedIds(20) }),
+  'a long name above many schemas': ofProperties({ ['x'.repeat(20_000)]: { properties: many(3000, () => ({})) } }),
+  'a long URI above many schemas': { ...ofProperties(many(3000, () => ({}))), $id: `http://a.example/${'x'.repeat(20_000)}` },
+  'many references relative to a long URI': {
+    ...ofProperties(many(3000, () => ({ $ref: 'a' }))),
+    $id: `http://a.example/${'x'.repeat(2000)}`,
+  },
+  'states in lookarounds': ofProperties(many(1500, (n) => ({ pattern: `(?=(?:a{99}){99})${n}` }))),
+  'many patterns with too many states': ofProperties(many(1500, (n) => ({ pattern: `(?:a{99}){999}${n}` }))),
+  'many different characters': ofProperties(many(4, (n) => ({ pattern: characters(n * 4090, 4090) }))),
+  'many different character classes': ofProperties(many(20, (n) => ({ pattern: characters(n * 400, 400, (c) => `[^\\p{L}${c}]`) }))),
+}
+
+describe('expensive schemas', () => {
+  for (const [name, schema] of Object.entries(expensive))
+    void test(`tools.arguments: ${name}: read or refused in time that is linear in the size of the schema`, (t) => {
+      const from = process.cpuUsage()
+      schemaProblem(schema, false)
+      const { user, system } = process.cpuUsage(from)
+      t.diagnostic(`${JSON.stringify(schema).length} characters, ${(user + system) / 1000} ms of CPU`)
+      assert.ok((user + system) / 1000 < 150, `${(user + system) / 1000} ms of CPU`)
+    })
 })
 
 /** Schemas whose check is long in other validators, with arguments of about 50 KB. */

@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts'
 import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
 import type { Feedback, FeedbackFilter, FeedbackOfTurn } from '../store/queries/feedback.ts'
-import { pageOf, pageRequest } from '../store/queries/paging.ts'
+import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
 import type { AdminStore } from './admin-store.ts'
@@ -52,9 +52,9 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
       return conversation
     },
     async listMessages(conversationId, page) {
-      const messages = await store.read.listAllMessages({ ...pageRequest(page), conversationId })
+      const messages = await store.read.listAllMessages({ ...boundedRequest(page), conversationId })
       if (!messages) throw new ApiError('not_found', 'This conversation does not exist.')
-      const { data, nextCursor } = pageOf(messages, page)
+      const { data, nextCursor } = boundedPageOf(messages)
       return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
     },
     listTurns: async (filter, page) => pageOf(await store.read.listTurns(filter, pageRequest(page)), page),

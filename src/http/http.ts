@@ -37,7 +37,7 @@ import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
 import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
-import { framingFault } from './edge/headers.ts'
+import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
 import { closeIdle, listen, watchSockets } from './edge/listening.ts'
@@ -46,6 +46,7 @@ import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
 import { startPage } from './edge/start-page.ts'
+import { createUnreadResponses, limitUnread, watchReaders } from './public/unread-responses.ts'
 import { metricsRoute, statusRoutes } from './edge/status-routes.ts'
 import type { Readiness } from './edge/status-routes.ts'
 
@@ -99,6 +100,8 @@ const defaultTimes = {
   // `stream.established` and `stream.slow-reader`.
   heartbeatMs: 15_000,
   stallMs: 30_000,
+  // Half a megabit per second, as for uploads.
+  minBytesPerSecond: 64 * 1024,
 }
 
 // A response that ends during the drain leaves an idle connection, which this interval closes.
@@ -114,7 +117,7 @@ export type HttpLayer = {
 export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLayer> {
   const times = { ...defaultTimes, ...options.times }
   const { metrics, log, failpoints = noFailpoints, monotonicMs = () => performance.now() } = options
-  const streams = { times, failpoints, log }
+  const streams = { times, failpoints, log, unread: createUnreadResponses() }
   const accessLog = options.accessLog && createAccessLog(options.accessLog, monotonicMs)
   const refusals = createRefusals(options.newRequestId, (refusal, requestId, request) => {
     metrics.refused(refusal.code)
@@ -154,6 +157,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   // JSON is registered by name as well: for a type that only matches '*', Fastify parses the header again on every request.
   for (const type of ['application/json', '*']) app.addContentTypeParser(type, (request, _body, done) => done(null, request.body))
   answerEveryRequest(app)
+  watchReaders(app, times)
   if (options.admin) endSlowBodies(app, times.requestMs)
 
   await app.register(statusRoutes, { ready: options.ready })
@@ -196,12 +200,12 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
 }
 
 /**
- * Runs before authentication: sets the request ID (`order.request-id`), then responds to ambiguous framing with 400, to unknown paths with
- * 404 and to wrong methods with 405 (`order.route`).
+ * Runs before authentication: sets the request ID (`order.request-id`), then responds to ambiguous framing with 400, to an unknown expectation
+ * with 417, to unknown paths with 404 and to wrong methods with 405 (`order.route`).
  */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
-  // Sockets on which a request had ambiguous framing. It is unclear where that request ends, so later requests on it are not trusted.
+  // Sockets on which a request had a fault. It is unclear where that request ends, so later requests on them are not trusted.
   const misread = new WeakSet<Socket>()
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
@@ -210,11 +214,11 @@ function answerEveryRequest(app: FastifyInstance): void {
     // Responses contain conversations and secrets. Pages and files that may be cached replace it.
     reply.header('cache-control', 'no-store')
     note(raw, { requestId: request.id, route: request.routeOptions.url })
-    const fault = misread.has(raw.socket) ? 'An earlier request on this connection was malformed.' : framingFault(raw)
-    if (fault !== undefined) {
+    const fault = misread.has(raw.socket) ? malformed('An earlier request on this connection was malformed.') : messageFault(raw)
+    if (fault) {
       misread.add(raw.socket)
       reply.raw.shouldKeepAlive = false
-      return done(new ApiError('bad_request', fault))
+      return done(fault)
     }
     // The router ignores the first character of a URL, so it would treat `*` as `/`.
     if (request.is404 || raw.url?.startsWith('*')) {
@@ -263,9 +267,10 @@ async function publicRoutes(
   await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))
+    limitUnread(api, streams.unread)
     await api.register(chatRoutes, { turns, streams })
     await api.register(turnRoutes, { turns, streams })
-    await api.register(conversationRoutes, { conversations })
+    await api.register(conversationRoutes, { conversations, unread: streams.unread })
   })
 }
 

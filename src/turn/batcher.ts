@@ -1,7 +1,7 @@
 /**
  * Combines waiting items into batches. The next batch is sent when the previous one has returned, without a timer, so a single caller never
- * waits, and the row of a busy owner is locked once per batch instead of once per turn. If more items wait than fit in a batch, owners take
- * turns (`overload.queue`). No item is dropped; callers of `push` decide how many may wait.
+ * waits, and the row of a busy owner is locked once per batch instead of once per turn. If more items or bytes wait than fit in a batch,
+ * owners take turns (`overload.queue`). No item is dropped; callers of `push` decide how many may wait.
  *
  * A batch is bounded by its bytes, too (src/store/budget.ts). What a store returns cannot be bounded here: the store answers `later` for
  * what would make the answer too large, and that item is sent again with the next batch. After a batch that failed as a whole, which is
@@ -91,7 +91,8 @@ export class Batcher<Item, Outcome extends { kind: string }> {
   }
 
   #takeBatch(): Waiting<Item, Outcome>[] {
-    const waiting = this.#waiting.length > this.#limit ? byTurns(this.#waiting) : this.#waiting
+    const fitTogether = this.#waiting.length <= this.#limit && this.#waiting.reduce((sum, one) => sum + one.bytes, 0) <= maxBytes
+    const waiting = fitTogether ? this.#waiting : byTurns(this.#waiting)
     const batch: Waiting<Item, Outcome>[] = []
     const later: Waiting<Item, Outcome>[] = []
     const taken = new Set<string>()

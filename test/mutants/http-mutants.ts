@@ -346,4 +346,13 @@ export const httpLayerMutants: Mutant[] = [
     },
     symptom: 'hang',
   },
+  {
+    rule: 'order.pipelining',
+    removes: 'the limits count a request with an Expect header',
+    edits: [edit('src/http/edge/refusals.ts', "['checkContinue', 'checkExpectation']", "['checkContinue']")],
+    caughtBy: {
+      file: 'spec/unauthenticated.test.ts',
+      title: 'order.pipelining: a flood on one connection closes it, whatever event the HTTP parser emits: checkExpectation',
+    },
+  },
 ]

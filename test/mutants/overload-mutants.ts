@@ -55,4 +55,51 @@ export const overloadMutants: Mutant[] = [
     edits: [edit('src/turn/batcher.ts', 'this.#waiting.length > this.#limit ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
     caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue: if more items wait than a batch holds, owners take turns' },
   },
+  {
+    rule: 'overload.unread',
+    removes: 'a page of messages is limited by bytes',
+    edits: [edit('src/store/queries/conversations.ts', '> maxBytes && index > 0', '> maxBytes && index < 0')],
+    caughtBy: { file: 'store/conversations.test.ts', title: 'paging overload.unread: a page of messages has at most 2 MiB of JSON' },
+  },
+  {
+    rule: 'overload.unread',
+    removes: 'two pages are read at a time',
+    edits: [edit('src/turn/conversations.ts', 'maxBytes / pagesAtATime', '0 / pagesAtATime')],
+    caughtBy: { file: 'store/conversations.test.ts', title: 'overload.unread: pages of messages are read two at a time' },
+  },
+  {
+    rule: 'overload.unread',
+    removes: 'owners take turns where more bytes wait than a batch holds',
+    edits: [edit('src/turn/batcher.ts', ' && this.#waiting.reduce((sum, one) => sum + one.bytes, 0) <= maxBytes')],
+    caughtBy: {
+      file: 'store/conversations.test.ts',
+      title: 'overload.unread: pages of messages are read two at a time, owners take turns',
+    },
+  },
+  {
+    rule: 'overload.unread',
+    removes: 'an API key has a limit of unread bytes',
+    edits: [edit('src/http/public/unread-responses.ts', 'own + bytes <= maxOfKey', 'own + bytes > maxOfKey')],
+    caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread rate.headers: a key with 8 MiB unread gets 503' },
+  },
+  {
+    rule: 'overload.unread',
+    removes: 'the end of a stream counts',
+    edits: [
+      edit('src/http/public/event-stream.ts', '    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()\n'),
+    ],
+    caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread: a reply on /chat, and the end of a stream, count' },
+  },
+  {
+    rule: 'overload.unread',
+    removes: 'a JSON response that is not read is cut off',
+    edits: [edit('src/http/public/unread-responses.ts', '    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))\n')],
+    caughtBy: { file: 'spec/unread-responses.test.ts', title: 'fault.slow-reader overload.unread: a page that is not read is cut off' },
+  },
+  {
+    rule: 'overload.unread',
+    removes: 'the rest of a response has a minimum rate',
+    edits: [edit('src/http/public/slow-reader.ts', ' || (leftMs !== undefined && leftMs <= 0)')],
+    caughtBy: { file: 'spec/unread-responses.test.ts', title: 'fault.slow-reader overload.unread: a page that is not read is cut off' },
+  },
 ]

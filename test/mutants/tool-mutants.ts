@@ -60,6 +60,21 @@ export const toolMutants: Mutant[] = [
   },
   {
     rule: 'tools.arguments',
+    removes: 'a schema with too many states in its lookarounds is refused before all are made',
+    edits: [edit('src/agent/tools/schema/linear-pattern.ts', '    states,\n', '    states: program.kinds.length,\n')],
+    caughtBy: { file: 'tools-schema.test.ts', title: 'tools.arguments: states in lookarounds: read or refused in time that is linear' },
+  },
+  {
+    rule: 'tools.arguments',
+    removes: 'a reference leads to a schema and not to data',
+    edits: [edit('src/agent/tools/schema/references.ts', '(isObject(found) && within.has(found))', 'isObject(found)')],
+    caughtBy: {
+      file: 'tools-schema.test.ts',
+      title: 'tools.arguments: a reference that leads to nothing, out of the schema or to data is refused',
+    },
+  },
+  {
+    rule: 'tools.arguments',
     removes: 'an argument is one component of the path',
     edits: [edit(placeholders, 'fillText(segment, (name) => encodeComponent(valueOf(name)))', 'fillText(segment, valueOf)')],
     caughtBy: { file: httpTest, title: 'tools.arguments: an argument cannot leave its URL component, whatever it is' },

@@ -148,7 +148,8 @@ void test('access log: bytes that the HTTP parser rejects get a line with the re
   raw.write(`POST ${chatPath} HTTP/1.1\r\nhost: x\r\nexpect: the-impossible\r\ncontent-length: 0\r\n\r\n`)
   await raw.until('bad_request')
   raw.socket.destroy()
-  assert.deepEqual(fixed(await lines.next()), { method: 'POST', status: 417, code: 'bad_request', transport: 'json' })
+  const refused = { method: 'POST', route: '/v1/agents/:agent_id/chat', status: 417, code: 'bad_request', transport: 'json' }
+  assert.deepEqual(fixed(await lines.next()), refused)
   assert.deepEqual(lines.all, [])
 })
 

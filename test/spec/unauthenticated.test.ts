@@ -78,6 +78,40 @@ void test('order.pipelining: a connection that sends more than 32 requests ahead
   }
 })
 
+// One request for each event that Node's server emits for what it parses, and each way in which a request is refused before its route. Not
+// an upgrade: Node discards what follows one in the same read.
+const messages: Record<string, string> = {
+  'request, of a route': get('/healthz'),
+  'request, of no route': get('/x'),
+  'request, without a Host': 'GET /x HTTP/1.1\r\n\r\n',
+  checkContinue: get('/x', 'Expect: 100-continue'),
+  'checkContinue, with a body': `POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx`,
+  checkExpectation: get('/x', 'Expect: x'),
+  'checkExpectation, with a body': `POST /x HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 1\r\n\r\nx`,
+  connect: 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+  clientError: 'FOO /x HTTP/1.1\r\nHost: x\r\n\r\n',
+}
+
+for (const [event, message] of Object.entries(messages))
+  void test(`order.pipelining: a flood on one connection closes it, whatever event the HTTP parser emits: ${event}`, async () => {
+    await using layer = await startTestLayer()
+    using raw = await RawSocket.open(layer.port)
+    raw.write(message.repeat(5000))
+    const others = pass(2000, 'open')
+    assert.notEqual(await Promise.race([raw.rest(), others]), 'open', `${raw.answers.length} responses, and the connection is open`)
+    assert.ok(raw.answers.length <= allowed, `${raw.answers.length} responses`)
+    assert.equal((await fetch(`${layer.url}/healthz`)).status, 200)
+  })
+
+void test('order.pipelining: after a 417 the connection is closed, and nothing that follows in the same packet is run', async () => {
+  await using layer = await startTestLayer()
+  using raw = await RawSocket.open(layer.port)
+  raw.write(get('/x', 'Expect: x') + chat)
+  await raw.rest()
+  assert.deepEqual([raw.answers.map(({ status }) => status), layer.started], [[417], []])
+  assert.equal(raw.answers[0]!.headers['connection'], 'close')
+})
+
 void test('order.body-size: a sign-in of more than 16 KiB is 413', async () => {
   await using app = await startTestApp()
   const large = await fetch(`${app.url}/admin/v1/session`, {
@@ -159,6 +193,7 @@ const unauthenticated: [string, string][] = [
   ['GET /docs/style.css', get('/docs/style.css')],
   ['GET /console', get('/console')],
   ['an unknown path', get(`/${'x'.repeat(8000)}`)],
+  ['an unknown Expect header', get('/x', 'Expect: x')],
   ['a wrong method', `DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n`],
   ['a chat without a key', get(chatPath)],
   ['a chat with a wrong key', get(chatPath, `Authorization: Bearer svc_live_${'a'.repeat(40)}.${'b'.repeat(43)}`)],

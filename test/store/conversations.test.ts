@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../src/errors.ts'
-import type { AnyConversationsWanted } from '../../src/store/queries/conversations.ts'
-import { pageOf, pageRequest } from '../../src/store/queries/paging.ts'
+import type { AnyConversationsWanted, Message } from '../../src/store/queries/conversations.ts'
+import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../../src/store/queries/paging.ts'
 import type { Page } from '../../src/store/queries/paging.ts'
 import { methodsOf } from '../../src/store/methods.ts'
 import { reads } from '../../src/store/queries/reads.ts'
@@ -15,6 +15,7 @@ import { openOwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'
 
 const first = { cursor: undefined, externalUserId: undefined }
+const reading = { shareOf: 'own_a', mayRead: () => true }
 
 async function converse(bench: Bench, externalUserId: string, message = 'hello'): Promise<{ conversationId: string; requestId: string }> {
   const turn = await bench.admitted({ externalUserId, message })
@@ -69,7 +70,7 @@ void test('messages: lists the messages of a conversation, newest first, with th
   const conversations = createConversations({ store })
   const { conversationId, requestId } = await converse(bench, 'ann', 'one')
   const { requestId: second } = await converse(bench, 'ann', 'two')
-  const wanted = { apiKeyId: bench.apiKeyId, conversationId, cursor: undefined }
+  const wanted = { ...reading, apiKeyId: bench.apiKeyId, conversationId, cursor: undefined }
   const found = await conversations.messages({ ...wanted, limit: 100 })
   assert.ok(found.kind === 'found')
   assert.equal(found.nextCursor, null)
@@ -98,7 +99,9 @@ void test("conversations: another API key's conversation is indistinguishable fr
   })
   const wanted = { limit: 20, cursor: undefined }
   for (const id of [conversationId, 'conv_unknown', '', "' or 1=1 --"]) {
-    assert.deepEqual(await conversations.messages({ apiKeyId: b.apiKeyId, conversationId: id, ...wanted }), { kind: 'not_found' })
+    assert.deepEqual(await conversations.messages({ ...reading, apiKeyId: b.apiKeyId, conversationId: id, ...wanted }), {
+      kind: 'not_found',
+    })
   }
   // A cursor from another key's list says where to continue, not what may be read.
   await converse(a, 'bob')
@@ -142,7 +145,7 @@ void test('paging: every conversation and message once, in order, while rows are
     assert.equal(new Set(listed.map(({ conversationId }) => conversationId)).size, listed.length)
   }
 
-  const wanted = { apiKeyId: bench.apiKeyId, conversationId: turns[0]!.conversationId }
+  const wanted = { ...reading, apiKeyId: bench.apiKeyId, conversationId: turns[0]!.conversationId }
   const messages = async (limit: number, cursor?: string) => {
     const found = await conversations.messages({ ...wanted, limit, cursor })
     assert.ok(found.kind === 'found')
@@ -164,12 +167,86 @@ void test('paging: every conversation and message once, in order, while rows are
   }
 })
 
+void test('paging overload.unread: a page of messages has at most 2 MiB of JSON, and at least one message; the pages together have all of them', async (t) => {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000_000_000_000n)
+  const conversations = createConversations({ store })
+  // 128 KB of emoji; 30 KB that need six bytes each in JSON; a reply that fills a page alone, and short ones around it.
+  const texts = [
+    ...Array.from({ length: 20 }, () => '\u{1F600}'.repeat(32_000)),
+    ...Array.from({ length: 16 }, () => '\u0001'.repeat(30_000)),
+    'short',
+  ]
+  let conversationId = ''
+  for (const [n, message] of texts.entries()) {
+    const turn = await bench.admitted({ externalUserId: 'ann', message })
+    conversationId = turn.conversationId
+    await bench.settle(turn, { content: n === 10 ? 'x'.repeat(3_000_000) : 'short' })
+  }
+  const count = 2 * texts.length
+  const listed = async (limit: number, read: (limit: number, cursor: string | undefined) => Promise<Page<Message>>) => {
+    const bytes: number[] = []
+    const all = await pages(async (cursor) => {
+      const page = await read(limit, cursor)
+      bytes.push(page.data.length === 1 ? 0 : Buffer.byteLength(JSON.stringify(page.data.map(({ content }) => content))))
+      assert.ok(page.data.length > 0 && page.data.length <= limit)
+      return page
+    })
+    assert.equal(new Set(all.map(({ id }) => id)).size, count)
+    assert.ok(Math.max(...bytes) <= 2 * 1024 * 1024, `${Math.max(...bytes)} bytes`)
+    return bytes.length
+  }
+  const ask = async (limit: number, cursor: string | undefined) => {
+    const found = await conversations.messages({ ...reading, apiKeyId: bench.apiKeyId, conversationId, limit, cursor })
+    assert.ok(found.kind === 'found')
+    return found
+  }
+  const askAsOperator = async (limit: number, cursor: string | undefined) =>
+    boundedPageOf((await store.read.listAllMessages({ ...boundedRequest({ limit, cursor }), conversationId }))!)
+  for (const read of [ask, askAsOperator]) {
+    const needed = await listed(100, read)
+    assert.ok(needed <= 8, `${needed} pages`)
+    await listed(3, read)
+  }
+})
+
+void test('overload.unread: pages of messages are read two at a time, owners take turns, and one whose caller has left is not read', async (t) => {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000_000n)
+  const { conversationId } = await converse(bench, 'ann')
+  let reading = 0
+  let most = 0
+  const order: string[] = []
+  const read: Store['read'] = {
+    ...store.read,
+    async listMessages(request) {
+      most = Math.max(most, ++reading)
+      order.push(request.conversationId)
+      const found = await store.read.listMessages(request)
+      reading--
+      return found
+    },
+  }
+  const conversations = createConversations({ store: { ...store, read } })
+  const ask = (shareOf: string, id: string, mayRead = () => true) =>
+    conversations.messages({ apiKeyId: bench.apiKeyId, conversationId: id, limit: 20, cursor: undefined, shareOf, mayRead })
+  const many = Array.from({ length: 20 }, () => ask('own_many', conversationId))
+  const one = ask('own_one', 'conv_other')
+  const left = ask('own_many', 'conv_left', () => false)
+  await assert.rejects(left, (error: unknown) => error instanceof ApiError && error.code === 'service_unavailable')
+  assert.deepEqual(await one, { kind: 'not_found' })
+  assert.ok((await Promise.all(many)).every(({ kind }) => kind === 'found'))
+  assert.equal(most, 2)
+  assert.ok(order.indexOf('conv_other') < 6, `${order.indexOf('conv_other')}`)
+  assert.ok(!order.includes('conv_left'))
+})
+
 void test('paging: a cursor that this service did not create is validation_error; an unreachable store is service_unavailable', async (t) => {
   const store = await openOwnStore(t)
   const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code
   const ask = ({ list, messages }: ReturnType<typeof createConversations>, cursor: string | undefined) => [
     list({ apiKeyId: 'key_a', limit: 1, cursor, externalUserId: undefined }),
-    messages({ apiKeyId: 'key_a', conversationId: 'conv_a', limit: 1, cursor }),
+    messages({ ...reading, apiKeyId: 'key_a', conversationId: 'conv_a', limit: 1, cursor }),
   ]
   for (const answer of ask(createConversations({ store }), 'made up')) await assert.rejects(answer, isCode('validation_error'))
   const gone: Store = { ...store, read: methodsOf<Reads>(reads, () => Promise.reject(new StoreUnavailable('gone'))) }
@@ -218,7 +295,7 @@ void test('conversations: the operator lists the conversations of all keys by ea
     rating: null,
   }
   assert.deepEqual(
-    messages?.map(({ role, content, turn: figures }) => ({ role, content, turn: figures })),
+    messages?.items.map(({ role, content, turn: figures }) => ({ role, content, turn: figures })),
     [
       { role: 'assistant', content: 'reply to hello', turn },
       { role: 'user', content: 'hello', turn },

@@ -213,7 +213,7 @@ export function journalConformance(check: Check): void {
     const recovered = await claimed(bench, last)
     assert.deepEqual(recovered.journal, kept)
     await bench.settle(recovered)
-    const [reply, message] = (await store.read.listAllMessages({ ...page, conversationId: last.conversationId }))!
+    const [reply, message] = (await store.read.listAllMessages({ ...page, conversationId: last.conversationId }))!.items
     assert.deepEqual(places(reply!.steps), places(kept), 'what led to the reply, and no more')
     assert.deepEqual(message!.steps, [])
     await bench.verify()
@@ -264,7 +264,7 @@ export function journalConformance(check: Check): void {
       await bench.settle(plain)
 
       const { conversationId } = turn
-      const listed = (await store.read.listAllMessages({ ...page, conversationId }))!
+      const listed = (await store.read.listAllMessages({ ...page, conversationId }))!.items
       assert.deepEqual(
         listed.map(({ role, citations: cited, steps }) => ({ role, cited, steps: places(steps) })),
         [
@@ -274,13 +274,13 @@ export function journalConformance(check: Check): void {
           { role: 'user', cited: [], steps: [] },
         ],
       )
-      const shown = (await store.read.listMessages({ ...page, apiKeyId: bench.apiKeyId, conversationId }))!
+      const shown = (await store.read.listMessages({ ...page, apiKeyId: bench.apiKeyId, conversationId }))!.items
       for (const message of shown) assert.deepEqual(Object.keys(message), ['id', 'role', 'content', 'createdAt', 'requestId'])
       assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), { kind: 'replay', reply: settled.reply })
       assert.equal(JSON.stringify(settled.reply, (_, value: unknown) => String(value)).includes('doc_1'), false)
 
       assert.equal((await store.write.eraseConversations({ conversationIds: [conversationId] })).kind, 'erased')
-      assert.deepEqual(await store.read.listAllMessages({ ...page, conversationId }), [])
+      assert.deepEqual(await store.read.listAllMessages({ ...page, conversationId }), { items: [], more: false })
       assert.deepEqual(await stepsOf(bench, turn), [])
       await bench.verify()
     },

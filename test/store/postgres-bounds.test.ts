@@ -46,7 +46,7 @@ void test(
     ])
     const page = { limit: 10, before: { createdAt: 2 ** 52, id: '' } }
     const listed = await store.read.listMessages({ ...page, apiKeyId: bench.apiKeyId, conversationId: next.conversationId })
-    assert.deepEqual(new Set(listed?.map((one) => one.content)), new Set([message, content]))
+    assert.deepEqual(new Set(listed?.items.map((one) => one.content)), new Set([message, content]))
     // The journal's texts are JSON, in which anything may be quoted.
     const payload = JSON.stringify({ text: odd, nul: '\0', half: '\ud83d' })
     const entry = { step: 1, part: 2, kind: 'tool_finished' as const, payload }

@@ -54,7 +54,7 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
         assert.equal(again.journal.length, 1)
         assert.equal((await bench.settle(again)).kind, 'settled')
         const newest = { limit: 2, before: { createdAt: 2 ** 52, id: '' } }
-        const [reply] = (await store.read.listAllMessages({ ...newest, conversationId: again.conversationId }))!
+        const [reply] = (await store.read.listAllMessages({ ...newest, conversationId: again.conversationId }))!.items
         assert.equal(reply!.steps.length, 1)
         assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'replay')
         const second = await bench.admitted({

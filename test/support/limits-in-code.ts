@@ -14,6 +14,14 @@ export const limitsInCode: LimitInCode[] = [
   at('a whole turn', '110 s', 'src/turn/turn-settings.ts', /turnMs: 110_000/),
   at('response to a caller', '115 s', 'src/turn/turn-settings.ts', /answerMs: 115_000/),
   at('unread data on a stream', '256 KiB', 'src/http/public/event-stream.ts', /unsentLimitBytes = 262_144/),
+  at(
+    'unread responses of an API key',
+    '8 MiB, of responses over 16 KiB',
+    'src/http/public/unread-responses.ts',
+    /smallResponse = 16 \* 1024$[\s\S]*maxOfKey = 8 \* 1024 \* 1024$/m,
+  ),
+  at('reading a response', '64 KiB per second, after 30 s', 'src/http/http.ts', /stallMs: 30_000,[\s\S]*minBytesPerSecond: 64 \* 1024,/),
+  at('page of messages', '2 MiB, or one message', 'src/store/budget.ts', /maxBytes = 2 \* 1024 \* 1024$/m),
   at('silence on a stream', '15 s', 'src/http/http.ts', /heartbeatMs: 15_000/),
   at(
     'page size of a list',

@@ -50,6 +50,11 @@ export class RawSocket {
     return this.socket.write(bytes)
   }
 
+  /** How many bytes have been received. */
+  get bytes(): number {
+    return this.#bytes.reduce((sum, { length }) => sum + length, 0)
+  }
+
   get received(): string {
     return this.#parts.join('')
   }

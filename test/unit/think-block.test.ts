@@ -19,13 +19,17 @@ void test('tools.private: a leading think block is never sent, and nothing else 
   assert.equal(answerOf(['<thin']), '<thin')
   assert.equal(answerOf(['  indented']), '  indented')
   assert.equal(answerOf(['<think>never closed']), '')
+  assert.equal(answerOf([' ', '\n<', 'thi', 'nk>secret</think>Hello']), 'Hello')
+  assert.equal(answerOf([' ', '\n<', ' think>']), ' \n< think>')
+  assert.equal(answerOf([' ', '\n', '<thi']), ' \n<thi')
 })
 
 void test('tools.private: a think block is found with any split of the stream', () => {
-  const parts = fc.record({ reasoning: fc.string().filter((text) => !text.includes('<')), answer: fc.string({ minLength: 1 }) })
+  const space = fc.string({ unit: fc.constantFrom(' ', '\n', '\t', '\u00a0'), maxLength: 5 })
+  const parts = fc.record({ space, reasoning: fc.string().filter((text) => !text.includes('<')), answer: fc.string({ minLength: 1 }) })
   fc.assert(
-    fc.property(parts, fc.array(fc.nat(8), { maxLength: 40 }), fc.boolean(), ({ reasoning, answer }, cuts, thinks) => {
-      const text = thinks ? `<think>${reasoning}</think>${answer}` : `x${answer}`
+    fc.property(parts, fc.array(fc.nat(8), { maxLength: 40 }), fc.boolean(), ({ space, reasoning, answer }, cuts, thinks) => {
+      const text = thinks ? `${space}<think>${reasoning}</think>${answer}` : `${space}x${answer}`
       const pieces: string[] = []
       let rest = text
       for (const length of cuts) {
@@ -36,4 +40,18 @@ void test('tools.private: a think block is found with any split of the stream', 
       assert.equal(answerOf(pieces), thinks ? answer.trimStart() : text)
     }),
   )
+})
+
+void test('tools.private: white space costs its length, before, inside and after a think block, in however many pieces it arrives', () => {
+  const pieces = [' '.repeat(1_000_000), ...Array<string>(50_000).fill(' ')]
+  for (const [before, after] of [
+    ['', 'answer'],
+    ['<think>', '</think>answer'],
+    ['<think>x</think>', 'answer'],
+  ] as const) {
+    const from = process.cpuUsage()
+    assert.equal(answerOf([before, ...pieces, after]).trimStart(), 'answer')
+    const { user, system } = process.cpuUsage(from)
+    assert.ok((user + system) / 1000 < 1000, `${(user + system) / 1000} ms of CPU`)
+  }
 })

@@ -56,12 +56,14 @@ export function pinnedTools(offered: Offered[], allowed: string[] | null): Pinne
   const kept = offered.filter((tool) => allowed === null || allowed.includes(tool.name))
   const twice = kept.find((tool, index) => kept.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new ToolServerError(`the server offers two tools called ${shown(twice)}`)
+  // First, because this limits how deeply a schema is nested.
+  const pinned = kept.map(pinnedTool)
   for (const tool of kept) {
     // Not strict, because a server's language may write regular expressions differently. Such a pattern checks nothing.
     const problem = schemaProblem(tool.inputSchema, false)
     if (problem !== undefined) throw new ToolServerError(`the schema of the tool ${shown(tool)} ${problem}; leave it out with "allowed"`)
   }
-  return kept.map(pinnedTool)
+  return pinned
 }
 
 function pinnedTool(tool: Offered): PinnedTool {

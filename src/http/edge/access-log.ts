@@ -121,7 +121,7 @@ export function createAccessLog(log: Logger, monotonicMs: () => number): AccessL
     })
   }
   return {
-    watch: (server) => void server.prependListener('request', begin).prependListener('checkExpectation', begin),
+    watch: (server) => void server.prependListener('request', begin),
     refused({ code, status }, requestId) {
       const suppressed = sample(code)
       if (suppressed !== undefined) log.info({ request_id: requestId, status, code, suppressed: suppressed || undefined }, 'request')

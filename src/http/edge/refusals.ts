@@ -1,6 +1,6 @@
 /**
- * Responds to input that never becomes a normal request: bytes that the HTTP parser rejects, requests that arrive too slowly, CONNECT, and
- * an unsupported Expect header. Each gets the error envelope with a request ID (`order.request-id`), and the connection is closed. Never
+ * Responds to input that never becomes a normal request: bytes that the HTTP parser rejects, requests that arrive too slowly, and CONNECT.
+ * Each gets the error envelope with a request ID (`order.request-id`), and the connection is closed. Never
  * writes to a socket while another response is being sent on it.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -81,9 +81,10 @@ export function createRefusals(
     watch(server) {
       standstill.watch(server)
       server.prependListener('request', (request, response) => newest.set(request.socket, response))
-      // receiveBody sends 100 Continue once the request is accepted, so a rejected caller does not send its body at all.
-      server.on('checkContinue', (request, response) => server.emit('request', request, response))
-      server.on('checkExpectation', (_request, response) => answer(response, unmetExpectation()))
+      // Node emits one of these instead of `request` if there is an Expect header. Every message takes the same way, with the same limits
+      // (`order.pipelining`). receiveBody sends 100 Continue once the request is accepted, so a rejected caller does not send its body at all.
+      for (const event of ['checkContinue', 'checkExpectation'])
+        server.on(event, (request, response) => server.emit('request', request, response))
       server.on('connect', (_request, socket: Socket) => {
         // Node has removed its own listeners from this socket.
         socket.on('error', () => socket.destroy())
@@ -92,8 +93,6 @@ export function createRefusals(
     },
   }
 }
-
-const unmetExpectation = (): ApiError => new ApiError('bad_request', 'The only supported Expect value is 100-continue.', { status: 417 })
 
 const refusalHeaders = (refusal: ApiError, requestId: string, body: string): Record<string, string> => ({
   ...failureHeaders(refusal, requestId),

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { conversationsSchema, defaultLimit, messagesSchema } from './conversation-schemas.ts'
 import { rateHeaders } from './caller.ts'
+import type { UnreadResponses } from './unread-responses.ts'
 
 type PageWanted = { apiKeyId: string; limit: number; cursor: string | undefined }
 type Page<Item> = { data: Item[]; nextCursor: string | null }
@@ -13,10 +14,16 @@ type Message = { id: string; role: 'user' | 'assistant'; content: string; create
 /** The queries that these routes use. Times are epoch milliseconds. */
 export type Conversations = {
   list(wanted: PageWanted & { externalUserId: string | undefined }): Promise<Page<Conversation>>
-  messages(wanted: PageWanted & { conversationId: string }): Promise<({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }>
+  /** `shareOf` is the owner of the key. Throws ApiError `service_unavailable` if `mayRead` returns false when it is this page's turn to be read. */
+  messages(
+    wanted: PageWanted & { conversationId: string; shareOf: string; mayRead: () => boolean },
+  ): Promise<({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }>
 }
 
-export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conversations }> = async (app, { conversations }) => {
+export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conversations; unread: UnreadResponses }> = async (
+  app,
+  { conversations, unread },
+) => {
   app.addHook('preValidation', readQuery)
 
   app.get('/v1/agents/:agent_id/conversations', { schema: conversationsSchema }, async (request, reply) => {
@@ -29,7 +36,15 @@ export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conv
   app.get('/v1/agents/:agent_id/conversations/:conversation_id/messages', { schema: messagesSchema }, async (request, reply) => {
     const { apiKey, figures } = request.caller
     const { limit = defaultLimit, cursor } = request.query
-    const found = await conversations.messages({ apiKeyId: apiKey.id, conversationId: request.params.conversation_id, limit, cursor })
+    const found = await conversations.messages({
+      apiKeyId: apiKey.id,
+      conversationId: request.params.conversation_id,
+      limit,
+      cursor,
+      shareOf: apiKey.ownerId,
+      // `overload.unread`
+      mayRead: () => unread.allows(reply.raw),
+    })
     if (found.kind === 'not_found') throw new ApiError('not_found')
     return reply.headers(rateHeaders(figures)).send({ data: found.data.map(writeMessage), next_cursor: found.nextCursor })
   })

@@ -82,7 +82,10 @@ export const conversationsSchema = {
 export const messagesSchema = {
   operationId: 'listMessages',
   summary: 'List the messages of a conversation, newest first',
-  description: 'Available to keys with any permission. A message and its reply are stored together and share one `request_id`.',
+  description: [
+    'Available to keys with any permission. A message and its reply are stored together and share one `request_id`. A page ends before 2 MiB,',
+    'so it may hold fewer messages than `limit`: only `next_cursor` says whether it is the last one.',
+  ].join(' '),
   tags: ['Conversations'],
   params: ConversationParams,
   querystring: Type.Object(pageQuery, closed),

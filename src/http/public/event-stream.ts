@@ -15,15 +15,15 @@ import type { StoredReply } from './chat-response.ts'
 import { errorObject } from '../edge/envelope.ts'
 import { lastEventId, writeEventId } from './event-id.ts'
 import { cutOffWhenStalled } from './slow-reader.ts'
+import type { ReaderTimes } from './slow-reader.ts'
+import type { UnreadResponses } from './unread-responses.ts'
 
-export type StreamTimes = {
+export type StreamTimes = ReaderTimes & {
   /** Interval of the comment lines that keep proxies from closing an idle stream. */
   heartbeatMs: number
-  /** A reader that accepts no data for this long is disconnected. */
-  stallMs: number
 }
 
-export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger }
+export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger; unread: UnreadResponses }
 
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
 const unsentLimitBytes = 262_144
@@ -79,6 +79,7 @@ class EventStream {
   /** Called after every write. */
   readonly #watchReader: () => void
   readonly #failpoints: Failpoints
+  readonly #unread: UnreadResponses
   /** Passed to failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
@@ -97,13 +98,14 @@ class EventStream {
     response: ServerResponse,
     { requestId, conversationId }: { requestId: string; conversationId: string },
     message: string,
-    { times, failpoints }: StreamOptions,
+    { times, failpoints, unread }: StreamOptions,
     after?: TextPosition,
   ) {
     this.#position = after ?? textStart
     this.#response = response
     this.#message = message
     this.#failpoints = failpoints
+    this.#unread = unread
     failpoints.hit('stream.before-created', message, this.#drop)
     response.writeHead(200, {
       'x-request-id': requestId,
@@ -118,7 +120,7 @@ class EventStream {
     this.#write(after ? ':\n\n' : event('response.created', writeEventId(this.#position), created))
     this.#heartbeat = setInterval(() => this.#beat(), times.heartbeatMs)
     response.once('close', () => clearInterval(this.#heartbeat))
-    this.#watchReader = cutOffWhenStalled(response, times.stallMs)
+    this.#watchReader = cutOffWhenStalled(response, times)
     this.#watchReader()
   }
 
@@ -159,6 +161,8 @@ class EventStream {
     clearInterval(this.#heartbeat)
     this.#failpoints.hit('stream.before-end', this.#message, this.#drop)
     const rest = this.#pending + last
+    // `overload.unread`: the same Idempotency-Key gets the reply when the key's other responses have been read.
+    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()
     this.#response.end(this.#chunked ? `${chunk(rest)}${lastChunk}` : rest)
     this.#pending = ''
     this.#watchReader()

@@ -5,8 +5,9 @@
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Citation, Role } from '../turn-records.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'
+import { maxBytes } from '../budget.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
-import type { PageRequest } from './paging.ts'
+import type { BoundedItems, PageRequest } from './paging.ts'
 import { readRating } from './feedback.ts'
 import type { Rating } from './feedback.ts'
 import { listStepsOfTurns } from './turns.ts'
@@ -87,26 +88,69 @@ export async function listConversations(
   }))
 }
 
-/** Newest first. Undefined for a conversation that does not exist, was erased or belongs to another key; the caller cannot tell which. */
+/**
+ * Newest first, at most `limit` and at most `maxBytes` of JSON, but at least one. Undefined for a conversation that does not exist, was erased
+ * or belongs to another key; the caller cannot tell which.
+ */
 export async function listMessages(
   sql: Sql,
-  { apiKeyId, conversationId, limit, before }: PageRequest & { apiKeyId: string; conversationId: string },
-): Promise<Message[] | undefined> {
+  { apiKeyId, conversationId, ...page }: PageRequest & { apiKeyId: string; conversationId: string },
+): Promise<BoundedItems<Message> | undefined> {
   const [own] = await sql.all(
     'select id from conversations where id = $1 and api_key_id = $2 and external_user_id is not null',
     conversationId,
     apiKeyId,
   )
   if (!own) return undefined
+  const found = await findPage(sql, conversationId, page)
+  if (!found) return { items: [], more: false }
   const rows = await sql.all(
     `select id, role, content, created_at, request_id from messages
+     where conversation_id = $1 and seq between $2 and $3 order by seq desc`,
+    conversationId,
+    found.first,
+    found.last,
+  )
+  return bounded(rows.map(readMessage), found.more)
+}
+
+// Of the other fields of a message, with their names.
+const messageBytes = 512
+
+/**
+ * `overload.unread`: finds the messages of a page by their sizes, so that no text is read that does not fit. Returns the range of `seq`, and
+ * whether older messages follow; undefined for a page without messages.
+ */
+async function findPage(
+  sql: Sql,
+  conversationId: string,
+  { limit, before }: PageRequest,
+): Promise<{ first: number; last: number; more: boolean } | undefined> {
+  const rows = await sql.all(
+    `select seq, octet_length(content) + coalesce(octet_length(citations), 0) as bytes from messages
      where conversation_id = $1 and ($2 = '' or seq < (select seq from messages where conversation_id = $1 and id = $2))
      order by seq desc limit $3`,
     conversationId,
     before.id,
-    limit,
+    limit + 1,
   )
-  return rows.map(readMessage)
+  const sizes = rows.map((row) => integer(row, 'bytes'))
+  const count = Math.min(limit, fittingIn(sizes))
+  if (count === 0) return undefined
+  return { first: integer(rows[count - 1]!, 'seq'), last: integer(rows[0]!, 'seq'), more: rows.length > count }
+}
+
+/** The messages whose texts fit as JSON, which may need six bytes for one. */
+function bounded<One extends Message>(messages: One[], more: boolean): BoundedItems<One> {
+  const count = fittingIn(messages.map(({ content }) => Buffer.byteLength(JSON.stringify(content))))
+  return { items: messages.slice(0, count), more: more || count < messages.length }
+}
+
+/** How many of these fit in a page. The first one always does, however large it is. */
+function fittingIn(sizes: number[]): number {
+  let bytes = 0
+  const tooMany = sizes.findIndex((size, index) => (bytes += size + messageBytes) > maxBytes && index > 0)
+  return tooMany === -1 ? sizes.length : tooMany
 }
 
 export type AnyConversationsWanted = PageRequest & {
@@ -178,22 +222,23 @@ const readAnyConversation = (row: Row): AnyConversation => ({
   messageCount: integer(row, 'message_count'),
 })
 
-/** Newest first, for any key. Undefined if the conversation does not exist. An erased one has no messages. */
+/** Newest first, for any key, bounded like `listMessages`. Undefined if the conversation does not exist. An erased one has no messages. */
 export async function listAllMessages(
   sql: Sql,
-  { conversationId, limit, before }: PageRequest & { conversationId: string },
-): Promise<MessageOfTurn[] | undefined> {
+  { conversationId, ...page }: PageRequest & { conversationId: string },
+): Promise<BoundedItems<MessageOfTurn> | undefined> {
   const [known] = await sql.all('select id from conversations where id = $1', conversationId)
   if (!known) return undefined
+  const found = await findPage(sql, conversationId, page)
+  if (!found) return { items: [], more: false }
   const rows = await sql.all(
     `select m.id, m.role, m.content, m.citations, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
        t.usage_estimated, t.charged, t.incomplete, t.failure_code, t.failure_cause, f.rating
      from messages m join turns t on t.request_id = m.request_id left join feedback f on f.request_id = m.request_id
-     where m.conversation_id = $1 and ($2 = '' or m.seq < (select seq from messages where conversation_id = $1 and id = $2))
-     order by m.seq desc limit $3`,
+     where m.conversation_id = $1 and m.seq between $2 and $3 order by m.seq desc`,
     conversationId,
-    before.id,
-    limit,
+    found.first,
+    found.last,
   )
   const messages = rows.map((row): MessageOfTurn => ({
     ...readMessage(row),
@@ -201,13 +246,14 @@ export async function listAllMessages(
     steps: [],
     turn: readFigures(row),
   }))
-  const replies = messages.filter(({ role }) => role === 'assistant')
+  const part = bounded(messages, found.more)
+  const replies = part.items.filter(({ role }) => role === 'assistant')
   const steps = await listStepsOfTurns(
     sql,
     replies.map(({ requestId }) => requestId),
   )
   for (const reply of replies) reply.steps = steps.get(reply.requestId) ?? []
-  return messages
+  return part
 }
 
 /** Parses the citations that the settlement wrote. */

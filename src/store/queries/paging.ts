@@ -34,6 +34,20 @@ export function pageOf<Item extends Position>(rows: Item[], { limit }: PageWante
   return { data, nextCursor: last && rows.length > limit ? encodeCursor(last) : null }
 }
 
+/** A page that may end before `limit` items, because its bytes are limited. `more`: whether there are items after it. */
+export type BoundedItems<Item> = { items: Item[]; more: boolean }
+
+/** Like `pageRequest`, for a list whose pages are limited by bytes: at most `limit` rows. Throws as `decodeCursor`. */
+export function boundedRequest({ limit, cursor }: PageWanted): PageRequest {
+  return { limit, before: cursor === undefined ? top : decodeCursor(cursor) }
+}
+
+/** The page of the items that `boundedRequest` asked for. */
+export function boundedPageOf<Item extends Position>({ items, more }: BoundedItems<Item>): Page<Item> {
+  const last = items.at(-1)
+  return { data: items, nextCursor: last && more ? encodeCursor(last) : null }
+}
+
 /** A list with a fixed order, such as the chunks of a document. A position counts from 0. */
 export type PlacedRequest = { limit: number; after: number }
 

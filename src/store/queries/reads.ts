@@ -84,13 +84,15 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findIdleConversations',
 ])
 
-/** Searches of knowledge bases, large replies and traces, some milliseconds of work each: also separated from look-ups. */
+/** Searches of knowledge bases, large replies, traces and pages of messages, some milliseconds of work each: also separated from look-ups. */
 export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'searchChunks',
   'readChunks',
   'listIndexChanges',
   'readVectors',
   'findReplies',
+  'listMessages',
+  'listAllMessages',
   'findTracedTurn',
   'listHistoryBefore',
 ])

@@ -10,6 +10,9 @@ const closing = '</think>'
 export class ThinkBlock {
   readonly #onText: (text: string) => void
   #state: 'before' | 'inside' | 'after' | 'through' = 'before'
+  /** The white space that the answer starts with. It is only added to and never read, because it can arrive in a million pieces. */
+  #space = ''
+  /** The end of what has arrived, as far as it can be the start of a tag. */
   #kept = ''
 
   /** `onText` gets the answer without the block, piece by piece. */
@@ -22,7 +25,7 @@ export class ThinkBlock {
       case 'through':
         return this.#onText(piece)
       case 'before':
-        return this.#lookForOpening(this.#kept + piece)
+        return this.#lookForOpening(piece)
       case 'inside':
         return this.#lookForClosing(this.#kept + piece)
       case 'after':
@@ -32,21 +35,26 @@ export class ThinkBlock {
 
   /** Ends the answer. An incomplete opening tag is text after all; a block that was never closed has no answer after it. */
   end(): void {
-    if (this.#state === 'before' && this.#kept !== '') this.#onText(this.#kept)
-    this.#kept = ''
+    const held = this.#space + this.#kept
+    if (this.#state === 'before' && held !== '') this.#onText(held)
+    this.#space = this.#kept = ''
   }
 
-  #lookForOpening(text: string): void {
-    const start = text.trimStart()
+  #lookForOpening(piece: string): void {
+    // What is kept starts with `<`, so only the first piece with another character than white space is cut.
+    const start = this.#kept === '' ? piece.trimStart() : this.#kept + piece
+    if (this.#kept === '') this.#space += piece.slice(0, piece.length - start.length)
     if (start.startsWith(opening)) {
       this.#state = 'inside'
+      this.#space = this.#kept = ''
       this.#lookForClosing(start.slice(opening.length))
     } else if (opening.startsWith(start)) {
-      this.#kept = text
+      this.#kept = start
     } else {
       this.#state = 'through'
-      this.#kept = ''
-      this.#onText(text)
+      const held = this.#space
+      this.#space = this.#kept = ''
+      this.#onText(held + start)
     }
   }
 

@@ -12,8 +12,8 @@ export class UnusableSchema extends Error {}
 
 export type Problem = { /** Path of names and indexes. */ at: string; says: string }
 export type ValueContext = CheckContext & {
-  /** What a reference of this schema leads to. */
-  target(reference: string): unknown
+  /** What the reference of a schema leads to; undefined if it has none. Throws UnusableSchema if it leads nowhere. */
+  target(schema: SchemaObject): unknown
   /** Whether the schema has `unevaluatedProperties` or `unevaluatedItems`. */
   tracksEvaluated: boolean
   /** In drafts up to 7, the other keywords beside `$ref` are ignored. */
@@ -58,8 +58,8 @@ class Check {
     if (!isObject(schema) || place.depth > maxDepth) throw new UnusableSchema()
     const inside = { at: place.at, depth: place.depth + 1 }
     const problems: Problem[] = []
-    const reference = schema['__absolute_ref__'] ?? schema['__absolute_recursive_ref__']
-    if (reference !== undefined) problems.push(...this.value(value, this.#context.target(String(reference)), inside, evaluated))
+    const target = this.#context.target(schema)
+    if (target !== undefined) problems.push(...this.value(value, target, inside, evaluated))
     if (this.#context.refAlone && schema['$ref'] !== undefined) return problems
     problems.push(...this.#simple(value, schema, place.at))
     problems.push(...this.#combined(value, schema, inside, evaluated))

@@ -4,23 +4,24 @@
  * whatever the pattern and the text. The answer is that of `RegExp.test` with the `u` flag.
  */
 import { programOf, stateKind } from './pattern-program.ts'
-import type { PositionTest, Program } from './pattern-program.ts'
+import type { CharacterTests, PositionTest, Program } from './pattern-program.ts'
 import type { Operations } from './operations.ts'
 
 export { InvalidPattern, UnsupportedPattern } from './pattern-program.ts'
+export type { CharacterTests } from './pattern-program.ts'
 
 export type Pattern = {
   /** Whether the text contains a match. Throws OperationsSpent. */
   test(text: string, operations: Operations): boolean
-  /** How many states it has, without those of its lookarounds. */
+  /** How many states it has, with those of its lookarounds, and what its character classes count in addition. */
   states: number
 }
 
-/** Throws InvalidPattern or UnsupportedPattern. */
-export function linearPattern(source: string): Pattern {
-  const program = programOf(source)
+/** `tests` are the character classes of earlier patterns, which cost nothing here. Throws InvalidPattern or UnsupportedPattern. */
+export function linearPattern(source: string, tests: CharacterTests = new Map()): Pattern {
+  const { program, states } = programOf(source, tests)
   return {
-    states: program.kinds.length,
+    states,
     test: (text, operations) => {
       const characters = Array.from(text, (character) => character.codePointAt(0)!)
       operations.spend(characters.length + program.kinds.length / 64)

@@ -14,6 +14,8 @@ export class InvalidPattern extends Error {}
 
 /** Whether a code point is one of a set. */
 export type CharacterTest = (codePoint: number) => boolean
+/** The tests of character classes by their text. The patterns of one schema share them. */
+export type CharacterTests = Map<string, CharacterTest>
 /** Whether a position, between two characters, fulfills an assertion such as `^` or a lookahead. */
 export type PositionTest =
   | { kind: 'start' | 'end' | 'word' | 'not word' }
@@ -28,17 +30,24 @@ export const stateKind = { match: 0, split: 1, character: 2, position: 3 } as co
 const maxCharacters = 4096
 // Of one pattern including its repetitions, which are written out: {1,100} of a letter has a hundred.
 const maxStates = 10_000
+// The test of a character class, such as [a-z] or \d, takes as long and as much memory as these many states. Patterns have a few different ones.
+const classStates = 50
 
 let parser: Regexpp.RegExpParser | undefined
 
-/** Throws InvalidPattern or UnsupportedPattern. */
-export function programOf(pattern: string): Program {
+/**
+ * Returns the program, and the number of states that it counts. Adds its character classes to `tests`. Throws InvalidPattern or
+ * UnsupportedPattern.
+ */
+export function programOf(pattern: string, tests: CharacterTests): { program: Program; states: number } {
   if (pattern.length > maxCharacters) throw new UnsupportedPattern(`it is longer than ${maxCharacters} characters`)
   // Loaded with the first pattern. Most agents have none.
   parser ??= new (createRequire(import.meta.url)('@eslint-community/regexpp') as typeof Regexpp).RegExpParser({ ecmaVersion: 2025 })
   try {
     const parsed = parser.parsePattern(pattern, 0, pattern.length, { unicode: true })
-    return new Builder(false, { states: 0 }).build(parsed.alternatives)
+    const total = { states: 0, tests }
+    const program = new Builder(false, total).build(parsed.alternatives)
+    return { program, states: total.states }
   } catch (error) {
     if (error instanceof UnsupportedPattern) throw error
     // Of the parser or the builder, which call themselves for each nested group.
@@ -47,6 +56,8 @@ export function programOf(pattern: string): Program {
     throw error
   }
 }
+
+type Total = { states: number; tests: CharacterTests }
 
 /** Adds states from the last to the first, so that each one knows which follows it. */
 class Builder {
@@ -57,10 +68,10 @@ class Builder {
   readonly #at: PositionTest[] = []
   readonly #known = new Map<string, number>()
   readonly #backward: boolean
-  readonly #total: { states: number }
+  readonly #total: Total
 
-  /** `backward`: the program reads a text from its end. `total` counts the states of a pattern and its lookarounds. */
-  constructor(backward: boolean, total: { states: number }) {
+  /** `backward`: the program reads a text from its end. `total` belongs to a pattern and its lookarounds. */
+  constructor(backward: boolean, total: Total) {
     this.#backward = backward
     this.#total = total
   }
@@ -71,11 +82,16 @@ class Builder {
     return { kinds, next, other, start, tests: this.#tests, at: this.#at }
   }
 
-  #state(kind: number, next: number, other: number): number {
-    if (++this.#total.states > maxStates)
+  #count(states: number): void {
+    this.#total.states += states
+    if (this.#total.states > maxStates)
       throw new UnsupportedPattern(
-        `its repetitions make more than ${maxStates} states: use minLength and maxLength for the length of a text`,
+        `its repetitions and character classes make more than ${maxStates} states: use minLength and maxLength for the length of a text`,
       )
+  }
+
+  #state(kind: number, next: number, other: number): number {
+    this.#count(1)
     this.#kinds.push(kind)
     this.#next.push(next)
     return this.#other.push(other) - 1
@@ -139,14 +155,29 @@ class Builder {
     }
   }
 
-  #test({ raw }: AST.Element): number {
+  /** Returns the index of the test of this one character. */
+  #test(element: AST.Element): number {
+    const { raw } = element
     const known = this.#known.get(raw)
     if (known !== undefined) return known
-    const test = characterTest(raw)
-    this.#known.set(raw, this.#tests.push(test) - 1)
+    this.#known.set(raw, this.#tests.push(element.type === 'Character' ? equals(element.value) : this.#class(raw)) - 1)
     return this.#tests.length - 1
   }
+
+  #class(raw: string): CharacterTest {
+    const known = this.#total.tests.get(raw)
+    if (known) return known
+    this.#count(classStates)
+    const test = characterTest(raw)
+    this.#total.tests.set(raw, test)
+    return test
+  }
 }
+
+const equals =
+  (expected: number): CharacterTest =>
+  (codePoint) =>
+    codePoint === expected
 
 /** `raw` stands for exactly one character. Node's own engine cannot backtrack in it, and knows Unicode's properties. */
 function characterTest(raw: string): CharacterTest {
