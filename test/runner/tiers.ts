@@ -42,7 +42,6 @@ const inCi = [
   'process.test.ts',
   'race/',
   'retrieval',
-  'spec/unread-pages',
 ]
 /** The strongest form of what a faster test proves in an earlier tier. */
 const inDeep = [
