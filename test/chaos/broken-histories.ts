@@ -3,7 +3,7 @@
  * valid history as little as necessary to violate this one guarantee.
  */
 import type { CheckName } from './check.ts'
-import type { AnswerEvent, CallEvent, HistoryEvent, StoredConversation, StoredOwner } from './history.ts'
+import type { AnswerEvent, CallEvent, CancelEvent, HistoryEvent, StoredConversation, StoredOwner, StoredTurns } from './history.ts'
 import { soundHistory } from './sound-history.ts'
 
 type Json = Record<string, any>
@@ -24,6 +24,19 @@ export class Broken {
   answer(name: string, nth = 0): AnswerEvent {
     const { call } = this.call(name, nth)
     return this.of('answer').find((answer) => answer.call === call)!
+  }
+  /** The n-th request to cancel the turn of the message with this name, and its response. */
+  cancel(name: string, nth = 0): { asked: CancelEvent; answer: AnswerEvent } {
+    const asked = this.of('cancel')
+      .filter(({ message }) => message.startsWith(`${name} `))
+      .at(nth)!
+    return { asked, answer: this.of('answer').find(({ call }) => call === asked.call)! }
+  }
+  stateOf(name: string): StoredTurns['turns'][0] {
+    const { requestId } = this.cancel(name).asked
+    return this.of('stored')
+      .flatMap((stored) => (stored.what === 'turns' ? stored.turns : []))
+      .find((turn) => turn.requestId === requestId)!
   }
   models(name: string) {
     return this.of('model').filter(({ message }) => message.startsWith(`${name} `))
@@ -252,6 +265,89 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     'an old version of the prompt',
     (h) => (h.models('edited')[0]!.messages[0]!.content = h.models('first')[0]!.messages[0]!.content),
   ],
+  [
+    'resume',
+    'a delta that comes again on the next connection',
+    (h) => void h.answer('resumed', 1).events!.unshift(h.answer('resumed').events![1]!),
+  ],
+  ['resume', 'a delta that no connection has', (h) => void h.answer('resumed', 1).events!.shift()],
+  ['resume', 'a continued stream that starts again', (h) => void h.answer('resumed', 1).events!.unshift(h.answer('resumed').events![0]!)],
+  [
+    'resume',
+    'a reset with nothing broken',
+    (h) =>
+      void h
+        .answer('resumed', 1)
+        .events!.unshift({ event: 'response.output_text.reset', id: '0-0', data: '{}' }, h.answer('resumed').events![1]!),
+  ],
+  ['resume', 'the stream of another turn', (h) => (h.call('resumed', 1).resumes!.requestId = '00000000-0000-4000-8000-00000000abcd')],
+  ['resume', 'an end of the stream before its last event', (h) => (h.call('resumed', 2).resumes!.call = h.call('resumed').call)],
+  ['H1', 'a continued stream that completes otherwise', (h) => completeOtherwise(h)],
+  ['H4', 'an event without an ID', (h) => (h.answer('resumed', 1).events![0]!.id = '')],
+  ['cancel', 'a cancelled turn that no one asked to cancel', (h) => h.remove((event) => event === h.cancel('cancelled').asked)],
+  [
+    'cancel',
+    'a cancelled turn whose request was refused',
+    (h) => Object.assign(h.cancel('cancelled').answer, refusal(503, 'api_rate_limit_unavailable', { 'retry-after': '5' })),
+  ],
+  ['cancel', 'an incomplete reply that no one asked for', (h) => h.remove((event) => event === h.cancel('partial').asked)],
+  [
+    'cancel',
+    'a cancelled turn that is answered with another error',
+    (h) => Object.assign(h.answer('cancelled', -1), refusal(500, 'internal_error')),
+  ],
+  ['cancel', 'a cancelled turn that is stored as completed', (h) => (h.stateOf('cancelled').state = 'completed')],
+  [
+    'cancel',
+    'a turn that is stored as cancelled, unasked',
+    (h) => Object.assign(h.stateOf('cancelled'), { requestId: '00000000-0000-4000-8000-00000000abcd' }),
+  ],
+  [
+    'cancel',
+    'a reply that is reported as cancelled',
+    (h) =>
+      Object.assign(h.cancel('partial').answer, {
+        body: h.cancel('cancelled').answer.body!.replaceAll('cccc', h.cancel('partial').asked.requestId.slice(-4)).replaceAll('lee', 'max'),
+      }),
+  ],
+  [
+    'cancel',
+    'another reply in the response to a cancel',
+    (h) => h.edit(h.cancel('partial').answer, (turn) => (turn.message.content += '!')),
+  ],
+  [
+    'cancel',
+    'a model that goes on after a cancel',
+    (h) =>
+      h.events.push({
+        kind: 'modelEnd',
+        at: h.cancel('partial').answer.at + 4500,
+        serial: h.models('partial')[0]!.serial,
+        answered: 'whole',
+      }),
+  ],
+  ['H2', 'a cancelled message in the history', (h) => putInHistory(h)],
+  [
+    'H3',
+    'a second model call for a cancelled turn',
+    (h) =>
+      h.events.splice(
+        h.events.indexOf(h.models('cancelled')[0]!),
+        0,
+        { ...h.models('cancelled')[0]!, serial: 905 },
+        { ...h.models('cancelled')[0]!, serial: 906 },
+      ),
+  ],
+  ['own', 'an incomplete reply that is not how the text starts', (h) => swapPartial(h)],
+  ['money', 'a cancelled turn that is charged', (h) => chargeCancelled(h)],
+  ['money', 'an incomplete reply without a charge', (h) => dropCharge(h)],
+  ['envelope', 'a turn with another field', (h) => h.edit(h.cancel('partial').answer, (turn) => (turn.debug = true))],
+  ['envelope', 'a cancel that is not found', (h) => Object.assign(h.cancel('resumed').answer, refusal(404, 'not_found'))],
+  [
+    'H6',
+    'a cancel that spends nothing',
+    (h) => (h.cancel('resumed').answer.headers['x-ratelimit-remaining'] = h.cancel('partial').answer.headers['x-ratelimit-remaining']!),
+  ],
   ['calm', 'an error with nothing broken', (h) => h.again('early', refusal(503, 'service_unavailable', { 'retry-after': '5' }))],
 ]
 
@@ -296,6 +392,47 @@ function creditTwice(h: Broken): void {
   const owner = h.owner('own_birch')
   owner.ledger.splice(1, 0, { ...owner.ledger[1]!, id: 'led_x' })
   owner.balanceUsd = owner.availableUsd = usd(BigInt(owner.balanceUsd.replace('.', '')) + 1_000_000n)
+}
+
+function completeOtherwise(h: Broken): void {
+  const { asked } = h.cancel('resumed')
+  h.remove((event) => event === asked)
+  h.editLast(h.answer('resumed', 1), (data) => (data.usage = Object.fromEntries(Object.entries(data.usage).toReversed())))
+}
+
+function putInHistory(h: Broken): void {
+  const { message } = h.call('cancelled')
+  const { requestId } = h.cancel('cancelled').asked
+  const [question, answer] = h.conversation('max').messages
+  const messages = [
+    { ...question!, id: 'msg_x', content: message, requestId },
+    { ...answer!, id: 'msg_y', requestId },
+  ]
+  h.events.push({ ...h.conversation('max'), id: 'conv_x', user: 'lee', messages })
+}
+
+/** Everywhere the same, so that only the model's output shows it. */
+function swapPartial(h: Broken): void {
+  const change = (content: string): string => content.replace('partial', 'portion')
+  h.editAll('partial', (reply) => (reply.message.content = change(reply.message.content)))
+  h.edit(h.cancel('partial').answer, (turn) => (turn.message.content = change(turn.message.content)))
+  const stream = h.answer('partial').events!
+  for (const event of stream) if (event.event === 'response.output_text.delta') event.data = change(event.data)
+  const [, answer] = h.conversation('max').messages
+  answer!.content = change(answer!.content)
+}
+
+function chargeCancelled(h: Broken): void {
+  const owner = h.owner('own_amber')
+  owner.ledger.push({ ...owner.ledger.at(-1)!, id: 'led_x', amountUsd: '-0.00000001', requestId: h.cancel('cancelled').asked.requestId })
+  owner.balanceUsd = owner.availableUsd = usd(BigInt(owner.balanceUsd.replace('.', '')) - 1n)
+}
+
+function dropCharge(h: Broken): void {
+  const owner = h.owner('own_amber')
+  const at = owner.ledger.findIndex(({ requestId }) => requestId === h.cancel('partial').asked.requestId)
+  const [entry] = owner.ledger.splice(at, 1)
+  owner.balanceUsd = owner.availableUsd = usd(BigInt(owner.balanceUsd.replace('.', '')) - BigInt(entry!.amountUsd.replace('.', '')))
 }
 
 const usd = (units: bigint): string => `${units / 100_000_000n}.${(units % 100_000_000n).toString().padStart(8, '0')}`

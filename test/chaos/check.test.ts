@@ -41,6 +41,8 @@ void describe('the checker', () => {
       'own',
       'operator',
       'calm',
+      'resume',
+      'cancel',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

@@ -2,6 +2,7 @@
  * The checker of a run: every guarantee that a history can show, each check a pure function of the events. It imports no code of the
  * service, so that it does not repeat a mistake of the service.
  */
+import { cancelOutcomes, checkCancels } from './checks/cancels.ts'
 import { checkCanaries } from './checks/canaries.ts'
 import { checkLimits } from './checks/limits.ts'
 import { checkModels, isCalm } from './checks/models.ts'
@@ -9,6 +10,7 @@ import { checkMoney } from './checks/money.ts'
 import { readHistoryOf } from './checks/reading.ts'
 import type { CheckName, Violation } from './checks/reading.ts'
 import { checkReplies } from './checks/replies.ts'
+import { checkResumes } from './checks/resumes.ts'
 import { checkStates, resolutionOf } from './checks/states.ts'
 import type { Resolution } from './checks/states.ts'
 import { checkTools } from './checks/tools.ts'
@@ -29,6 +31,8 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkMoney(reading),
     ...checkTools(reading),
     ...checkCanaries(reading),
+    ...checkResumes(reading),
+    ...checkCancels(reading),
   ]
 }
 
@@ -41,4 +45,16 @@ export function resolutions(events: HistoryEvent[]): Resolution[] {
 export function countCalm(events: HistoryEvent[]): number {
   const reading = readHistoryOf(events)
   return reading.requests.filter((request) => isCalm(reading, request)).length
+}
+
+/** The requests to cancel a turn, by what they led to. */
+export function countCancels(events: HistoryEvent[]): Record<string, number> {
+  return cancelOutcomes(readHistoryOf(events))
+}
+
+/** The connections that continued a stream, those of them that got the reply, and how often the text started over. */
+export function countResumes(events: HistoryEvent[]): Record<string, number> {
+  const resumes = readHistoryOf(events).tries.filter(({ call }) => call.resumes)
+  const resets = resumes.flatMap(({ answer }) => (answer?.events ?? []).filter(({ event }) => event === 'response.output_text.reset'))
+  return { connections: resumes.length, 'with the reply': resumes.filter(({ reply }) => reply).length, resets: resets.length }
 }

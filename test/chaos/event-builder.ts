@@ -2,9 +2,10 @@
  * Builds a history by hand, for tests of the checker: a minimal service that keeps its guarantees, with its own IDs, clock, money and
  * storage.
  */
-import type { AdminChange, AnswerEvent, CallEvent, HistoryEvent, Tenant } from './history.ts'
+import type { AdminChange, AnswerEvent, CallEvent, CancelEvent, HistoryEvent, StoredTurns, Tenant } from './history.ts'
 import { hiddenWords, readMessage } from './messages.ts'
 
+type StreamEvents = NonNullable<AnswerEvent['events']>
 export type Said = { key: string; user: string; idempotencyKey: string; message: string }
 
 const price = { promptUsdPerMillion: '0.50', completionUsdPerMillion: '1.50' }
@@ -51,6 +52,7 @@ const statuses: Record<string, [status: number, retryAfter?: string]> = {
   idempotency_conflict: [409],
   idempotency_in_progress: [409, '2'],
   conversation_busy: [409, '2'],
+  turn_cancelled: [409],
   insufficient_balance: [402],
   rate_limit_exceeded: [429, '30'],
   api_rate_limit_unavailable: [503, '5'],
@@ -93,9 +95,8 @@ export function createEventBuilder() {
     const remaining = Math.max(0, limit - windows.get(keyName)!)
     return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': String(remaining), 'x-ratelimit-reset': '1800000060' }
   }
-  const refuse = (of: number, code: string, keyName = 'main'): void => {
+  const refuse = (of: number, code: string, keyName = 'main', requestId = uuid(++ids)): void => {
     const [status, retryAfter] = statuses[code]!
-    const requestId = uuid(++ids)
     const headers = {
       'x-request-id': requestId,
       'content-type': 'application/json; charset=utf-8',
@@ -121,25 +122,26 @@ export function createEventBuilder() {
   }
   const modelEnds = (serial: number, answered: 'whole' | 'fault' | 'aborted' = 'whole'): void =>
     write({ kind: 'modelEnd', at: now(), serial, answered })
-  /** Settles: the exchange is stored and charged. */
-  const settle = (said: Said, serial: number, steps = 1): void => {
+  /** Settles: the exchange is stored and charged. `incomplete`: only its first half was generated, and its tokens are estimated. */
+  const settle = (said: Said, serial: number, steps = 1, incomplete = false): void => {
     const pair = `${said.key} ${said.user}`
     const conversation = conversations.get(pair) ?? { id: `conv_${ulid(++ids)}`, messages: [] }
     conversations.set(pair, conversation)
     const result = events.find((event) => event.kind === 'model' && event.serial === serial) as Extract<HistoryEvent, { kind: 'model' }>
-    const [prompt, completion] = [100 * steps, 7 * steps]
+    const content = incomplete ? result.text.slice(0, Math.floor(result.text.length / 2)) : result.text
+    const [prompt, completion] = [100 * steps, incomplete ? Math.ceil(Buffer.byteLength(content) / 4) : 7 * steps]
     const charged = costOf(prompt, completion)
     const requestId = uuid(++ids)
     const [question, reply] = [ulid(++ids), ulid(++ids)]
     const common = { requestId, createdAt: time(at) }
     conversation.messages.push(
       { id: `msg_${question}`, role: 'user', content: said.message, ...common },
-      { id: `msg_${reply}`, role: 'assistant', content: result.text, ...common },
+      { id: `msg_${reply}`, role: 'assistant', content, ...common },
     )
     const reported = {
       request_id: requestId,
       conversation_id: conversation.id,
-      message: { id: `msg_${reply}`, role: 'assistant', content: result.text, created_at: common.createdAt },
+      message: { id: `msg_${reply}`, role: 'assistant', content, created_at: common.createdAt, ...(incomplete ? { incomplete } : {}) },
       usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, charged_usd: usd(charged) },
     }
     replies.set(said.message, { text: JSON.stringify(reported), said: reported, key: said.key })
@@ -153,22 +155,65 @@ export function createEventBuilder() {
       const headers = { ...common.headers, 'content-type': 'application/json; charset=utf-8', ...figures }
       return answer(of, { ...common, headers, body: text })
     }
+    const streamed = eventsOf(reported)
+    stream(of, reported.request_id, pieces === 0 ? [streamed[0]!, streamed.at(-1)!] : streamed)
+  }
+  /** Of a reply: created, two deltas, completed. */
+  const eventsOf = (reported: any): StreamEvents => {
     const { content } = reported.message as { content: string }
     const cut = Math.floor(content.length / 2)
-    const deltas = pieces === 0 ? [] : [content.slice(0, cut), content.slice(cut)]
-    const created = JSON.stringify({ request_id: reported.request_id, conversation_id: reported.conversation_id })
-    const streamed = [
-      { event: 'response.created', data: created },
-      ...deltas.map((delta) => ({ event: 'response.output_text.delta', data: JSON.stringify({ delta }) })),
-      { event: 'response.completed', data: text },
+    const deltas = [content.slice(0, cut), content.slice(cut)]
+    return [
+      created(reported.request_id, reported.conversation_id),
+      ...deltas.map((delta, n) => ({ event: 'response.output_text.delta', id: `${n + 1}-x`, data: JSON.stringify({ delta }) })),
+      { event: 'response.completed', id: 'end', data: JSON.stringify(reported) },
     ]
+  }
+  const created = (requestId: string, conversationId = `conv_${ulid(0)}`): StreamEvents[0] => ({
+    event: 'response.created',
+    id: '0-0',
+    data: JSON.stringify({ request_id: requestId, conversation_id: conversationId }),
+  })
+  const stream = (of: number, requestId: string, streamed: StreamEvents, end: AnswerEvent['end'] = 'whole'): void => {
     const headers = {
-      ...common.headers,
+      'x-request-id': requestId,
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     }
-    answer(of, { ...common, headers, events: streamed })
+    answer(of, { status: 200, headers, events: streamed, end })
+  }
+  /** The events of the reply that was settled. */
+  const streamOf = (said: Said): StreamEvents => eventsOf(replies.get(said.message)!.said)
+  const errorEvent = (code: string, requestId: string): StreamEvents[0] => ({
+    event: 'error',
+    id: 'end',
+    data: JSON.stringify({ code, message: 'It says why.', request_id: requestId }),
+  })
+  /** A request to cancel the turn. */
+  const cancel = (said: Said, requestId: string): number => {
+    calls++
+    const asked: CancelEvent = { kind: 'cancel', at: now(), call: calls, supervised: 0, ...said, requestId }
+    write(asked)
+    return calls
+  }
+  /** The response to a cancel. */
+  const reportTurn = (of: number, said: Said, requestId: string, turn: { status: string; cancelRequested: boolean }): void => {
+    const reported = turn.status === 'completed' ? replies.get(said.message)!.said : undefined
+    const body = {
+      request_id: requestId,
+      conversation_id: reported?.conversation_id ?? `conv_${ulid(0)}`,
+      external_user_id: said.user,
+      status: turn.status,
+      created_at: time(at),
+      ended_at: turn.status === 'running' ? null : time(at),
+      message: reported?.message ?? null,
+      usage: reported?.usage ?? null,
+      error: turn.status === 'cancelled' ? { code: 'turn_cancelled', message: 'It says why.' } : null,
+      cancel_requested: turn.cancelRequested,
+    }
+    const headers = { 'x-request-id': uuid(9_000_000 + of), 'content-type': 'application/json; charset=utf-8', ...rate(said.key) }
+    answer(of, { status: 200, headers, body: JSON.stringify(body) })
   }
   const simple = (said: Said, transport: 'chat' | 'stream' = 'chat'): void => {
     const of = call(said, { transport })
@@ -183,7 +228,7 @@ export function createEventBuilder() {
   }
 
   /** Everything that is stored; requests with two attempts are distinguished. */
-  function lastLook(twice: Said): void {
+  function lastLook(twice: Said, cancelled: string[]): void {
     for (const [pair, { id, messages }] of conversations) {
       const [keyName = '', user = ''] = pair.split(' ')
       write({ kind: 'stored', what: 'conversation', at: now(), key: keyName, user, id, messages, by: 'admin' })
@@ -218,7 +263,10 @@ export function createEventBuilder() {
       const attempts = requestId === replies.get(twice.message)!.said.request_id ? 2 : 1
       return { requestId, key: keyName, state: 'completed', run: 1, attempts, heldUsd: '0.00000000' }
     })
-    write({ kind: 'stored', what: 'turns', at: now(), turns })
+    const unanswered = cancelled.map((requestId): StoredTurns['turns'][0] => {
+      return { requestId, key: 'main', state: 'cancelled', run: 1, attempts: 1, heldUsd: '0.00000000' }
+    })
+    write({ kind: 'stored', what: 'turns', at: now(), turns: [...turns, ...unanswered] })
   }
 
   /** Moves the clock. */
@@ -244,6 +292,12 @@ export function createEventBuilder() {
     modelEnds,
     settle,
     reply,
+    stream,
+    streamOf,
+    created,
+    errorEvent,
+    cancel,
+    reportTurn,
     simple,
     change,
     lastLook,

@@ -16,6 +16,7 @@ export type HistoryEvent =
   | { kind: 'machine'; at: number; from: number; runnable: number }
   | { kind: 'setup'; at: number; tenants: Tenant[] }
   | CallEvent
+  | CancelEvent
   | AnswerEvent
   | ModelCallEvent
   | ModelEndEvent
@@ -95,7 +96,8 @@ export type CallEvent = {
   key: string
   user: string
   idempotencyKey: string | null
-  transport: 'chat' | 'stream'
+  /** `resume`: it continues the stream of an earlier call with GET …/turns/{request_id}/stream. */
+  transport: 'chat' | 'stream' | 'resume'
   message: string
   supervised: number
   flaw?: Flaw
@@ -106,6 +108,22 @@ export type CallEvent = {
   halfCloses?: true
   /** A last read, when there are no faults any more. */
   final?: true
+  /** For `resume`: the turn, the call whose stream it continues, and the ID of the last event that the caller has; null: none. */
+  resumes?: { requestId: string; call: number; after: string | null }
+}
+
+/** A request to cancel a turn while a call of its caller runs. Its response is an `answer` with the same `call`. */
+export type CancelEvent = {
+  kind: 'cancel'
+  at: number
+  /** Numbered together with the calls. */
+  call: number
+  key: string
+  user: string
+  idempotencyKey: string
+  message: string
+  supervised: number
+  requestId: string
 }
 
 export type AnswerEvent = {
@@ -119,7 +137,7 @@ export type AnswerEvent = {
   headers: Record<string, string>
   /** For a response that is not an event stream, unchanged. */
   body: string | null
-  events: { event: string; data: string }[] | null
+  events: { event: string; id: string; data: string }[] | null
   /**
    * `cut`: a response started and did not end · `left`: the caller disconnected, as planned or because it waited too long · `broken`: no
    * response started.

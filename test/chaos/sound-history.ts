@@ -26,7 +26,7 @@ export function soundHistory(): HistoryEvent[] {
     change,
     ...builder
   } = createEventBuilder()
-  const { lastLook, nextRequestId, clearWindows, forget } = builder
+  const { lastLook, nextRequestId, clearWindows, forget, stream, streamOf, created, errorEvent, cancel, reportTurn } = builder
 
   write({ kind: 'begin', at: 0, seed: 1, options: {}, schedule: [] })
   write({ kind: 'process', at: now(), supervised: 0, what: 'started', why: 'first' })
@@ -66,6 +66,41 @@ export function soundHistory(): HistoryEvent[] {
   modelEnds(last)
   settle(booked, last, 2)
   reply(booked, bookedBy, 'stream')
+
+  // Its caller leaves after the first delta, continues elsewhere and gets the rest. After the last event there is nothing left.
+  const resumed = said('resumed', 'main', 'kim', 'quick 2')
+  const resumedId = nextRequestId()
+  const firstPart = call(resumed, { transport: 'stream', leaves: 2 })
+  const resumedModel = model(resumed, 'text')
+  modelEnds(resumedModel)
+  settle(resumed, resumedModel)
+  stream(firstPart, resumedId, streamOf(resumed).slice(0, 2), 'left')
+  const resumes = { requestId: resumedId, call: firstPart, after: '1-x' }
+  const rest = call(resumed, { transport: 'resume', supervised: 1, resumes })
+  stream(rest, resumedId, streamOf(resumed).slice(2))
+  const nothingLeft = call(resumed, { transport: 'resume', resumes: { requestId: resumedId, call: rest, after: 'end' } })
+  answer(nothingLeft, { status: 204, headers: { 'x-request-id': '00000000-0000-4000-8000-00000000bbbb' }, body: '' })
+
+  // Cancelled before its first text, after it, and too late.
+  const cancelledId = '00000000-0000-4000-8000-00000000cccc'
+  const cancelled = say('cancelled', 'main', 'lee', 'silent 3000')
+  const cancelledBy = call(cancelled, { transport: 'stream' })
+  const unfinished = model(cancelled, 'fault')
+  const asked = cancel(cancelled, cancelledId)
+  modelEnds(unfinished, 'aborted')
+  stream(cancelledBy, cancelledId, [created(cancelledId), errorEvent('turn_cancelled', cancelledId)])
+  reportTurn(asked, cancelled, cancelledId, { status: 'cancelled', cancelRequested: true })
+  refuse(call(cancelled), 'turn_cancelled', 'main', cancelledId)
+  const partial = said('partial', 'main', 'max', 'slow 9 100')
+  const partialId = nextRequestId()
+  const partialBy = call(partial, { transport: 'stream' })
+  const partialModel = model(partial, 'text')
+  const askedAfterText = cancel(partial, partialId)
+  modelEnds(partialModel, 'aborted')
+  settle(partial, partialModel, 1, true)
+  reply(partial, partialBy, 'stream')
+  reportTurn(askedAfterText, partial, partialId, { status: 'completed', cancelRequested: true })
+  reportTurn(cancel(resumed, resumedId), resumed, resumedId, { status: 'completed', cancelRequested: false })
 
   const failed = said('failed', 'main', 'bob', 'fails 1 503')
   const failedBy = call(failed)
@@ -166,7 +201,8 @@ export function soundHistory(): HistoryEvent[] {
   for (const one of all) {
     if (one.key !== 'limited') reply(one, call(one, { final: true }))
   }
-  lastLook(orphan)
+  refuse(call(cancelled, { final: true }), 'turn_cancelled', 'main', cancelledId)
+  lastLook(orphan, [cancelledId])
   write({ kind: 'verify', at: now(), broken: [] })
   write({ kind: 'end', at: now() })
   return events

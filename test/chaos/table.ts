@@ -1,6 +1,6 @@
 /** The result of a run, as data and as the printed table: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
 import { failpointNames } from '../../src/failpoints.ts'
-import { countCalm, resolutions } from './check.ts'
+import { countCalm, countCancels, countResumes, resolutions } from './check.ts'
 import type { Resolution } from './check.ts'
 import type { CallEvent, History, HistoryEvent } from './history.ts'
 import type { Nemesis } from './nemesis.ts'
@@ -31,6 +31,10 @@ export type Report = {
   counts: Counts
   /** Keys during which there was no fault. */
   calm: number
+  /** Connections that continued a stream. */
+  resumes: Counts
+  /** Requests to cancel a turn, by what they led to. */
+  cancels: Counts
   /** How long the machine had no time for the run. Delays in that time are not violations. */
   crowdedSeconds: number
   /**
@@ -72,6 +76,8 @@ export function reportOf({ options, history, logWatch, nemesis, counts = {}, vio
     impossible,
     counts,
     calm: countCalm(events),
+    resumes: countResumes(events),
+    cancels: countCancels(events),
     crowdedSeconds: Math.round(events.reduce((sum, event) => sum + (event.kind === 'machine' ? event.at - event.from : 0), 0) / 1000),
     seconds: Math.round(ms / 1000),
     faults: options.faults.map((name) => ({ name, faults: kinds[name].faults, count: nemesis?.counts.get(name) ?? 0 })),
@@ -185,6 +191,7 @@ export function printReport(report: Report): void {
   for (const name of report.neverActed) say(`${name.padEnd(28)}  NEVER`)
   say()
   say(`kill -9: ${report.kills} · starts: ${report.starts} · ${listed(report.counts)} · calm ${report.calm}`)
+  say(`continued streams: ${listed(report.resumes)} · requests to cancel: ${listed(report.cancels)}`)
   if (report.crowdedSeconds > 0)
     say(`the machine was busy with more than this run for ${report.crowdedSeconds} s: what came late then is not judged`)
   for (const [name, waits] of [

@@ -2,7 +2,7 @@
  * The load of a run: an operator who creates four tenants and makes changes, and callers of all kinds, all drawn from the seed. It knows no
  * faults: a server is an address that responds or does not. Everything it sends and receives is recorded in the history, and it judges none
  * of it. Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`,
- * `fault.top-up-mid-turn`, `fault.model-unavailable`.
+ * `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
  */
 import { createAsking } from './callers/ask.ts'
 import type { Target } from './callers/ask.ts'
@@ -19,8 +19,11 @@ export type Workload = {
   begin(): Promise<void>
   /** Call it when there are no faults any more: no new message, every open key until it is final, and then everything is read once more. */
   stop(): Promise<void>
-  /** Until now. `turns` had a reply, `failed` and `refused` are final without one, `open` are in progress. */
-  counts(): { turns: number; failed: number; refused: number; open: number; erased: number; calls: number; retries: number; left: number }
+  /** Until now. `turns` had a reply, `failed`, `cancelled` and `refused` are final without one, `open` are in progress. */
+  counts(): Record<
+    'turns' | 'failed' | 'cancelled' | 'refused' | 'open' | 'erased' | 'calls' | 'retries' | 'left' | 'resumes' | 'cancels',
+    number
+  >
 }
 
 // H9 gives every key thirty seconds. A key that is still open after this time has violated it.
@@ -72,16 +75,14 @@ export async function startWorkload({ target, random, history, callers, upstream
     stop,
     counts() {
       const of = (wanted: string): number => book.turns.filter(({ outcome }) => outcome === wanted).length
-      const { calls, retries, left } = asking.counts
       return {
         turns: of('replied'),
         failed: of('failed'),
+        cancelled: of('cancelled'),
         refused: of('refused'),
         open: of('open'),
         erased: of('erased'),
-        calls,
-        retries,
-        left,
+        ...asking.counts,
       }
     },
   }

@@ -52,7 +52,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.queue',
     removes: 'owners take turns where more wait than a batch holds',
-    edits: [edit('src/turn/batcher.ts', 'this.#waiting.length > this.#limit ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
+    edits: [edit('src/turn/batcher.ts', 'fitTogether ? this.#waiting : byTurns(this.#waiting)', 'this.#waiting')],
     caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue: if more items wait than a batch holds, owners take turns' },
   },
   {

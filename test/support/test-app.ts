@@ -146,8 +146,13 @@ export class TestClient {
     const list = await read(await fetch(`${base}?external_user_id=${encodeURIComponent(user)}`, { headers }))
     const conversation = list.json.data[0]
     if (!conversation) return []
-    const page = await read(await fetch(`${base}/${conversation.conversation_id}/messages?limit=100`, { headers }))
-    return page.json.data.toReversed()
+    const newestFirst: Json[] = []
+    for (let cursor = ''; ;) {
+      const page = await read(await fetch(`${base}/${conversation.conversation_id}/messages?limit=100${cursor}`, { headers }))
+      newestFirst.push(...page.json.data)
+      if (page.json.next_cursor === null) return newestFirst.toReversed()
+      cursor = `&cursor=${page.json.next_cursor}`
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * A caller that follows the specification: one message with one Idempotency-Key, sent again with the same key until the response is final.
- * Records every attempt in the history. Gives up a key only when that is allowed: if a balance stays empty, and at the end of the run.
+ * It may continue a broken stream before it sends the key again, and may ask to cancel the turn. Records every attempt in the history. Gives up a key only when that is allowed: if a balance stays empty, and at the end of the run.
  */
 import { Agent } from 'node:http'
 import { setTimeout as pass } from 'node:timers/promises'
@@ -24,20 +24,26 @@ export type Key = KeySetup & { text: string }
 /** A message to be answered once. */
 export type Turn = { key: Key; user: string; idempotencyKey: string; message: string }
 
-/** How one attempt is made. Retries are made without it. */
+/** How one attempt is made. Retries are made without it, except that a caller that continues its streams always does. */
 export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final'> & {
-  transport: CallEvent['transport']
+  transport: 'chat' | 'stream'
   supervised?: number
+  /** A stream that ends without a final event is continued, before the key is sent again. */
+  continues?: boolean
+  /** For a stream: asks to cancel the turn this long after that many events. */
+  cancels?: { afterEvents: number; delayMs: number; times: number }
 }
 
 /** `refused`: final, and nothing was stored. */
-export type Outcome = 'replied' | 'failed' | 'refused' | 'open'
+export type Outcome = 'replied' | 'failed' | 'cancelled' | 'refused' | 'open'
+
+type Attempt = Came & { call: number }
 
 export type Asking = {
-  once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came>
+  once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Attempt>
   /** Until it is final. `copies` more are sent with the first attempt, to other places. */
   resolve(turn: Turn, manner: Manner & { copies?: number }, random: Random, connections: Agent): Promise<Outcome>
-  counts: { calls: number; retries: number; left: number }
+  counts: { calls: number; retries: number; left: number; resumes: number; cancels: number }
 }
 
 // The codes to retry with the same key.
@@ -53,6 +59,12 @@ const maxPauseMs = 1000
 // A provider error may pass, and a released turn runs again. The same error after this many attempts is the turn's stored failure.
 const maxFailures = 3
 const maxEmptyBalances = 5
+// After this many connections to one stream, a caller sends its key again. Or after this many errors in a row, because a released turn runs
+// again only with its key.
+const maxResumes = 20
+const maxErrorsInARow = 2
+// The pause between two requests to cancel one turn.
+const maxBetweenCancelsMs = 400
 
 type AskingOptions = {
   target: Target
@@ -62,12 +74,13 @@ type AskingOptions = {
 }
 
 export function createAsking({ target, history, over }: AskingOptions): Asking {
-  const counts = { calls: 0, retries: 0, left: 0 }
+  const counts = { calls: 0, retries: 0, left: 0, resumes: 0, cancels: 0 }
 
-  async function once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came> {
-    const { supervised = random.int(0, target.urls.length - 1), transport, flaw, ...how } = manner
+  async function once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Attempt> {
+    const { supervised = random.int(0, target.urls.length - 1), transport, flaw, continues: _, cancels, ...how } = manner
     const { key, user, idempotencyKey, message } = turn
     const call = ++counts.calls
+    let cancelling: Promise<void> | undefined
     const header = flaw === 'no Idempotency-Key' ? null : flaw === 'long Idempotency-Key' ? idempotencyKey.padEnd(256, 'x') : idempotencyKey
     history.write({
       kind: 'call',
@@ -94,21 +107,104 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       connections: how.halfCloses ? undefined : connections,
       patienceMs: random.int(8_000, 20_000),
       now: history.now,
+      onEvents: cancels && ((count, head) => cancelOnce(count, head.statusCode === 200 ? String(head.headers['x-request-id']) : undefined)),
     })
     if (came.end === 'left') counts.left++
     history.write({ kind: 'answer', call, ...came })
+    await cancelling
+    return { ...came, call }
+
+    function cancelOnce(count: number, requestId: string | undefined): void {
+      if (requestId !== undefined && count >= cancels!.afterEvents) cancelling ??= cancel(turn, requestId, cancels!, random.fork('cancel'))
+    }
+  }
+
+  /** Some callers ask twice, at two servers. */
+  async function cancel(turn: Turn, requestId: string, { delayMs, times }: NonNullable<Manner['cancels']>, random: Random): Promise<void> {
+    const { key, user, idempotencyKey, message } = turn
+    const made = Array.from({ length: times }, async (_, n) => {
+      const draw = random.fork(`${n}`)
+      await pass(delayMs + (n === 0 ? 0 : draw.int(0, maxBetweenCancelsMs)))
+      const supervised = draw.int(0, target.urls.length - 1)
+      const call = ++counts.calls
+      counts.cancels++
+      const asked = { call, key: key.name, user, idempotencyKey, message, supervised, requestId }
+      history.write({ kind: 'cancel', at: history.now(), ...asked })
+      const came = await send({
+        url: `${target.urls[supervised]}${pathOf(turn, requestId)}/cancel`,
+        headers: { authorization: `Bearer ${key.text}` },
+        connections: undefined,
+        patienceMs: draw.int(8_000, 20_000),
+        now: history.now,
+      })
+      history.write({ kind: 'answer', call, ...came })
+    })
+    await Promise.all(made)
+  }
+
+  /**
+   * Continues a stream at any server until its last event arrives. Returns the last attempt if that takes too many connections, or the run
+   * is over.
+   */
+  async function resume(turn: Turn, broken: Attempt, random: Random, connections: Agent): Promise<Attempt> {
+    const { key, user, idempotencyKey, message } = turn
+    const requestId = broken.headers['x-request-id']!
+    let last = broken
+    let after = broken.events?.at(-1)?.id ?? null
+    let came = broken
+    let errors = 0
+    for (let n = 0; n < maxResumes && errors < maxErrorsInARow && !over.aborted; n++) {
+      const draw = random.fork(`resume ${n}`)
+      const isLong = came.status !== 200 || draw.chance(0.2)
+      await pass(isLong ? pauseOf(came, draw) : draw.int(0, 50), undefined, { signal: over }).catch(() => undefined)
+      const supervised = draw.int(0, target.urls.length - 1)
+      const leaves = draw.chance(0.3) ? { leaves: draw.int(1, 8) } : {}
+      const call = ++counts.calls
+      counts.resumes++
+      const asked = { call, key: key.name, user, idempotencyKey, message, supervised, ...leaves }
+      history.write({ kind: 'call', at: history.now(), transport: 'resume', ...asked, resumes: { requestId, call: last.call, after } })
+      const response = await send({
+        ...leaves,
+        url: `${target.urls[supervised]}${pathOf(turn, requestId)}/stream`,
+        method: 'GET',
+        headers: { authorization: `Bearer ${key.text}`, ...(after === null ? {} : { 'last-event-id': after }) },
+        connections,
+        patienceMs: draw.int(8_000, 20_000),
+        now: history.now,
+      })
+      if (response.end === 'left') counts.left++
+      history.write({ kind: 'answer', call, ...response })
+      came = { ...response, call }
+      // Everything had arrived before the connection broke.
+      if (came.status === 204) return { ...last, end: 'whole' }
+      if (came.events && came.events.length > 0) {
+        last = came
+        after = came.events.at(-1)!.id
+      }
+      const code = codeOf(came)
+      errors = code === undefined || !came.events ? 0 : errors + 1
+      if (code !== undefined && !comeBack.has(code) && !(code === 'internal_error' && !came.events)) return came
+    }
     return came
   }
 
-  async function resolve(turn: Turn, { copies = 0, ...manner }: Manner & { copies?: number }, random: Random, connections: Agent) {
+  async function resolve(
+    turn: Turn,
+    { copies = 0, ...manner }: Manner & { copies?: number },
+    random: Random,
+    connections: Agent,
+  ): Promise<Outcome> {
     let failures = 0
     let emptyBalances = 0
-    const first = Array.from({ length: copies }, (_, n) => once(turn, manner, random.fork(`copy ${n}`), undefined))
+    const { cancels: _, ...others } = manner
+    const first = Array.from({ length: copies }, (_, n) => once(turn, others, random.fork(`copy ${n}`), undefined))
     let came = await once(turn, manner, random, connections)
     await Promise.all(first)
-    for (;;) {
+    for (let attempts = 0; ; attempts++) {
+      if (manner.continues && isBroken(came)) came = await resume(turn, came, random.fork(`continued ${attempts}`), connections)
       const code = codeOf(came)
       if (code === 'reply') return 'replied'
+      if (code === 'turn_cancelled') return 'cancelled'
       if (code === 'internal_error' && ++failures >= maxFailures) return 'failed'
       if (code === 'insufficient_balance' && ++emptyBalances >= maxEmptyBalances) return 'refused'
       const again = code === undefined || comeBack.has(code) || code === 'internal_error' || code === 'insufficient_balance'
@@ -121,6 +217,14 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
   }
 
   return { once, resolve, counts }
+}
+
+const pathOf = ({ key }: Turn, requestId: string): string => `/v1/agents/${key.agentId}/turns/${requestId}`
+
+/** A stream that has started and has no final event: the turn may go on. */
+function isBroken(came: Came): boolean {
+  const code = codeOf(came)
+  return came.events !== null && came.status === 200 && (code === undefined || code === 'service_unavailable')
 }
 
 /** `reply` for a complete 200; undefined if a response was incomplete. */

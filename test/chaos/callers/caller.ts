@@ -1,6 +1,7 @@
 /**
  * One caller: its own users in one tenant, one message after the other, and sometimes what other callers do: disconnect, send one key many
- * times, return with an old one, send another body with it, send two messages at once, send invalid requests. Its actions are drawn from
+ * times, return with an old one, send another body with it, send two messages at once, continue broken streams, cancel turns, send
+ * invalid requests. Its actions are drawn from
  * its own stream of the seed, message by message, so that neither a fault nor another caller changes them. The number of retries depends on
  * the run.
  */
@@ -76,7 +77,7 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
     const entry: Book['turns'][number] = { turn, outcome: 'open' }
     book.turns.push(entry)
     entry.outcome = await asking.resolve(turn, manner, draw, connections)
-    if (entry.outcome === 'replied') answered.push(turn)
+    if (entry.outcome === 'replied' || entry.outcome === 'cancelled') answered.push(turn)
   }
 
   /** A normal message, sent in one of several ways. */
@@ -204,6 +205,17 @@ function keyTextOf(name: string, draw: Random): string {
 }
 
 function mannerOf(draw: Random): Manner {
+  const manner = connectionOf(draw)
+  if (manner.transport === 'chat') return manner
+  const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
+  // Most replies are short, so most requests are made early.
+  const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
+  const leaves = draw.pick(['headers', 1, 2, 3, 5, 8] as const)
+  const continued = draw.chance(0.8) ? { continues: true, ...(draw.chance(0.35) ? { leaves } : {}) } : {}
+  return { ...manner, ...continued, ...(draw.chance(0.3) ? { cancels } : {}) }
+}
+
+function connectionOf(draw: Random): Manner {
   const transport = draw.pick(['chat', 'stream', 'stream'] as const)
   const how = draw.int(1, 100)
   if (how <= 70) return { transport }

@@ -16,6 +16,8 @@ export type Outgoing = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses'> & {
   connections: Agent | undefined
   patienceMs: number
   now: () => number
+  /** Called with the number of complete events so far, and the response, each time that part of a stream arrives. */
+  onEvents?: ((count: number, head: IncomingMessage) => void) | undefined
 }
 
 export type Came = Omit<AnswerEvent, 'kind' | 'call'>
@@ -36,6 +38,7 @@ export function send({
   reads,
   halfCloses,
   now,
+  onEvents,
 }: Outgoing): Promise<Came> {
   return new Promise((resolve, reject) => {
     let response: IncomingMessage | undefined
@@ -79,10 +82,12 @@ export function send({
     request.on('response', (came) => {
       response = came
       headAt = now()
+      onEvents?.(0, came)
       if (leaves === 'headers') return leave()
       came.setEncoding('utf8')
       came.on('data', (piece: string) => {
         text += piece
+        onEvents?.(readEvents(text).length, came)
         if (typeof leaves === 'number' && readEvents(text).length >= leaves) return leave()
         if (reads !== 'slowly' || reported) return
         came.pause()
@@ -107,11 +112,13 @@ function holdCame(method: string, address: string | URL, came: IncomingMessage, 
   if (!isHeld(url, headers)) return
   const text = typeof said === 'string' ? said : undefined
   hold({ method, path: url.pathname, status: came.statusCode!, headers, text })
-  if (typeof said !== 'string') holdEvents(said.map(({ event, data }) => ({ event, data: JSON.parse(data) })))
+  // A stream that continues another one has no start of its own.
+  if (typeof said !== 'string' && !url.pathname.includes('/turns/'))
+    holdEvents(said.map(({ event, data }) => ({ event, data: JSON.parse(data) })))
 }
 
 /** Complete events, without comments. */
-function readEvents(text: string): { event: string; data: string }[] {
+function readEvents(text: string): NonNullable<Came['events']> {
   return text
     .split('\n\n')
     .slice(0, -1)
@@ -122,6 +129,6 @@ function readEvents(text: string): { event: string; data: string }[] {
           .filter((line) => line.startsWith(`${name}: `))
           .map((line) => line.slice(name.length + 2))
           .join('\n')
-      return lines.length === 0 ? [] : [{ event: field('event'), data: field('data') }]
+      return lines.length === 0 ? [] : [{ event: field('event'), id: field('id'), data: field('data') }]
     })
 }

@@ -3,7 +3,7 @@
  * closed). Pure.
  */
 import type { HistoryEvent } from '../history.ts'
-import type { Reading, Try, Violation } from './reading.ts'
+import type { Cancel, Reading, Try, Violation } from './reading.ts'
 
 export function checkLimits(reading: Reading): Violation[] {
   return [...spentOnce(reading), ...withinWindow(reading), ...failsClosed(reading)]
@@ -24,14 +24,14 @@ const spendsNothing = new Set([
 ])
 
 /** Certainly passed the rate window: a 503 `service_unavailable` may come before it. */
-const spent = ({ code, answer }: Try): boolean =>
+const spent = ({ code, answer }: Try | Cancel): boolean =>
   answer?.status !== null && answer !== undefined && code !== 'service_unavailable' && !spendsNothing.has(code ?? '') && answer.status < 500
 
 /** H6: no two responses of one window have the same number of remaining units, because each has spent one. */
 function* spentOnce(reading: Reading): Generator<Violation> {
-  const seen = new Map<string, Try>()
+  const seen = new Map<string, Try | Cancel>()
   const lost = lossesOf(reading.events)
-  for (const one of reading.tries) {
+  for (const one of [...reading.tries, ...reading.cancels].toSorted((a, b) => a.call.at - b.call.at)) {
     const { call, answer, events } = one
     const remaining = answer?.headers['x-ratelimit-remaining']
     if (!answer || answer.status !== 200 || remaining === undefined) continue
@@ -48,7 +48,9 @@ function* spentOnce(reading: Reading): Generator<Violation> {
 function* withinWindow(reading: Reading): Generator<Violation> {
   const lost = lossesOf(reading.events)
   for (const key of reading.tenants.flatMap(({ keys }) => keys)) {
-    const accepted = reading.tries.filter((one) => one.call.key === key.name && spent(one)).toSorted((a, b) => a.call.at - b.call.at)
+    const accepted = [...reading.tries, ...reading.cancels]
+      .filter((one) => one.call.key === key.name && spent(one))
+      .toSorted((a, b) => a.call.at - b.call.at)
     if (accepted.length <= key.limit) continue
     const windowMs = key.windowSeconds * 1000
     for (const [first, from] of accepted.entries()) {
@@ -68,9 +70,9 @@ function* withinWindow(reading: Reading): Generator<Violation> {
 }
 
 /** H7: a request during an outage of the rate windows never gets a 2xx. */
-function* failsClosed({ events, tries }: Reading): Generator<Violation> {
+function* failsClosed({ events, tries, cancels }: Reading): Generator<Violation> {
   for (const { from, to, id } of spansOf(events, limiterDown)) {
-    for (const { call, answer, events: supervisedServers } of tries) {
+    for (const { call, answer, events: supervisedServers } of [...tries, ...cancels]) {
       if (answer?.status !== null && answer !== undefined && answer.status < 300 && call.at >= from && answer.headAt! <= to)
         yield { check: 'H7', what: `a ${answer.status} while the window could not be asked (fault ${id})`, events: supervisedServers }
     }

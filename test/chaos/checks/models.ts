@@ -21,7 +21,7 @@ const changed = new Set(['insufficient_balance', 'agent_disabled', 'invalid_api_
 /** H3: exactly as many as specified without a fault, and never more than the attempts explain. */
 function* howOften(reading: Reading): Generator<Violation> {
   for (const request of reading.requests) {
-    const { message, reply, tries } = request
+    const { message, reply, tries, cancelledAt } = request
     const calls = reading.modelsOf.get(message) ?? []
     const ruled = ruledOf(message)
     const codes = tries.filter(({ call }) => !call.final).map(({ code }) => code)
@@ -35,9 +35,12 @@ function* howOften(reading: Reading): Generator<Violation> {
         events,
       }
     if (!ruled || !isCalm(reading, request) || codes.some((code) => changed.has(code ?? '')) || !tries.some(isAnswered)) continue
+    // A cancel, which cancels.ts explains, omits what is left of a turn.
+    const isCut = reply?.said.message.incomplete === true || (!reply && cancelledAt !== undefined)
     const ends = reply ? 'reply' : 'failure'
-    if (ends !== ruled.ends) yield { check: 'calm', what: `"${message}" ends in a ${ends}`, events: tries.flatMap((one) => one.events) }
-    else if (calls.length !== ruled.calls)
+    if (!isCut && ends !== ruled.ends)
+      yield { check: 'calm', what: `"${message}" ends in a ${ends}`, events: tries.flatMap((one) => one.events) }
+    else if (isCut ? calls.length > ruled.calls : calls.length !== ruled.calls)
       yield { check: 'H3', what: `${calls.length} model calls for "${message}", which takes ${ruled.calls}`, events }
     else if (
       ruled.runs === 1 &&
@@ -51,7 +54,7 @@ function* howOften(reading: Reading): Generator<Violation> {
 }
 
 /** At least one attempt has ended, so its outcome is known. */
-const isAnswered = ({ code }: Try): boolean => code === 'reply' || code === 'internal_error'
+const isAnswered = ({ code }: Try): boolean => code === 'reply' || code === 'internal_error' || code === 'turn_cancelled'
 
 // A lease lasts 12 s. By then a process that has lost its lease knows it.
 const knowsWithinMs = 15_000
@@ -71,7 +74,7 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
   for (const [message, calls] of reading.modelsOf) {
     const request = reading.byMessage.get(message)
     const [first] = calls
-    const sent = (request?.tries ?? []).filter(({ call }) => call.at <= first!.at)
+    const sent = (request?.tries ?? []).filter(({ call }) => call.at <= first!.at && !call.resumes)
     const mayRun = sent.some((one) => mayBegin(one) || (takesSeveralSteps(message) && one.code === 'insufficient_balance'))
     if (mayRun) continue
     const refused = reading.tries.filter(({ call }) => call.message === message)

@@ -103,7 +103,7 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
 function unheardOf({ requests }: Reading): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { reply, tries, key } of requests) {
-    const wasLeft = tries.some(({ answer, code }) => code === undefined && answer !== undefined)
+    const wasLeft = tries.some(({ answer, code, call }) => code === undefined && answer !== undefined && !call.resumes)
     const wasRefused = tries.some(({ code }) => code === 'agent_disabled')
     if (!reply && wasLeft && wasRefused) counts.set(key.name, (counts.get(key.name) ?? 0) + 1)
   }
@@ -127,7 +127,7 @@ const isBelieved = (figure: number, reported: number): boolean =>
   reported < impossibleTokens ? figure === reported : figure > 0 && figure < impossibleTokens
 
 /**
- * The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes if none were reported. A count that
+ * The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes if none were reported in time. A count that
  * is impossible is limited.
  */
 function* usage({ requests, models }: Reading): Generator<Violation> {
@@ -139,9 +139,12 @@ function* usage({ requests, models }: Reading): Generator<Violation> {
     // An empty answer before it has a cost, too.
     if (!model || message.includes(' empty ')) continue
     const { prompt_tokens: prompt, completion_tokens: completion } = reply.said.usage
-    const isRight = model.usage
-      ? isBelieved(prompt, model.usage.prompt_tokens) && isBelieved(completion, model.usage.completion_tokens)
-      : prompt > 0 && completion === Math.ceil(Buffer.byteLength(reply.said.message.content) / 4)
+    const { content, incomplete } = reply.said.message
+    const isReported =
+      model.usage !== null && isBelieved(prompt, model.usage.prompt_tokens) && isBelieved(completion, model.usage.completion_tokens)
+    const isEstimated = prompt > 0 && completion === Math.ceil(Buffer.byteLength(content) / 4)
+    // A call that was cancelled may have ended before its usage was reported.
+    const isRight = incomplete ? isReported || isEstimated : model.usage ? isReported : isEstimated
     if (!isRight)
       yield {
         check: 'money',

@@ -2,7 +2,17 @@
  * A history, parsed once for all checks: each request with its response, each Idempotency-Key with its attempts, the operator's changes,
  * and the times of faults. Pure.
  */
-import type { AdminEvent, AnswerEvent, CallEvent, HistoryEvent, KeySetup, ModelCallEvent, StoredConversation, Tenant } from '../history.ts'
+import type {
+  AdminEvent,
+  AnswerEvent,
+  CallEvent,
+  CancelEvent,
+  HistoryEvent,
+  KeySetup,
+  ModelCallEvent,
+  StoredConversation,
+  Tenant,
+} from '../history.ts'
 
 export type CheckName =
   | `H${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12}`
@@ -18,6 +28,10 @@ export type CheckName =
   | 'operator'
   /** Without faults there are no errors. */
   | 'calm'
+  /** A continued stream shows the reply. */
+  | 'resume'
+  /** A turn ends once, and as cancelled only if a caller asked for it. */
+  | 'cancel'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }
@@ -26,7 +40,8 @@ export type Violation = { check: CheckName; what: string; events: number[] }
 export type Reply = {
   request_id: string
   conversation_id: string
-  message: { id: string; role: string; content: string; created_at: string }
+  /** `incomplete`: the turn was cancelled after this text. */
+  message: { id: string; role: string; content: string; created_at: string; incomplete?: true }
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number; charged_usd: string }
 }
 
@@ -36,15 +51,34 @@ export type Try = {
   answer: AnswerEvent | undefined
   /** Positions of the two in the history. */
   events: number[]
-  /** `reply`, the error code, or undefined if the response was incomplete. */
+  /** `reply`, the error code, `ended` for a 204, or undefined if the response was incomplete. */
   code: string | undefined
   reply: { text: string; said: Reply } | undefined
   /** From the body of the response, if it has one. */
   requestId: string | undefined
 }
 
+/** The response to a request to cancel. */
+export type Turn = Pick<Reply, 'request_id' | 'conversation_id'> & {
+  external_user_id: string
+  status: string
+  created_at: string
+  ended_at: string | null
+  message: Reply['message'] | null
+  usage: Reply['usage'] | null
+  error: { code: string; message: string } | null
+  cancel_requested: boolean
+}
+
+export type Cancel = Pick<Try, 'answer' | 'events' | 'requestId'> & {
+  call: CancelEvent
+  /** `turn`, the error code, or undefined if the response was incomplete. */
+  code: string | undefined
+  turn: Turn | undefined
+}
+
 /** The caller had disconnected. */
-export const isUnheard = ({ answer }: Try): boolean => answer?.end === 'broken' && answer.error === 'ECONNREFUSED'
+export const isUnheard = ({ answer }: Pick<Try, 'answer'>): boolean => answer?.end === 'broken' && answer.error === 'ECONNREFUSED'
 
 /** One body with one Idempotency-Key of one API key. */
 export type Request = {
@@ -55,6 +89,10 @@ export type Request = {
   idempotencyKey: string
   /** In the order in which they were sent, without invalid ones. */
   tries: Try[]
+  /** The requests to cancel its turn. */
+  cancels: Cancel[]
+  /** When its caller first got `turn_cancelled`. */
+  cancelledAt: number | undefined
   /** Of the first reply that was seen. */
   reply: { text: string; said: Reply; at: number } | undefined
   /** Of every reply and every stream. */
@@ -66,6 +104,7 @@ export type Reading = {
   events: HistoryEvent[]
   tenants: Tenant[]
   tries: Try[]
+  cancels: Cancel[]
   requests: Request[]
   /** By message, which no two requests share. */
   byMessage: Map<string, Request>
@@ -92,7 +131,8 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
   const tenants = of('setup').flatMap(({ tenants: reported }) => reported)
   const answers = new Map(of('answer').map((answer) => [answer.call, answer]))
   const tries = of('call').map((call) => tryOf(call, answers.get(call.call)))
-  const requests = requestsOf(tries, tenants)
+  const cancels = of('cancel').map((call) => cancelOf(call, answers.get(call.call)))
+  const requests = requestsOf(tries, cancels, tenants)
   const models = of('model')
   const admin = of('admin')
   const spans = disturbances(events)
@@ -102,6 +142,7 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
     events,
     tenants,
     tries,
+    cancels,
     requests,
     byMessage: new Map(requests.map((request) => [request.message, request])),
     models,
@@ -124,6 +165,7 @@ function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefine
   const events = [call.index, ...(answer ? [answer.index] : [])]
   const nothing = { call, answer, events, code: undefined, reply: undefined, requestId: undefined }
   if (!answer || answer.status === null) return nothing
+  if (answer.status === 204) return { ...nothing, code: answer.end === 'whole' ? 'ended' : undefined }
   const last = answer.events?.at(-1)
   const text =
     last?.event === 'response.completed'
@@ -133,13 +175,26 @@ function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefine
         : null
   const said = text === null ? undefined : (parse(text) as Reply | undefined)
   if (text !== null && isReply(said)) return { ...nothing, code: 'reply', reply: { text, said }, requestId: said.request_id }
-  if (answer.end !== 'whole') return { ...nothing, requestId: requestIdOf(answer.events?.[0]?.data) }
+  // A final event counts, even if the connection did not end well after it.
+  const hasEnded = answer.end === 'whole' || last?.event === 'error'
+  if (!hasEnded) return { ...nothing, requestId: requestIdOf(answer.events?.[0]?.data) }
   // An incomplete stream is for the connection checks, and says nothing about the request.
   if (answer.events && last?.event !== 'error') return { ...nothing, requestId: requestIdOf(answer.events[0]?.data) }
   const error = answer.events ? parse(last!.data) : (parse(answer.body ?? '') as { error?: unknown } | undefined)?.error
   const { code, request_id: requestId } = (error ?? {}) as { code?: string; request_id?: string }
   return { ...nothing, code: code ?? 'no code', requestId }
 }
+
+function cancelOf(call: Indexed<CancelEvent>, answer: Indexed<AnswerEvent> | undefined): Cancel {
+  const events = [call.index, ...(answer ? [answer.index] : [])]
+  const nothing = { call, answer, events, code: undefined, turn: undefined, requestId: undefined }
+  if (!answer || answer.status === null || answer.end !== 'whole') return nothing
+  const said = parse(answer.body ?? '')
+  if (answer.status === 200) return { ...nothing, code: 'turn', turn: said as Turn }
+  const { code = 'no code', request_id: requestId } = ((said as { error?: unknown })?.error ?? {}) as { code?: string; request_id?: string }
+  return { ...nothing, code, requestId }
+}
+
 type Indexed<Event> = Event & { index: number }
 
 const requestIdOf = (data: string | undefined): string | undefined => (parse(data ?? '') as { request_id?: string } | undefined)?.request_id
@@ -155,19 +210,22 @@ export function parse(text: string): unknown {
   }
 }
 
-function requestsOf(tries: Try[], tenants: Tenant[]): Request[] {
+function requestsOf(tries: Try[], cancels: Cancel[], tenants: Tenant[]): Request[] {
   const keys = new Map(tenants.flatMap((tenant) => tenant.keys.map((key) => [key.name, { key, tenant }] as const)))
   const sound = tries.filter(({ call }) => call.flaw === undefined && call.idempotencyKey !== null)
-  const groups = Map.groupBy(sound, ({ call }) => JSON.stringify([call.key, call.idempotencyKey, call.user, call.message]))
-  return [...groups.values()].flatMap((group) => {
+  const groupOf = ({ call }: Try | Cancel): string => JSON.stringify([call.key, call.idempotencyKey, call.user, call.message])
+  const groups = Map.groupBy(sound, groupOf)
+  const cancelsOf = Map.groupBy(cancels, groupOf)
+  return [...groups].flatMap(([name, group]) => {
     const { call } = group[0]!
     const known = keys.get(call.key)
     if (!known) return []
     const answered = group.filter(({ reply }) => reply).toSorted((a, b) => a.answer!.at - b.answer!.at)[0]
     // An error on /chat may occur before any turn, with its own ID.
     const ids = group.flatMap(({ requestId, code, answer }) =>
-      requestId !== undefined && (answer?.events || code === 'reply') ? [requestId] : [],
+      requestId !== undefined && (answer?.events || code === 'reply' || code === 'turn_cancelled') ? [requestId] : [],
     )
+    const cancelled = group.flatMap(({ code, answer }) => (code === 'turn_cancelled' ? [answer!.at] : []))
     return [
       {
         ...known,
@@ -175,6 +233,8 @@ function requestsOf(tries: Try[], tenants: Tenant[]): Request[] {
         message: call.message,
         idempotencyKey: call.idempotencyKey!,
         tries: group,
+        cancels: cancelsOf.get(name) ?? [],
+        cancelledAt: cancelled.length === 0 ? undefined : Math.min(...cancelled),
         reply: answered && { ...answered.reply!, at: answered.answer!.at },
         requestIds: new Set(ids),
         openedAt: call.at,

@@ -88,7 +88,15 @@ function* storedForEver(reading: Reading): Generator<Violation> {
         events: [first!, ...asked.flatMap(({ events: supervisedServers }) => supervisedServers)],
       }
     for (const { call, code, events: supervisedServers } of tries) {
-      if (call.final && code !== undefined && code !== 'reply' && !transient.has(code) && !isRevoked(reading, request, call.at))
+      // Of a turn that is also cancelled, cancels.ts reports it.
+      if (
+        call.final &&
+        code !== undefined &&
+        code !== 'reply' &&
+        code !== 'turn_cancelled' &&
+        !transient.has(code) &&
+        !isRevoked(reading, request, call.at)
+      )
         yield { check: 'H2', what: `an acknowledged reply is answered with ${code} at the end`, events: [first!, ...supervisedServers] }
     }
   }
@@ -114,7 +122,8 @@ function* nothingElseStored({ conversations, requests, byMessage }: Reading): Ge
         yield { check: 'H2', what: `"${content}" is stored under the id of another request`, events: [index] }
       else if (
         !request.reply &&
-        request.tries.some(({ call, code }) => call.final && code !== undefined && !transient.has(code) && code !== 'invalid_api_key')
+        (request.cancelledAt !== undefined ||
+          request.tries.some(({ call, code }) => call.final && code !== undefined && !transient.has(code) && code !== 'invalid_api_key'))
       )
         yield {
           check: 'H2',
@@ -161,25 +170,29 @@ function* ownIds(reading: Reading): Generator<Violation> {
 // The text of one step is one paragraph.
 const betweenSteps = '\n\n'
 
+/** A turn that was cancelled has the start of the text as its reply. */
+const isSaid = (content: string, text: string, incomplete: true | undefined): boolean =>
+  incomplete ? text.startsWith(content) : text === content
+
 /** What a model generated for another message, or did not finish, is not a reply. */
 function* ownWords({ requests, models, events }: Reading): Generator<Violation> {
   const calls = new Map(models.map((model) => [model.serial, model]))
   const whole = new Set(events.flatMap((event) => (event.kind === 'modelEnd' && event.answered === 'whole' ? [event.serial] : [])))
   for (const { reply, message, tries } of requests) {
     if (!reply) continue
-    const { content } = reply.said.message
+    const { content, incomplete } = reply.said.message
     const serials = [...content.matchAll(/\[c(\d+)\]/g)].map(([, serial]) => Number(serial))
     const supervisedServers = eventsOf(tries, 'reply').slice(0, 2)
     if (content === '') yield { check: 'envelope', what: 'a reply without text', events: supervisedServers }
     else if (serials.length === 0 || serials.some((serial) => calls.get(serial)?.message !== message))
       yield { check: 'own', what: `the reply to "${message}" was said about something else`, events: supervisedServers }
-    else if (serials.map((serial) => calls.get(serial)!.text).join(betweenSteps) !== content)
+    else if (!isSaid(content, serials.map((serial) => calls.get(serial)!.text).join(betweenSteps), incomplete))
       yield {
         check: 'own',
         what: `the reply is not what the model said: ${content}`,
         events: [...supervisedServers, calls.get(serials.at(-1)!)!.index],
       }
-    else if (serials.some((serial) => !whole.has(serial)))
+    else if (serials.slice(0, incomplete ? -1 : undefined).some((serial) => !whole.has(serial)))
       yield {
         check: 'own',
         what: `the model never finished what is the reply to "${message}"`,

@@ -35,8 +35,9 @@ export type Resolution = {
 export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: Request): Resolution {
   const asked = tries.filter(({ call }) => !call.final)
   const inOrder = (asked.length > 0 ? asked : tries).toSorted((a, b) => (a.answer?.at ?? Infinity) - (b.answer?.at ?? Infinity))
-  const replied = inOrder.findIndex(({ code }) => code === 'reply')
-  const refused = inOrder.findLastIndex(({ code }) => code !== undefined && !transient.has(code))
+  // Neither changes, whatever a later attempt gets.
+  const replied = inOrder.findIndex(({ code }) => code === 'reply' || code === 'turn_cancelled')
+  const refused = inOrder.findLastIndex(({ code }) => code !== undefined && code !== 'ended' && !transient.has(code))
   // A concurrent request may be interrupted later, which a retry does not take as the end.
   const isEnd = refused >= 0 && inOrder.every(({ call }) => call.at <= inOrder[refused]!.answer!.at)
   const at = replied >= 0 ? replied : isEnd ? refused : -1
@@ -71,18 +72,24 @@ const isAbandoned = ({ code }: Try): boolean => code === undefined || transient.
 type Span = { from: number; to: number }
 
 /** When a request may have been running: from each attempt that may have been admitted until its end was returned. */
-function possiblyRunning(reading: Reading, { tries, reply }: Request): { one: Try; span: Span }[] {
+function possiblyRunning(reading: Reading, { tries: all, reply, cancelledAt }: Request): { one: Try; span: Span }[] {
   // During a fault, an internal error may be returned for a turn that was admitted.
   const isCertain = ({ code, call, answer }: Try): boolean =>
-    code === 'reply' || code === 'insufficient_balance' || (code === 'internal_error' && !reading.disturbed(call.at, answer!.at))
+    code === 'reply' ||
+    code === 'turn_cancelled' ||
+    code === 'insufficient_balance' ||
+    (code === 'internal_error' && !reading.disturbed(call.at, answer!.at))
   const mayRun = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || running.has(one.code) || isCertain(one))
+  // To continue a stream starts nothing, and its errors may be those of an earlier run.
+  const tries = all.filter(({ call }) => !call.resumes)
   const ends = tries.filter(isCertain)
+  const endedAt = Math.min(reply?.at ?? Infinity, cancelledAt ?? Infinity)
   return tries
-    .filter((one) => mayRun(one) && !(reply && one.call.at > reply.at))
+    .filter((one) => mayRun(one) && one.call.at <= endedAt)
     .map((one) => {
       const next = ends.filter(({ call }) => call.at > one.call.at).map(({ answer }) => answer!.at)
-      // A 200 ends it for all callers.
-      const to = isCertain(one) ? one.answer!.at : Math.min(...next, reply?.at ?? Infinity)
+      // A 200 ends it for all callers, and so does a cancel.
+      const to = isCertain(one) ? one.answer!.at : Math.min(...next, endedAt)
       return { one, span: { from: one.call.at, to: Math.max(to, one.call.at) } }
     })
 }
@@ -145,11 +152,12 @@ function* switchedOff(reading: Reading): Generator<Violation> {
 const knownWithinMs = 1000
 
 /** A second after its revocation a key is refused, also for stored replies. */
-function* revoked({ admin, tries }: Reading): Generator<Violation> {
+function* revoked({ admin, tries, cancels }: Reading): Generator<Violation> {
   for (const change of admin) {
     if (change.what !== 'revoke') continue
-    for (const { call, answer, code, events } of tries) {
-      if (call.key !== change.key || call.at <= change.at + knownWithinMs || call.flaw !== undefined || code === undefined) continue
+    const sound = tries.filter(({ call }) => call.flaw === undefined)
+    for (const { call, answer, code, events } of [...sound, ...cancels]) {
+      if (call.key !== change.key || call.at <= change.at + knownWithinMs || code === undefined) continue
       if (answer!.status! < 300 || !(code === 'invalid_api_key' || answer!.status! >= 500))
         yield { check: 'operator', what: `${code} for a key that was revoked`, events: [change.index, ...events] }
     }

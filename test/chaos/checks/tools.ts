@@ -32,7 +32,9 @@ function* asOftenAsAsked(reading: Reading, calls: (ToolEvent & { index: number }
     const models = reading.modelsOf.get(request.message) ?? []
     const asked = models.reduce((sum, { asksToBook }) => sum + asksToBook, 0)
     const made = bookings.get(readMessage(request.message)?.name ?? '') ?? []
-    if (made.length > asked || (request.reply && isCalm(reading, request) && made.length < asked)) {
+    // A cancel omits the calls that have not started.
+    const isWhole = request.reply && !request.reply.said.message.incomplete
+    if (made.length > asked || (isWhole && isCalm(reading, request) && made.length < asked)) {
       const what = `asked to book ${asked} times and booked ${made.length} times for "${request.message}"`
       yield { check: 'tools', what, events: [...models, ...made].map(({ index }) => index) }
     }

@@ -2,12 +2,15 @@
 import { flaws } from '../history.ts'
 import type { AnswerEvent } from '../history.ts'
 import { parse } from './reading.ts'
-import type { Reading, Reply, Request, Try, Violation } from './reading.ts'
+import type { Cancel, Reading, Reply, Request, Try, Turn, Violation } from './reading.ts'
 
 export function checkWire(reading: Reading): Violation[] {
   const answered = reading.tries.filter(({ answer }) => answer && answer.status !== null)
   return [
     ...answered.flatMap((one) => [...stream(one), ...headers(one, reading), ...body(one), ...flawed(one, reading)]),
+    ...reading.cancels
+      .filter(({ answer }) => answer && answer.status !== null)
+      .flatMap((one) => [...headers(one, reading), ...cancelled(one, reading)]),
     ...reading.requests.flatMap((request) => [...deltas(request), ...codes(request, reading)]),
   ]
 }
@@ -26,6 +29,7 @@ const statuses: Record<string, number[]> = {
   idempotency_conflict: [409],
   idempotency_in_progress: [409],
   conversation_busy: [409],
+  turn_cancelled: [409],
   insufficient_balance: [402],
   rate_limit_exceeded: [429],
   api_rate_limit_unavailable: [503],
@@ -39,24 +43,32 @@ const retryAfter: Record<string, number> = {
   api_rate_limit_unavailable: 5,
   service_unavailable: 5,
 }
-const inAStream = new Set(['insufficient_balance', 'service_unavailable', 'internal_error'])
+const inAStream = new Set(['insufficient_balance', 'service_unavailable', 'internal_error', 'turn_cancelled'])
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const id = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const inside = /\n\s+at |node:internal|\/src\/|\bselect \w+ from\b|\binsert into\b|sqlite|postgres|ECONN|ETIMEDOUT|redis|failpoint/i
 
-/** H4: created, deltas, then exactly one of completed and error, each as one line of JSON with the specified fields and no others. */
-function* stream({ answer, events }: Try): Generator<Violation> {
+/**
+ * H4: created, deltas, then exactly one of completed and error, each with an ID and one line of JSON with the specified fields and no
+ * others. A continued stream has no start, and may have resets.
+ */
+function* stream({ call, answer, events }: Try): Generator<Violation> {
   if (!answer!.events) return
   const names = answer!.events.map(({ event }) => event.replace('response.', '')).join(' ')
-  const whole = /^created( output_text\.delta)* (completed|error)$/
-  const started = /^(created( output_text\.delta)*( completed| error)?)?$/
+  const whole = call.resumes
+    ? /^(created )?(output_text\.(delta|reset) )*(completed|error)$/
+    : /^created( output_text\.delta)* (completed|error)$/
+  const started = call.resumes
+    ? /^(created ?)?(output_text\.(delta|reset) ?)*(completed|error)?$/
+    : /^(created( output_text\.delta)*( completed| error)?)?$/
   if (!(answer!.end === 'whole' ? whole : started).test(names)) yield { check: 'H4', what: `events out of order: ${names}`, events }
-  for (const { event, data } of answer!.events) {
+  for (const { event, id: eventId, data } of answer!.events) {
     const said = parse(data)
     const wanted = fieldsOf[event]
-    if (data.includes('\n') || !wanted || !hasFields(said, wanted)) yield { check: 'H4', what: `${event} with the data ${data}`, events }
+    if (eventId === '' || data.includes('\n') || wanted === undefined || !hasFields(said, wanted))
+      yield { check: 'H4', what: `${event} with the ID ${eventId} and the data ${data}`, events }
     else if (event === 'error') {
       const { code, message } = said as { code: string; message: string }
       if (!inAStream.has(code) || inside.test(message)) yield { check: 'envelope', what: `the error event ${data}`, events }
@@ -69,6 +81,7 @@ function* stream({ answer, events }: Try): Generator<Violation> {
 const fieldsOf: Record<string, string> = {
   'response.created': 'conversation_id request_id',
   'response.output_text.delta': 'delta',
+  'response.output_text.reset': '',
   'response.completed': 'conversation_id message request_id usage',
   error: 'code message request_id',
 }
@@ -79,7 +92,8 @@ const hasFields = (said: unknown, names: string): boolean =>
 /** H4: the deltas add up to the reply. Only a reader who did not read may have missed the end, and only a replay has no deltas. */
 function* deltas({ tries, openedAt }: Request): Generator<Violation> {
   for (const { call, answer, reply, events } of tries) {
-    if (!reply || !answer?.events) continue
+    // A continued stream has only the rest: resumes.ts.
+    if (!reply || !answer?.events || call.resumes) continue
     const pieces = answer.events.flatMap(({ event, data }) =>
       event === 'response.output_text.delta' ? [(parse(data) as { delta: string }).delta] : [],
     )
@@ -96,7 +110,7 @@ function* deltas({ tries, openedAt }: Request): Generator<Violation> {
 }
 
 /** H5: a UUID in each response; the rate limit headers in a 200 of JSON and a 429 and nowhere else; Retry-After where it is specified. */
-function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Generator<Violation> {
+function* headers({ call, answer, code, events }: Try | Cancel, { tenants }: Reading): Generator<Violation> {
   const { headers: given, status, events: streamed } = answer!
   const wrong = (what: string): Violation => ({ check: 'H5', what, events })
   if (!uuid.test(given['x-request-id'] ?? '')) yield wrong(`X-Request-ID is ${given['x-request-id']}`)
@@ -121,7 +135,9 @@ function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Ge
   if (
     streamed
       ? !given['cache-control']?.includes('no-transform') || given['x-accel-buffering'] !== 'no'
-      : !type.startsWith('application/json')
+      : status === 204
+        ? type !== ''
+        : !type.startsWith('application/json')
   )
     yield wrong(`the headers of a ${type}`)
 }
@@ -129,7 +145,8 @@ function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Ge
 /** Every failure has the error envelope, and every 200 the specified response. */
 function* body({ answer, events }: Try): Generator<Violation> {
   const { status, body: text, end, headers: given } = answer!
-  if (text === null || end !== 'whole') return
+  // An empty 204 is for resumes.ts.
+  if (text === null || end !== 'whole' || (status === 204 && text === '')) return
   const said = parse(text)
   const wrong = (what: string): Violation => ({ check: 'envelope', what, events })
   if (status === 200) {
@@ -141,6 +158,13 @@ function* body({ answer, events }: Try): Generator<Violation> {
     }
     return
   }
+  yield* envelope({ answer, events })
+}
+
+function* envelope({ answer, events }: Pick<Try, 'answer' | 'events'>): Generator<Violation> {
+  const { status, body: text, headers: given } = answer!
+  const said = parse(text ?? '')
+  const wrong = (what: string): Violation => ({ check: 'envelope', what, events })
   const { error } = (said ?? {}) as { error?: { code: string; message: string; request_id: string } }
   if (!hasFields(said, 'error') || !hasFields(error, 'code message request_id')) return yield wrong(`a ${status} with ${text}`)
   if (!statuses[error!.code]?.includes(status!)) yield wrong(`${error!.code} with status ${status}`)
@@ -151,19 +175,67 @@ function* body({ answer, events }: Try): Generator<Violation> {
 
 function* shape(said: Reply, events: number[]): Generator<Violation> {
   const { request_id: requestId, conversation_id: conversationId, message, usage } = said
+  const isRight = uuid.test(requestId) && id('conv').test(conversationId) && isMessage(message) && isUsage(usage)
+  if (!isRight) yield { check: 'envelope', what: `a response with ${JSON.stringify(said)}`, events }
+}
+
+const isMessage = (message: Reply['message']): boolean =>
+  hasFields(message, message.incomplete === true ? 'content created_at id incomplete role' : 'content created_at id role') &&
+  id('msg').test(message.id) &&
+  message.role === 'assistant' &&
+  time.test(message.created_at)
+
+function isUsage(usage: Reply['usage']): boolean {
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, charged_usd: charged } = usage
-  const isRight =
-    uuid.test(requestId) &&
-    id('conv').test(conversationId) &&
-    hasFields(message, 'content created_at id role') &&
-    id('msg').test(message.id) &&
-    message.role === 'assistant' &&
-    time.test(message.created_at) &&
+  return (
     hasFields(usage, 'charged_usd completion_tokens prompt_tokens total_tokens') &&
     [prompt, completion].every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0) &&
     total === prompt + completion &&
     /^\d+\.\d{8}$/.test(charged)
-  if (!isRight) yield { check: 'envelope', what: `a response with ${JSON.stringify(said)}`, events }
+  )
+}
+
+const turnFields = 'cancel_requested conversation_id created_at ended_at error external_user_id message request_id status usage'
+const endsWithoutReply = new Set(['failed', 'released', 'cancelled'])
+
+/** The response to a cancel is the turn, or an error that something explains. */
+function* cancelled(one: Cancel, reading: Reading): Generator<Violation> {
+  const { call, answer, code, turn, events } = one
+  if (answer!.end !== 'whole') return
+  if (turn) {
+    if (!isTurn(turn, call)) yield { check: 'envelope', what: `a cancel is answered with ${answer!.body}`, events }
+    return
+  }
+  yield* envelope(one)
+  const key = reading.tenants.flatMap(({ keys }) => keys).find(({ name }) => name === call.key)
+  const explained =
+    code === 'service_unavailable' ||
+    code === 'api_rate_limit_unavailable' ||
+    (code === 'internal_error' && reading.disturbed(call.at, answer!.at)) ||
+    (code === 'rate_limit_exceeded' && (key?.limit ?? 0) < 1000) ||
+    (code === 'invalid_api_key' && isRevoked(reading, call.key, answer!)) ||
+    (code === 'not_found' && key && reading.erasedBy({ key, user: call.user }, answer!.at) !== undefined)
+  if (!explained) yield { check: 'envelope', what: `a cancel is answered with ${answer!.status} ${code}`, events }
+}
+
+function isTurn(turn: Turn, call: Cancel['call']): boolean {
+  if (!hasFields(turn, turnFields)) return false
+  const { status, message, usage, error, ended_at: endedAt } = turn
+  const ends =
+    status === 'running'
+      ? !message && !usage && !error && endedAt === null
+      : status === 'completed'
+        ? message && isMessage(message) && usage && isUsage(usage) && !error
+        : endsWithoutReply.has(status) && !message && !usage && error && hasFields(error, 'code message')
+  return (
+    turn.request_id === call.requestId &&
+    turn.external_user_id === call.user &&
+    id('conv').test(turn.conversation_id) &&
+    time.test(turn.created_at) &&
+    (endedAt === null ? status === 'running' : time.test(endedAt)) &&
+    typeof turn.cancel_requested === 'boolean' &&
+    Boolean(ends)
+  )
 }
 
 /** A request with a flaw gets the response for that flaw, or none. */
@@ -187,6 +259,9 @@ function* codes(request: Request, reading: Reading): Generator<Violation> {
     if (code === undefined || answer?.end !== 'whole') continue
     const explained =
       code === 'reply' ||
+      code === 'ended' ||
+      // That someone asked for it is for cancels.ts.
+      code === 'turn_cancelled' ||
       code in retryAfter ||
       code === 'internal_error' ||
       code === 'idempotency_conflict' ||
