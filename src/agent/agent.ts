@@ -226,6 +226,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           trace?.textArrived()
           emit(cleaner.push(text))
         },
+        onGenerated: (bytes) => steps.noteGenerated(bytes),
         // `stream.after-delta`: once any text of the turn was sent, the answer is not generated again.
         mayRetry: () => steps.text.length === 0,
         onRetry(error, waitMs) {
@@ -233,6 +234,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           trace?.modelFailed(error)
           trace?.callingModel(steps.next, history.length, waitMs)
           cleaner = new TextCleaner()
+          steps.failAttempt()
         },
       })
       emit(cleaner.end())

@@ -7,7 +7,7 @@ import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
 import type { Step } from './journal.ts'
 import type { ModelStep, ModelUsage, Passage, PromptMessage, ToolCall } from './models/model.ts'
-import { estimatedTokens, tokenBound } from './tokens.ts'
+import { estimatedTokens, tokenBound, tokensOfBytes } from './tokens.ts'
 
 /** The text of all steps, earlier attempts included, with its usage: what the provider reported, or else an estimate. */
 export type Generated = { text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
@@ -25,7 +25,10 @@ export class Steps {
   /** Text of all steps so far, which becomes the reply. */
   text: string
   #stepText = ''
-  /** The estimated usage of a call that ended early, after some text. */
+  /** UTF-8 bytes of everything that the current call generated: in its current attempt, and in the failed ones before. */
+  #generatedBytes = 0
+  #failedBytes = 0
+  /** The estimated usage of a call that ended early, after it had generated something. */
   #unfinished: ModelUsage | undefined
 
   /** For `stepsBefore` see `AdmittedTurn` in src/store/turn-records.ts. */
@@ -67,12 +70,26 @@ export class Steps {
   }
 
   /**
-   * The current call has ended without an answer. Returns the usage so far, with an estimate for this call (`billing.unpaid`). A call that
-   * produced no text counts nothing: whether its provider used anything is not known.
+   * The current call has ended without an answer. Returns the usage so far, with an estimate for this call (`billing.unpaid`), from its
+   * text and from what no caller sees, such as reasoning. A call that generated nothing counts nothing: whether its provider used anything is not
+   * known.
    */
   endEarly(asked: Asked): ModelUsage {
-    this.#unfinished = this.#stepText.length === 0 ? undefined : estimateOf(asked, this.#stepText, [])
+    this.failAttempt()
+    const generates = this.#stepText.length > 0 || this.#failedBytes > 0
+    this.#unfinished = generates ? estimateOf(asked, this.#stepText, [], this.#failedBytes) : undefined
     return this.usage
+  }
+
+  /** Counts what the model generates, as the reader of its answer reports it. */
+  noteGenerated(bytes: number): void {
+    this.#generatedBytes += bytes
+  }
+
+  /** The current attempt of the call has failed. The reply is not charged for it, but `endEarly` counts it. */
+  failAttempt(): void {
+    this.#failedBytes += this.#generatedBytes
+    this.#generatedBytes = 0
   }
 
   /** What all steps have generated. */
@@ -121,8 +138,10 @@ export class Steps {
   /** Turns the complete answer to this request into the next step, and returns it. */
   add(answer: ModelStep, asked: Asked): Step {
     const text = this.#stepText
+    const generatedBytes = this.#generatedBytes
     this.#stepText = ''
     this.#unfinished = undefined
+    this.#generatedBytes = this.#failedBytes = 0
     const toolCalls = answer.toolCalls.map(({ id, name, arguments: given }) => ({
       id: cleanText(id),
       name: cleanText(name),
@@ -134,7 +153,7 @@ export class Steps {
       step: this.next,
       text,
       toolCalls,
-      usage: believed ?? estimateOf(asked, text, toolCalls),
+      usage: believed ?? estimateOf(asked, text, toolCalls, generatedBytes),
       usageEstimated: believed === undefined || believed !== answer.usage,
       bound,
       ...(answer.continuation === undefined ? {} : { continuation: answer.continuation }),
@@ -172,11 +191,20 @@ function cited(passages: Passage[], found: Citation[]): Citation[] {
   return [...once.values()]
 }
 
-const estimateOf = ({ prompt, toolTokens }: Asked, text: string, toolCalls: ToolCall[]): ModelUsage => ({
-  // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
-  promptTokens: sum(prompt, (message) => estimatedTokens(message.content)) + Math.ceil(toolTokens / 2),
-  completionTokens: estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments)),
-})
+/** `billing.usage-missing`. `generatedBytes` includes what is not in the text and the tool calls: a provider bills reasoning, too. */
+function estimateOf(
+  { prompt, toolTokens, maxOutputTokens }: Asked,
+  text: string,
+  toolCalls: ToolCall[],
+  generatedBytes: number,
+): ModelUsage {
+  const visible = estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments))
+  return {
+    // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
+    promptTokens: sum(prompt, (message) => estimatedTokens(message.content)) + Math.ceil(toolTokens / 2),
+    completionTokens: Math.max(visible, Math.min(maxOutputTokens, tokensOfBytes(generatedBytes))),
+  }
+}
 
 // Providers count a few tokens per message for role and separators; 8 covers the known chat templates.
 const frameTokens = 8

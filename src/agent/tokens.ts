@@ -10,5 +10,8 @@ export function tokenBound(text: string): number {
 
 /** Returns the token count to assume for a reply without usage: a quarter of the UTF-8 bytes, rounded up (`billing.usage-missing`). */
 export function estimatedTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 4)
+  return tokensOfBytes(Buffer.byteLength(text))
 }
+
+/** Like `estimatedTokens`, for a text of which only the number of UTF-8 bytes is known. */
+export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / 4)

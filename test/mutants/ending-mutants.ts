@@ -122,12 +122,30 @@ export const endingMutants: Mutant[] = [
     caughtBy: { file: 'race/crash.test.ts', title: unknown },
   },
   {
+    rule: 'billing.unpaid',
+    removes: 'reasoning of a turn without a reply counts',
+    edits: [edit('src/agent/models/apis/chat-answer.ts', '    if (reasoned > 0) this.#onGenerated(reasoned)\n')],
+    caughtBy: { file: 'spec/unpaid.test.ts', title: 'billing.unpaid: a model that generates only reasoning until the deadline' },
+  },
+  {
+    rule: 'billing.unpaid',
+    removes: 'a failed attempt counts',
+    edits: [edit('src/agent/steps.ts', '    this.#failedBytes += this.#generatedBytes\n')],
+    caughtBy: { file: 'spec/unpaid.test.ts', title: 'billing.unpaid: what a failed attempt reasoned counts' },
+  },
+  {
+    rule: 'billing.usage-missing',
+    removes: 'an estimate has the reasoning',
+    edits: [edit('src/agent/steps.ts', 'Math.min(maxOutputTokens, tokensOfBytes(generatedBytes))', '0')],
+    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: the estimate has the reasoning' },
+  },
+  {
     rule: 'billing.usage-missing',
     removes: 'a reply without usage is estimated: it counts as nothing',
     edits: [
       edit(
         'src/agent/steps.ts',
-        'usage: believed ?? estimateOf(asked, text, toolCalls),',
+        'usage: believed ?? estimateOf(asked, text, toolCalls, generatedBytes),',
         'usage: believed ?? { promptTokens: 0, completionTokens: 0 },',
       ),
     ],

@@ -78,6 +78,18 @@ for (const [what, usage] of Object.entries({
   })
 }
 
+void test('fault.model-usage-wrong billing.usage-missing: the estimate has the reasoning, up to the output limit', async () => {
+  await using app = await startTestApp({ agent: { max_output_tokens: 200 } })
+  for (const [reasoning, tokens] of [
+    ['x'.repeat(395), 100],
+    ['x'.repeat(10_000), 200],
+  ] as const) {
+    app.model.script([{ reasoning }, 'reply', { usage: null }], [`<think>${reasoning.slice(15)}</think>reply`, { usage: null }])
+    for (let n = 0; n < 2; n++) assert.equal((await app.chat('12345')).json.usage.completion_tokens, tokens)
+  }
+  await app.verify()
+})
+
 void test('balance_never_negative: a balance one unit below the hold is a 402 status on both transports, with nothing stored', async () => {
   await using app = await startTestApp()
   const held = gate()

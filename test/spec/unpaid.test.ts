@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { parseUsd } from '../../src/ledger/ledger.ts'
 import { parseExposition } from '../support/exposition.ts'
 import { cut, gate } from '../support/model-server.ts'
+import type { Script } from '../support/model-server.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Answer, Caller, StreamEvent, TestApp } from '../support/test-app.ts'
 
@@ -141,6 +142,47 @@ for (const [what, script] of Object.entries(ends)) {
     await app.verify()
   })
 }
+
+// What a provider bills and no caller sees. Each has as many bytes as `text`.
+const hidden: Record<string, Script> = {
+  reasoning: [{ reasoning: text }, gate()],
+  'reasoning in its text': [`<think>${text.slice('<think>'.length)}`, gate()],
+  'a tool call': [{ toolCall: { id: 'c', name: 'missing', arguments: text.slice('missing'.length) } }, gate()],
+  'white space': [' '.repeat(text.length), gate()],
+}
+for (const [what, script] of Object.entries(hidden)) {
+  void test(`billing.unpaid: a model that generates only ${what} until the deadline: it is reserved like text, and ends with the balance`, async () => {
+    await using app = await startTestApp({ agent, turnSettings: { turnMs: 600 } })
+    const hold = await holdOf(app, await app.makeCaller({ agent }))
+    const caller = await app.makeCaller({ agent, balanceUsd: usd(2n * hold) })
+    app.model.when('continue', script)
+    const first = await app.chat('continue', { caller })
+    assert.deepEqual([first.status, codeOf(first)], [503, 'service_unavailable'])
+    const { unpaid_usd: unpaid, balance_usd: balance } = await ownerOf(app, caller)
+    // A quarter of the bytes are tokens.
+    const generated = (BigInt(text.length) / 4n) * 20n * 100n
+    assert.ok(units(unpaid) >= generated && units(unpaid) <= hold, `${unpaid}, not ${usd(generated)}`)
+    assert.equal(balance, usd(2n * hold))
+    const codes = []
+    for (let n = 0; n < 4; n++) codes.push(codeOf(await app.chat('continue', { caller, user: `user ${n}` })))
+    assert.equal(codes.at(-1), 'insufficient_balance', codes.join())
+    await app.verify()
+  })
+}
+
+void test('billing.unpaid: what a failed attempt reasoned counts if the turn ends without a reply, and is not charged with one', async () => {
+  await using app = await startTestApp({ agent, turnSettings: { turnMs: 2000 } })
+  const caller = await app.makeCaller({ agent })
+  const once = usd((BigInt(text.length) / 4n) * 20n * 100n)
+  app.model.script([{ reasoning: text }, cut('rst')], ['short', { usage: null }])
+  const { json } = await app.chat('continue', { caller })
+  assert.equal(json.usage.completion_tokens, 2)
+  assert.equal((await ownerOf(app, caller)).unpaid_usd, '0.00000000')
+  app.model.script([{ reasoning: text.slice(0, 8) }, cut('rst')], [{ reasoning: text.slice(8) }, gate()])
+  assert.equal((await app.chat('continue', { caller, user: 'ben' })).status, 503)
+  assert.ok(units((await ownerOf(app, caller)).unpaid_usd) >= units(once))
+  await app.verify()
+})
 
 void test('billing.unpaid: failures of the provider are reported, and reserve nothing, so an owner keeps what it has paid for', async () => {
   await using app = await startTestApp({ agent })

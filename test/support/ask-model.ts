@@ -32,6 +32,7 @@ export type Asking = {
   request?: Partial<ModelRequest>
   signal?: AbortSignal
   onText?: (text: string) => void
+  onGenerated?: (bytes: number) => void
 }
 export type Failure = ModelError & { text: string }
 type Ask = (asking: Asking) => Promise<ModelStep>
@@ -85,9 +86,14 @@ export function startAsker(): Asker {
     await server.close()
   })
 
-  function ask({ signal = new AbortController().signal, onText = () => undefined, ...asking }: Asking = {}): Promise<ModelStep> {
+  function ask({
+    signal = new AbortController().signal,
+    onText = () => undefined,
+    onGenerated = () => undefined,
+    ...asking
+  }: Asking = {}): Promise<ModelStep> {
     const model = (asking.models ?? models).open({ kind: 'openai-compatible', baseUrl: server.baseUrl, apiKey, ...asking.provider })
-    return model.generate({ ...usualRequest, ...asking.request }, { signal, onText })
+    return model.generate({ ...usualRequest, ...asking.request }, { signal, onText, onGenerated })
   }
 
   return {

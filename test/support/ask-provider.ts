@@ -36,10 +36,10 @@ export function startProviderAsker(): ProviderAsker {
 
   function ask(
     kind: HostedKind,
-    { signal = new AbortController().signal, onText = () => undefined, ...asking }: Asking = {},
+    { signal = new AbortController().signal, onText = () => undefined, onGenerated = () => undefined, ...asking }: Asking = {},
   ): Promise<ModelStep> {
     const model = (asking.models ?? models).open({ kind, baseUrl: server.baseUrl(kind), apiKey, ...asking.provider })
-    return model.generate({ ...usualRequest, ...asking.request }, { signal, onText })
+    return model.generate({ ...usualRequest, ...asking.request }, { signal, onText, onGenerated })
   }
 
   return {

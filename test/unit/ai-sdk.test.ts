@@ -162,6 +162,14 @@ for (const kind of hostedKinds) {
     }
   })
 
+  test(`billing.unpaid: ${kind}: the bytes of text, reasoning and tool calls are reported as they arrive, each once`, async () => {
+    let bytes = 0
+    const onGenerated = (more: number): void => void (bytes += more)
+    asker.server.script([{ reasoning: 'They greet me.' }, 'Grüße', { toolCall: oslo }])
+    await asker.ask(kind, { onGenerated })
+    assert.equal(bytes, 14 + 7 + oslo.name.length + oslo.arguments.length)
+  })
+
   test(`${kind}: reasoning stays private`, async () => {
     const step = await asker.answer(kind, [{ reasoning: 'They greet me.' }, 'Yes.'])
     assert.equal(step.text, 'Yes.')

@@ -170,6 +170,39 @@ test('openai-compatible: finish reasons are mapped, and an unknown one is still 
     assert.equal((await answer(['x', { finish: said }])).finishReason, read)
 })
 
+test('billing.unpaid: the bytes of text, reasoning and tool calls are reported, each once, in whatever field they are', async () => {
+  const call = { index: 0, id: 'c1', function: { name: 'look', arguments: '{"a":1}' } }
+  const details = [
+    { type: 'reasoning.text', text: 'hmm' },
+    { type: 'reasoning.encrypted', data: 'x'.repeat(1000) },
+  ]
+  for (const [delta, expected] of [
+    [{ content: 'Grüße' }, 7],
+    [{ content: '<think>hm</think>' }, 17],
+    [{ content: '   ' }, 3],
+    [{ reasoning_content: 'hmm', reasoning: 'hmm', reasoning_details: details }, 3],
+    [
+      {
+        content: [
+          { type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] },
+          { type: 'text', text: 'Hi' },
+        ],
+      },
+      5,
+    ],
+    [{ tool_calls: [call] }, 11],
+    [{ content: '', reasoning: null, reasoning_details: [] }, 0],
+  ] as const) {
+    for (const times of [1, 3]) {
+      let bytes = 0
+      const chunk = { event: { choices: [{ index: 0, delta }] } }
+      asker.server.script([...Array.from({ length: times }, () => chunk), 'x'])
+      await ask({ onGenerated: (more) => void (bytes += more) })
+      assert.equal(bytes, times * expected + 1, JSON.stringify(delta))
+    }
+  }
+})
+
 test('billing.usage-missing: usage counts only as two whole numbers; everything else is undefined, never zero', async () => {
   const usage = async (value: unknown): Promise<unknown> => (await answer(['x', { usage: value }])).usage
   assert.deepEqual(await usage({ prompt_tokens: 7, completion_tokens: 0 }), { promptTokens: 7, completionTokens: 0 })

@@ -91,6 +91,8 @@ export type ModelCall = {
   signal: AbortSignal
   /** Called synchronously with each piece of answer text, never with reasoning or tool calls. Pieces may contain lone surrogates or NUL. */
   onText: (text: string) => void
+  /** Called with the UTF-8 bytes of each piece of what the model generates, of any kind: text, also what is removed from it, reasoning, tool calls. */
+  onGenerated?: (bytes: number) => void
 }
 
 export interface Model {

@@ -36,7 +36,7 @@ export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, dea
   const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
 
   return {
-    async generate(request, { signal, onText, traceparent }) {
+    async generate(request, { signal, onText, onGenerated, traceparent }) {
       signal.throwIfAborted()
       const stop = new AbortController()
       const stream = openFetchStream({
@@ -52,7 +52,8 @@ export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, dea
       try {
         const model = await provider.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
         const { maxOutputTokens } = request
-        const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey, maxOutputTokens, provider: provider.name })
+        const onSpeaking = stream.speaking
+        const answer = new PartsAnswer({ onText, onGenerated, onSpeaking, secret: apiKey, maxOutputTokens, provider: provider.name })
         const parts = await guarded(stream, async () => (await model.doStream(writeCall(request, provider))).stream.getReader())
         const read = async () => (await parts.read()).value
         for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)

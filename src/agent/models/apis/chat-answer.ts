@@ -5,7 +5,7 @@
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
 import { answerLimit, bodyLimit, eventLimit, tooLong } from '../answer-limit.ts'
-import { ChatReasoning } from './chat-reasoning.ts'
+import { ChatReasoning, reasoningBytes } from './chat-reasoning.ts'
 import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
 import type { AnswerReader, Progress } from '../transport/exchange.ts'
 import { CollectedBytes } from '../transport/collected-bytes.ts'
@@ -18,6 +18,8 @@ import { ToolCallDeltas } from './tool-call-deltas.ts'
 
 export type ChatAnswerOptions = {
   onText: (text: string) => void
+  /** See `ModelCall`. */
+  onGenerated?: ((bytes: number) => void) | undefined
   /** The API key, which is redacted from errors even if the server repeats it. */
   secret: string
   /** The requested limit. A much longer answer is rejected; see `answerLimit`. */
@@ -26,6 +28,7 @@ export type ChatAnswerOptions = {
 
 export class ChatAnswer implements AnswerReader {
   readonly #onText: (text: string) => void
+  readonly #onGenerated: (bytes: number) => void
   readonly #secret: string
   readonly #maxOutputTokens: number
   readonly #events: SseReader
@@ -40,8 +43,9 @@ export class ChatAnswer implements AnswerReader {
   #finishReason: FinishReason | undefined
   #usage: ModelUsage | undefined
 
-  constructor({ onText, secret, maxOutputTokens }: ChatAnswerOptions) {
+  constructor({ onText, onGenerated = () => undefined, secret, maxOutputTokens }: ChatAnswerOptions) {
     this.#onText = onText
+    this.#onGenerated = onGenerated
     this.#secret = secret
     this.#maxOutputTokens = maxOutputTokens
     this.#events = new SseReader((data) => this.#readEvent(data), { maxEvents: eventLimit(maxOutputTokens) })
@@ -141,7 +145,13 @@ export class ChatAnswer implements AnswerReader {
   #readMessage(message: Fields): void {
     this.#say(readText(message.content))
     this.#reasoning.read(message)
-    if (Array.isArray(message.tool_calls)) this.#grow(this.#toolCalls.read(message.tool_calls, this.#whole ? 'whole' : 'piece'))
+    const reasoned = reasoningBytes(message)
+    if (reasoned > 0) this.#onGenerated(reasoned)
+    if (Array.isArray(message.tool_calls)) {
+      const before = this.#toolCalls.bytes
+      this.#grow(this.#toolCalls.read(message.tool_calls, this.#whole ? 'whole' : 'piece'))
+      this.#onGenerated(this.#toolCalls.bytes - before)
+    }
     if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key])))
       this.#progress = 'speaking'
   }
@@ -150,6 +160,7 @@ export class ChatAnswer implements AnswerReader {
     if (text.length === 0) return
     this.#grow(text.length)
     this.#text += text
+    this.#onGenerated(Buffer.byteLength(text))
     this.#onText(text)
   }
 

@@ -66,6 +66,26 @@ export class ChatReasoning {
   }
 }
 
+/**
+ * Returns the UTF-8 bytes of the reasoning in a message or a delta. Servers repeat the same text in several fields, so the largest one counts.
+ * Encrypted reasoning counts nothing: its length is not that of the text.
+ */
+export function reasoningBytes({ reasoning_content: content, reasoning, reasoning_details: details, content: parts }: Fields): number {
+  // Some servers send reasoning as parts of the content that are not text.
+  const hidden = Array.isArray(parts) ? parts.filter((part: unknown) => !isObject(part) || part.type !== 'text') : undefined
+  return Math.max(...[content, reasoning, details, hidden].map((value) => textBytes(value)))
+}
+
+const textFields = ['text', 'summary', 'thinking', 'reasoning'] as const
+
+/** `levels`: how far texts are looked for within lists and objects. */
+function textBytes(value: unknown, levels = 4): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
+  if (levels === 0) return 0
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + textBytes(one, levels - 1), 0)
+  return isObject(value) ? textFields.reduce((sum, field) => sum + textBytes(value[field], levels - 1), 0) : 0
+}
+
 /** Returns the fields to add to the assistant message and to each of its tool calls. Empty if another API wrote the continuation. */
 export function readChatContinuation(continuation: unknown): { message: Fields; calls: Fields[] } {
   if (!isObject(continuation) || continuation.of !== 'chat') return { message: {}, calls: [] }

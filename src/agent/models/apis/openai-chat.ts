@@ -34,10 +34,11 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiCha
   }
 
   return {
-    async generate(request, { signal, onText, traceparent }) {
+    async generate(request, { signal, onText, onGenerated, traceparent }) {
       const body = JSON.stringify(writeRequest(request))
       const block = new ThinkBlock(onText)
-      const answer = new ChatAnswer({ onText: (text) => block.push(text), secret: apiKey, maxOutputTokens: request.maxOutputTokens })
+      const { maxOutputTokens } = request
+      const answer = new ChatAnswer({ onText: (text) => block.push(text), onGenerated, secret: apiKey, maxOutputTokens })
       // `trace.context`
       const sent = traceparent ? { ...headers, traceparent } : headers
       await exchange(dispatcher, { origin, path, headers: sent, body, secret: apiKey, deadlines, signal }, answer)

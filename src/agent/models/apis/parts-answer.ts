@@ -18,6 +18,8 @@ import { reportsLength } from '../transport/too-long.ts'
 
 export type PartsAnswerOptions = {
   onText: (text: string) => void
+  /** See `ModelCall`. */
+  onGenerated?: ((bytes: number) => void) | undefined
   /** Called whenever a part shows that the model is working. */
   onSpeaking: () => void
   /** The API key, which is redacted from errors even if the provider repeats it. */
@@ -62,6 +64,7 @@ export class PartsAnswer {
       case 'reasoning-start':
       case 'reasoning-delta':
         this.#continuation.read('reasoning', part.id, part.type === 'reasoning-delta' ? part.delta : '', part.providerMetadata)
+        if (part.type === 'reasoning-delta') this.#count(part.delta)
         return this.#options.onSpeaking()
       case 'reasoning-end':
         return this.#continuation.end('reasoning', part.id, part.providerMetadata)
@@ -104,6 +107,7 @@ export class PartsAnswer {
     this.#options.onSpeaking()
     this.#grow(delta.length)
     this.#text += delta
+    this.#count(delta)
     this.#options.onText(delta)
   }
 
@@ -111,6 +115,7 @@ export class PartsAnswer {
     this.#options.onSpeaking()
     if (this.#toolCalls.length === maxAnswerCalls) throw tooManyCalls()
     this.#grow(id.length + name.length)
+    this.#count(name)
     const call = { id, name, arguments: '', whole: false, mark: this.#continuation.call() }
     this.#toolCalls.push(call)
     return call
@@ -118,6 +123,7 @@ export class PartsAnswer {
 
   #extendCall(id: string, delta: string): void {
     this.#grow(delta.length)
+    this.#count(delta)
     const call = this.#toolCalls.findLast((one) => one.id === id && !one.whole)
     if (call) call.arguments += delta
   }
@@ -125,8 +131,14 @@ export class PartsAnswer {
   #endCall(id: string, name: string, args: string): StartedCall {
     const started = this.#toolCalls.find((one) => one.id === id && !one.whole)
     // The whole arguments usually repeat the pieces that have been counted.
-    this.#grow(Math.max(0, args.length - (started?.arguments.length ?? 0)))
+    const counted = started?.arguments.length ?? 0
+    this.#grow(Math.max(0, args.length - counted))
+    this.#count(args.slice(counted))
     return Object.assign(started ?? this.#beginCall(id, name), { name, arguments: args, whole: true })
+  }
+
+  #count(generated: string): void {
+    this.#options.onGenerated?.(Buffer.byteLength(generated))
   }
 
   #grow(size: number): void {

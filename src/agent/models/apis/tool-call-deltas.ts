@@ -18,6 +18,8 @@ export class ToolCallDeltas {
   readonly #calls: StartedCall[] = []
   readonly #byIndex = new Map<number, StartedCall>()
   #extraSize = 0
+  /** UTF-8 bytes of the names and arguments so far. */
+  bytes = 0
 
   /**
    * Returns the size of the deltas in characters. Throws ModelError `unavailable` for anything that is not a tool call, and for too many
@@ -52,6 +54,7 @@ export class ToolCallDeltas {
     if (call.name === '') call.name = name
     call.arguments += args
     if (isObject(delta.extra_content)) this.#addExtra(call, delta.extra_content)
+    this.bytes += Buffer.byteLength(name) + Buffer.byteLength(args)
     return deltaCost + id.length + name.length + args.length
   }
 
