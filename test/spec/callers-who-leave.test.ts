@@ -212,7 +212,7 @@ async function slowReadersCost(t: TestContext): Promise<void> {
   // No one reads, and all turns end: none waits for its reader.
   await until('every turn has ended', async () => app.app.turns.running === 0)
   const content = `${long.piece.repeat(long.pieces)}end`
-  // Until the connection that nobody reads has closed, its key gets no second response of this size (`overload.unread`).
+  // Until the unread connection has closed, its key gets no second response of this size (`overload.unread`).
   for (const { raw } of callers) raw.socket.destroy()
   const { sent } = callers.at(-1)!
   await until('its key gets the reply', async () => (await send(app, { ...sent, transport: 'chat' })).status === 200)
