@@ -204,3 +204,12 @@ export const hiddenWords = (canary: string): Record<'prompt' | 'document' | 'too
   tool: `tool-${canary}`,
   reasoning: `reasoning-${canary}`,
 })
+
+/** What the model says to itself before the text of a message that makes it think. */
+export const reasoningText = (canary: string): string => `Hm, ${hiddenWords(canary).reasoning}.`
+
+/** The reasoning in the answer to a message; empty for most. */
+export function reasoningFor(message: string): string {
+  const read = readMessage(message)
+  return read?.behaviour === 'thinking' ? reasoningText(read.canary) : ''
+}

@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pass } from 'node:timers/promises'
 import type { History } from './history.ts'
-import { behaviours, hiddenWords, readMessage } from './messages.ts'
+import { behaviours, readMessage, reasoningText } from './messages.ts'
 import type { Deed, ToolManner, ToolWanted } from './messages.ts'
 
 export type Upstream = {
@@ -104,7 +104,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
     const event = (data: unknown): void => void response.write(`data: ${JSON.stringify(data)}\n\n`)
     const delta = (fields: object, finish: string | null = null): void =>
       event({ id: 'chatcmpl-1', object: 'chat.completion.chunk', choices: [{ index: 0, delta: fields, finish_reason: finish }] })
-    if (deed.does === 'text' && deed.thinks) delta({ reasoning_content: `Hm, ${hiddenWords(canary).reasoning}.` })
+    if (deed.does === 'text' && deed.thinks) delta({ reasoning_content: reasoningText(canary) })
     for (const piece of pieces) {
       delta({ content: piece })
       if (deed.does === 'text' && deed.everyMs > 0) await wait(deed.everyMs)

@@ -3,7 +3,7 @@
  * (`billing.once`). Pure.
  */
 import type { StoredOwner, Tenant } from '../history.ts'
-import { maxCallsPerAttempt } from '../messages.ts'
+import { maxCallsPerAttempt, reasoningFor } from '../messages.ts'
 import type { Reading, Reply, Request, Violation } from './reading.ts'
 
 export function checkMoney(reading: Reading): Violation[] {
@@ -127,7 +127,7 @@ const isBelieved = (figure: number, reported: number): boolean =>
   reported < impossibleTokens ? figure === reported : figure > 0 && figure < impossibleTokens
 
 /**
- * The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes if none were reported in time. A count that
+ * The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes, with its reasoning, if none were reported in time. A count that
  * is impossible is limited.
  */
 function* usage({ requests, models }: Reading): Generator<Violation> {
@@ -142,7 +142,7 @@ function* usage({ requests, models }: Reading): Generator<Violation> {
     const { content, incomplete } = reply.said.message
     const isReported =
       model.usage !== null && isBelieved(prompt, model.usage.prompt_tokens) && isBelieved(completion, model.usage.completion_tokens)
-    const isEstimated = prompt > 0 && completion === Math.ceil(Buffer.byteLength(content) / 4)
+    const isEstimated = prompt > 0 && completion === Math.ceil(Buffer.byteLength(reasoningFor(message) + content) / 4)
     // A call that was cancelled may have ended before its usage was reported.
     const isRight = incomplete ? isReported || isEstimated : model.usage ? isReported : isEstimated
     if (!isRight)
