@@ -90,7 +90,7 @@ test('comments, unknown fields, events without data and incomplete events are ig
   assert.deepEqual(readPieces([...bytesOf(text)].map((byte) => Uint8Array.of(byte))), [{ name: 'b', data: 'one\n\n two' }])
 })
 
-test('an event has its own id, and not that of the event before it; an empty id and one with a NUL are none', () => {
+test('an event has its own id, and not that of the event before it; an empty id and one with a NUL are ignored', () => {
   const text = 'id: 7\ndata: 1\n\ndata: 2\n\nid: 8\n\ndata: 3\n\nid\ndata: 4\n\nid: a\0b\ndata: 5\n\n'
   assert.deepEqual(
     readPieces([bytesOf(text)]),

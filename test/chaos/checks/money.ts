@@ -127,8 +127,8 @@ const isBelieved = (figure: number, reported: number): boolean =>
   reported < impossibleTokens ? figure === reported : figure > 0 && figure < impossibleTokens
 
 /**
- * The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes, with its reasoning, if none were reported in time. A count that
- * is impossible is limited.
+ * The tokens of a reply with one step are those reported by its model call, or a quarter of the bytes of its reasoning and text if none were
+ * reported in time. A count that is impossible is limited.
  */
 function* usage({ requests, models }: Reading): Generator<Violation> {
   const calls = new Map(models.map((model) => [model.serial, model]))

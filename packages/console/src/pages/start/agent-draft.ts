@@ -29,7 +29,7 @@ export const firstDraft = (owners: Owner[], model: string): Draft => ({
   completionPrice: '',
 })
 
-/** Returns the problems by field; empty if there are none. `asksPrice`: no price is known, so both are required. */
+/** Returns the problems by field; empty if all are valid. `asksPrice`: no price is known, so both are required. */
 export function faultsOf(draft: Draft, asksPrice: boolean): Partial<Record<keyof Draft, string>> {
   const faults: Partial<Record<keyof Draft, string>> = {}
   const isNew = draft.owner === newOwner

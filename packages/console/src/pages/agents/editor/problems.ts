@@ -4,7 +4,7 @@ import { limits, maxPrompt } from './limits.ts'
 
 const decimal = /^\d{1,9}(\.\d{1,8})?$/
 
-/** Returns the problems by the path of their field; empty if there are none. */
+/** Returns the problems by the path of their field; empty if all are valid. */
 export function problemsOf(values: AgentValues, kind: 'new' | 'present'): Record<string, string> {
   const { owner_id: ownerId, name, model, system_prompt: prompt, temperature } = values
   const found: [string, string | undefined][] = [
