@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pass } from 'node:timers/promises'
 import type { History } from './history.ts'
-import { behaviours, readMessage, reasoningText } from './messages.ts'
+import { behaviours, hiddenWords, readMessage, reasoningText } from './messages.ts'
 import type { Deed, ToolManner, ToolWanted } from './messages.ts'
 
 export type Upstream = {
