@@ -57,7 +57,7 @@ void test('billing.reports: a month is divided by any groups, and every division
         month,
         first.ownerId,
         agentId,
-        ['Support', 'Sales', 'Returns'][index],
+        ['Test agent', 'Sales', 'Returns'][index],
         index === 0 ? 5 : 2,
         index === 0 ? 1 : 0,
       ])
