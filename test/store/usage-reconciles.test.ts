@@ -25,7 +25,7 @@ const period = { from: filledFrom, to: filledTo }
 
 type Grouping = GroupedUsageAsked['groupBy'][number]
 const groups: Grouping[] = ['owner', 'agent', 'api_key', 'end_user']
-const subsets = groups.reduce<Grouping[][]>((all, group) => [...all, ...all.map((one) => [...one, group])], [[]])
+const subsets = Array.from({ length: 2 ** groups.length }, (_, bits) => groups.filter((__, index) => (bits >> index) % 2 === 1))
 // Every combination of groups; by month and day with some of them, because those are many more statements.
 const groupings: Grouping[][] = [
   ...subsets.filter((subset) => subset.length > 0),

@@ -20,6 +20,8 @@ const Keys = lazy(() => import('./pages/keys/keys.tsx').then(({ Keys: page }) =>
 const Conversations = lazy(() => import('./pages/conversations/conversations.tsx').then(({ Conversations: page }) => ({ default: page })))
 const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').then(({ Transcript: page }) => ({ default: page })))
 const FeedbackPage = lazy(() => import('./pages/feedback/feedback.tsx').then(({ FeedbackPage: page }) => ({ default: page })))
+const EndUsers = lazy(() => import('./pages/end-users/end-users.tsx').then(({ EndUsers: page }) => ({ default: page })))
+const EndUserPage = lazy(() => import('./pages/end-users/end-user.tsx').then(({ EndUserPage: page }) => ({ default: page })))
 const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: page }) => ({ default: page })))
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
@@ -63,6 +65,9 @@ export function App() {
             <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
+            {/* The name of an end user is in the query: it may be any text. */}
+            <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUserPage key={agentId} agentId={agentId} />}</Route>
+            <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
             <Route path="/feedback" component={FeedbackPage} />
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>

@@ -66,8 +66,8 @@ export function month(text: string): Month {
 }
 
 /** The time range of a report: a month, or `from` and `to`. Throws CommandFailed with code 2 for both. */
-export function rangeOf(given: { month?: Month; from?: string; to?: string }): { from?: string | undefined; to?: string | undefined } {
-  const { month: whole, from, to } = given
+export function rangeOf(options: { month?: Month; from?: string; to?: string }): { from?: string | undefined; to?: string | undefined } {
+  const { month: whole, from, to } = options
   if (whole && (from !== undefined || to !== undefined))
     throw new CommandFailed(2, '--month is the whole time range: remove --from and --to, or --month.')
   return whole ?? { from, to }

@@ -9,7 +9,7 @@ export const EndUser = define(
     external_user_id: Type.String(),
     spent_usd: AmountUsd,
     turns: Type.Integer({ minimum: 0, description: 'Turns that ended in the window, however they ended.' }),
-    last_activity_at: Type.Unsafe<string>({ ...Time, description: 'When the last of them ended.' }),
+    last_activity_at: Time,
   }),
 )
 
