@@ -58,5 +58,7 @@ export async function fillTurns(
     await run(`insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
       select 'led_' || request_id, owner_id, 'charge', -charged, case when charged % 10 = 7 then charged else 0 end, request_id, ended_at
       from turns where state = 'completed' and api_key_id = '${apiKeyId}'`)
+    await run(`insert into turn_errors (request_id, run, cause_kind, ended_at)
+      select request_id, 1, 'internal_error', ended_at from turns where state in ('failed', 'released') and api_key_id = '${apiKeyId}'`)
   }
 }

@@ -37,9 +37,7 @@ const groupColumns: Record<string, Column> = {
   api_key: { title: 'API key', path: 'key' },
   end_user: { title: 'external user', path: 'user' },
 }
-const groupFigures = figures.filter(({ path }) =>
-  ['turns', 'prompt_tokens', 'completion_tokens', 'charged_usd', 'unpaid_usd'].includes(path),
-)
+const groupFigures = figures.filter(({ path }) => ['turns', 'prompt_tokens', 'completion_tokens', 'charged_usd'].includes(path))
 
 type UsageOptions = ServerOptions & {
   bucket?: 'hour' | 'day'

@@ -108,20 +108,24 @@ export async function listLedger(sql: Sql, filter: LedgerFilter, { limit, before
   // One bound, so that the index is read from the start of the page.
   const first = to !== undefined && to <= before.createdAt ? { createdAt: to, id: '' } : before
   const values = new Values()
-  const conditions = Object.entries({ 'l.owner_id': ownerId, 't.agent_id': agentId, 't.api_key_id': apiKeyId }).flatMap(([column, value]) =>
-    value === undefined ? [] : [`${column} = ${values.add(value)}`],
-  )
-  // From the keys: a user has one conversation with each, which an index finds.
-  const tables =
-    externalUserId === undefined
-      ? 'ledger l left join turns t on t.request_id = l.request_id left join conversations c on c.id = t.conversation_id'
-      : 'api_keys k cross join conversations c cross join turns t cross join ledger l'
-  if (externalUserId !== undefined)
+  // The charges of a user are found from the keys: a user has one conversation with each, which an index finds.
+  const byUser = externalUserId !== undefined
+  // Otherwise each entry of the page is looked at: a join of all turns of an agent would be larger.
+  const ofTurn = (column: string): string => `(select s.${column} from turns s where s.request_id = l.request_id)`
+  const conditions = Object.entries({
+    'l.owner_id': ownerId,
+    [byUser ? 'k.agent_id' : ofTurn('agent_id')]: agentId,
+    [byUser ? 'k.id' : ofTurn('api_key_id')]: apiKeyId,
+  }).flatMap(([column, value]) => (value === undefined ? [] : [`${column} = ${values.add(value)}`]))
+  const tables = !byUser
+    ? 'ledger l left join turns t on t.request_id = l.request_id left join conversations c on c.id = t.conversation_id'
+    : 'api_keys k cross join conversations c cross join turns t cross join ledger l'
+  if (byUser)
     conditions.push(
       `c.api_key_id = k.id and c.external_user_id = ${values.add(externalUserId)} and t.conversation_id = c.id
        and l.request_id = t.request_id and l.kind = 'charge'`,
     )
-  const at = externalUserId === undefined ? 'l.created_at' : '+l.created_at'
+  const at = byUser ? '+l.created_at' : 'l.created_at'
   const rows = await sql.all(
     `select l.id, l.owner_id, l.kind, l.amount, l.written_off, l.request_id, l.note, l.created_at, t.agent_id, t.api_key_id, t.conversation_id,
        c.external_user_id

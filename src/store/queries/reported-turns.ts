@@ -57,26 +57,34 @@ export function chargedTurns(filter: UsageFilter, { from, to }: Period, values: 
 /** The turns with a run that ended without a reply in the period, which has the alias `e`. */
 export function failedRuns(filter: UsageFilter, { from, to }: Period, values: Values, withConversation: boolean): ReportedTurns {
   const { tables, conditions, byUser } = turnsOf(filter, values, withConversation)
-  const at = byUser ? '+e.ended_at' : 'e.ended_at'
   return {
     tables: byUser ? `${tables} cross join turn_errors e` : `turn_errors e cross join ${tables}`,
-    conditions: [`e.request_id = t.request_id and ${at} >= ${values.add(from)} and ${at} < ${values.add(to)}`, ...conditions].join(' and '),
+    conditions: [
+      `e.request_id = t.request_id and e.ended_at >= ${values.add(from)} and e.ended_at < ${values.add(to)}`,
+      ...conditions,
+    ].join(' and '),
   }
 }
 
 function turnsOf({ ownerId, agentId, apiKeyId, externalUserId }: UsageFilter, values: Values, withConversation: boolean) {
-  const filters = Object.entries({ 't.owner_id': ownerId, 't.agent_id': agentId, 't.api_key_id': apiKeyId })
+  // Those of a user are found from the keys, so fewer keys are fewer conversations.
+  const byUser = externalUserId !== undefined
+  const filters = Object.entries({
+    't.owner_id': ownerId,
+    [byUser ? 'k.agent_id' : 't.agent_id']: agentId,
+    [byUser ? 'k.id' : 't.api_key_id']: apiKeyId,
+  })
   const conditions = filters.flatMap(([column, value]) => (value === undefined ? [] : [`${column} = ${values.add(value)}`]))
-  if (externalUserId !== undefined)
+  if (byUser)
     return {
       tables: 'api_keys k cross join conversations c cross join turns t',
       conditions: [
         `c.api_key_id = k.id and c.external_user_id = ${values.add(externalUserId)} and t.conversation_id = c.id`,
         ...conditions,
       ],
-      byUser: true,
+      byUser,
     }
   return withConversation
-    ? { tables: 'turns t cross join conversations c', conditions: ['c.id = t.conversation_id', ...conditions], byUser: false }
-    : { tables: 'turns t', conditions, byUser: false }
+    ? { tables: 'turns t cross join conversations c', conditions: ['c.id = t.conversation_id', ...conditions], byUser }
+    : { tables: 'turns t', conditions, byUser }
 }

@@ -110,20 +110,15 @@ function Detail({ found }: { found: EndUserDetail }) {
         <Figure label="Feedback" note="up and down">
           {writeCount(found.feedback.up)} / {writeCount(found.feedback.down)}
         </Figure>
-        <Figure label="Last activity">
-          <Text span fz="md">
-            <Moment at={found.last_activity_at} />
-          </Text>
-        </Figure>
       </Figures>
       <Stack component="section" aria-label="Conversations" gap="xs">
         <Title order={2} size="h4">
           Conversations
         </Title>
-        <Text size="sm" c="dimmed">
-          One for each API key through which this external user has written.
+        <Text size="sm" c="dimmed" component="div">
+          One for each API key through which this external user has written. The last turn ended: <Moment at={found.last_activity_at} />
         </Text>
-        <Table.ScrollContainer minWidth={560}>
+        <Table.ScrollContainer minWidth={720}>
           <Table verticalSpacing="xs" aria-label="Conversations">
             <Table.Thead>
               <Table.Tr>
@@ -150,7 +145,9 @@ function Detail({ found }: { found: EndUserDetail }) {
                     <Moment at={last} />
                   </Table.Td>
                   <Table.Td>
-                    <IdText id={keyId} />
+                    <Text span size="xs" ff="monospace" style={{ whiteSpace: 'nowrap' }}>
+                      {keyId}
+                    </Text>
                   </Table.Td>
                 </Table.Tr>
               ))}
