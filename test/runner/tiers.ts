@@ -59,6 +59,7 @@ const inDeep = [
   'race/three-processes',
   'race/tools-crash',
   'race/workers',
+  'store/reports-million',
   'simulation/planted',
 ]
 /** Exceptions to a folder above: the flows without which the product does not work, and one crash at each moment of a turn. */
