@@ -58,7 +58,7 @@ void test('sqlite: billing.reports: a year of a million turns is written in part
   const keys = await makeKeys(first)
   await first.close()
   const db = new DatabaseSync(databaseFile(folder))
-  db.exec('pragma synchronous = off')
+  db.exec('pragma synchronous = off; pragma cache_size = -1000000')
   await fillTurns((statement) => db.exec(statement), keys, { turns, users, noFingerprint: 'zeroblob(32)' })
   db.close()
   const store = await openSqliteStore({ folder })

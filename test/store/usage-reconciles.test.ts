@@ -161,7 +161,7 @@ void test('sqlite: billing.reports: usage by every grouping is the sum of the le
   const keys = await makeKeys(first)
   await first.close()
   const db = new DatabaseSync(databaseFile(folder))
-  db.exec('pragma synchronous = off')
+  db.exec('pragma synchronous = off; pragma cache_size = -1000000')
   await fillTurns((statement) => db.exec(statement), keys, { turns, users, noFingerprint: 'zeroblob(32)' })
   const store = await openSqliteStore({ folder })
   t.after(() => store.close())
