@@ -50,7 +50,7 @@ export const reportMutants: Mutant[] = [
   {
     rule: 'end-users',
     removes: 'the detail is of all keys of the agent',
-    edits: [edit(endUsers, 'and c.external_user_id = $2`', 'and c.external_user_id = $2 and k.playground = 1`')],
+    edits: [edit(endUsers, "and c.external_user_id = $2'", "and c.external_user_id = $2 and k.playground = 1'")],
     caughtBy: { file: endUserTest, title: 'end-users: the detail has spend, feedback and the conversation of each key' },
   },
   {

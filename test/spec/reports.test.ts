@@ -107,10 +107,13 @@ void test('billing.reports: an invoice of a past month stays the same when end u
   assert.equal(sum(erased), sum(users))
   // Ann had a conversation with each of two keys.
   const unnamed = erased.filter((line) => line.external_user_id === null)
-  assert.deepEqual(unnamed.map((line) => [line.completed, line.agent_id, line.erased_conversation_id.startsWith('conv_')]).toSorted(), [
-    [1, first.agentId, true],
-    [2, first.agentId, true],
-  ])
+  assert.deepEqual(
+    unnamed.map((line) => [line.completed, line.agent_id, String(line.erased_conversation_id).startsWith('conv_')]).toSorted(),
+    [
+      [1, first.agentId, true],
+      [2, first.agentId, true],
+    ],
+  )
   assert.equal((await own.made('GET', `/usage?external_user_id=ann&agent_id=${first.agentId}`)).totals.turns, 0)
 
   await own.moveClock(40 * dayMs)
