@@ -195,14 +195,14 @@ twice. Dry it warm and slowly, with two tennis balls, until no lump is left. Sto
     thinkMs: 700,
   },
   {
-    role: 'rooms',
-    question: 'Describe all of the rooms, please, with their furniture.',
-    reply: `The net loft has twelve seats at one long table, a whiteboard and a view of the harbor. The captain's bay has thirty seats in rows, a
-projector, a lectern and a small kitchen.`,
+    role: 'timetable',
+    question: 'Describe the whole crossing, please, with all of the sights.',
+    reply: `The ferry leaves the north quay and passes the old lighthouse after ten minutes. Then come the three skerries, where seals rest
+at low tide, and the narrow sound with its red boathouses. At the south quay a bus to the town waits.`,
     thinkMs: 1_200,
     trouble: 'stalled',
   },
-  { role: 'rooms', question: 'Can you move my booking to Sunday?', reply: '', thinkMs: 200, trouble: 'unauthorized' },
+  { role: 'returns', question: 'Can you change the address of return {n}?', reply: '', thinkMs: 200, trouble: 'unauthorized' },
   {
     role: 'timetable',
     question: 'When does the last ferry leave on a Sunday?',
