@@ -205,7 +205,7 @@ void test('stream.resume: a turn that was released and generated again with anot
 void test('stream.resume: an ID that is not one is refused', async () => {
   await using app = await startTestApp()
   const requestId = await startTurn(app, 'hello')
-  for (const id of ['x', '-1', '1-', '0-0-0', '1-zzzzzzz', '😀', 'a'.repeat(60)]) {
+  for (const id of ['x', '-1', '1-', '0-0-0', '1-4294967296', '12345678-0', 'a-0', '😀', 'a'.repeat(60)]) {
     const answer = await onTurn(app, requestId, `/stream?after=${encodeURIComponent(id)}`)
     assert.deepEqual([answer.status, answer.json['error']?.code], [422, 'validation_error'], id)
   }
