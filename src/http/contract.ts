@@ -33,6 +33,7 @@ export type Message = Static<typeof turns.StoredMessage.ref>
 export type Turn = Static<typeof turns.Turn.ref>
 export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
 export type TurnTrace = Static<typeof traces.TurnTrace.ref>
+export type TurnRerun = Static<typeof traces.TurnRerun.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type EndUser = Static<typeof endUsers.EndUser.ref>
 export type EndUserDetail = Static<typeof endUsers.EndUserDetail.ref>

@@ -31,7 +31,7 @@ const screens: Record<string, Screen> = {
   phone,
 }
 
-const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string, string> => ({
+const pagesOf = ({ orders, library, conversationId, requestId }: SeededApp): Record<string, string> => ({
   start: '/',
   agents: '/agents',
   'agent new': '/agents/new',
@@ -46,6 +46,7 @@ const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string,
   conversations: '/conversations',
   'conversations none': '/conversations?external_user_id=nobody',
   conversation: `/conversations/${conversationId}`,
+  turn: `/turns/${requestId}`,
   'external users': `/end-users/${orders.agentId}?window=total`,
   'external users choice': '/end-users',
   'external user': `/end-users/${orders.agentId}/one?external_user_id=rater-0`,

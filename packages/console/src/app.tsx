@@ -19,6 +19,7 @@ const DocumentPage = lazy(() => import('./pages/knowledge/document.tsx').then(({
 const Keys = lazy(() => import('./pages/keys/keys.tsx').then(({ Keys: page }) => ({ default: page })))
 const Conversations = lazy(() => import('./pages/conversations/conversations.tsx').then(({ Conversations: page }) => ({ default: page })))
 const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').then(({ Transcript: page }) => ({ default: page })))
+const TurnPage = lazy(() => import('./pages/turn/turn.tsx').then(({ TurnPage: page }) => ({ default: page })))
 const FeedbackPage = lazy(() => import('./pages/feedback/feedback.tsx').then(({ FeedbackPage: page }) => ({ default: page })))
 const EndUsers = lazy(() => import('./pages/end-users/end-users.tsx').then(({ EndUsers: page }) => ({ default: page })))
 const EndUserPage = lazy(() => import('./pages/end-users/end-user.tsx').then(({ EndUserPage: page }) => ({ default: page })))
@@ -65,6 +66,7 @@ export function App() {
             <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
+            <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
             {/* The name of an end user is in the query: it may be any text. */}
             <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUserPage key={agentId} agentId={agentId} />}</Route>
             <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
