@@ -1,5 +1,5 @@
 /**
- * Which turns a report counts, as parts of a statement. All filters together must match. A turn is counted at its end. The turns of one end
+ * Which turns a report counts (`billing.reports`), as parts of a statement. All filters together must match. A turn is counted at its end. The turns of one end
  * user are found from the user's conversations, of which an API key has at most one; all others from an index of the period.
  */
 import type { SqlValue } from '../sql.ts'
