@@ -203,8 +203,8 @@ export const pageOf = (item: Named): Answer => ({
 })
 
 /** A response that is either of these. Its example is that of the first. */
-export const anyOf = (first: Answered, second: Answered): Answer => ({
-  ref: Type.Union([first.ref, second.ref]),
+export const oneOf = (first: Answered, second: Answered): Answer => ({
+  ref: Type.Unsafe<unknown>({ oneOf: [first.ref, second.ref] }),
   example: exampleOf(first),
 })
 

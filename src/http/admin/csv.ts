@@ -49,7 +49,7 @@ export const usageColumns = [
 
 export const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
 
-// About 200 kB per page.
+// About 200 kB.
 const entriesEach = 1000
 
 /** Newest first. Reads the first page before it resolves, so an ApiError of `list` rejects. An error on a later page breaks off the stream. */
@@ -68,7 +68,12 @@ export async function ledgerCsv(
 
 export async function* usageCsv(lines: UsageLines): AsyncGenerator<string> {
   yield csvLine(usageColumns)
-  for await (const part of lines) yield part.map(writeUsage).join('')
+  for await (const part of lines)
+    for (let at = 0; at < part.length; at += entriesEach)
+      yield part
+        .slice(at, at + entriesEach)
+        .map(writeUsage)
+        .join('')
 }
 
 const writeEntry = (entry: LedgerEntry): string =>
