@@ -25,7 +25,7 @@ inConsole('console: end-users: are listed by spend, and one is opened, exported 
   await page.getByRole('combobox', { name: 'Sort by' }).click()
   await page.getByRole('option', { name: 'Last activity' }).click()
   await page.waitForURL(/sort=last_activity/)
-  await page.waitForFunction(`document.querySelector('table th[scope=row]')?.textContent === 'ben'`)
+  await table.getByRole('row').nth(1).filter({ hasText: 'ben' }).waitFor()
   await page.getByRole('combobox', { name: 'Period' }).click()
   await page.getByRole('option', { name: 'All time' }).click()
   await page.waitForURL(/window=total/)

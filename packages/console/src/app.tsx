@@ -22,7 +22,6 @@ const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').the
 const TurnPage = lazy(() => import('./pages/turn/turn.tsx').then(({ TurnPage: page }) => ({ default: page })))
 const FeedbackPage = lazy(() => import('./pages/feedback/feedback.tsx').then(({ FeedbackPage: page }) => ({ default: page })))
 const EndUsers = lazy(() => import('./pages/end-users/end-users.tsx').then(({ EndUsers: page }) => ({ default: page })))
-const EndUserPage = lazy(() => import('./pages/end-users/end-user.tsx').then(({ EndUserPage: page }) => ({ default: page })))
 const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: page }) => ({ default: page })))
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
@@ -67,9 +66,7 @@ export function App() {
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
             <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
-            {/* The name of an end user is in the query: it may be any text. */}
-            <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUserPage key={agentId} agentId={agentId} />}</Route>
-            <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
+            <Route path="/end-users/:agentId?/:one?">{({ agentId, one }) => <EndUsers agentId={agentId} one={one} />}</Route>
             <Route path="/feedback" component={FeedbackPage} />
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>

@@ -12,10 +12,18 @@ import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { Lost } from '../lost.tsx'
 import { pathOfEndUser, readAsked, sorts, windows } from './asked.ts'
 import type { Asked } from './asked.ts'
+import { EndUserPage } from './end-user.tsx'
 
-export function EndUsers({ agentId }: { agentId: string | undefined }) {
+/** With `one` after the agent, the page of one of them, whose name is in the query: it may be any text. */
+export function EndUsers({ agentId, one }: { agentId: string | undefined; one: string | undefined }) {
+  if (agentId !== undefined && one === 'one') return <EndUserPage key={agentId} agentId={agentId} />
+  return one === undefined ? <ListPage agentId={agentId} /> : <Lost />
+}
+
+function ListPage({ agentId }: { agentId: string | undefined }) {
   const [, navigate] = useLocation()
   const [params, setParams] = useSearchParams()
   const asked = readAsked(params)
