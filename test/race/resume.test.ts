@@ -14,7 +14,6 @@ import type { ModelServer, Part } from '../support/model-server.ts'
 
 const skip = noFleet()
 const deltas = 200
-// A kill every four seconds ends more than a tenth of the streams while they run.
 const atOnce = 40
 const thirdAttempts = `select 1 from turns where state = 'running' and (attempt = 3 or attempt = 2 and lease_until < now_ms() + 2000)`
 
@@ -98,10 +97,12 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
   const shown: Shown = { text: '', id: undefined, requestId: undefined, resets: 0, resumes: 0, places: new Set() }
   let cut = cutAfter
   let sent = 0
+  let last: number | undefined
   for (const limit = performance.now() + 180_000; ;) {
     over.throwIfAborted()
     assert.ok(performance.now() < limit, `${message}: no end in time`)
-    const place = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]
+    const others = fleet.alive.filter((one) => one !== last)
+    const place = others[Math.floor(Math.random() * others.length)]
     if (place === undefined) {
       await pass(50)
       continue
@@ -122,6 +123,7 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
       continue
     }
     shown.places.add(place)
+    last = place
     if (requestId !== undefined) shown.resumes++
     else sent++
     const ended = await readStream(response, shown, cut, abort)
@@ -151,7 +153,7 @@ async function killAll(fleet: Fleet, over: AbortSignal): Promise<number> {
 }
 
 const runs = Number(process.env['RESUMES'] ?? (process.env['TEST_TIER'] === 'deep' ? 2000 : 40))
-const killSeconds = Number(process.env['KILL_SECONDS'] ?? 4)
+const killSeconds = Number(process.env['KILL_SECONDS'] ?? 2)
 // Every part ends within the time that a test may take, and has its own processes.
 const runsOfPart = 1000
 /** Of all parts. */

@@ -1,9 +1,8 @@
 /**
  * One caller: its own users in one tenant, one message after the other, and sometimes what other callers do: disconnect, send one key many
- * times, return with an old one, send another body with it, send two messages at once, continue broken streams, cancel turns, send
- * invalid requests. Its actions are drawn from
- * its own stream of the seed, message by message, so that neither a fault nor another caller changes them. The number of retries depends on
- * the run.
+ * times, return with an old one, send another body with it, send two messages at once, continue broken streams, cancel turns, not wait for
+ * a reply, send invalid requests. Its actions are drawn from its own stream of the seed, message by message, so that neither a fault nor
+ * another caller changes them. The number of retries depends on the run.
  */
 import { setTimeout as pass } from 'node:timers/promises'
 import { flaws } from '../history.ts'
@@ -206,7 +205,7 @@ function keyTextOf(name: string, draw: Random): string {
 
 function mannerOf(draw: Random): Manner {
   const manner = connectionOf(draw)
-  if (manner.transport === 'chat') return manner
+  if (manner.transport === 'chat') return draw.chance(0.3) ? { ...manner, prefersAsync: true } : manner
   const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
   // Most replies are short, so most requests are made early.
   const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
