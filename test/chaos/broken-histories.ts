@@ -42,9 +42,7 @@ export class Broken {
   }
   /** The n-th request of this kind about the turn of the message with this name, and its response. */
   about<Kind extends keyof AboutTurn>(kind: Kind, name: string, nth = 0): { asked: AboutTurn[Kind]; answer: AnswerEvent } {
-    const asked = (this.of(kind) as AboutTurn[Kind][])
-      .filter(({ message }) => message.startsWith(`${name} `))
-      .at(nth)!
+    const asked = (this.of(kind) as AboutTurn[Kind][]).filter(({ message }) => message.startsWith(`${name} `)).at(nth)!
     return { asked, answer: this.of('answer').find(({ call }) => call === asked.call)! }
   }
   stored<What extends 'turns' | 'feedback'>(what: What): Extract<StoredTurns | StoredFeedback, { what: What }> {

@@ -205,7 +205,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       await pass(pauseOf(came, random), undefined, { signal: over }).catch(() => undefined)
       counts.retries++
       const transport = random.chance(0.8) ? manner.transport : random.pick(['chat', 'stream'] as const)
-      const prefersAsync = transport === 'chat' && random.chance(0.1)
+      const prefersAsync = transport === 'chat' && random.chance(0.2)
       came = await once(turn, { transport, ...(prefersAsync ? { prefersAsync } : {}) }, random, connections)
     }
   }

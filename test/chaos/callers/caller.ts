@@ -205,7 +205,7 @@ function keyTextOf(name: string, draw: Random): string {
 
 function mannerOf(draw: Random): Manner {
   const manner = connectionOf(draw)
-  if (manner.transport === 'chat') return draw.chance(0.3) ? { ...manner, prefersAsync: true } : manner
+  if (manner.transport === 'chat') return draw.chance(0.5) ? { ...manner, prefersAsync: true } : manner
   const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
   // Most replies are short, so most requests are made early.
   const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
