@@ -14,7 +14,8 @@ import type { ModelServer, Part } from '../support/model-server.ts'
 
 const skip = noFleet()
 const deltas = 200
-const atOnce = 40
+// A process that is killed every four seconds ends a tenth of them and more.
+const atOnce = 80
 const thirdAttempts = `select 1 from turns where state = 'running' and (attempt = 3 or attempt = 2 and lease_until < now_ms() + 2000)`
 
 /** 200 deltas in about a second. Messages with "differs" get another text from each call, so that a recovered turn starts over. */
@@ -138,22 +139,28 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
   }
 }
 
-/** Kills a process every few seconds, except while a turn has its last attempt. Returns the number of kills when `over` is aborted. */
+/**
+ * Kills a process every few seconds and starts it again, except while a turn has its last attempt. Returns the number of kills when `over` is
+ * aborted.
+ */
 async function killAll(fleet: Fleet, over: AbortSignal): Promise<number> {
   let kills = 0
-  while (killSeconds > 0 && !over.aborted) {
+  const starting: Promise<unknown>[] = []
+  if (killSeconds === 0) return kills
+  while (!over.aborted) {
     await pass(killSeconds * 1000, undefined, { signal: over }).catch(() => undefined)
-    if (over.aborted || fleet.alive.length < 3 || (await fleet.rows(thirdAttempts)).length > 0) continue
+    if (over.aborted || fleet.alive.length < 2 || (await fleet.rows(thirdAttempts)).length > 0) continue
     const victim = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]!
     await fleet.kill(victim)
     kills++
-    await fleet.start(victim)
+    starting.push(fleet.start(victim))
   }
+  await Promise.all(starting)
   return kills
 }
 
 const runs = Number(process.env['RESUMES'] ?? (process.env['TEST_TIER'] === 'deep' ? 2000 : 40))
-const killSeconds = Number(process.env['KILL_SECONDS'] ?? 2)
+const killSeconds = Number(process.env['KILL_SECONDS'] ?? 4)
 // Every part ends within the time that a test may take, and has its own processes.
 const runsOfPart = 1000
 /** Of all parts. */
