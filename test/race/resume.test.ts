@@ -1,7 +1,7 @@
 /**
  * Three processes on one database: a stream is cut after a delta, and continued through another process with its last event ID, while
  * processes are killed. An independent parser reads the events. What a client shows in the end is the stored reply, in every run. `RESUMES=n`
- * makes the test longer, `KILL_SECONDS=n` changes the pace of the kills (0: none).
+ * sets the number of runs.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -14,8 +14,6 @@ import type { ModelServer, Part } from '../support/model-server.ts'
 
 const skip = noFleet()
 const deltas = 200
-// A process that is killed every four seconds ends a tenth of them and more.
-const atOnce = 80
 const thirdAttempts = `select 1 from turns where state = 'running' and (attempt = 3 or attempt = 2 and lease_until < now_ms() + 2000)`
 
 /** 200 deltas in about a second. Messages with "differs" get another text from each call, so that a recovered turn starts over. */
@@ -98,10 +96,11 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
   const shown: Shown = { text: '', id: undefined, requestId: undefined, resets: 0, resumes: 0, places: new Set() }
   let cut = cutAfter
   let sent = 0
+  let met = 'nothing'
   let last: number | undefined
   for (const limit = performance.now() + 180_000; ;) {
     over.throwIfAborted()
-    assert.ok(performance.now() < limit, `${message}: no end in time`)
+    assert.ok(performance.now() < limit, `${message}: ${shown.requestId} has no end in time, after ${met}`)
     const others = fleet.alive.filter((one) => one !== last)
     const place = others[Math.floor(Math.random() * others.length)]
     if (place === undefined) {
@@ -117,6 +116,7 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
         ? client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream', signal: abort.signal })
         : fetch(`${client.url}/v1/agents/${fleet.caller.agentId}/turns/${requestId}/stream`, { headers, signal: abort.signal })
     const response = await sending.catch(() => undefined)
+    met = `${response?.status ?? 'no response'}`
     if (!response?.ok) {
       // Not reachable, or the message is still in progress after its first stream broke before its first event.
       await response?.body?.cancel()
@@ -135,32 +135,27 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
       return shown
     }
     if (ended) assert.equal(ended.code, 'service_unavailable', message)
+    met = ended?.code ?? 'a broken stream'
     cut = Number.POSITIVE_INFINITY
   }
 }
 
-/**
- * Kills a process every few seconds and starts it again, except while a turn has its last attempt. Returns the number of kills when `over` is
- * aborted.
- */
-async function killAll(fleet: Fleet, over: AbortSignal): Promise<number> {
-  let kills = 0
-  const starting: Promise<unknown>[] = []
-  if (killSeconds === 0) return kills
-  while (!over.aborted) {
-    await pass(killSeconds * 1000, undefined, { signal: over }).catch(() => undefined)
-    if (over.aborted || fleet.alive.length < 2 || (await fleet.rows(thirdAttempts)).length > 0) continue
-    const victim = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]!
-    await fleet.kill(victim)
-    kills++
-    starting.push(fleet.start(victim))
-  }
-  await Promise.all(starting)
-  return kills
+/** Kills a process and starts it again, when all are running and no turn has its last attempt. */
+async function killOne(fleet: Fleet, over: AbortSignal): Promise<void> {
+  await until('three processes and no last attempt', async () => {
+    return over.aborted || (fleet.alive.length === 3 && (await fleet.rows(thirdAttempts)).length === 0)
+  })
+  if (over.aborted) return
+  const victim = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]!
+  await fleet.kill(victim)
+  figures.kills++
+  await fleet.start(victim)
 }
 
 const runs = Number(process.env['RESUMES'] ?? (process.env['TEST_TIER'] === 'deep' ? 2000 : 40))
-const killSeconds = Number(process.env['KILL_SECONDS'] ?? 4)
+// A kill ends the streams of a third of them, so a tenth of all streams and more.
+const atOnce = 100
+const streamsPerKill = Math.min(100, Math.ceil(runs / 4))
 // Every part ends within the time that a test may take, and has its own processes.
 const runsOfPart = 1000
 /** Of all parts. */
@@ -179,19 +174,22 @@ for (let first = 0; first < runs; first += runsOfPart)
       })
       fleet.caller = { ...fleet.caller, apiKey: key['api_key'] }
       const over = new AbortController()
-      const killing = killAll(fleet, over.signal)
+      let killing = Promise.resolve()
       const done: Shown[] = []
       const end = Math.min(runs, first + runsOfPart)
       let next = first
       const worker = async (): Promise<void> => {
-        for (let n = next++; n < end; n = next++) done.push(await follow(fleet, n, 1 + (n % deltas), over.signal))
+        for (let n = next++; n < end; n = next++) {
+          done.push(await follow(fleet, n, 1 + (n % deltas), over.signal))
+          if (done.length % streamsPerKill === 0) killing = killing.then(() => killOne(fleet, over.signal))
+        }
       }
       try {
-        await Promise.all(Array.from({ length: atOnce }, worker))
+        await Promise.all(Array.from({ length: Math.min(atOnce, runs) }, worker))
       } finally {
         over.abort()
       }
-      figures.kills += await killing
+      await killing
       await until('all three processes', () => fleet.alive.length === 3)
       assert.equal(new Set(done.map(({ requestId }) => requestId)).size, end - first)
       const stored = await fleet.rows(
