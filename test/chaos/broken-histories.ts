@@ -345,6 +345,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
         answered: 'whole',
       }),
   ],
+  ['cancel', 'a turn that runs on after its cancel', (h) => (h.cancel('partial').asked.at -= 1600)],
   ['H2', 'a cancelled message in the history', (h) => putInHistory(h)],
   [
     'H3',

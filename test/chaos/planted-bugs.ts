@@ -449,7 +449,7 @@ export const plantedBugs: PlantedBug[] = [
         "      if (running) for (const turn of live.values()) turn.stop('cancel')\n",
       ),
     ],
-    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['cancel'] },
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['cancel', 'process'] },
   },
   {
     name: 'cancel-that-is-not-passed-on',
@@ -459,7 +459,7 @@ export const plantedBugs: PlantedBug[] = [
       edit(followedTurns, "      if (running) running.stop('cancel')\n      else send", '      if (!running) send'),
       edit('src/turn/leases.ts', "live.get(requestId)?.stop('cancel')", 'live.get(requestId)'),
     ],
-    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['cancel'] },
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', minutes: 1, checks: ['cancel'] },
   },
   {
     name: 'delta-repeated-on-the-next-connection',

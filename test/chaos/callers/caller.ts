@@ -7,7 +7,7 @@
 import { setTimeout as pass } from 'node:timers/promises'
 import { flaws } from '../history.ts'
 import type { AdminChange, Flaw } from '../history.ts'
-import { drawMessage } from '../messages.ts'
+import { drawMessage, readMessage } from '../messages.ts'
 import type { Random } from '../random.ts'
 import { keptAlive } from './ask.ts'
 import type { Asking, Key, Manner, Outcome, Turn } from './ask.ts'
@@ -82,7 +82,8 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
   /** A normal message, sent in one of several ways. */
   function generate(count: number, draw: Random): Promise<void> {
     next(draw)
-    return resolve(turnOf(count, draw), mannerOf(draw), draw)
+    const turn = turnOf(count, draw)
+    return resolve(turn, mannerOf(draw, turn.message), draw)
   }
 
   const acts: Record<string, { share: number; act(count: number, draw: Random): Promise<unknown> }> = {
@@ -203,7 +204,8 @@ function keyTextOf(name: string, draw: Random): string {
     : draw.pick([`"k-${name}"`, `k ${name} ключ`, `k-${name}-${'x'.repeat(255 - name.length - 3)}`, `K-${name}%20`])
 }
 
-function mannerOf(draw: Random): Manner {
+/** A cancel has most to stop while the model is silent. */
+function mannerOf(draw: Random, message = ''): Manner {
   const manner = connectionOf(draw)
   if (manner.transport === 'chat') return draw.chance(0.5) ? { ...manner, prefersAsync: true } : manner
   const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
@@ -211,7 +213,7 @@ function mannerOf(draw: Random): Manner {
   const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
   const leaves = draw.pick(['headers', 1, 2, 3, 5, 8] as const)
   const continued = draw.chance(0.8) ? { continues: true, ...(draw.chance(0.35) ? { leaves } : {}) } : {}
-  return { ...manner, ...continued, ...(draw.chance(0.3) ? { cancels } : {}) }
+  return { ...manner, ...continued, ...(draw.chance(readMessage(message)?.behaviour === 'silent' ? 0.8 : 0.3) ? { cancels } : {}) }
 }
 
 function connectionOf(draw: Random): Manner {

@@ -81,7 +81,7 @@ function* asReported(request: Request): Generator<Violation> {
   }
 }
 
-// The response to a cancel has waited two seconds if the turn still ran. A process looks for requests every second, and a tool call with side
+// A process looks for requests every second, and a tool call with side
 // effects that has started takes 0.7 s.
 const stopsWithinMs = 1500
 
@@ -93,8 +93,11 @@ function* stops(reading: Reading): Generator<Violation> {
   for (const { cancels, message, requestIds } of reading.requests) {
     // A turn that was released runs again without the request.
     if ([...requestIds].some((id) => (reading.runs.get(id)?.run ?? 1) > 1)) continue
-    for (const { turn, answer, events } of cancels) {
+    for (const { call, turn, answer, events } of cancels) {
       if (!turn?.cancel_requested) continue
+      // The response comes when the turn has ended, and after two seconds.
+      if (answer!.at - call.at > stopsWithinMs && !reading.disturbed(call.at, answer!.at))
+        yield { check: 'cancel', what: `"${message}" ran on for ${Math.round(answer!.at - call.at)} ms after its cancel`, events }
       const by = answer!.at + stopsWithinMs
       const models = reading.modelsOf.get(message) ?? []
       const late = models
