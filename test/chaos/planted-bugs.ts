@@ -452,16 +452,6 @@ export const plantedBugs: PlantedBug[] = [
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['cancel', 'process'] },
   },
   {
-    name: 'cancel-that-is-not-passed-on',
-    part: 'cancel',
-    removes: 'a process looks for requests to cancel, and is told of them',
-    edits: [
-      edit(followedTurns, "      if (running) running.stop('cancel')\n      else send", '      if (!running) send'),
-      edit('src/turn/leases.ts', "live.get(requestId)?.stop('cancel')", 'live.get(requestId)'),
-    ],
-    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', minutes: 1, checks: ['cancel'] },
-  },
-  {
     name: 'delta-repeated-on-the-next-connection',
     part: 'streams',
     removes: 'a continued stream starts where the last one ended',

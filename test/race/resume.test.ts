@@ -44,7 +44,12 @@ type Ended = { content: string } | { code: string } | undefined
  * Reads a stream until it ends, breaks, or `cutAfter` more deltas have arrived. Undefined: it broke. The parser is not ours, and checks every
  * line.
  */
-async function readStream(response: Response, shown: Shown, cutAfter: number, abort: AbortController): Promise<Ended> {
+async function readStream(
+  response: Response,
+  shown: Shown,
+  { cutAfter, isResumed }: { cutAfter: number; isResumed: boolean },
+  abort: AbortController,
+): Promise<Ended> {
   let ended: Ended
   let count = 0
   const parser = createParser({
@@ -52,12 +57,15 @@ async function readStream(response: Response, shown: Shown, cutAfter: number, ab
       // A client that has cut its connection sees no more of it.
       if (abort.signal.aborted) return
       assert.ok(id !== undefined, `${event} without an ID`)
-      shown.id = id
+      // After an error, a client continues where its text ends.
+      if (event !== 'error') shown.id = id
       const value = JSON.parse(data)
       switch (event) {
         case 'response.created':
-          assert.equal(shown.requestId, undefined, 'a resumed stream is not created again')
-          shown.requestId = value.request_id
+          assert.ok(!isResumed, 'a resumed stream is not created again')
+          shown.requestId ??= value.request_id
+          assert.equal(value.request_id, shown.requestId)
+          shown.text = ''
           return
         case 'response.output_text.reset':
           shown.text = ''
@@ -97,6 +105,7 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
   let cut = cutAfter
   let sent = 0
   let met = 'nothing'
+  let errors = 0
   let last: number | undefined
   for (const limit = performance.now() + 180_000; ;) {
     over.throwIfAborted()
@@ -110,7 +119,9 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
     const abort = new AbortController()
     const client = fleet.client(place)
     const headers = { authorization: `Bearer ${fleet.caller.apiKey}`, ...(shown.id === undefined ? {} : { 'last-event-id': shown.id }) }
-    const { requestId } = shown
+    // A turn that was released runs again only with its key.
+    const requestId = errors > 1 ? undefined : shown.requestId
+    if (requestId === undefined) sent++
     const sending =
       requestId === undefined
         ? client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream', signal: abort.signal })
@@ -120,21 +131,22 @@ async function follow(fleet: Fleet, n: number, cutAfter: number, over: AbortSign
     if (!response?.ok) {
       // Not reachable, or the message is still in progress after its first stream broke before its first event.
       await response?.body?.cancel()
+      errors = 0
       await pass(100)
       continue
     }
     shown.places.add(place)
     last = place
     if (requestId !== undefined) shown.resumes++
-    else sent++
-    const ended = await readStream(response, shown, cut, abort)
+    const ended = await readStream(response, shown, { cutAfter: cut, isResumed: requestId !== undefined }, abort)
     if (ended && 'content' in ended) {
-      // The first response broke before its first event, and the turn had ended when its key was sent again: a replay has no deltas.
+      // The first connection broke before its first event, and the turn had ended when its key was sent again: a replay has no deltas.
       if (requestId === undefined && sent > 1 && shown.text === '') shown.text = ended.content
       assert.equal(shown.text, ended.content, `${message}: what is shown is the reply`)
       return shown
     }
     if (ended) assert.equal(ended.code, 'service_unavailable', message)
+    errors = ended && errors < 2 ? errors + 1 : 0
     met = ended?.code ?? 'a broken stream'
     cut = Number.POSITIVE_INFINITY
   }
@@ -202,6 +214,8 @@ for (let first = 0; first < runs; first += runsOfPart)
       figures.streams += done.length
       figures.resumes += resumes
       figures['through several processes'] += done.filter(({ places }) => places.size > 1).length
+      for (const { cause_kind: kind, count } of await fleet.rows('select cause_kind, count(*) from turn_errors group by cause_kind'))
+        t.diagnostic(`${count} runs ended as ${kind}`)
       figures['turns recovered'] += stored.filter(({ attempt }) => Number(attempt) > 1).length
       figures.resets += sum(({ resets }) => resets)
       t.diagnostic(
