@@ -5,7 +5,8 @@
  * `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
  */
 import { createAsking } from './callers/ask.ts'
-import type { Asking, Target } from './callers/ask.ts'
+import type { Target } from './callers/about-turn.ts'
+import type { Asking } from './callers/ask.ts'
 import { runCaller } from './callers/caller.ts'
 import type { Book } from './callers/caller.ts'
 import { lookLast } from './callers/last-look.ts'

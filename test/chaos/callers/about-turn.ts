@@ -1,10 +1,27 @@
 /** What a caller asks about a turn that it has started: to cancel it, its status, and feedback on it. Records each request in the history. */
 import { setTimeout as pass } from 'node:timers/promises'
-import type { History } from '../history.ts'
+import type { History, KeySetup } from '../history.ts'
 import type { Random } from '../random.ts'
-import type { Manner, Target, Turn } from './ask.ts'
 import { send } from './send.ts'
 import type { Came } from './send.ts'
+
+export type Target = {
+  /** Indexed by place, fixed for the whole run. A place without a server refuses connections. */
+  urls: string[]
+  adminToken: string
+  store: 'sqlite' | 'postgres'
+  /** A place with a running server. */
+  adminUrl(): string
+}
+
+/** An API key with its secret. */
+export type Key = KeySetup & { text: string }
+
+/** A message to be answered once. */
+export type Turn = { key: Key; user: string; idempotencyKey: string; message: string }
+
+/** Asks to cancel the turn this long after that many events of its stream. */
+export type Cancelling = { afterEvents: number; delayMs: number; times: number }
 
 // The pause between two requests about one turn.
 const maxBetweenMs = 400
@@ -13,7 +30,7 @@ const maxPolls = 60
 
 export type TurnCalls = {
   /** Some callers ask twice, at two servers. */
-  cancel(turn: Turn, requestId: string, how: NonNullable<Manner['cancels']>, random: Random): Promise<void>
+  cancel(turn: Turn, requestId: string, how: Cancelling, random: Random): Promise<void>
   /** Until the turn no longer runs. Ends early at an error, or when the run is over. */
   poll(turn: Turn, requestId: string, random: Random): Promise<void>
   /** Once or several times, one after another or together. */

@@ -6,27 +6,12 @@
  */
 import { Agent } from 'node:http'
 import { setTimeout as pass } from 'node:timers/promises'
-import type { CallEvent, Flaw, History, KeySetup } from '../history.ts'
+import type { CallEvent, Flaw, History } from '../history.ts'
 import type { Random } from '../random.ts'
 import { createTurnCalls, pathOfTurn } from './about-turn.ts'
-import type { TurnCalls } from './about-turn.ts'
+import type { Cancelling, Target, Turn, TurnCalls } from './about-turn.ts'
 import { send } from './send.ts'
 import type { Came } from './send.ts'
-
-export type Target = {
-  /** Indexed by place, fixed for the whole run. A place without a server refuses connections. */
-  urls: string[]
-  adminToken: string
-  store: 'sqlite' | 'postgres'
-  /** A place with a running server. */
-  adminUrl(): string
-}
-
-/** An API key with its secret. */
-export type Key = KeySetup & { text: string }
-
-/** A message to be answered once. */
-export type Turn = { key: Key; user: string; idempotencyKey: string; message: string }
 
 /** How one attempt is made. Retries are made without it, except that a caller that continues its streams always does. */
 export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final' | 'prefersAsync'> & {
@@ -35,7 +20,7 @@ export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' 
   /** A stream that ends without a final event is continued, before the key is sent again. */
   continues?: boolean
   /** For a stream: asks to cancel the turn this long after that many events. */
-  cancels?: { afterEvents: number; delayMs: number; times: number }
+  cancels?: Cancelling
 }
 
 /** `refused`: final, and nothing was stored. */

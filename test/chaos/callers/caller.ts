@@ -10,7 +10,8 @@ import type { AdminChange, Flaw } from '../history.ts'
 import { drawMessage, readMessage } from '../messages.ts'
 import type { Random } from '../random.ts'
 import { keptAlive } from './ask.ts'
-import type { Asking, Key, Manner, Outcome, Turn } from './ask.ts'
+import type { Key, Turn } from './about-turn.ts'
+import type { Asking, Manner, Outcome } from './ask.ts'
 import type { Testbed } from './operator.ts'
 
 export type Book = {
