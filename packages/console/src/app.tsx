@@ -66,7 +66,8 @@ export function App() {
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
             <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
-            <Route path="/end-users/:agentId?/:one?">{({ agentId, one }) => <EndUsers agentId={agentId} one={one} />}</Route>
+            <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUsers agentId={agentId} one />}</Route>
+            <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
             <Route path="/feedback" component={FeedbackPage} />
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>

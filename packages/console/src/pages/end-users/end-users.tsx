@@ -12,15 +12,13 @@ import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { Lost } from '../lost.tsx'
 import { pathOfEndUser, readAsked, sorts, windows } from './asked.ts'
 import type { Asked } from './asked.ts'
 import { EndUserPage } from './end-user.tsx'
 
-/** With `one` after the agent, the page of one of them, whose name is in the query: it may be any text. */
-export function EndUsers({ agentId, one }: { agentId: string | undefined; one: string | undefined }) {
-  if (agentId !== undefined && one === 'one') return <EndUserPage key={agentId} agentId={agentId} />
-  return one === undefined ? <ListPage agentId={agentId} /> : <Lost />
+/** With `one`, the page of one of them, whose name is in the query: it may be any text. */
+export function EndUsers({ agentId, one = false }: { agentId: string | undefined; one?: boolean }) {
+  return one && agentId !== undefined ? <EndUserPage key={agentId} agentId={agentId} /> : <ListPage agentId={agentId} />
 }
 
 function ListPage({ agentId }: { agentId: string | undefined }) {
