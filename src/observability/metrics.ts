@@ -16,8 +16,8 @@ import type { TurnFailureCode } from '../store/turn-records.ts'
 /** How a turn ended in this process. `lost`: it was left to the process that claims it (lost lease, drain, internal error). */
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
-  /** `unpaid`: what the run used. It is not known of a turn whose processes died. */
-  | { outcome: 'failed' | 'released' | 'cancelled'; code: TurnFailureCode; causeKind: CauseKind | null; unpaid: Amount }
+  /** `unpaid`: what the run used. It is not known of a turn whose processes died. `charged`: the tool calls of a cancelled turn. */
+  | { outcome: 'failed' | 'released' | 'cancelled'; code: TurnFailureCode; causeKind: CauseKind | null; unpaid: Amount; charged: Amount }
   | { outcome: 'lost' }
 
 /** Milliseconds since the turn was admitted or claimed here. `firstDeltaMs` is null if there was no delta. */
@@ -202,6 +202,7 @@ export function createMetrics(): Metrics &
         case 'released':
         case 'cancelled':
           unpaid += ending.unpaid
+          charged += ending.charged
           if (ending.causeKind) errors.labels(ending.causeKind).inc()
           return turns.labels(ending.outcome, ending.code).inc()
         case 'lost':

@@ -88,8 +88,9 @@ export function createTurnRunner({
         trace: turn.trace,
         signal: turn.signal,
         onDelta: (delta) => turn.deliver(delta),
-        onUsage: (usage) => turn.noteUsage(usage),
+        onUsage: (usage, toolCallsPrice) => turn.noteUsage(usage, toolCallsPrice),
         beforeStep: (next) => writes.beforeStep(turn, next),
+        beforeCalls: (entries, spent) => writes.beforeCalls(turn, entries, spent),
         writeJournal: (entries, finishedSideEffects) => writes.journal(turn, entries, finishedSideEffects),
       })
     } catch (error) {
@@ -130,12 +131,12 @@ export function createTurnRunner({
 
   /**
    * `turn.cancel`: text that was generated is the reply, and is paid, because callers may have it. Without any, the turn ends without a
-   * reply. Either way it is one fenced write, so a settlement, a failure or a cancel happens, and never two of them.
+   * reply, and its finished tool calls are paid (`billing.tool-price`). Either way it is one fenced write, so a settlement, a failure or a cancel happens, and never two of them.
    */
   async function cancel(turn: LiveTurn, generated: Generated): Promise<boolean> {
     if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(cancelRequested))
     if (generated.text.length > 0) return settle(turn, generated, true)
-    const { cost: unpaid } = turn
+    const { toolCalls, charged, writtenOff, unpaid } = turn.cancelCost
     const { cause } = cancelRequested
     const ended = await writes.fail(turn, {
       state: 'cancelled',
@@ -143,12 +144,13 @@ export function createTurnRunner({
       cause,
       causeKind: null,
       unpaid,
+      ...(toolCalls > 0n ? { charge: { ledgerEntryId: newId('led'), toolCalls, charged, writtenOff } } : {}),
       neededHold: 0n,
       trace: traceOf(turn),
     })
     if (!ended) return false
     log.info({ request_id: turn.requestId }, 'turn cancelled')
-    metrics.turnEnded({ outcome: 'cancelled', code: 'turn_cancelled', causeKind: null, unpaid }, turn)
+    metrics.turnEnded({ outcome: 'cancelled', code: 'turn_cancelled', causeKind: null, unpaid, charged }, turn)
     turn.finish({ kind: 'failed', code: 'turn_cancelled', state: 'cancelled' })
     return true
   }
@@ -163,8 +165,9 @@ export function createTurnRunner({
     const { cause, causeKind, logCause = cause } = why
     log.warn({ request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }, 'turn ended without a reply')
     const { cost: unpaid, neededHold } = turn
-    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }))) return false
-    metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
+    const end = { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }
+    if (!(await writes.fail(turn, end))) return false
+    metrics.turnEnded({ outcome: state, code, causeKind, unpaid, charged: 0n }, turn)
     turn.finish({ kind: 'failed', code, state })
     return true
   }

@@ -2,8 +2,8 @@
  * The writes of a running turn: its steps and its hold, its settlement, and its end without a reply. Each is repeated until the store has
  * answered, with the turn's own fence and in batches with those of other turns. Does not notify callers.
  */
-import type { NextStep } from '../agent/agent.ts'
-import { charge, cost } from '../ledger/ledger.ts'
+import type { NextStep, Spent } from '../agent/agent.ts'
+import { boundCost, cost } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import { bytesOf, entryBytes, withinBudget } from '../store/budget.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -25,12 +25,17 @@ import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
 /**
- * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` and `journal` also
- * return false after the turn's deadline, and `beforeStep` if the balance does not cover the next step.
+ * Each write returns false, or undefined, if another process has claimed the turn or this process drains. The first three
+ * also return false after the turn's deadline, and the first two if the balance does not cover what they hold.
  */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
   beforeStep(turn: LiveTurn, next: NextStep): Promise<boolean>
+  /**
+   * `billing.tool-price`: stores entries of the step in the journal and extends the hold to what its tool calls may cost, `callsPrice`, in
+   * 10⁻⁸ USD; both or neither.
+   */
+  beforeCalls(turn: LiveTurn, entries: JournalEntry[], spent: Spent & { callsPrice: number }): Promise<boolean>
   /** Adds journal entries within a step, without a change of the hold. */
   journal(turn: LiveTurn, entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
   settle(turn: LiveTurn, settlement: Omit<Settlement, 'fence'>): Promise<StoredReply | undefined>
@@ -96,12 +101,16 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   }
 
   return {
-    beforeStep(turn, { entries, usageSoFar, boundSoFar, bound }) {
+    beforeStep(turn, { entries, bound, ...spent }) {
       const { price, hold } = turn.admitted
-      // The cost of the previous steps never exceeds what was held for them, whatever a provider reports (`billing.once`). Steps of an
-      // earlier run were held then, and are held again now (`retry.continues`).
-      const { charged: spent } = charge(usageSoFar, price, larger(hold, cost(boundSoFar, price)))
-      return advance(turn, { entries, hold: larger(hold, spent + cost(bound, price)), finishedSideEffects: false })
+      const needed = spentBy(turn, spent) + boundCost(bound, price)
+      return advance(turn, { entries, hold: larger(hold, needed), finishedSideEffects: false })
+    },
+    beforeCalls(turn, entries, { callsPrice, ...spent }) {
+      const { hold } = turn.admitted
+      // Calls without a price change nothing: the hold of the step covers what it generated.
+      const needed = callsPrice > 0 ? spentBy(turn, spent) + BigInt(callsPrice) : 0n
+      return advance(turn, { entries, hold: larger(hold, needed), finishedSideEffects: false })
     },
     journal: (turn, entries, finishedSideEffects) => advance(turn, { entries, hold: turn.admitted.hold, finishedSideEffects }),
     async settle(turn, settlement) {
@@ -117,4 +126,15 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   }
 }
 
+/**
+ * What the steps so far cost. Their tokens never cost more than what was held for them, whatever a provider reports (`billing.once`). Steps of
+ * an earlier run were held then, and are held again now (`retry.continues`).
+ */
+function spentBy({ admitted: { price, hold } }: LiveTurn, { usageSoFar, boundSoFar, toolCallsSoFar }: Spent): Amount {
+  const toolCalls = BigInt(toolCallsSoFar)
+  const heldForTokens = larger(hold - toolCalls, boundCost(boundSoFar, price))
+  return smaller(cost(usageSoFar, price), heldForTokens) + toolCalls
+}
+
+const smaller = (one: Amount, other: Amount): Amount => (one < other ? one : other)
 const larger = (one: Amount, other: Amount): Amount => (one > other ? one : other)

@@ -20,7 +20,10 @@ export type ToolFault = 'hang' | 'error'
 export type Pause = (label: string) => Promise<void>
 export type Upstream = ReturnType<typeof createUpstream>
 
-const usage = { promptTokens: 10, completionTokens: 5 }
+/** Of every step. With the tools, what a turn must cost (`billing.token-kinds`, `billing.tool-price`). */
+export const usage = { promptTokens: 10, cachedPromptTokens: 4, cacheWriteTokens: 1, completionTokens: 5, reasoningTokens: 2 }
+/** 10⁻⁸ USD for a finished call. */
+export const toolPrices: Record<string, number> = { effect: 500, look: 30 }
 const parameters = { type: 'object', properties: { part: { type: 'string' } } }
 const planOf = (message: string): string[] => (/plan: (.+)$/.exec(message)?.[1] ?? '').split(', ').filter((step) => step !== '')
 
@@ -89,6 +92,7 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
     return {
       definitions: names.map((name) => ({ name, description: name, parameters })),
       sideEffects: (name) => (names.includes(name) ? name === 'effect' : undefined),
+      price: (name) => toolPrices[name] ?? 0,
       async call({ name, arguments: given, idempotencyKey, signal }) {
         const [requestId] = idempotencyKey.split(':')
         const effect = `${requestId} ${given}`
@@ -98,7 +102,12 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         effects.set(effect, idempotencyKey)
         const fault = toolFaults.shift()
         await raceAbort(fault === 'hang' ? hang(pause) : pause('tool'), signal)
-        return { text: fault === 'error' ? 'Error: by the script.' : `Done: ${given}`, isError: fault === 'error', passages: [] }
+        return {
+          text: fault === 'error' ? 'Error: by the script.' : `Done: ${given}`,
+          isError: fault === 'error',
+          answered: true,
+          passages: [],
+        }
       },
     }
   }

@@ -12,6 +12,7 @@ import { startProviderServer } from '../support/provider-server.ts'
 import type { ProviderServer } from '../support/provider-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Caller, Json, TestApp } from '../support/test-app.ts'
+import { plainPrice, plainTokens } from '../support/token-kinds.ts'
 
 let app: TestApp
 let server: ProviderServer
@@ -108,11 +109,8 @@ for (const kind of kinds) {
     assert.equal(server.calls.length + app.model.calls.length, asked, 'a replay asks no model')
 
     const agent = await app.made('GET', `/agents/${caller.agentId}`)
-    const price = {
-      promptPerMillion: parseUsd(agent['price'].prompt_usd_per_million)!,
-      completionPerMillion: parseUsd(agent['price'].completion_usd_per_million)!,
-    }
-    const charged = cost({ promptTokens: usage.prompt, completionTokens: usage.completion }, price)
+    const price = plainPrice(parseUsd(agent['price'].prompt_usd_per_million)!, parseUsd(agent['price'].completion_usd_per_million)!)
+    const charged = cost(plainTokens(usage.prompt, usage.completion), price)
     for (const billed of [first.json['usage'], second.events.at(-1)!.data['usage'], third.json['usage']]) {
       assert.deepEqual(billed, {
         prompt_tokens: usage.prompt,

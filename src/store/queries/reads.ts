@@ -10,7 +10,7 @@ import { listAudit } from './audit.ts'
 import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
-import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
+import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChanges } from './agents.ts'
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
@@ -26,6 +26,7 @@ export const reads = {
   findAgent,
   listAgents,
   listAgentVersions,
+  listPriceChanges,
   findApiKeyId,
   findApiKeyRecord,
   listApiKeys,
