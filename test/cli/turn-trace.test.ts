@@ -80,7 +80,16 @@ test('turn trace: prints the attempt, the passages, and each model call and tool
 })
 
 test('turn trace: what is known only from the journal is below the attempt that did it, in the order of time; unknown attempts are named', () => {
-  const common = { run: 1, duration_ms: null, recorded: 'journal', step: 1, result: null, status: 'interrupted', arguments: '{}' } as const
+  const common = {
+    run: 1,
+    duration_ms: null,
+    recorded: 'journal',
+    step: 1,
+    result: null,
+    status: 'interrupted',
+    price_usd: null,
+    arguments: '{}',
+  } as const
   const tool = (name: string, attempt: number | null, startMs: number | null) =>
     ({ ...common, type: 'tool_call', name, attempt, start_ms: startMs }) as const
   const end = (attempt: number, word: string, cause: string | null) =>

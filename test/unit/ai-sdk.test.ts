@@ -153,7 +153,11 @@ for (const kind of hostedKinds) {
 
   test(`${kind}: usage includes cached and reasoning tokens`, async () => {
     const step = await asker.answer(kind, ['Hi'])
-    assert.deepEqual(step.usage, plainTokens(usage.prompt, usage.completion))
+    assert.deepEqual(step.usage, {
+      ...plainTokens(usage.prompt, usage.completion),
+      cachedPromptTokens: usage.cached,
+      reasoningTokens: usage.reasoning,
+    })
   })
 
   test(`billing.usage-missing: ${kind}: no usage, two zeros and invalid counts are undefined`, async () => {

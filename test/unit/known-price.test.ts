@@ -12,14 +12,20 @@ test('known prices: a model of each hosted provider has two prices, also by its 
   assert.deepEqual(await knownPrice(hosted('openai'), 'gpt-5.4-mini'), {
     promptPerMillion: 75_000_000n,
     completionPerMillion: 450_000_000n,
+    cachedPromptPerMillion: 7_500_000n,
+    cacheWritePerMillion: null,
   })
   assert.deepEqual(await knownPrice(hosted('anthropic'), 'claude-haiku-4-5-20251001'), {
     promptPerMillion: 100_000_000n,
     completionPerMillion: 500_000_000n,
+    cachedPromptPerMillion: 10_000_000n,
+    cacheWritePerMillion: 125_000_000n,
   })
   assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-flash'), {
     promptPerMillion: 30_000_000n,
     completionPerMillion: 250_000_000n,
+    cachedPromptPerMillion: 3_000_000n,
+    cacheWritePerMillion: null,
   })
 })
 
@@ -27,6 +33,8 @@ test('known prices: of tiered prices the highest is used, by prompt length as by
   assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-pro'), {
     promptPerMillion: 250_000_000n,
     completionPerMillion: 1_500_000_000n,
+    cachedPromptPerMillion: 25_000_000n,
+    cacheWritePerMillion: null,
   })
   const deepseek = { kind: 'openai-compatible' as const, baseUrl: 'https://api.deepseek.com/v1' }
   for (const hour of ['12:00', '20:00']) {

@@ -9,6 +9,7 @@ import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { PriceOfTurn } from '../../show/price-calculation.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
 import { TurnSteps } from '../../show/turn-steps.tsx'
 
@@ -35,6 +36,7 @@ export function TurnDetails({ requestId }: { requestId: string }) {
             <IdText id={read.request_id} />
           </Group>
           <TurnFigures turn={read} />
+          <PriceOfTurn calculation={read.price_calculation} />
           {read.failure ? (
             <div>
               <FailureText failure={read.failure} />
