@@ -66,14 +66,20 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-by-a-released-turn',
     part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
   },
   {
     name: 'unpaid-work-forgotten',
     part: 'holds',
     removes: 'what a turn without a reply used stays reserved',
-    edits: [edit(endTurn, 'sql.releaseHold.run(hold, reserved, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
+    edits: [
+      edit(
+        endTurn,
+        'sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)',
+        'sql.releaseHold.run(hold - charged, 0n, turn.owner_id!)',
+      ),
+    ],
     caughtBy: { harness: 'simulation', checks: ['I17', 'unpaid'] },
   },
   {
@@ -397,5 +403,31 @@ export const plantedBugs: PlantedBug[] = [
     removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
     edits: [edit(statements, '        cancel_requested_at = null, traceparent = ?\n', '        traceparent = ?\n')],
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
+  },
+  {
+    name: 'cached-tokens-charged-twice',
+    part: 'settlement',
+    removes: 'a cached token is charged at its own price alone, and not at the prompt price as well',
+    edits: [
+      edit(
+        'src/ledger/ledger.ts',
+        'promptTokens - cachedPromptTokens - cacheWriteTokens) * promptPerMillion +',
+        'promptTokens - cacheWriteTokens) * promptPerMillion +',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['charge', 'I5'] },
+  },
+  {
+    name: 'tool-charged-again-on-recovery',
+    part: 'settlement',
+    removes: 'a finished tool call is charged once, also if recovery got it from the journal',
+    edits: [
+      edit(
+        'src/turn/settlement.ts',
+        'const toolCalls = BigInt(toolCallsPrice)',
+        "const toolCalls = BigInt(admitted.journal.reduce((sum, { kind, payload }) => sum + (kind === 'tool_finished' ? ((JSON.parse(payload) as { price?: number }).price ?? 0) : 0), toolCallsPrice))",
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['charge'] },
   },
 ]

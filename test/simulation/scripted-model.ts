@@ -7,6 +7,7 @@ import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import type { Toolbox } from '../../src/agent/tools/tools.ts'
 import { raceAbort } from '../../src/agent/race-abort.ts'
+import { toolPrices, usage } from './store-charge.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
 /**
@@ -20,10 +21,6 @@ export type ToolFault = 'hang' | 'error'
 export type Pause = (label: string) => Promise<void>
 export type Upstream = ReturnType<typeof createUpstream>
 
-/** Of every step. With the tools, what a turn must cost (`billing.token-kinds`, `billing.tool-price`). */
-export const usage = { promptTokens: 10, cachedPromptTokens: 4, cacheWriteTokens: 1, completionTokens: 5, reasoningTokens: 2 }
-/** 10⁻⁸ USD for a finished call. */
-export const toolPrices: Record<string, number> = { effect: 500, look: 30 }
 const parameters = { type: 'object', properties: { part: { type: 'string' } } }
 const planOf = (message: string): string[] => (/plan: (.+)$/.exec(message)?.[1] ?? '').split(', ').filter((step) => step !== '')
 
@@ -65,7 +62,9 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         const fault = holding ? 'hang' : modelFaults.shift()
         const { message, step } = countCall(request, fault)
         const calls = planOf(message)[step]?.split('+') ?? []
-        const text = calls.length > 0 ? [`Step ${step}. `] : [`Reply ${++replies} `, `to ${message}.`]
+        // A first step that starts with an effect has no text, so that a cancel after it leaves a turn without a reply.
+        const isSilent = step === 0 && calls[0] === 'effect'
+        const text = calls.length === 0 ? [`Reply ${++replies} `, `to ${message}.`] : isSilent ? [] : [`Step ${step}. `]
         const piece = (): Promise<void> => raceAbort(pause('model'), signal)
         await piece()
         if (fault === 'hang') {

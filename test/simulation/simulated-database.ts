@@ -18,6 +18,7 @@ import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
 import type { Row } from '../../src/store/sql.ts'
 import type { Moment } from './store-model.ts'
+import { pricesOf } from './store-charge.ts'
 
 export const ownerId = 'own_one'
 export const agentId = 'agt_one'
@@ -53,13 +54,7 @@ export function contentOf(price: bigint): AgentContent {
     config: formatStoredConfig(config),
     fixedTokens: 50,
     knowledgeMaxTokens: 0,
-    // A cached token costs half, a written one twice as much.
-    price: {
-      promptPerMillion: perMillion,
-      completionPerMillion: perMillion,
-      cachedPromptPerMillion: perMillion / 2n,
-      cacheWritePerMillion: perMillion * 2n,
-    },
+    price: pricesOf(perMillion),
   }
 }
 
