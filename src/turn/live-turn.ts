@@ -139,6 +139,11 @@ export class LiveTurn implements RunningTurn {
     for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.add(`${step}:${part}`)
   }
 
+  /** Called when the entries were not stored, and no call is made, because the balance does not cover the calls. */
+  noteNotStarted(entries: JournalEntry[]): void {
+    for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.delete(`${step}:${part}`)
+  }
+
   /** Called when the entries are stored. */
   noteEnded(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_finished') this.#unknownCalls.delete(`${step}:${part}`)

@@ -63,6 +63,18 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
     return advanceOnce(turn, { ...asked, entries: last })
   }
 
+  /**
+   * The hold comes first here, alone if the entries are many: if the balance does not cover it, nothing was stored, so no start is in the
+   * journal of a call that is not made.
+   */
+  async function startCalls(turn: LiveTurn, entries: JournalEntry[], hold: Amount): Promise<boolean> {
+    const isLarge = withinBudget(entries, entryBytes).length > 1
+    if (isLarge && hold > turn.admitted.hold && !(await advanceOnce(turn, { entries: [], hold, finishedSideEffects: false }))) return false
+    const isStored = await advance(turn, { entries, hold, finishedSideEffects: false })
+    if (!isStored && turn.neededHold > 0n) turn.noteNotStarted(entries)
+    return isStored
+  }
+
   async function advanceOnce(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
     const { requestId } = turn
     const outcome = await untilStored(turn, (fence) => advances.push({ requestId, fence, ...asked }), ['drain', 'deadline'])
@@ -110,7 +122,7 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
       const { hold } = turn.admitted
       // Calls without a price change nothing: the hold of the step covers what it generated.
       const needed = callsPrice > 0 ? spentBy(turn, spent) + BigInt(callsPrice) : 0n
-      return advance(turn, { entries, hold: larger(hold, needed), finishedSideEffects: false })
+      return startCalls(turn, entries, larger(hold, needed))
     },
     journal: (turn, entries, finishedSideEffects) => advance(turn, { entries, hold: turn.admitted.hold, finishedSideEffects }),
     async settle(turn, settlement) {
