@@ -430,4 +430,17 @@ export const plantedBugs: PlantedBug[] = [
     ],
     caughtBy: { harness: 'simulation', checks: ['charge'] },
   },
+  {
+    name: 'net-prompt-taken-as-gross',
+    part: 'settlement',
+    removes: "the prompt of Anthropic includes its cache, although the API's count does not",
+    edits: [
+      edit(
+        'src/agent/models/apis/parts-answer.ts',
+        '? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total',
+        '? noCache : total',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['charge'] },
+  },
 ]

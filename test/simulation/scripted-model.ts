@@ -7,6 +7,8 @@ import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import type { Toolbox } from '../../src/agent/tools/tools.ts'
 import { raceAbort } from '../../src/agent/race-abort.ts'
+import { PartsAnswer } from '../../src/agent/models/apis/parts-answer.ts'
+import { anthropicMessages } from '../../src/agent/models/apis/anthropic-messages.ts'
 import { toolPrices, usage } from './store-charge.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
@@ -20,6 +22,22 @@ export type ToolFault = 'hang' | 'error'
 /** Resolves when the simulation schedules it, in the process that called. */
 export type Pause = (label: string) => Promise<void>
 export type Upstream = ReturnType<typeof createUpstream>
+
+/** The usage of a step, reported as Anthropic does, whose prompt tokens exclude the cache, and read by its adapter (`billing.token-kinds`). */
+function reportedUsage(): Pick<ModelStep, 'usage'> {
+  const answer = new PartsAnswer({ onText: () => {}, onSpeaking: () => {}, secret: '', maxOutputTokens: 100, provider: anthropicMessages })
+  const { promptTokens, cachedPromptTokens: cacheRead, cacheWriteTokens: cacheWrite, completionTokens, reasoningTokens } = usage
+  answer.read({
+    type: 'finish',
+    finishReason: { unified: 'stop', raw: 'end_turn' },
+    usage: {
+      inputTokens: { total: promptTokens, noCache: promptTokens - cacheRead - cacheWrite, cacheRead, cacheWrite },
+      outputTokens: { total: completionTokens, text: completionTokens - reasoningTokens, reasoning: reasoningTokens },
+    },
+  })
+  const { usage: read } = answer.step()
+  return { usage: read }
+}
 
 const parameters = { type: 'object', properties: { part: { type: 'string' } } }
 const planOf = (message: string): string[] => (/plan: (.+)$/.exec(message)?.[1] ?? '').split(', ').filter((step) => step !== '')
@@ -73,7 +91,7 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         }
         if (fault === 'unavailable' || fault === 'refused' || fault === 'too_long')
           throw new ModelError(fault, 'provider_error', 'by the script')
-        if (fault === 'empty') return { text: '', toolCalls: [], finishReason: 'stop', usage }
+        if (fault === 'empty') return { text: '', toolCalls: [], finishReason: 'stop', ...reportedUsage() }
         for (const [index, one] of text.entries()) {
           if (index > 0) await piece()
           onText(one)
@@ -81,7 +99,7 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         }
         const toolCalls = calls.map((name, part) => ({ id: `call_${part}`, name, arguments: JSON.stringify({ part: `${step}.${part}` }) }))
         const finishReason = toolCalls.length > 0 ? 'tool_calls' : 'stop'
-        return { text: text.join(''), toolCalls, finishReason, usage } satisfies ModelStep
+        return { text: text.join(''), toolCalls, finishReason, ...reportedUsage() } satisfies ModelStep
       },
     }
   }
