@@ -103,7 +103,7 @@ export const priceMutants: Mutant[] = [
   {
     rule: 'billing.tool-price',
     removes: 'a cancelled turn pays its finished calls',
-    edits: [edit('src/turn/run-turn.ts', '...(toolCalls > 0n ?', '...(toolCalls < 0n ?')],
+    edits: [edit('src/turn/run-turn.ts', 'return charge.toolCalls > 0n ?', 'return charge.toolCalls < 0n ?')],
     caughtBy: { file: spec, title: 'a turn that is cancelled before any text pays its finished calls' },
   },
   {

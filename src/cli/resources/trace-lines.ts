@@ -15,7 +15,7 @@ export type TraceOptions = {
 }
 
 /** `first` is before the first line of the text, `rest` before the lines that continue it. */
-type Line = { first: string; rest: string; text: string }
+export type Line = { first: string; rest: string; text: string }
 
 const maxCharacters = 2_000
 // `1,234,567 ms` and a gap.
@@ -23,7 +23,11 @@ const timeWidth = 13
 
 const margin = ' '.repeat(timeWidth)
 
-const line = (indent: number, text: string, hanging = 2): Line => ({ first: ' '.repeat(indent), rest: ' '.repeat(indent + hanging), text })
+export const line = (indent: number, text: string, hanging = 2): Line => ({
+  first: ' '.repeat(indent),
+  rest: ' '.repeat(indent + hanging),
+  text,
+})
 
 export function traceLines(trace: Trace, { width, prompt }: TraceOptions): string[] {
   const { request_id: requestId, conversation_id: conversationId, status, run, message, spans } = trace
@@ -102,10 +106,7 @@ function tokensOf(usage: NonNullable<ModelCall['usage']>): string[] {
   const { cached_tokens: cached, cache_write_tokens: written } = usage.prompt_tokens_details
   const { reasoning_tokens: reasoning } = usage.completion_tokens_details
   const kinds = Object.entries({ cached, 'written to the cache': written, reasoning }).filter(([, tokens]) => tokens > 0)
-  return [
-    `${count(usage.prompt_tokens)} + ${count(usage.completion_tokens)} tokens${usage.estimated ? ' (estimated)' : ''}`,
-    ...kinds.map(([name, tokens]) => `${count(tokens)} ${name}`),
-  ]
+  return [writeTokens(usage), ...kinds.map(([name, tokens]) => `${count(tokens)} ${name}`)]
 }
 
 function toolTexts(call: ToolCall): Line[] {
@@ -134,7 +135,8 @@ const messageTexts = ({ role, content, tool_calls: calls = [], tool_call_id: id 
   ...calls.map((call: AskedCall) => line(4, `calls ${call.name} (${call.id}): ${call.arguments}`)),
 ]
 
-function wrapped({ first, rest, text }: Line, width: number): string[] {
+/** Control characters are escaped. */
+export function wrapped({ first, rest, text }: Line, width: number): string[] {
   let flowed = ''
   const wrap = new WordWrap(
     () => Math.max(20, width - rest.length),
@@ -153,6 +155,11 @@ function start(text: string): string {
   if (characters.length <= maxCharacters) return text
   return `${characters.slice(0, maxCharacters).join('')}… (${count(characters.length - maxCharacters)} more characters; --json prints all)`
 }
+
+type Totals = Pick<NonNullable<ModelCall['usage']>, 'prompt_tokens' | 'completion_tokens' | 'estimated'>
+
+export const writeTokens = ({ prompt_tokens: prompt, completion_tokens: completion, estimated }: Totals): string =>
+  `${count(prompt)} + ${count(completion)} tokens${estimated ? ' (estimated)' : ''}`
 
 const count = (value: number): string => value.toLocaleString('en-US')
 const writeMs = (ms: number): string => `${count(ms)} ms`

@@ -1,4 +1,4 @@
-/** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, and cancels it. */
+/** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, cancels and reruns it. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -15,6 +15,7 @@ import type { Column } from '../terminal/table.ts'
 import { endOfTurn, followTurn, turnPath } from './follow-turn.ts'
 import { priceLines } from './price-lines.ts'
 import type { PriceCalculation } from './price-lines.ts'
+import { defineRerun } from './rerun.ts'
 import { traceLines } from './trace-lines.ts'
 import { hasContent, readTrace } from './trace.ts'
 
@@ -81,6 +82,8 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(group, 'trace <request-id>', 'Explain a turn: its attempts, passages, model calls and tool calls', `turn trace ${example}`)
     .option('--prompt', 'Show the prompt that each model call was sent')
     .action((requestId: string, options: TraceOptions) => printTrace(client(options), requestId, options))
+
+  defineRerun(group, environment, example)
 
   serverCommand(
     group,

@@ -1,5 +1,5 @@
 /**
- * Reads the `usage` of a Chat Completions answer. OpenAI's shape is in `*_details`; the other names are those of servers that have the same
+ * Reads the `usage` of a Chat Completions answer (`billing.token-kinds`). OpenAI's shape is in `*_details`; the other names are those of servers that have the same
  * API and their own counts. Prompt tokens include what was read from a cache, in all of them.
  */
 import type { ModelStep } from '../model.ts'
