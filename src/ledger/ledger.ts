@@ -72,7 +72,7 @@ export function boundCost(bound: TokenBound, price: Price): Amount {
 }
 
 /** Per million prompt tokens of any kind. */
-export function dearestPrompt({ promptPerMillion, cachedPromptPerMillion, cacheWritePerMillion }: Price): Amount {
+function dearestPrompt({ promptPerMillion, cachedPromptPerMillion, cacheWritePerMillion }: Price): Amount {
   return [cachedPromptPerMillion, cacheWritePerMillion].reduce<Amount>(
     (dearest, price) => (price !== null && price > dearest ? price : dearest),
     promptPerMillion,

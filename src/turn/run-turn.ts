@@ -149,8 +149,8 @@ export function createTurnRunner({
     if (state !== 'cancelled') log.warn(about, 'turn ended without a reply')
     const { neededHold } = turn
     const { unpaid, charge } = costOf(turn, state)
-    const end = { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }
-    if (!(await writes.fail(turn, charge ? { ...end, charge } : end))) return false
+    const ending = { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }
+    if (!(await writes.fail(turn, charge ? { ...ending, charge } : ending))) return false
     if (state === 'cancelled') log.info({ request_id: turn.requestId }, 'turn cancelled')
     metrics.turnEnded({ outcome: state, code, causeKind, unpaid, charged: charge?.charged ?? 0n }, turn)
     turn.finish({ kind: 'failed', code, state })

@@ -35,7 +35,6 @@ export type {
   OpenMcpServer,
   OpenTool,
   PinnedTool,
-  Priced,
   Sealed,
   SealedFor,
   SealedKind,

@@ -89,7 +89,7 @@ export function fieldsOf(document: ApiDocument, schema: Schema, prefix = ''): Fi
     const name = `${prefix}${key}`
     const inner = resolve(document, property)
     const field = { name, schema: inner, required: required.includes(key) }
-    const [object] = (inner.anyOf ?? []).map((one) => resolve(document, one)).filter(({ type }) => type === 'object')
+    const object = inner.anyOf?.map((one) => resolve(document, one)).find(({ type }) => type === 'object')
     if (object) return [{ ...field }, ...fieldsOf(document, object, `${name}.`)]
     if (inner.type === 'object') return [{ ...field }, ...fieldsOf(document, inner, `${name}.`)]
     return inner.items ? [{ ...field }, ...fieldsOf(document, inner.items, `${name}[].`)] : [field]

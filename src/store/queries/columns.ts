@@ -22,7 +22,7 @@ export function bigInteger(row: Row, column: string): bigint {
   return BigInt(value)
 }
 
-export function bigIntegerOrNull(row: Row, column: string): bigint | null {
+function bigIntegerOrNull(row: Row, column: string): bigint | null {
   return row[column] === null ? null : bigInteger(row, column)
 }
 
