@@ -138,7 +138,7 @@ void test('billing.tool-price turn.cancel: a turn that is cancelled before any t
   assert.deepEqual([status, json.error.code], [409, 'turn_cancelled'])
   held.open()
   const turn = await turnOf(app, requestId)
-  assert.deepEqual([turn.state, turn.usage.charged_usd, turn.usage.tool_calls_usd], ['cancelled', '0.01000000', '0.01000000'])
+  assert.deepEqual([turn.state, turn.usage?.charged_usd, turn.usage?.tool_calls_usd], ['cancelled', '0.01000000', '0.01000000'])
   assert.equal(turn.price_calculation.charged_usd, '0.01000000')
   const charges = (await app.ledger()).filter(({ kind }) => kind === 'charge')
   assert.deepEqual(
