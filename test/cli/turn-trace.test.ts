@@ -73,6 +73,10 @@ test('turn trace: prints the attempt, the passages, and each model call and tool
     ` +${ms}  model call, step 2, scripted/test-model, ${ms}, first text ${ms}, 1,300 \\+ 30 tokens, finish reason stop`,
     ' {13}text: All done\\.',
     ` +${ms}  settlement, 0\\.\\d{8} USD charged, 0\\.\\d{8} USD of the hold released`,
+    ' {15}Price of agent version 1, set by the operator, \\d{4}-\\d{2}-\\d{2}',
+    ' {15}prompt: 1,\\d{3} tokens at 0\\.15000000 USD per million +0\\.\\d{8} USD',
+    ' {15}completion: 31 tokens at 0\\.60000000 USD per million +0\\.00001860 USD',
+    ' {15}charged +0\\.\\d{8} USD',
   ]
   assert.match(stdout, new RegExp(`^${lines.join('\n')}\n$`))
   const json = JSON.parse((await trace(id, '--json')).stdout) as Json
