@@ -12,6 +12,7 @@ import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
+import { reportMutants } from './report-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
@@ -32,6 +33,7 @@ export const mutants: Mutant[] = [
   ...loopMutants,
   ...toolMutants,
   ...erasureMutants,
+  ...reportMutants,
   ...traceMutants,
   ...knowledgeMutants,
   ...constraintMutants,

@@ -57,12 +57,15 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I4',
     'one-charge-per-turn',
-    'A completed turn has exactly one charge, and so has a cancelled turn whose finished tool calls had a price; any other turn has none.',
+    'A completed turn has exactly one charge, and so has a cancelled turn whose finished tool calls had a price; any other turn has none. A charge has the time of the end of its turn.',
     `select t.request_id, t.state, count(l.id) as charges
      from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
      group by t.request_id, t.state, t.tool_calls, t.charged
      having count(l.id) <> case when t.state = 'completed' or (t.state = 'cancelled' and t.tool_calls > 0) then 1 else 0 end
-       or (t.charged is null) <> (count(l.id) = 0)`,
+       or (t.charged is null) <> (count(l.id) = 0)
+     union all
+     select t.request_id, t.state, 1 from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+     where l.created_at <> t.ended_at`,
   ),
   invariant(
     'I5',
