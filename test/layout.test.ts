@@ -58,7 +58,7 @@ const entryFiles: Record<string, string[]> = {
     'trace.ts',
     'trace-recorder.ts',
   ],
-  ledger: ['ledger.ts'],
+  ledger: ['ledger.ts', 'price-calculation.ts'],
   admin: ['admin.ts', 'verification.ts'],
   cli: ['turnkeep.ts'],
   // The port, its records and its budget, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.

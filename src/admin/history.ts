@@ -6,6 +6,8 @@ import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../store/que
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
 import type { AdminStore } from './admin-store.ts'
+import { explainCharge } from './explained-charge.ts'
+import type { ExplainedCharge } from './explained-charge.ts'
 import { showSteps, toolCallsOf } from './agents/tool-activity.ts'
 import type { ShownStep, ToolCall } from './agents/tool-activity.ts'
 
@@ -32,7 +34,7 @@ export type HistoryAdmin = {
   listMessages(conversationId: string, page: PageWanted): Promise<Page<Message>>
   listTurns(filter: TurnFilter, page: PageWanted): Promise<Page<TurnRecord>>
   /** Throws ApiError `not_found`. */
-  findTurn(requestId: string): Promise<TurnRecord & { steps: ShownStep[]; feedback: Feedback | null }>
+  findTurn(requestId: string): Promise<TurnRecord & { steps: ShownStep[]; feedback: Feedback | null; charge: ExplainedCharge | null }>
   /** The newest changes first. */
   listFeedback(filter: FeedbackFilter, page: PageWanted): Promise<Page<FeedbackOfTurn>>
 }
@@ -61,7 +63,8 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     async findTurn(requestId) {
       const [turn, feedback] = await Promise.all([store.read.findTurn(requestId), store.read.findFeedback(requestId)])
       if (!turn) throw new ApiError('not_found', 'This turn does not exist.')
-      return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null }
+      const charge = turn.usage && (await explainCharge(store, turn))
+      return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null, charge }
     },
     async listFeedback(filter, page) {
       const rows = await store.read.listFeedback(filter, pageRequest(page))

@@ -71,7 +71,8 @@ export function createRerunsAdmin({ store, agents, closing, turnMs }: Options): 
         journal.push(...entries)
         return true
       }
-      let usage: ModelUsage = { promptTokens: 0, completionTokens: 0 }
+      let usage: ModelUsage = { promptTokens: 0, cachedPromptTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 }
+      let toolCalls = 0
       const result = await agents
         .generate({
           requestId,
@@ -85,7 +86,11 @@ export function createRerunsAdmin({ store, agents, closing, turnMs }: Options): 
           trace,
           signal: AbortSignal.any([closing, deadline]),
           onDelta: () => undefined,
-          onUsage: (used) => void (usage = used),
+          onUsage(used, toolCallsPrice) {
+            usage = used
+            toolCalls = toolCallsPrice
+          },
+          beforeCalls: keep,
           beforeStep: ({ entries }) => keep(entries),
           writeJournal: keep,
         })
@@ -107,6 +112,7 @@ export function createRerunsAdmin({ store, agents, closing, turnMs }: Options): 
           journal: entries,
           reply: isReply ? result.text : null,
           charged: 0n,
+          charge: null,
           history,
         },
         { ...context, ...modelOf(config.model), admittedAt: 0, message, config },
@@ -115,7 +121,7 @@ export function createRerunsAdmin({ store, agents, closing, turnMs }: Options): 
         text: isReply ? result.text : '',
         usage,
         usageEstimated: isReply && result.usageEstimated,
-        cost: cost(usage, turn.price),
+        cost: cost(usage, turn.price) + BigInt(toolCalls),
         failure,
         // What belongs to a stored turn.
         spans: spans.filter(({ type }) => type !== 'admission' && type !== 'settlement'),

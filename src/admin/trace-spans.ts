@@ -9,6 +9,7 @@ import { lastTextOf, rebuildPrompt } from '../agent/rebuilt-prompt.ts'
 import type { Trace, TracedError, TracedModelCall, TracedPassage, TracedToolCall } from '../agent/trace.ts'
 import type { AgentConfig } from '../agent/agent-config.ts'
 import type { Amount } from '../ledger/ledger.ts'
+import type { ExplainedCharge } from './explained-charge.ts'
 import type { TurnState, TurnStep } from '../store/queries/turns.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
 
@@ -25,7 +26,7 @@ export type Span = Common &
     | { type: 'retrieval'; query: string; passages: TracedPassage[] }
     | ({ type: 'model_call'; recorded: 'trace' | 'journal' } & ModelCallFields)
     | ({ type: 'tool_call'; recorded: 'trace' | 'journal' } & ToolCallFields)
-    | { type: 'settlement'; charged: Amount; released: Amount }
+    | { type: 'settlement'; charged: Amount; released: Amount; charge: ExplainedCharge | null }
   )
 
 type ModelCallFields = {
@@ -61,6 +62,8 @@ type ToolCallFields = {
   status: 'answered' | 'error' | 'not_made' | 'interrupted' | 'running'
   /** What of the call is in the journal. */
   journal: 'none' | 'started' | 'finished'
+  /** What the call costs. Null until it has finished. */
+  price: Amount | null
 }
 
 export type TracedRun = {
@@ -79,6 +82,8 @@ export type TracedRun = {
   /** Of a run with a reply. */
   reply: string | null
   charged: Amount
+  /** How the charge was computed. Null for a run without one. */
+  charge: ExplainedCharge | null
   /** The newest messages before the run, oldest first: at least as many as a model call was sent. */
   history: HistoryMessage[]
 }
@@ -145,6 +150,7 @@ function spansOfJournal({ run, attempts, state, trace, journal }: TracedRun, con
         result: call.result?.text ?? null,
         status,
         journal: finished ? 'finished' : 'started',
+        price: priceOf(call.result),
       })
     }
   }
@@ -168,7 +174,7 @@ const answerOfJournal = (step: Step, context: RunContext): ModelCallFields & { r
 
 /** The attempt that ended the run, or that runs. */
 function spansOfTrace(traced: TracedRun, context: RunContext): Span[] {
-  const { run, attempts, state, causeKind, cause, startMs: origin, trace, journal, charged } = traced
+  const { run, attempts, state, causeKind, cause, startMs: origin, trace, journal, charged, charge } = traced
   const end = { end: state, causeKind, cause }
   if (!trace)
     return state === 'process_died' ? [] : [{ type: 'attempt', run, attempt: attempts, startMs: origin, durationMs: null, ...end }]
@@ -198,7 +204,15 @@ function spansOfTrace(traced: TracedRun, context: RunContext): Span[] {
   ]
   spans.push(...calls.toSorted((one, other) => one.startMs - other.startMs).map(({ span }) => span))
   if (state !== 'running')
-    spans.push({ type: 'settlement', ...own, startMs: at(trace.endMs), durationMs: null, charged, released: trace.lastHold - charged })
+    spans.push({
+      type: 'settlement',
+      ...own,
+      startMs: at(trace.endMs),
+      durationMs: null,
+      charged,
+      released: trace.lastHold - charged,
+      charge,
+    })
   return spans
 }
 
@@ -239,8 +253,11 @@ function toolFields(call: TracedToolCall, asked: StepCall, { journal, state }: T
     result: result?.text ?? null,
     status: statusOf(result, state),
     journal: kinds.includes('tool_finished') ? 'finished' : kinds.includes('tool_started') ? 'started' : 'none',
+    price: priceOf(asked.result),
   }
 }
+
+const priceOf = (result: StepCall['result']): Amount | null => (result ? BigInt(result.price ?? 0) : null)
 
 function statusOf(result: { isError: boolean } | undefined, state: AttemptEnd): ToolCallFields['status'] {
   if (result) return result.isError ? 'error' : 'answered'

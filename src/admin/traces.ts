@@ -13,6 +13,8 @@ import type { TurnState } from '../store/queries/turns.ts'
 import { historyOf } from '../store/turn-records.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
 import type { AdminStore } from './admin-store.ts'
+import { explainCharge } from './explained-charge.ts'
+import type { ExplainedCharge } from './explained-charge.ts'
 import { spansOf } from './trace-spans.ts'
 import type { RunContext, Span, TracedRun } from './trace-spans.ts'
 
@@ -50,11 +52,12 @@ export function createTracesAdmin({ store, liveTrace }: Options): TracesAdmin {
       const traces = new Map(turn.traces.map(({ run, content }) => [run, decodeTrace(content)]))
       if (turn.state === 'running') traces.set(turn.run, live)
       const context = await contextOf(store, turn)
+      const charge = await explainCharge(store, turn)
       const spans: Span[] = []
       for (let run = 1; run <= turn.run; run++) {
         const trace = traces.get(run)
         const history = await historyFor(store, turn, run, trace)
-        spans.push(...spansOf(runOf(turn, run, trace, history), context))
+        spans.push(...spansOf(runOf(turn, run, { trace, history, charge: run === turn.run ? charge : null }), context))
       }
       const { id: requestId, conversationId, state, message, reply, agentVersion: number } = turn
       const { systemPrompt, model, temperature, maxOutputTokens } = context.config
@@ -104,7 +107,9 @@ const journalOf = ({ steps, continuesFrom }: TracedTurn, run: number): TracedTur
     continuesFrom !== null && continuesFrom <= run ? entry.run >= continuesFrom && entry.run <= run : entry.run === run,
   )
 
-function runOf(turn: TracedTurn, run: number, trace: Trace | undefined, history: HistoryMessage[]): TracedRun {
+type Found = { trace: Trace | undefined; history: HistoryMessage[]; charge: ExplainedCharge | null }
+
+function runOf(turn: TracedTurn, run: number, { trace, history, charge }: Found): TracedRun {
   const isLast = run === turn.run
   const causeKind = turn.errors.find((error) => error.run === run)?.causeKind ?? null
   const state = isLast ? turn.state : 'released'
@@ -118,7 +123,8 @@ function runOf(turn: TracedTurn, run: number, trace: Trace | undefined, history:
     trace,
     journal: journalOf(turn, run),
     reply: isLast ? turn.reply : null,
-    charged: isLast ? (turn.usage?.charged ?? 0n) : 0n,
+    charged: charge?.calculation.charged ?? 0n,
+    charge,
     history,
   }
 }

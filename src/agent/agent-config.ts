@@ -29,7 +29,15 @@ export type AgentConfig = {
   tools: ToolConfig[]
   /** Maximum length of a user message, in code points. */
   maxMessageLength: number
+  /** Where the price of this version comes from. Null for a version that was saved before this was recorded. */
+  priceSource: PriceSource | null
 }
+
+/**
+ * `list`: the name and version of the price list, or null if the price is not from a list. `date`: when the price was set, `YYYY-MM-DD`, or
+ * null for a built-in model.
+ */
+export type PriceSource = { from: 'operator' | 'price_list' | 'built_in'; list: string | null; date: string | null }
 
 // Twice the default number of steps; a turn that needs more is usually looping (`fault.tool-calls-invalid`).
 export const defaultMaxToolCalls = 16
@@ -44,6 +52,7 @@ type StoredConfig = {
   embeddingModel?: string | null
   language?: string | null
   tools?: ToolConfig[]
+  priceSource?: PriceSource | null
 }
 
 /**
@@ -68,14 +77,15 @@ export function parseAgentConfig(version: AgentVersion): AgentConfig {
       language: stored.language ?? null,
     },
     tools: stored.tools ?? [],
+    priceSource: stored.priceSource ?? null,
     maxMessageLength: version.maxMessageLength,
   }
 }
 
 export function formatStoredConfig(config: AgentConfig): string {
-  const { systemPrompt, temperature, maxSteps, maxToolCalls, tools } = config
+  const { systemPrompt, temperature, maxSteps, maxToolCalls, tools, priceSource } = config
   const { topK, embeddingModel, language } = config.knowledge
-  const stored: StoredConfig = { systemPrompt, temperature, maxSteps, maxToolCalls, topK, embeddingModel, language, tools }
+  const stored: StoredConfig = { systemPrompt, temperature, maxSteps, maxToolCalls, topK, embeddingModel, language, tools, priceSource }
   return JSON.stringify(stored)
 }
 
@@ -100,7 +110,7 @@ const isAbsentOr = (fits: Fits, value: unknown): boolean => value === undefined 
 
 function isStoredConfig(value: unknown): value is StoredConfig {
   if (!isObject(value)) return false
-  const { systemPrompt, temperature, maxSteps, topK, maxToolCalls, embeddingModel, language, tools } = value
+  const { systemPrompt, temperature, maxSteps, topK, maxToolCalls, embeddingModel, language, tools, priceSource } = value
   return (
     isText(systemPrompt) &&
     isNullOr(isNumber, temperature) &&
@@ -109,12 +119,19 @@ function isStoredConfig(value: unknown): value is StoredConfig {
     isAbsentOr(Number.isInteger, maxToolCalls) &&
     isAbsentOr((model) => isNullOr(isText, model), embeddingModel) &&
     isAbsentOr((name) => isNullOr(isText, name), language) &&
-    isAbsentOr((list) => isListOf(isTool, list), tools)
+    isAbsentOr((list) => isListOf(isTool, list), tools) &&
+    isAbsentOr((source) => isNullOr(isPriceSource, source), priceSource)
   )
 }
 
+const isPriceSource: Fits = (source) =>
+  isObject(source) &&
+  (source['from'] === 'operator' || source['from'] === 'price_list' || source['from'] === 'built_in') &&
+  isNullOr(isText, source['list']) &&
+  isNullOr(isText, source['date'])
+
 function isTool(tool: unknown): boolean {
-  if (!isObject(tool)) return false
+  if (!isObject(tool) || !isAbsentOr(Number.isSafeInteger, tool['price'])) return false
   switch (tool['type']) {
     case 'http':
       return isHttpTool(tool)

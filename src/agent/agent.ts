@@ -22,6 +22,7 @@ import type { ModelStep, ModelUsage, Passage, PromptMessage } from './models/mod
 import type { Models } from './models/models.ts'
 import { buildPrompt, knowledgeBudget, newerHalf } from './prompt.ts'
 import { generateWithRetries } from './models/retry.ts'
+import type { UsageBound } from './journal.ts'
 import { boundOf, Steps } from './steps.ts'
 import type { Asked, Generated } from './steps.ts'
 import { finishCalls } from './tools/tool-calls.ts'
@@ -51,10 +52,18 @@ export type GenerationRequest = {
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
-  /** Called with the usage of all steps, even those of the journal, whenever a model call ends, even if it fails after some text. */
-  onUsage(usage: ModelUsage): void
+  /**
+   * Called with the usage of all steps, even those of the journal, whenever a model call ends, even if it fails after some text, and
+   * whenever the tool calls of a step have finished. `toolCallsPrice`: of all of them, in 10⁻⁸ USD.
+   */
+  onUsage(usage: ModelUsage, toolCallsPrice: number): void
   /** Called before every model call except the first one of a turn. The loop stops if it resolves with false. */
   beforeStep(next: NextStep): Promise<boolean>
+  /**
+   * `billing.tool-price`: called before the tool calls of a step. Makes the entries durable, and extends the hold to what they may cost, both
+   * or neither. `price`: of the calls that are about to be made, in 10⁻⁸ USD. The loop stops if it resolves with false.
+   */
+  beforeCalls(entries: JournalEntry[], spent: Spent & { callsPrice: number }): Promise<boolean>
   /**
    * Makes journal entries durable in the middle of a step. `finishedSideEffects` says whether a finished call with side effects is among
    * them. The loop stops if it resolves with false.
@@ -62,14 +71,20 @@ export type GenerationRequest = {
   writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
 }
 
-export type NextStep = {
-  /** Entries of the step that just finished which are not in the journal yet. */
-  entries: JournalEntry[]
+/** What the steps so far have used. */
+export type Spent = {
   usageSoFar: ModelUsage
   /** What the steps so far were allowed to use, whatever usage their provider reported. */
-  boundSoFar: ModelUsage
+  boundSoFar: UsageBound
+  /** Of the finished tool calls, in 10⁻⁸ USD. */
+  toolCallsSoFar: number
+}
+
+export type NextStep = Spent & {
+  /** Entries of the step that just finished which are not in the journal yet. */
+  entries: JournalEntry[]
   /** Upper bound for the next step: its prompt including the tool definitions, and its output limit. */
-  bound: ModelUsage
+  bound: UsageBound
 }
 
 /**
@@ -114,7 +129,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     async generate(request) {
       const { signal } = request
       const steps = new Steps(request.journal, request.stepsBefore)
-      request.onUsage(steps.usage)
+      request.onUsage(steps.usage, steps.toolCallsPrice)
       try {
         signal.throwIfAborted()
         return await generate(request, steps)
@@ -142,7 +157,9 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     let { history } = request
     const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
-    const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
+    const spent = (): Spent => ({ usageSoFar: steps.usage, boundSoFar: steps.bound, toolCallsSoFar: steps.toolCallsPrice })
+    const beforeCalls = (entries: JournalEntry[], callsPrice: number) => request.beforeCalls(entries, { ...spent(), callsPrice })
+    const calls = { ...request, beforeCalls, toolbox, maxToolCalls, failpoints, log }
     /** Text of an earlier attempt or run. The listeners of this attempt have not received it yet. */
     let undeliveredText = steps.text
 
@@ -154,9 +171,11 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       if (steps.calls > maxAnswerCalls)
         return { kind: 'unusable', cause: `the model asked for more than ${maxAnswerCalls} tool calls`, causeKind: 'tool_call_limit' }
       if (steps.last) {
-        const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
+        const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls).finally(() =>
+          request.onUsage(steps.usage, steps.toolCallsPrice),
+        )
         if (end.kind === 'stopped') return { kind: 'stopped', ...steps.generated }
-        const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
+        const next = { entries: end.entries, ...spent(), bound: boundOf(asked()) }
         if (!(await request.beforeStep(next))) return { kind: 'stopped', ...steps.generated }
         trace?.journaled(end.entries)
       }
@@ -167,8 +186,8 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       if ('kind' in answer) return answer
       const step = steps.add(answer, asked())
       trace?.modelAnswered(step, answer.finishReason)
-      request.onUsage(steps.usage)
-      if (answer.usage && step.usageEstimated) warnOfUsage(answer.usage)
+      request.onUsage(steps.usage, steps.toolCallsPrice)
+      if (answer.usage && step.usageEstimated) warnOfUsage(answer.usage, answer.usageImpossible === true)
       if (step.toolCalls.length > 0) {
         if (answer.finishReason === 'tool_calls') continue
         return {
@@ -181,9 +200,10 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice', causeKind: 'empty_reply' }
     }
 
-    function warnOfUsage({ promptTokens, completionTokens }: ModelUsage): void {
+    function warnOfUsage({ promptTokens, completionTokens }: ModelUsage, ofKinds: boolean): void {
       const reported = { prompt_tokens: promptTokens, completion_tokens: completionTokens }
-      log.warn({ request_id: requestId, model: config.model, ...reported }, 'provider reported more tokens than the call can use')
+      const what = ofKinds ? 'provider reported impossible token kinds' : 'provider reported more tokens than the call can use'
+      log.warn({ request_id: requestId, model: config.model, ...reported }, what)
     }
 
     /** Calls the model once, with as much of the history as the model accepts. */
@@ -194,7 +214,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           return await callModel()
         } catch (error) {
           trace?.modelFailed(error, { text: steps.stepText, stopped: signal.aborted })
-          request.onUsage(steps.endEarly(asked()))
+          request.onUsage(steps.endEarly(asked()), steps.toolCallsPrice)
           if (!(error instanceof ModelError)) throw error
           // `history.fits`: retry with half of the history, unless this call already produced text.
           if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {

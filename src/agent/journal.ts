@@ -5,6 +5,9 @@
 import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import type { ModelUsage, ToolCall } from './models/model.ts'
 
+/** Tokens that a model call may use at most. */
+export type UsageBound = { promptTokens: number; completionTokens: number }
+
 export type Step = {
   /**
    * 1 for the first model call of a turn. Later runs continue the count, so that no two tool calls of a request share an idempotency key.
@@ -16,7 +19,7 @@ export type Step = {
   usage: ModelUsage
   usageEstimated: boolean
   /** What the step was allowed to use: an upper bound for its prompt, and the output limit. */
-  bound: ModelUsage
+  bound: UsageBound
   /** Provider data that must be sent back with the next prompt; see `ModelStep`. */
   continuation?: unknown
 }
@@ -34,6 +37,8 @@ export type CallResult = {
   ms: number
   /** Documents and sections that the call found in the knowledge base. */
   citations: Citation[]
+  /** `billing.tool-price`: what the call costs, in 10⁻⁸ USD. Absent if it costs nothing. */
+  price?: number
 }
 
 export function modelEntry({ step, text, toolCalls, usage, usageEstimated, bound, continuation }: Step): JournalEntry {
@@ -68,15 +73,20 @@ export function readJournal(entries: JournalEntry[]): Step[] {
 type ModelPayload = Omit<Step, 'step' | 'toolCalls'> & { toolCalls: ToolCall[] }
 /**
  * The payload as releases without tools wrote it: without `bound`, and with the result of each call, always "no such tool", next to the
- * call itself.
+ * call itself. Releases without token kinds wrote totals only.
  */
-type OldPayload = Omit<ModelPayload, 'toolCalls' | 'bound'> & { toolCalls: (ToolCall & { result?: string })[]; bound?: ModelUsage }
+type OldPayload = Omit<ModelPayload, 'toolCalls' | 'bound' | 'usage'> & {
+  toolCalls: (ToolCall & { result?: string })[]
+  bound?: UsageBound
+  usage: UsageBound & Partial<ModelUsage>
+}
 
 function readModel(step: number, payload: string): Step {
-  const { toolCalls, bound = { promptTokens: 0, completionTokens: 0 }, ...rest } = JSON.parse(payload) as OldPayload
+  const { toolCalls, bound = { promptTokens: 0, completionTokens: 0 }, usage, ...rest } = JSON.parse(payload) as OldPayload
   return {
     step,
     ...rest,
+    usage: { cachedPromptTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, ...usage },
     bound,
     toolCalls: toolCalls.map(({ result, ...call }) =>
       result === undefined ? call : { ...call, result: { text: result, isError: true, ms: 0, citations: [] } },

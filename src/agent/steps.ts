@@ -5,12 +5,15 @@
 import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
-import type { Step } from './journal.ts'
+import type { Step, UsageBound } from './journal.ts'
 import type { ModelStep, ModelUsage, Passage, PromptMessage, ToolCall } from './models/model.ts'
 import { estimatedTokens, tokenBound, tokensOfBytes } from './tokens.ts'
 
-/** The text of all steps, earlier attempts included, with its usage: what the provider reported, or else an estimate. */
-export type Generated = { text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
+/**
+ * The text of all steps, earlier attempts included, with its usage: what the provider reported, or else an estimate. `toolCallsPrice`: of all
+ * finished tool calls, in 10⁻⁸ USD (`billing.tool-price`).
+ */
+export type Generated = { text: string; usage: ModelUsage; usageEstimated: boolean; toolCallsPrice: number; citations: Citation[] }
 
 /** The request of one model call, as far as its usage depends on it. */
 export type Asked = { prompt: PromptMessage[]; toolTokens: number; maxOutputTokens: number }
@@ -65,8 +68,17 @@ export class Steps {
   }
 
   /** Upper bound of what all steps so far were allowed to use. */
-  get bound(): ModelUsage {
-    return total(this.#steps.map(({ bound }) => bound))
+  get bound(): UsageBound {
+    const bounds = this.#steps.map(({ bound }) => bound)
+    return {
+      promptTokens: sum(bounds, ({ promptTokens }) => promptTokens),
+      completionTokens: sum(bounds, ({ completionTokens }) => completionTokens),
+    }
+  }
+
+  /** `billing.tool-price`: what the finished tool calls of all steps cost, in 10⁻⁸ USD. Each counts once, however often it was journaled. */
+  get toolCallsPrice(): number {
+    return sum(this.#steps, ({ toolCalls }) => sum(toolCalls, ({ result }) => result?.price ?? 0))
   }
 
   /**
@@ -94,7 +106,8 @@ export class Steps {
 
   /** What all steps have generated. */
   get generated(): Generated {
-    return { text: this.text, usage: this.usage, usageEstimated: this.usageEstimated, citations: cited(this.passages, this.citations) }
+    const { text, usage, usageEstimated, toolCallsPrice } = this
+    return { text, usage, usageEstimated, toolCallsPrice, citations: cited(this.passages, this.citations) }
   }
 
   get usageEstimated(): boolean {
@@ -154,7 +167,7 @@ export class Steps {
       text,
       toolCalls,
       usage: believed ?? estimateOf(asked, text, toolCalls, generatedBytes),
-      usageEstimated: believed === undefined || believed !== answer.usage,
+      usageEstimated: believed === undefined || believed !== answer.usage || answer.usageImpossible === true,
       bound,
       ...(answer.continuation === undefined ? {} : { continuation: answer.continuation }),
     }
@@ -202,7 +215,10 @@ function estimateOf(
   return {
     // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
     promptTokens: sum(prompt, (message) => estimatedTokens(message.content)) + Math.ceil(toolTokens / 2),
+    cachedPromptTokens: 0,
+    cacheWriteTokens: 0,
     completionTokens: Math.max(visible, Math.min(maxOutputTokens, tokensOfBytes(generatedBytes))),
+    reasoningTokens: 0,
   }
 }
 
@@ -210,7 +226,7 @@ function estimateOf(
 const frameTokens = 8
 
 /** `billing.hold`: returns an upper bound of what a step can use. */
-export function boundOf({ prompt, toolTokens, maxOutputTokens }: Asked): ModelUsage {
+export function boundOf({ prompt, toolTokens, maxOutputTokens }: Asked): UsageBound {
   const messages = sum(prompt, (message) => {
     const answer = message.role === 'assistant' ? answerBound(message) : 0
     return frameTokens + tokenBound(message.content) + answer
@@ -225,13 +241,19 @@ const addedByServer = 4096
 
 /**
  * `billing.usage-impossible`: returns what a provider reported, limited to what the call could have used at most. Returns `reported` itself
- * if it is within that limit.
+ * if it is within that limit. Of a total that is limited, the kinds are not believed either.
  */
-function believedUsage(reported: ModelUsage, bound: ModelUsage): ModelUsage {
+function believedUsage(reported: ModelUsage, bound: UsageBound): ModelUsage {
   const promptTokens = Math.min(reported.promptTokens, maxPerBound * bound.promptTokens + addedByServer)
   const completionTokens = Math.min(reported.completionTokens, bound.completionTokens)
-  const isPossible = promptTokens === reported.promptTokens && completionTokens === reported.completionTokens
-  return isPossible ? reported : { promptTokens, completionTokens }
+  const isPromptPossible = promptTokens === reported.promptTokens
+  const isCompletionPossible = completionTokens === reported.completionTokens
+  if (isPromptPossible && isCompletionPossible) return reported
+  return {
+    ...reported,
+    ...(isPromptPossible ? {} : { promptTokens, cachedPromptTokens: 0, cacheWriteTokens: 0 }),
+    ...(isCompletionPossible ? {} : { completionTokens, reasoningTokens: 0 }),
+  }
 }
 
 function answerBound({ toolCalls = [], continuation }: Extract<PromptMessage, { role: 'assistant' }>): number {
@@ -243,5 +265,8 @@ const sum = <Item>(items: Item[], of: (item: Item) => number): number => items.r
 
 const total = (usages: ModelUsage[]): ModelUsage => ({
   promptTokens: sum(usages, ({ promptTokens }) => promptTokens),
+  cachedPromptTokens: sum(usages, ({ cachedPromptTokens }) => cachedPromptTokens),
+  cacheWriteTokens: sum(usages, ({ cacheWriteTokens }) => cacheWriteTokens),
   completionTokens: sum(usages, ({ completionTokens }) => completionTokens),
+  reasoningTokens: sum(usages, ({ reasoningTokens }) => reasoningTokens),
 })

@@ -117,7 +117,7 @@ type WrittenCall = [
   firstTextMs: number | null,
   ms: number | null,
   historyMessages: number,
-  answer?: [promptTokens: number, completionTokens: number, finishReason: number, usageEstimated?: 1] | 0,
+  answer?: [promptTokens: number, completionTokens: number, finishReason: number, usageEstimated?: 0 | 1, ...kinds: number[]] | 0,
   error?: [kind: number, causeKind: CauseKind | 0, message: string] | 0,
   text?: string | 0,
   asked?: [id: string, name: string, given: string][],
@@ -164,7 +164,9 @@ function writeCall(call: TracedModelCall, texts: Texts): WrittenCall {
   if (answer) {
     const { usage, usageEstimated, finishReason } = answer
     const figures = [usage.promptTokens, usage.completionTokens, finishReasons.indexOf(finishReason)] as const
-    written.push(usageEstimated ? [...figures, 1] : [...figures])
+    const kinds = [usage.cachedPromptTokens, usage.cacheWriteTokens, usage.reasoningTokens]
+    if (kinds.some((tokens) => tokens > 0)) written.push([...figures, usageEstimated ? 1 : 0, ...kinds])
+    else written.push(usageEstimated ? [...figures, 1] : [...figures])
   } else written.push(0)
   if (!error && text === null && !asked) return written
   written.push(
@@ -234,15 +236,18 @@ function readCall([step, number, startMs, firstTextMs, ms, historyMessages, answ
     firstTextMs,
     ms,
     historyMessages,
-    answer: answer
-      ? {
-          usage: { promptTokens: answer[0], completionTokens: answer[1] },
-          usageEstimated: answer[3] === 1,
-          finishReason: finishReasons[answer[2]]!,
-        }
-      : null,
+    answer: answer ? readAnswer(answer) : null,
     error: error ? { kind: errorKinds[error[0]]!, causeKind: error[1] === 0 ? null : error[1], message: error[2] } : null,
     text: typeof text === 'string' ? text : null,
     asked: asked ? asked.map(([id, name, given]) => ({ id, name, arguments: given })) : null,
+  }
+}
+
+function readAnswer([promptTokens, completionTokens, finishReason, usageEstimated, ...kinds]: Exclude<WrittenCall[6], 0 | undefined>) {
+  const [cachedPromptTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0] = kinds
+  return {
+    usage: { promptTokens, cachedPromptTokens, cacheWriteTokens, completionTokens, reasoningTokens },
+    usageEstimated: usageEstimated === 1,
+    finishReason: finishReasons[finishReason]!,
   }
 }

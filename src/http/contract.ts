@@ -9,6 +9,7 @@ import type * as answers from './admin/answers.ts'
 import type * as endUsers from './admin/end-user-answers.ts'
 import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
+import type * as prices from './admin/price-answers.ts'
 import type * as traces from './admin/trace-answers.ts'
 import type * as turns from './admin/turn-answers.ts'
 import type * as chat from './public/schemas.ts'
@@ -21,6 +22,9 @@ export type Provider = Static<typeof answers.Provider.ref>
 export type ProviderTest = Static<typeof answers.ProviderTest.ref>
 export type Agent = Static<typeof agents.Agent.ref>
 export type AgentVersion = Static<typeof agents.AgentVersion.ref>
+export type PriceOfVersion = Static<typeof agents.PriceOfVersion.ref>
+export type PriceSource = Agent['price_source']
+export type PriceCalculation = Static<typeof prices.PriceCalculation.ref>
 export type Tool = Static<typeof agents.Tool.ref>
 export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
 export type Document = Static<typeof agents.Document.ref>

@@ -6,10 +6,27 @@
 /** An integer number of 10⁻⁸ USD. */
 export type Amount = bigint
 
-/** Two integer prices in 10⁻⁸ USD per million tokens: $0.15 per million is 15_000_000n. */
-export type Price = { promptPerMillion: Amount; completionPerMillion: Amount }
+/** Integer prices in 10⁻⁸ USD per million tokens: $0.15 per million is 15_000_000n. */
+export type Price = {
+  promptPerMillion: Amount
+  completionPerMillion: Amount
+  /** `billing.token-kinds`: of prompt tokens that the provider read from its cache. Null: the prompt price. */
+  cachedPromptPerMillion: Amount | null
+  /** Of prompt tokens that the provider wrote to its cache. Null: the prompt price. */
+  cacheWritePerMillion: Amount | null
+}
 
-export type TokenCount = { promptTokens: number; completionTokens: number }
+/** `billing.token-kinds`: cached and written tokens are part of the prompt tokens, reasoning is part of the completion tokens. */
+export type TokenCount = {
+  promptTokens: number
+  cachedPromptTokens: number
+  cacheWriteTokens: number
+  completionTokens: number
+  reasoningTokens: number
+}
+
+/** What a call may use at most. Of which kind its prompt tokens will be is not known. */
+export type TokenBound = Pick<TokenCount, 'promptTokens' | 'completionTokens'>
 
 const unitsPerUsd = 100_000_000n
 const tokensPerMillion = 1_000_000n
@@ -17,6 +34,8 @@ const tokensPerMillion = 1_000_000n
 export const maxAmount: Amount = 1_000_000_000n * unitsPerUsd
 /** $10,000 per million tokens: multiplied by two million tokens, it still fits in a signed 64-bit integer before the division. */
 export const maxPricePerMillion: Amount = 10_000n * unitsPerUsd
+/** $1,000 per call: an exact JavaScript number of 10⁻⁸ USD, as an agent's version stores it. */
+export const maxToolPrice: Amount = 1_000n * unitsPerUsd
 
 /** Reads a decimal string of USD with at most 8 places, such as `"10"`, `"-0.5"` or `"0.00000001"`. Returns undefined for anything else. */
 export function parseUsd(text: string): Amount | undefined {
@@ -37,9 +56,31 @@ export function formatUsd(amount: Amount): string {
 
 /** Returns the cost of tokens at a price, rounded up once. Tokens are non-negative integers. */
 export function cost(tokens: TokenCount, price: Price): Amount {
-  const exact = BigInt(tokens.promptTokens) * price.promptPerMillion + BigInt(tokens.completionTokens) * price.completionPerMillion
-  return (exact + tokensPerMillion - 1n) / tokensPerMillion
+  const { promptTokens, cachedPromptTokens, cacheWriteTokens, completionTokens } = tokens
+  const { promptPerMillion, cachedPromptPerMillion, cacheWritePerMillion, completionPerMillion } = price
+  return perMillion(
+    BigInt(promptTokens - cachedPromptTokens - cacheWriteTokens) * promptPerMillion +
+      BigInt(cachedPromptTokens) * (cachedPromptPerMillion ?? promptPerMillion) +
+      BigInt(cacheWriteTokens) * (cacheWritePerMillion ?? promptPerMillion) +
+      BigInt(completionTokens) * completionPerMillion,
+  )
 }
+
+/** `billing.hold`: the cost of tokens whose kinds are not known yet, at the dearest price of a prompt token, rounded up once. */
+export function boundCost(bound: TokenBound, price: Price): Amount {
+  return perMillion(BigInt(bound.promptTokens) * dearestPrompt(price) + BigInt(bound.completionTokens) * price.completionPerMillion)
+}
+
+/** Per million prompt tokens of any kind. */
+function dearestPrompt({ promptPerMillion, cachedPromptPerMillion, cacheWritePerMillion }: Price): Amount {
+  return [cachedPromptPerMillion, cacheWritePerMillion].reduce<Amount>(
+    (dearest, price) => (price !== null && price > dearest ? price : dearest),
+    promptPerMillion,
+  )
+}
+
+/** The only rounding: up. */
+const perMillion = (exact: bigint): Amount => (exact + tokensPerMillion - 1n) / tokensPerMillion
 
 /** What a new turn can hold (`billing.hold`). Zero if an adjustment has left less than what is reserved. */
 export function available({ balance, held, unpaid }: { balance: Amount; held: Amount; unpaid: Amount }): Amount {
@@ -60,9 +101,12 @@ export function clearedBy(amount: Amount, { unpaid, cleared }: { unpaid: Amount;
   return -amount < cleared ? amount : -cleared
 }
 
-/** `billing.once`: the charge is never more than the hold. Usage beyond the hold that a provider reports is written off and recorded. */
-export function charge(tokens: TokenCount, price: Price, hold: Amount): { charged: Amount; writtenOff: Amount } {
-  const full = cost(tokens, price)
+/**
+ * `billing.once`: the charge is never more than the hold. Usage beyond the hold that a provider reports is written off and recorded.
+ * `toolCalls`: the price of the finished tool calls (`billing.tool-price`).
+ */
+export function charge(tokens: TokenCount, toolCalls: Amount, price: Price, hold: Amount): { charged: Amount; writtenOff: Amount } {
+  const full = cost(tokens, price) + toolCalls
   const charged = full < hold ? full : hold
   const writtenOff = full - charged
   return { charged, writtenOff: writtenOff < maxAmount ? writtenOff : maxAmount }

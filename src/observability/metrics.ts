@@ -13,11 +13,11 @@ import type { Amount } from '../ledger/ledger.ts'
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from './prom-client.ts'
 import type { TurnFailureCode } from '../store/turn-records.ts'
 
-/** How a turn ended in this process. `lost`: it was left to the process that claims it (lost lease, drain, internal error). */
+/** How a turn ended in this process. `lost`: it was left to the process that claims it. */
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
-  /** `unpaid`: what the run used. It is not known of a turn whose processes died. */
-  | { outcome: 'failed' | 'released' | 'cancelled'; code: TurnFailureCode; causeKind: CauseKind | null; unpaid: Amount }
+  /** `unpaid`: what the run used, if its process lived. `charged`: the tool calls of a cancelled turn. */
+  | { outcome: 'failed' | 'released' | 'cancelled'; code: TurnFailureCode; causeKind: CauseKind | null; unpaid: Amount; charged: Amount }
   | { outcome: 'lost' }
 
 /** Milliseconds since the turn was admitted or claimed here. `firstDeltaMs` is null if there was no delta. */
@@ -177,9 +177,8 @@ export function createMetrics(): Metrics &
   const completed = turns.labels('completed', 'none')
   const lost = turns.labels('lost', 'none')
   const ended = [completed, lost, turns.labels('cancelled', 'turn_cancelled'), turns.labels('failed', 'internal_error')]
-  const released = (['service_unavailable', 'internal_error', 'insufficient_balance'] as const).map((code) =>
-    turns.labels('released', code),
-  )
+  const releases = ['service_unavailable', 'internal_error', 'insufficient_balance'] as const
+  const released = releases.map((code) => turns.labels('released', code))
   const promptTokens = tokens.labels('prompt')
   const completionTokens = tokens.labels('completion')
   const refused = Object.keys(failures).map((code) => refusals.labels(code))
@@ -202,6 +201,7 @@ export function createMetrics(): Metrics &
         case 'released':
         case 'cancelled':
           unpaid += ending.unpaid
+          charged += ending.charged
           if (ending.causeKind) errors.labels(ending.causeKind).inc()
           return turns.labels(ending.outcome, ending.code).inc()
         case 'lost':

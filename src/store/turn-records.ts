@@ -150,8 +150,13 @@ export type Settlement = {
   /** Stored with the reply for the operator only. Neither the reply nor a public list shows them. */
   citations: Citation[]
   promptTokens: number
+  cachedPromptTokens: number
+  cacheWriteTokens: number
   completionTokens: number
+  reasoningTokens: number
   usageEstimated: boolean
+  /** `billing.tool-price`: what its finished tool calls cost. Part of the charge. */
+  toolCalls: Amount
   charged: Amount
   writtenOff: Amount
   /** Milliseconds from the admission or claim by this process to the first delta, for the operator. Null without a delta. */
@@ -165,8 +170,8 @@ export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind
 
 export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'internal_error' | 'turn_cancelled'
 /**
- * `released`: a retry runs again with the same request ID. `failed` and `cancelled`: final for 24 hours. In all cases there is no charge and
- * no message, and the hold is released.
+ * `released`: a retry runs again with the same request ID. `failed` and `cancelled`: final for 24 hours. In all cases there is no
+ * message, the hold is released, and nothing is charged except the finished tool calls of a cancelled turn.
  */
 export type TurnFailure = {
   requestId: string
@@ -179,6 +184,10 @@ export type TurnFailure = {
   causeKind: CauseKind | null
   /** `billing.unpaid`: what this run used, at its price. What exceeds the hold does not count. `causeKind` decides whether it is reserved. */
   unpaid: Amount
+  /**
+   * `billing.tool-price`: of a cancelled turn, its finished tool calls, if they cost something. A turn without a reply charges nothing else.
+   */
+  charge?: { ledgerEntryId: string; toolCalls: Amount; charged: Amount; writtenOff: Amount }
   /** The hold that the balance did not cover, or 0. */
   neededHold: Amount
   /** `trace.stored`: see src/agent/trace.ts. Null if traces are off. */

@@ -108,7 +108,7 @@ export function keepLeases({
     for (const requestId of exhausted) {
       const causeKind = 'process_died'
       log.error({ request_id: requestId, cause_kind: causeKind }, 'turn failed: the process died in each of its attempts')
-      metrics.turnEnded({ outcome: 'failed', code: 'internal_error', causeKind, unpaid: 0n })
+      metrics.turnEnded({ outcome: 'failed', code: 'internal_error', causeKind, unpaid: 0n, charged: 0n })
     }
     for (const turn of turns) {
       const own = live.get(turn.requestId)

@@ -14,6 +14,12 @@ import type { TextListener, TextPosition } from './turn-text.ts'
  */
 export type StopReason = 'deadline' | 'cancel' | 'lease_lost' | 'drain'
 
+/** `toolCalls`: the price of the finished ones. */
+type Used = { usage: ModelUsage; toolCalls: Amount }
+
+const noTokens = { promptTokens: 0, cachedPromptTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 }
+const smaller = (one: Amount, other: Amount): Amount => (one < other ? one : other)
+
 export class LiveTurn implements RunningTurn {
   readonly admitted: AdmittedTurn
   readonly end: Promise<TurnEnd>
@@ -32,8 +38,8 @@ export class LiveTurn implements RunningTurn {
   trace: TraceRecorder | undefined
   /** The hold that the balance did not cover, or 0. The run then ends without a reply. */
   neededHold: Amount = 0n
-  #usage: ModelUsage | undefined
-  #usageBefore: ModelUsage = { promptTokens: 0, completionTokens: 0 }
+  #used: Used | undefined
+  #usedBefore: Used | undefined
 
   constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }) {
     this.admitted = admitted
@@ -85,28 +91,57 @@ export class LiveTurn implements RunningTurn {
   }
 
   /**
-   * The usage of all steps so far; the first call reports that of the journal. What an admission receives as the journal was used by the
+   * The usage and the price of the tool calls of all steps so far; the first call reports those of the journal. What an admission receives as the journal was used by the
    * runs that it continues, and counted when they ended. Recovery receives the steps of its own run as well, so it counts all of them.
    */
-  noteUsage(usage: ModelUsage): void {
-    if (this.#usage === undefined && this.admitted.attempt === 1) this.#usageBefore = usage
-    this.#usage = usage
+  noteUsage(usage: ModelUsage, toolCallsPrice: number): void {
+    const used = { usage, toolCalls: BigInt(toolCallsPrice) }
+    if (this.#used === undefined && this.admitted.attempt === 1) this.#usedBefore = used
+    this.#used = used
   }
 
-  /** `billing.unpaid`: what this run has used, at its price. It is all that its caller can have received. */
+  /** `billing.unpaid`: what this run has used, at its price, tool calls included. It is all that its caller can have received. */
   get cost(): Amount {
-    if (this.#usage === undefined) return 0n
-    const { promptTokens, completionTokens } = this.#usageBefore
+    return this.#costOf(this.#toolCallsOfRun)
+  }
+
+  /**
+   * `billing.tool-price`: what a cancel without a reply charges, the finished tool calls of the turn, and what stays unpaid besides, the
+   * tokens of this run. Calls of an earlier run that this one continues were never charged, so they are charged here.
+   */
+  get cancelCost(): { toolCalls: Amount; charged: Amount; writtenOff: Amount; unpaid: Amount } {
+    const { price, hold } = this.admitted
+    const toolCalls = this.#used?.toolCalls ?? 0n
+    const { charged, writtenOff } = charge(noTokens, toolCalls, price, hold)
+    return { toolCalls, charged, writtenOff, unpaid: smaller(this.#costOf(0n), hold - charged) }
+  }
+
+  get #toolCallsOfRun(): Amount {
+    return (this.#used?.toolCalls ?? 0n) - (this.#usedBefore?.toolCalls ?? 0n)
+  }
+
+  #costOf(toolCalls: Amount): Amount {
+    if (this.#used === undefined) return 0n
+    const { usage } = this.#used
+    const before = this.#usedBefore?.usage
     const used = {
-      promptTokens: this.#usage.promptTokens - promptTokens,
-      completionTokens: this.#usage.completionTokens - completionTokens,
+      promptTokens: usage.promptTokens - (before?.promptTokens ?? 0),
+      cachedPromptTokens: usage.cachedPromptTokens - (before?.cachedPromptTokens ?? 0),
+      cacheWriteTokens: usage.cacheWriteTokens - (before?.cacheWriteTokens ?? 0),
+      completionTokens: usage.completionTokens - (before?.completionTokens ?? 0),
+      reasoningTokens: usage.reasoningTokens - (before?.reasoningTokens ?? 0),
     }
-    return charge(used, this.admitted.price, this.admitted.hold).charged
+    return charge(used, toolCalls, this.admitted.price, this.admitted.hold).charged
   }
 
   /** Called before the entries are stored: from now on the call may be made. */
   noteStarted(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.add(`${step}:${part}`)
+  }
+
+  /** Called when the entries were not stored, and no call is made, because the balance does not cover the calls. */
+  noteNotStarted(entries: JournalEntry[]): void {
+    for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.delete(`${step}:${part}`)
   }
 
   /** Called when the entries are stored. */

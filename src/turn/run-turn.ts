@@ -90,8 +90,9 @@ export function createTurnRunner({
         trace: turn.trace,
         signal: turn.signal,
         onDelta: (delta) => turn.deliver(delta),
-        onUsage: (usage) => turn.noteUsage(usage),
+        onUsage: (usage, toolCallsPrice) => turn.noteUsage(usage, toolCallsPrice),
         beforeStep: (next) => writes.beforeStep(turn, next),
+        beforeCalls: (entries, spent) => writes.beforeCalls(turn, entries, spent),
         writeJournal: (entries, finishedSideEffects) => writes.journal(turn, entries, finishedSideEffects),
       })
     } catch (error) {
@@ -132,7 +133,8 @@ export function createTurnRunner({
 
   /**
    * `turn.cancel`: text that was generated is the reply, and is paid, because callers may have it. Without any, the turn ends without a
-   * reply. Either way it is one fenced write, so a settlement, a failure or a cancel happens, and never two of them.
+   * reply, and its finished tool calls are paid (`billing.tool-price`). Either way it is one fenced write, so a settlement, a failure or a
+   * cancel happens, and never two of them.
    */
   async function cancel(turn: LiveTurn, generated: Generated): Promise<boolean> {
     if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)
@@ -145,12 +147,21 @@ export function createTurnRunner({
     const { cause, causeKind, logCause = cause } = why
     const about = { request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }
     if (state !== 'cancelled') log.warn(about, 'turn ended without a reply')
-    const { cost: unpaid, neededHold } = turn
-    if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }))) return false
+    const { neededHold } = turn
+    const { unpaid, charge } = costOf(turn, state)
+    const ending = { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }
+    if (!(await writes.fail(turn, charge ? { ...ending, charge } : ending))) return false
     if (state === 'cancelled') log.info({ request_id: turn.requestId }, 'turn cancelled')
-    metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
+    metrics.turnEnded({ outcome: state, code, causeKind, unpaid, charged: charge?.charged ?? 0n }, turn)
     turn.finish({ kind: 'failed', code, state })
     return true
+  }
+
+  /** `billing.tool-price`: only a cancelled turn is charged without a reply. `unpaid`: what the run used besides. */
+  function costOf(turn: LiveTurn, state: TurnFailure['state']): Pick<TurnFailure, 'unpaid' | 'charge'> {
+    if (state !== 'cancelled') return { unpaid: turn.cost }
+    const { unpaid, ...charge } = turn.cancelCost
+    return charge.toolCalls > 0n ? { unpaid, charge: { ledgerEntryId: newId('led'), ...charge } } : { unpaid }
   }
 }
 

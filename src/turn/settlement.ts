@@ -12,9 +12,10 @@ import type { LiveTurn } from './live-turn.ts'
 /** Everything except the fence, which may rise while the turn waits for the store. `incomplete`: the turn was cancelled (`turn.cancel`). */
 export function settlementOf(
   { requestId, admitted, firstDeltaMs, trace }: LiveTurn,
-  { text, usage, usageEstimated, citations }: Generated,
+  { text, usage, usageEstimated, toolCallsPrice, citations }: Generated,
   { incomplete, newId }: { incomplete: boolean; newId: Ids['newId'] },
 ): Omit<Settlement, 'fence'> {
+  const toolCalls = BigInt(toolCallsPrice)
   return {
     requestId,
     userMessageId: newId('msg'),
@@ -25,7 +26,8 @@ export function settlementOf(
     citations,
     ...usage,
     usageEstimated,
-    ...charge(usage, admitted.price, admitted.hold),
+    toolCalls,
+    ...charge(usage, toolCalls, admitted.price, admitted.hold),
     firstDeltaMs,
     incomplete,
     trace: trace?.encode(admitted.hold, true) ?? null,

@@ -2,8 +2,8 @@
  * The writes of a running turn: its steps and its hold, its settlement, and its end without a reply. Each is repeated until the store has
  * answered, with the turn's own fence and in batches with those of other turns. Does not notify callers.
  */
-import type { NextStep } from '../agent/agent.ts'
-import { charge, cost } from '../ledger/ledger.ts'
+import type { NextStep, Spent } from '../agent/agent.ts'
+import { boundCost, cost } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import { bytesOf, entryBytes, withinBudget } from '../store/budget.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -25,12 +25,17 @@ import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
 /**
- * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` and `journal` also
- * return false after the turn's deadline, and `beforeStep` if the balance does not cover the next step.
+ * Each write returns false, or undefined, if another process has claimed the turn or this process drains. The first three
+ * also return false after the turn's deadline, and the first two if the balance does not cover what they hold.
  */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
   beforeStep(turn: LiveTurn, next: NextStep): Promise<boolean>
+  /**
+   * `billing.tool-price`: stores entries of the step in the journal and extends the hold to what its tool calls may cost, `callsPrice`, in
+   * 10⁻⁸ USD; both or neither.
+   */
+  beforeCalls(turn: LiveTurn, entries: JournalEntry[], spent: Spent & { callsPrice: number }): Promise<boolean>
   /** Adds journal entries within a step, without a change of the hold. */
   journal(turn: LiveTurn, entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
   settle(turn: LiveTurn, settlement: Omit<Settlement, 'fence'>): Promise<StoredReply | undefined>
@@ -56,6 +61,18 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
     for (const entries of parts)
       if (!(await advanceOnce(turn, { entries, hold: turn.admitted.hold, finishedSideEffects: false }))) return false
     return advanceOnce(turn, { ...asked, entries: last })
+  }
+
+  /**
+   * The hold comes first here, alone if the entries are many: if the balance does not cover it, nothing was stored, so no start is in the
+   * journal of a call that is not made.
+   */
+  async function startCalls(turn: LiveTurn, entries: JournalEntry[], hold: Amount): Promise<boolean> {
+    const isLarge = withinBudget(entries, entryBytes).length > 1
+    if (isLarge && hold > turn.admitted.hold && !(await advanceOnce(turn, { entries: [], hold, finishedSideEffects: false }))) return false
+    const isStored = await advance(turn, { entries, hold, finishedSideEffects: false })
+    if (!isStored && turn.neededHold > 0n) turn.noteNotStarted(entries)
+    return isStored
   }
 
   async function advanceOnce(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
@@ -96,12 +113,16 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   }
 
   return {
-    beforeStep(turn, { entries, usageSoFar, boundSoFar, bound }) {
+    beforeStep(turn, { entries, bound, ...spent }) {
       const { price, hold } = turn.admitted
-      // The cost of the previous steps never exceeds what was held for them, whatever a provider reports (`billing.once`). Steps of an
-      // earlier run were held then, and are held again now (`retry.continues`).
-      const { charged: spent } = charge(usageSoFar, price, larger(hold, cost(boundSoFar, price)))
-      return advance(turn, { entries, hold: larger(hold, spent + cost(bound, price)), finishedSideEffects: false })
+      const needed = spentBy(turn, spent) + boundCost(bound, price)
+      return advance(turn, { entries, hold: larger(hold, needed), finishedSideEffects: false })
+    },
+    beforeCalls(turn, entries, { callsPrice, ...spent }) {
+      const { hold } = turn.admitted
+      // Calls without a price change nothing: the hold of the step covers what it generated.
+      const needed = callsPrice > 0 ? spentBy(turn, spent) + BigInt(callsPrice) : 0n
+      return startCalls(turn, entries, larger(hold, needed))
     },
     journal: (turn, entries, finishedSideEffects) => advance(turn, { entries, hold: turn.admitted.hold, finishedSideEffects }),
     async settle(turn, settlement) {
@@ -117,4 +138,15 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   }
 }
 
+/**
+ * What the steps so far cost. Their tokens never cost more than what was held for them, whatever a provider reports (`billing.once`). Steps of
+ * an earlier run were held then, and are held again now (`retry.continues`).
+ */
+function spentBy({ admitted: { price, hold } }: LiveTurn, { usageSoFar, boundSoFar, toolCallsSoFar }: Spent): Amount {
+  const toolCalls = BigInt(toolCallsSoFar)
+  const heldForTokens = larger(hold - toolCalls, boundCost(boundSoFar, price))
+  return smaller(cost(usageSoFar, price), heldForTokens) + toolCalls
+}
+
+const smaller = (one: Amount, other: Amount): Amount => (one < other ? one : other)
 const larger = (one: Amount, other: Amount): Amount => (one > other ? one : other)

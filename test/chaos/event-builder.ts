@@ -253,7 +253,14 @@ export function createEventBuilder() {
       created_at: time(at),
       ended_at: turn.status === 'running' ? null : time(at),
       message: reported?.message ?? null,
-      usage: reported?.usage ?? null,
+      usage: reported
+        ? {
+            ...reported.usage,
+            prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+            completion_tokens_details: { reasoning_tokens: 0 },
+            tool_calls_usd: '0.00000000',
+          }
+        : null,
       error: turn.status === 'cancelled' ? { code: 'turn_cancelled', message: 'It says why.' } : null,
       cancel_requested: turn.cancelRequested,
     }

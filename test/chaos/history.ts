@@ -64,7 +64,16 @@ export type Tenant = {
   /** Part of its system prompt, documents, tool activity and reasoning: not allowed in any response. */
   hidden: Record<'prompt' | 'document' | 'tool' | 'reasoning', string>
   owner: { id: string; balanceUsd: string; rich: boolean }
-  agents: { id: string; name: string; promptUsdPerMillion: string; completionUsdPerMillion: string; historyTokens: number }[]
+  /** Without a cached price, a cached token costs the prompt price. `toolUsd`: of a call of each HTTP tool. */
+  agents: {
+    id: string
+    name: string
+    promptUsdPerMillion: string
+    completionUsdPerMillion: string
+    cachedPromptUsdPerMillion?: string
+    toolUsd?: Record<string, string>
+    historyTokens: number
+  }[]
   keys: KeySetup[]
 }
 export type KeySetup = {
@@ -170,10 +179,11 @@ export type ModelCallEvent = {
   does: 'text' | 'tools' | 'empty' | 'fault'
   /** The complete text, if it returns all of it. */
   text: string
-  usage: { prompt_tokens: number; completion_tokens: number } | null
+  usage: ModelReport | null
   /** The number of requested calls of tools with side effects. */
   asksToBook: number
 }
+export type ModelReport = { prompt_tokens: number; completion_tokens: number; prompt_tokens_details?: { cached_tokens: number } }
 /** `fault`: as planned · `aborted`: by the caller. */
 export type ModelEndEvent = { kind: 'modelEnd'; at: number; serial: number; answered: 'whole' | 'fault' | 'aborted' }
 

@@ -70,14 +70,20 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-by-a-released-turn',
     part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
   },
   {
     name: 'unpaid-work-forgotten',
     part: 'holds',
     removes: 'what a turn without a reply used stays reserved',
-    edits: [edit(endTurn, 'sql.releaseHold.run(hold, reserved, turn.owner_id!)', 'sql.releaseHold.run(hold, 0n, turn.owner_id!)')],
+    edits: [
+      edit(
+        endTurn,
+        'sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)',
+        'sql.releaseHold.run(hold - charged, 0n, turn.owner_id!)',
+      ),
+    ],
     caughtBy: { harness: 'simulation', checks: ['I17', 'unpaid'] },
   },
   {
@@ -206,7 +212,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n}', '}')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n}', '}')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
@@ -403,6 +409,45 @@ export const plantedBugs: PlantedBug[] = [
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
   },
   {
+    name: 'cached-tokens-charged-twice',
+    part: 'settlement',
+    removes: 'a cached token is charged at its own price alone, and not at the prompt price as well',
+    edits: [
+      edit(
+        'src/ledger/ledger.ts',
+        'promptTokens - cachedPromptTokens - cacheWriteTokens) * promptPerMillion +',
+        'promptTokens - cacheWriteTokens) * promptPerMillion +',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['charge', 'I5'] },
+  },
+  {
+    name: 'tool-charged-again-on-recovery',
+    part: 'settlement',
+    removes: 'a finished tool call is charged once, also if recovery got it from the journal',
+    edits: [
+      edit(
+        'src/turn/settlement.ts',
+        'const toolCalls = BigInt(toolCallsPrice)',
+        "const toolCalls = BigInt(admitted.journal.reduce((sum, { kind, payload }) => sum + (kind === 'tool_finished' ? ((JSON.parse(payload) as { price?: number }).price ?? 0) : 0), toolCallsPrice))",
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['charge'] },
+  },
+  {
+    name: 'net-prompt-taken-as-gross',
+    part: 'settlement',
+    removes: "the prompt of Anthropic includes its cache, although the API's count does not",
+    edits: [
+      edit(
+        'src/agent/models/apis/parts-answer.ts',
+        '? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total',
+        '? noCache : total',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['charge'] },
+  },
+  {
     name: 'cancel-lost-with-its-process',
     part: 'cancel',
     removes: 'a cancel that was requested is known to the process that recovers the turn',
@@ -416,11 +461,11 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         endTurn,
-        '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n',
+        '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n',
         `  if (end.state === 'cancelled') {
     sql.insertCharge.run(\`led_\${String(turn.request_id)}\`, turn.owner_id!, -hold, 0n, turn.request_id!, now)
     sql.payFromHold.run(hold, hold, turn.owner_id!)
-  } else sql.releaseHold.run(hold, reserved, turn.owner_id!)\n`,
+  } else sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n`,
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['money', 'verify'] },
@@ -432,8 +477,8 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         'src/turn/settlement.ts',
-        '    ...charge(usage, admitted.price, admitted.hold),\n',
-        '    ...(incomplete ? { charged: 0n, writtenOff: 0n } : charge(usage, admitted.price, admitted.hold)),\n',
+        '    ...charge(usage, toolCalls, admitted.price, admitted.hold),\n',
+        '    ...(incomplete ? { charged: 0n, writtenOff: 0n } : charge(usage, toolCalls, admitted.price, admitted.hold)),\n',
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['money'] },

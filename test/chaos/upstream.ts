@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pass } from 'node:timers/promises'
-import type { History } from './history.ts'
+import type { History, ModelReport } from './history.ts'
 import { behaviours, hiddenWords, readMessage, reasoningText } from './messages.ts'
 import type { Deed, ToolManner, ToolWanted } from './messages.ts'
 
@@ -177,11 +177,13 @@ function piecesOf(deed: Deed, { serial, name, canary, messages, at }: About): st
   return all
 }
 
-function usageOf(deed: Deed, messages: Prompt['messages'], pieces: number): { prompt_tokens: number; completion_tokens: number } | null {
+/** Half of each prompt is from the cache, which checks/money.ts knows. */
+function usageOf(deed: Deed, messages: Prompt['messages'], pieces: number): ModelReport | null {
   if (deed.does === 'text' && deed.usage === 'none') return null
   if (deed.does === 'text' && deed.usage === 'greedy') return { prompt_tokens: 3_000_000, completion_tokens: 2_000_000 }
   const characters = messages.reduce((total, { content }) => total + (content?.length ?? 0), 0)
-  return { prompt_tokens: Math.max(1, Math.ceil(characters / 4)), completion_tokens: Math.max(1, pieces) }
+  const prompt = Math.max(1, Math.ceil(characters / 4))
+  return { prompt_tokens: prompt, completion_tokens: Math.max(1, pieces), prompt_tokens_details: { cached_tokens: Math.floor(prompt / 2) } }
 }
 
 function toolCall({ name, manner }: ToolWanted, index: number, about: { name: string; canary: string }): object {

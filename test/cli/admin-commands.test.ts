@@ -219,11 +219,22 @@ describe('turnkeep agent', () => {
     writeFileSync(file, JSON.stringify({ name: 'From the file', system_prompt: 'Be kind.', model: 'demo/demo', max_steps: 3 }))
     const made = await json('agent', 'create', '-f', file, '--owner', app.caller.ownerId, '--name', 'From the flag')
     assert.deepEqual([made.name, made.system_prompt, made.max_steps, made.version], ['From the flag', 'Be kind.', 3, 1])
-    const prices = ['--prompt-price', '1.5', '--completion-price', '2']
+    const prices = ['--prompt-price', '1.5', '--completion-price', '2', '--cached-prompt-price', '0.15']
     const changed = await json('agent', 'update', made.id, ...prices, '--temperature', '0.5', '--max-output-tokens', '100')
     assert.deepEqual(
       [changed.version, changed.price, changed.temperature, changed.max_output_tokens, changed.max_steps],
-      [2, { prompt_usd_per_million: '1.50000000', completion_usd_per_million: '2.00000000' }, 0.5, 100, 3],
+      [
+        2,
+        {
+          prompt_usd_per_million: '1.50000000',
+          completion_usd_per_million: '2.00000000',
+          cached_prompt_usd_per_million: '0.15000000',
+          cache_write_usd_per_million: null,
+        },
+        0.5,
+        100,
+        3,
+      ],
     )
     assert.equal((await json('agent', 'rollback', made.id, '1')).temperature, null)
     assert.deepEqual(

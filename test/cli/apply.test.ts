@@ -38,7 +38,7 @@ owners:
       - name: Support
         model: demo/demo
         system_prompt_file: prompt.txt
-        price: {prompt_usd_per_million: 0.10, completion_usd_per_million: "2"}
+        price: {prompt_usd_per_million: 0.10, completion_usd_per_million: "2", cached_prompt_usd_per_million: 0.02}
         temperature: 0.2
         max_output_tokens: 500
         history: {max_tokens: 4000}
@@ -94,7 +94,12 @@ describe('turnkeep apply', { concurrency: false }, () => {
       [agent.owner_id, agent.enabled, agent.version, agent.temperature, agent.max_output_tokens, agent.history.max_tokens],
       [owner.id, false, 1, 0.2, 500, 4000],
     )
-    assert.deepEqual(agent.price, { prompt_usd_per_million: '0.10000000', completion_usd_per_million: '2.00000000' })
+    assert.deepEqual(agent.price, {
+      prompt_usd_per_million: '0.10000000',
+      completion_usd_per_million: '2.00000000',
+      cached_prompt_usd_per_million: '0.02000000',
+      cache_write_usd_per_million: null,
+    })
     assert.deepEqual([agent.knowledge.top_k, agent.knowledge.language, agent.knowledge.max_tokens], [3, 'none', 1500])
     assert.equal(agent.system_prompt, readFileSync(join(fixture.folder, 'prompt.txt'), 'utf8').trimEnd())
     const website = await fixture.one(`/agents/${agent.id}/keys`, 'website')

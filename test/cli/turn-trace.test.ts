@@ -73,6 +73,10 @@ test('turn trace: prints the attempt, the passages, and each model call and tool
     ` +${ms}  model call, step 2, scripted/test-model, ${ms}, first text ${ms}, 1,300 \\+ 30 tokens, finish reason stop`,
     ' {13}text: All done\\.',
     ` +${ms}  settlement, 0\\.\\d{8} USD charged, 0\\.\\d{8} USD of the hold released`,
+    ' {15}Price of agent version 1, set by the operator, \\d{4}-\\d{2}-\\d{2}',
+    ' {15}prompt: 1,\\d{3} tokens at 0\\.15000000 USD per million +0\\.\\d{8} USD',
+    ' {15}completion: 31 tokens at 0\\.60000000 USD per million +0\\.00001860 USD',
+    ' {15}charged +0\\.\\d{8} USD',
   ]
   assert.match(stdout, new RegExp(`^${lines.join('\n')}\n$`))
   const json = JSON.parse((await trace(id, '--json')).stdout) as Json
@@ -80,7 +84,16 @@ test('turn trace: prints the attempt, the passages, and each model call and tool
 })
 
 test('turn trace: what is known only from the journal is below the attempt that did it, in the order of time; unknown attempts are named', () => {
-  const common = { run: 1, duration_ms: null, recorded: 'journal', step: 1, result: null, status: 'interrupted', arguments: '{}' } as const
+  const common = {
+    run: 1,
+    duration_ms: null,
+    recorded: 'journal',
+    step: 1,
+    result: null,
+    status: 'interrupted',
+    price_usd: null,
+    arguments: '{}',
+  } as const
   const tool = (name: string, attempt: number | null, startMs: number | null) =>
     ({ ...common, type: 'tool_call', name, attempt, start_ms: startMs }) as const
   const end = (attempt: number, word: string, cause: string | null) =>

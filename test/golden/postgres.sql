@@ -12,8 +12,12 @@ create table agent_versions (
   max_message_length bigint not null,
   prompt_price bigint not null,
   completion_price bigint not null,
+  cached_prompt_price bigint,
+  cache_write_price bigint,
   created_at bigint not null,
   constraint agent_versions_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
+  constraint agent_versions_cache_write_price_check CHECK ((cache_write_price >= 0)),
+  constraint agent_versions_cached_prompt_price_check CHECK ((cached_prompt_price >= 0)),
   constraint agent_versions_completion_price_check CHECK ((completion_price >= 0)),
   constraint agent_versions_fixed_tokens_check CHECK ((fixed_tokens >= 0)),
   constraint agent_versions_history_max_tokens_check CHECK ((history_max_tokens >= 0)),
@@ -448,13 +452,19 @@ create table turns (
   hold bigint not null,
   prompt_price bigint not null,
   completion_price bigint not null,
+  cached_prompt_price bigint,
+  cache_write_price bigint,
   message text,
   message_tokens bigint not null,
   failure_code text,
   failure_cause text,
   prompt_tokens bigint,
   completion_tokens bigint,
+  cached_prompt_tokens bigint,
+  cache_write_tokens bigint,
+  reasoning_tokens bigint,
   usage_estimated integer,
+  tool_calls bigint not null default 0,
   charged bigint,
   unpaid bigint not null default 0,
   reserved bigint not null default 0,
@@ -467,11 +477,13 @@ create table turns (
   started_at bigint not null,
   ended_at bigint,
   constraint cancelled_was_requested CHECK (((cancel_requested_at IS NOT NULL) OR ((state <> 'cancelled'::text) AND (incomplete = 0)))),
-  constraint completed_has_a_charge CHECK (((state = 'completed'::text) = (charged IS NOT NULL))),
+  constraint charge_fits_state CHECK ((((state = 'completed'::text) AND (charged IS NOT NULL)) OR ((state <> 'completed'::text) AND (charged IS NULL) AND (tool_calls = 0)) OR ((state = 'cancelled'::text) AND (charged IS NOT NULL) AND (charged <= tool_calls) AND (tool_calls > 0)))),
   constraint continues_from_a_run CHECK (((continues_from >= 1) AND (continues_from <= run))),
   constraint ended_has_an_end CHECK (((state = 'running'::text) = (ended_at IS NULL))),
   constraint ended_has_no_hold CHECK (((state = 'running'::text) OR (hold = 0))),
+  constraint kinds_within_prompt CHECK (((cached_prompt_tokens >= 0) AND (cache_write_tokens >= 0) AND ((cached_prompt_tokens + cache_write_tokens) <= prompt_tokens))),
   constraint only_a_reply_is_incomplete CHECK (((incomplete = 0) OR (state = 'completed'::text))),
+  constraint reasoning_within_completion CHECK (((reasoning_tokens >= 0) AND (reasoning_tokens <= completion_tokens))),
   constraint reserved_within_unpaid CHECK (((reserved >= 0) AND (reserved <= unpaid))),
   constraint running_has_lease CHECK (((state = 'running'::text) = (lease_until IS NOT NULL))),
   constraint turns_attempt_check CHECK (((attempt >= 1) AND (attempt <= 3))),
@@ -482,6 +494,7 @@ create table turns (
   constraint turns_pkey PRIMARY KEY (request_id),
   constraint turns_run_check CHECK ((run >= 1)),
   constraint turns_state_check CHECK ((state = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text, 'released'::text, 'cancelled'::text]))),
+  constraint turns_tool_calls_check CHECK ((tool_calls >= 0)),
   constraint turns_unpaid_check CHECK ((unpaid >= 0)),
   constraint turns_usage_estimated_check CHECK ((usage_estimated = ANY (ARRAY[0, 1])))
 ) with (fillfactor=70);
@@ -507,6 +520,8 @@ CREATE INDEX unpaid_turns ON public.turns USING btree (ended_at) WHERE (unpaid >
 CREATE INDEX unusual_turns_newest_first ON public.turns USING btree (state, created_at, request_id, agent_id) WHERE (state = ANY (ARRAY['failed'::text, 'released'::text, 'cancelled'::text]));
 
 CREATE INDEX usage_of_turns ON public.turns USING btree (ended_at) INCLUDE (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id) WHERE (ended_at IS NOT NULL);
+
+CREATE TRIGGER charge_within_hold BEFORE UPDATE OF charged ON public.turns FOR EACH ROW WHEN ((new.charged > old.hold)) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER ended_turns_never_change BEFORE UPDATE OF state ON public.turns FOR EACH ROW WHEN (((old.state = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION refuse_change();
 

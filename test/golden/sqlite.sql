@@ -16,6 +16,9 @@ CREATE TABLE agent_versions (
   -- 10^-8 USD per million tokens
   prompt_price integer not null check (prompt_price >= 0),
   completion_price integer not null check (completion_price >= 0),
+  -- `billing.token-kinds`: of prompt tokens that the provider read from its cache and wrote to it; null: the prompt price
+  cached_prompt_price integer check (cached_prompt_price >= 0),
+  cache_write_price integer check (cache_write_price >= 0),
   created_at integer not null,
   primary key (agent_id, version)
 ) strict, without rowid;
@@ -396,6 +399,9 @@ CREATE TABLE turns (
   hold integer not null check (hold >= 0),
   prompt_price integer not null,
   completion_price integer not null,
+  -- null: the prompt price
+  cached_prompt_price integer,
+  cache_write_price integer,
   -- null after an erasure
   message text,
   message_tokens integer not null,
@@ -403,7 +409,13 @@ CREATE TABLE turns (
   failure_cause text,
   prompt_tokens integer,
   completion_tokens integer,
+  -- `billing.token-kinds`: parts of the two totals
+  cached_prompt_tokens integer,
+  cache_write_tokens integer,
+  reasoning_tokens integer,
   usage_estimated integer check (usage_estimated in (0, 1)),
+  -- `billing.tool-price`: what its finished tool calls cost
+  tool_calls integer not null default 0 check (tool_calls >= 0),
   charged integer check (charged >= 0),
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid integer not null default 0 check (unpaid >= 0),
@@ -426,7 +438,13 @@ CREATE TABLE turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
-  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null)),
+  -- a turn without a reply charges nothing but the tool calls of a cancelled one
+  constraint charge_fits_state check (
+    (state = 'completed' and charged is not null) or (state <> 'completed' and charged is null and tool_calls = 0)
+    or (state = 'cancelled' and charged is not null and charged <= tool_calls and tool_calls > 0)),
+  constraint kinds_within_prompt check (
+    cached_prompt_tokens >= 0 and cache_write_tokens >= 0 and cached_prompt_tokens + cache_write_tokens <= prompt_tokens),
+  constraint reasoning_within_completion check (reasoning_tokens >= 0 and reasoning_tokens <= completion_tokens),
   constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0)),
   constraint only_a_reply_is_incomplete check (incomplete = 0 or state = 'completed')
 ) strict;
@@ -454,6 +472,9 @@ CREATE INDEX unpaid_turns on turns (ended_at) where unpaid > 0;
 CREATE INDEX usage_of_turns on turns (
   ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
 ) where ended_at is not null;
+
+CREATE TRIGGER charge_within_hold before update of charged on turns when new.charged > old.hold
+  begin select raise(abort, 'charge_within_hold'); end;
 
 CREATE TRIGGER ended_turns_never_change before update of state on turns
   when old.state in ('completed', 'failed', 'cancelled') and new.state <> old.state

@@ -296,7 +296,7 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'billing.hold',
     removes: 'the history is in the bound',
-    edits: [edit(admit, '(agent.fixed_tokens as bigint) + window +', '(agent.fixed_tokens as bigint) +')],
+    edits: [edit(admit, 'Number(agent.fixed_tokens) + Number(window) +', 'Number(agent.fixed_tokens) +')],
     caughtBy: { file: suite, title: 'billing.hold: an admission holds the bound computed from stored numbers and leaves the' },
   },
   {

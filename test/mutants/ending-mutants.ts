@@ -65,7 +65,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'billing.once',
     removes: 'a cost is rounded up',
-    edits: [edit(ledger, 'return (exact + tokensPerMillion - 1n) / tokensPerMillion', 'return exact / tokensPerMillion')],
+    edits: [edit(ledger, '(exact + tokensPerMillion - 1n) / tokensPerMillion', 'exact / tokensPerMillion')],
     caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once: a cost is rounded up once, never by a whole unit more' },
   },
   {
@@ -154,7 +154,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'billing.usage-missing',
     removes: 'an estimate is marked',
-    edits: [edit('src/agent/steps.ts', 'usageEstimated: believed === undefined || believed !== answer.usage,', 'usageEstimated: false,')],
+    edits: [edit('src/agent/steps.ts', 'usageEstimated: believed === undefined || believed !== answer.usage ||', 'usageEstimated:')],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
   },
   {
@@ -186,8 +186,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         endTurn,
-        '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n',
-        `  sql.releaseHold.run(hold, reserved, turn.owner_id!)
+        '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n',
+        `  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)
   const id = turn.request_id as string
   const at = Number(sql.findConversationById.get(turn.conversation_id!)!.message_count)
   sql.insertMessage.run('msg_u' + id, turn.conversation_id!, at + 1, 'user', turn.message!, turn.message_tokens!, id, 0)

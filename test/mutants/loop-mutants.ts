@@ -38,7 +38,7 @@ export const loopMutants: Mutant[] = [
     rule: 'tools.journal',
     removes: 'a step is journaled before its tools are called: it is asked again',
     edits: [
-      edit(calls, 'if (!(await writeJournal(entries, false)))', 'if (started.length > 0 && !(await writeJournal(entries, false)))'),
+      edit(calls, 'if (!(await beforeCalls(entries, price)))', 'if (started.length > 0 && !(await beforeCalls(entries, price)))'),
       edit(calls, "return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
     ],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },
@@ -81,13 +81,13 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'billing.hold',
     removes: 'the hold grows for a further step',
-    edits: [edit('src/turn/turn-writes.ts', 'hold: larger(hold, spent + cost(bound, price))', 'hold')],
+    edits: [edit('src/turn/turn-writes.ts', 'spentBy(turn, spent) + boundCost(bound, price)', '0n')],
     caughtBy: { file: tools, title: 'billing.hold: each further step is held before its model call' },
   },
   {
     rule: 'retry.continues',
     removes: 'what an earlier run has spent is held again',
-    edits: [edit('src/turn/turn-writes.ts', 'larger(hold, cost(boundSoFar, price))', 'hold')],
+    edits: [edit('src/turn/turn-writes.ts', 'larger(hold - toolCalls, boundCost(boundSoFar, price))', 'hold')],
     caughtBy: { file: released, title: 'retry.continues: what the earlier run has spent is held again' },
   },
   {

@@ -10,6 +10,7 @@ import { loopMutants } from './loop-mutants.ts'
 import type { Mutant } from './mutant.ts'
 import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
+import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
@@ -24,6 +25,7 @@ export const mutants: Mutant[] = [
   ...sessionMutants,
   ...admissionMutants,
   ...endingMutants,
+  ...priceMutants,
   ...overloadMutants,
   ...recoveryMutants,
   ...streamMutants,

@@ -101,7 +101,7 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'billing.unpaid',
     removes: 'on PostgreSQL what turns without a reply used stays reserved',
-    edits: [edit(hot, 'set held = o.held - s.hold, unpaid = o.unpaid + s.reserved', 'set held = o.held - s.hold')],
+    edits: [edit(hot, ', held = o.held - s.hold, unpaid = o.unpaid + s.reserved', ', held = o.held - s.hold')],
     caughtBy: { file, title: 'postgres: billing.unpaid: what a turn without a reply used is reserved, never charged' },
   },
   {
@@ -122,8 +122,8 @@ export const postgresMutants: Mutant[] = [
     edits: [
       edit(
         hot,
-        'update owners o set balance = o.balance - s.charged, held = o.held - s.hold',
-        'update owners o set held = o.held - s.hold',
+        'update owners o set balance = o.balance - s.charged, held = o.held - s.hold\n',
+        'update owners o set held = o.held - s.hold\n',
       ),
     ],
     caughtBy: { file, title: 'postgres: billing.once idempotency.replay: settlement stores both messages' },

@@ -1,7 +1,7 @@
 /**
  * kill -9 between a tool and the journal, at every named point of a turn with one tool call, in a separate process on either store. After a
  * restart and a retry with the same key, a tool with side effects has been called at most once, or the turn has failed. A tool without side
- * effects is called again with the same key.
+ * effects is called again with the same key. A call with a price is charged once (`billing.tool-price`).
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -79,6 +79,9 @@ async function killAndRetry(
   if (status === 200) {
     assert.match(answer.json.message.content, new RegExp(`^It said: .*/${tool} done, call ${toolCalls}`, 's'))
     assert.deepEqual([answer.json.usage.prompt_tokens, answer.json.usage.completion_tokens], [200, 20], 'each step counts once')
+    // `billing.tool-price`: also if the call was in the journal, or was made twice because its end was not.
+    const { usage } = await processRuns.client.made('GET', `/turns/${requestId}`)
+    assert.equal(usage.tool_calls_usd, '0.01000000', 'the call is charged once')
   } else {
     assert.equal(answer.json.error.code, 'internal_error')
     const turn = await processRuns.client.made('GET', `/turns/${requestId}`)
@@ -97,7 +100,7 @@ export function testKills(store: StoreKind): void {
     const { point, at, tool, what, toolCalls, status } = one
     const kind = tool === 'book' ? 'a tool with side effects' : 'a tool without'
     void test(
-      `tools.journal: kill -9 at ${point}${at ? ` ${at}` : ''} of ${kind} on ${store} (${what}): ${toolCalls} calls, then ${status}`,
+      `tools.journal billing.tool-price: kill -9 at ${point}${at ? ` ${at}` : ''} of ${kind} on ${store} (${what}): ${toolCalls} calls, then ${status}`,
       { skip: missing(store) },
       (t) => killAndRetry(t, store, one),
     )

@@ -7,6 +7,9 @@ import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import type { Toolbox } from '../../src/agent/tools/tools.ts'
 import { raceAbort } from '../../src/agent/race-abort.ts'
+import { PartsAnswer } from '../../src/agent/models/apis/parts-answer.ts'
+import { anthropicMessages } from '../../src/agent/models/apis/anthropic-messages.ts'
+import { toolPrices, usage } from './store-charge.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
 /**
@@ -20,7 +23,22 @@ export type ToolFault = 'hang' | 'error'
 export type Pause = (label: string) => Promise<void>
 export type Upstream = ReturnType<typeof createUpstream>
 
-const usage = { promptTokens: 10, completionTokens: 5 }
+/** The usage of a step, reported as Anthropic does, whose prompt tokens exclude the cache, and read by its adapter (`billing.token-kinds`). */
+function reportedUsage(): Pick<ModelStep, 'usage'> {
+  const answer = new PartsAnswer({ onText: () => {}, onSpeaking: () => {}, secret: '', maxOutputTokens: 100, provider: anthropicMessages })
+  const { promptTokens, cachedPromptTokens: cacheRead, cacheWriteTokens: cacheWrite, completionTokens, reasoningTokens } = usage
+  answer.read({
+    type: 'finish',
+    finishReason: { unified: 'stop', raw: 'end_turn' },
+    usage: {
+      inputTokens: { total: promptTokens, noCache: promptTokens - cacheRead - cacheWrite, cacheRead, cacheWrite },
+      outputTokens: { total: completionTokens, text: completionTokens - reasoningTokens, reasoning: reasoningTokens },
+    },
+  })
+  const { usage: read } = answer.step()
+  return { usage: read }
+}
+
 const parameters = { type: 'object', properties: { part: { type: 'string' } } }
 const planOf = (message: string): string[] => (/plan: (.+)$/.exec(message)?.[1] ?? '').split(', ').filter((step) => step !== '')
 
@@ -62,7 +80,9 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         const fault = holding ? 'hang' : modelFaults.shift()
         const { message, step } = countCall(request, fault)
         const calls = planOf(message)[step]?.split('+') ?? []
-        const text = calls.length > 0 ? [`Step ${step}. `] : [`Reply ${++replies} `, `to ${message}.`]
+        // A first step that starts with an effect has no text, so that a cancel after it leaves a turn without a reply.
+        const isSilent = step === 0 && calls[0] === 'effect'
+        const text = calls.length === 0 ? [`Reply ${++replies} `, `to ${message}.`] : isSilent ? [] : [`Step ${step}. `]
         const piece = (): Promise<void> => raceAbort(pause('model'), signal)
         await piece()
         if (fault === 'hang') {
@@ -71,7 +91,7 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         }
         if (fault === 'unavailable' || fault === 'refused' || fault === 'too_long')
           throw new ModelError(fault, 'provider_error', 'by the script')
-        if (fault === 'empty') return { text: '', toolCalls: [], finishReason: 'stop', usage }
+        if (fault === 'empty') return { text: '', toolCalls: [], finishReason: 'stop', ...reportedUsage() }
         for (const [index, one] of text.entries()) {
           if (index > 0) await piece()
           onText(one)
@@ -79,7 +99,7 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         }
         const toolCalls = calls.map((name, part) => ({ id: `call_${part}`, name, arguments: JSON.stringify({ part: `${step}.${part}` }) }))
         const finishReason = toolCalls.length > 0 ? 'tool_calls' : 'stop'
-        return { text: text.join(''), toolCalls, finishReason, usage } satisfies ModelStep
+        return { text: text.join(''), toolCalls, finishReason, ...reportedUsage() } satisfies ModelStep
       },
     }
   }
@@ -89,6 +109,7 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
     return {
       definitions: names.map((name) => ({ name, description: name, parameters })),
       sideEffects: (name) => (names.includes(name) ? name === 'effect' : undefined),
+      price: (name) => toolPrices[name] ?? 0,
       async call({ name, arguments: given, idempotencyKey, signal }) {
         const [requestId] = idempotencyKey.split(':')
         const effect = `${requestId} ${given}`
@@ -98,7 +119,12 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
         effects.set(effect, idempotencyKey)
         const fault = toolFaults.shift()
         await raceAbort(fault === 'hang' ? hang(pause) : pause('tool'), signal)
-        return { text: fault === 'error' ? 'Error: by the script.' : `Done: ${given}`, isError: fault === 'error', passages: [] }
+        return {
+          text: fault === 'error' ? 'Error: by the script.' : `Done: ${given}`,
+          isError: fault === 'error',
+          answered: true,
+          passages: [],
+        }
       },
     }
   }

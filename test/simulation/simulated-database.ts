@@ -18,6 +18,7 @@ import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
 import type { Row } from '../../src/store/sql.ts'
 import type { Moment } from './store-model.ts'
+import { pricesOf } from './store-charge.ts'
 
 export const ownerId = 'own_one'
 export const agentId = 'agt_one'
@@ -44,6 +45,7 @@ export function contentOf(price: bigint): AgentContent {
     knowledge: { maxTokens: 0, topK: 1, embeddingModel: null, language: null },
     tools: [],
     maxMessageLength: 1000,
+    priceSource: null,
   }
   const perMillion = price * 100_000_000n
   return {
@@ -52,7 +54,7 @@ export function contentOf(price: bigint): AgentContent {
     config: formatStoredConfig(config),
     fixedTokens: 50,
     knowledgeMaxTokens: 0,
-    price: { promptPerMillion: perMillion, completionPerMillion: perMillion },
+    price: pricesOf(perMillion),
   }
 }
 

@@ -25,6 +25,7 @@ import type {
 import type { Row } from '../../src/store/sql.ts'
 import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
 import type { AppendOutcome } from '../../src/store/queries/ledger.ts'
+import { costOfSteps, toolCallsIn } from './store-charge.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
 
 export type Moment = { now: number; leaseNow: number }
@@ -49,6 +50,7 @@ export type Turn = {
   endedAt: number
   continuesFrom: number | null
   hold: bigint
+  promptPerMillion: bigint
   erased: boolean
   cancelRequested: boolean
   reply: StoredReply | undefined
@@ -165,6 +167,7 @@ export function createStoreModel(accuse: Accuse) {
       attempt: 1,
       fence: turn.fence,
       hold: turn.hold,
+      promptPerMillion: turn.price.promptPerMillion,
       leaseUntil,
       endedAt: 0,
       cancelRequested: false,
@@ -240,10 +243,43 @@ export function createStoreModel(accuse: Accuse) {
     if (outcome.reply.content !== item.content) accuse('replay', `${turn.requestId} was settled with another text`)
     if (item.incomplete) saw('a cancelled turn has a partial reply')
     if (item.incomplete && !turn.cancelRequested) accuse('cancel', `${turn.requestId} has a partial reply and was not cancelled`)
+    checkCharge(turn, item)
     turn.reply = outcome.reply
     end(turn, 'completed', at)
     const history = histories.get(turn.conversationId) ?? []
     histories.set(turn.conversationId, [...history, { role: 'user', content: turn.message }, { role: 'assistant', content: item.content }])
+  }
+
+  const journalOf = (turn: Turn): JournalEntry[] => turn.journal.filter(({ run }) => run >= (turn.continuesFrom ?? turn.run))
+
+  /** A cancelled turn may have calls without side effects that finished and were not journaled, and a step that did not end. */
+  function checkCharge(turn: Turn, item: Settlement): void {
+    const journal = journalOf(turn)
+    const calls = toolCallsIn(journal)
+    const { toolCalls, charged, writtenOff } = item
+    if (toolCalls > 0n) saw('a reply with priced tool calls')
+    if (item.incomplete) {
+      if (toolCalls < calls.finished || toolCalls > calls.asked)
+        accuse('charge', `${turn.requestId} is charged ${toolCalls} for tool calls, of ${calls.finished} to ${calls.asked}`)
+      return
+    }
+    // An estimate of an interrupted step may exceed its hold here, because the hold of the scripted agent is not that of its prompt.
+    if (writtenOff > 0n) accuse('charge', `${turn.requestId} used no more than it held, and ${writtenOff} is written off`)
+    const steps = journal.filter(({ kind }) => kind === 'model').length + 1
+    const must = costOfSteps(steps, turn.promptPerMillion) + calls.finished
+    if (toolCalls !== calls.finished || charged !== must)
+      accuse('charge', `${turn.requestId} is charged ${charged} with ${toolCalls} for tool calls, not ${must} with ${calls.finished}`)
+  }
+
+  function checkChargeWithoutReply(turn: Turn, { state, charge }: TurnFailure): void {
+    const calls = toolCallsIn(journalOf(turn))
+    const toolCalls = charge?.toolCalls ?? 0n
+    const must = state === 'cancelled' ? calls : { finished: 0n, asked: 0n }
+    if (charge) saw('a cancelled turn pays its tool calls')
+    if (toolCalls < must.finished || toolCalls > must.asked)
+      accuse('charge', `${turn.requestId}, ${state}, is charged ${toolCalls} for tool calls, of ${must.finished} to ${must.asked}`)
+    if (charge && charge.charged + charge.writtenOff !== toolCalls)
+      accuse('charge', `${turn.requestId} is charged ${charge.charged} of ${toolCalls} for tool calls`)
   }
 
   function fail(item: TurnFailure, outcome: TurnFailureOutcome, at: Moment): void {
@@ -254,8 +290,10 @@ export function createStoreModel(accuse: Accuse) {
     if (item.unpaid > 0n) saw('a turn without a reply had used something')
     if (reservesUnpaid(item.causeKind)) {
       if (item.unpaid > 0n) saw('what a turn without a reply used is reserved')
-      unpaid += item.unpaid < turn.hold ? item.unpaid : turn.hold
+      const left = turn.hold - (item.charge?.charged ?? 0n)
+      unpaid += item.unpaid < left ? item.unpaid : left
     }
+    checkChargeWithoutReply(turn, item)
     end(turn, item.state, at)
   }
 

@@ -20,6 +20,9 @@ const unnamed = { embedding_model: null, language: null }
 const make = (changes: Json = {}): Promise<Json> => app.made('POST', '/agents', body(changes))
 const patch = (id: string, changes: Json): Promise<Json> => app.made('PATCH', `/agents/${id}`, changes)
 
+/** Neither is set: both are the prompt price. */
+const noCachePrices = { cached_prompt_usd_per_million: null, cache_write_usd_per_million: null }
+
 async function callerOf(agent: Json): Promise<Caller> {
   const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
   return { agentId: agent.id, apiKey: key.api_key, ownerId }
@@ -37,7 +40,8 @@ void test('agents: creates an agent with the documented defaults', async () => {
     name: 'Helper',
     system_prompt: 'You help.',
     model: 'scripted/test-model',
-    price: { prompt_usd_per_million: '0.15000000', completion_usd_per_million: '0.60000000' },
+    price: { prompt_usd_per_million: '0.15000000', completion_usd_per_million: '0.60000000', ...noCachePrices },
+    price_source: { from: 'operator', list: null, date: json.price_source.date },
     max_output_tokens: 2048,
     temperature: null,
     max_steps: 8,
@@ -78,11 +82,16 @@ void test('agents: the settings reach the model', async () => {
 void test('agents: an agent whose model has no known price cannot be created without one; the demo model has a price', async () => {
   await refused(app.admin('POST', '/agents', body({ price: undefined })), 422, 'validation_error', /price/)
   const demo = await make({ model: 'demo/demo', price: undefined })
-  assert.deepEqual(demo.price, { prompt_usd_per_million: '0.15000000', completion_usd_per_million: '0.60000000' })
+  assert.deepEqual(demo.price, { prompt_usd_per_million: '0.15000000', completion_usd_per_million: '0.60000000', ...noCachePrices })
+  assert.deepEqual(demo.price_source, { from: 'built_in', list: null, date: null })
   await refused(app.admin('PATCH', `/agents/${demo.id}`, { model: 'scripted/other' }), 422, 'validation_error', /price/)
   const price = { prompt_usd_per_million: '0', completion_usd_per_million: '10000' }
   const moved = await patch(demo.id, { model: 'scripted/other', price })
-  assert.deepEqual(moved.price, { prompt_usd_per_million: '0.00000000', completion_usd_per_million: '10000.00000000' })
+  assert.deepEqual(moved.price, {
+    prompt_usd_per_million: '0.00000000',
+    completion_usd_per_million: '10000.00000000',
+    ...noCachePrices,
+  })
   assert.deepEqual((await patch(demo.id, { model: 'scripted/other' })).version, moved.version)
 })
 

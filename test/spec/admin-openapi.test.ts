@@ -117,6 +117,7 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', `/agents/${agent.id}`)
   await ask('PATCH', `/agents/${agent.id}`, { temperature: 0.5 })
   await ask('GET', `/agents/${agent.id}/versions`)
+  await ask('GET', `/agents/${agent.id}/prices`)
   const tools = [
     {
       type: 'http',

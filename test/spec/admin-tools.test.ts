@@ -56,6 +56,8 @@ const bare = await make()
 
 const pinnedParameters = { type: 'object', properties: { x: { type: 'string' } } }
 
+const unpriced = { price_usd: '0.00000000' }
+
 void test('tools: stores every field, fills in defaults, and returns only the names of headers and secrets', async () => {
   const { status, json, text } = await create(
     http(),
@@ -76,9 +78,10 @@ void test('tools: stores every field, fills in defaults, and returns only the na
       secrets: { key: null },
       timeout_seconds: 10,
       side_effects: true,
+      ...unpriced,
     },
-    { type: 'builtin', name: 'now' },
-    { type: 'builtin', name: 'search_knowledge' },
+    { type: 'builtin', name: 'now', ...unpriced },
+    { type: 'builtin', name: 'search_knowledge', ...unpriced },
     {
       type: 'mcp',
       name: 'shop',
@@ -89,6 +92,7 @@ void test('tools: stores every field, fills in defaults, and returns only the na
         { name: 'look', description: 'Does look.', parameters: pinnedParameters, side_effects: true },
         { name: 'write', description: 'Does write.', parameters: pinnedParameters, side_effects: true },
       ],
+      ...unpriced,
     },
   ])
   assert.deepEqual(await app.made('GET', `/agents/${json.id}`), json)

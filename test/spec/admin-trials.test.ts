@@ -145,10 +145,17 @@ void test("models/price: returns the price that an agent without its own price w
   const known = await priced('hosted/gpt-5.4-mini')
   assert.deepEqual(known, {
     model: 'hosted/gpt-5.4-mini',
-    price: { prompt_usd_per_million: '0.75000000', completion_usd_per_million: '4.50000000' },
+    price: {
+      prompt_usd_per_million: '0.75000000',
+      completion_usd_per_million: '4.50000000',
+      cached_prompt_usd_per_million: '0.07500000',
+      cache_write_usd_per_million: null,
+    },
+    price_source: known.price_source,
     context_tokens: known.context_tokens,
   })
   assert.ok(known.context_tokens > 100_000)
+  assert.equal(known.price_source.from, 'price_list')
   const demo = await priced('demo/demo')
   assert.equal(demo.context_tokens, null)
   for (const { model, price } of [known, demo]) {
@@ -159,7 +166,7 @@ void test("models/price: returns the price that an agent without its own price w
 
 void test('models/price: an unknown provider, an unlisted model and a self-hosted server have no price', async () => {
   for (const model of [`nobody-${randomUUID()}/gpt-5.4-mini`, 'hosted/gpt-unheard-of', 'scripted/gpt-5.4-mini'])
-    assert.deepEqual(await priced(model), { model, price: null, context_tokens: null })
+    assert.deepEqual(await priced(model), { model, price: null, price_source: null, context_tokens: null })
 })
 
 void test('models/price: text that does not name a model is refused with the field name', async () => {

@@ -12,6 +12,7 @@ import { startProviderServer } from '../support/provider-server.ts'
 import type { ProviderServer } from '../support/provider-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Caller, Json, TestApp } from '../support/test-app.ts'
+import { plainPrice, plainTokens } from '../support/token-kinds.ts'
 
 let app: TestApp
 let server: ProviderServer
@@ -108,11 +109,13 @@ for (const kind of kinds) {
     assert.equal(server.calls.length + app.model.calls.length, asked, 'a replay asks no model')
 
     const agent = await app.made('GET', `/agents/${caller.agentId}`)
-    const price = {
-      promptPerMillion: parseUsd(agent['price'].prompt_usd_per_million)!,
-      completionPerMillion: parseUsd(agent['price'].completion_usd_per_million)!,
-    }
-    const charged = cost({ promptTokens: usage.prompt, completionTokens: usage.completion }, price)
+    const { price } = agent
+    const perMillion = (field: string): bigint => parseUsd(price[field] ?? price.prompt_usd_per_million)!
+    const kinds = { ...plainTokens(usage.prompt, usage.completion), cachedPromptTokens: usage.cached, reasoningTokens: usage.reasoning }
+    const charged = cost(kinds, {
+      ...plainPrice(perMillion('prompt_usd_per_million'), perMillion('completion_usd_per_million')),
+      cachedPromptPerMillion: perMillion('cached_prompt_usd_per_million'),
+    })
     for (const billed of [first.json['usage'], second.events.at(-1)!.data['usage'], third.json['usage']]) {
       assert.deepEqual(billed, {
         prompt_tokens: usage.prompt,
@@ -171,14 +174,23 @@ test('prices: an agent saved without a price gets the known one of its model; a 
     await app.made('POST', '/providers', { name: `priced-${kind}`, kind, api_key: 'sk-secret' })
   }
   const make = (model: string, price?: Json) => app.makeAgent(app.caller.ownerId, { model, price })
-  const usd = (prompt: string, completion: string) => ({ prompt_usd_per_million: prompt, completion_usd_per_million: completion })
+  const usd = (prompt: string, completion: string, cached: string | null = null, written: string | null = null) => ({
+    prompt_usd_per_million: prompt,
+    completion_usd_per_million: completion,
+    cached_prompt_usd_per_million: cached,
+    cache_write_usd_per_million: written,
+  })
   const agent = await make('priced-openai/gpt-5.4-mini')
-  assert.deepEqual(agent['price'], usd('0.75000000', '4.50000000'))
-  assert.deepEqual((await make('priced-google/gemini-2.5-pro'))['price'], usd('2.50000000', '15.00000000'), 'the highest step')
+  assert.deepEqual(agent['price'], usd('0.75000000', '4.50000000', '0.07500000'))
+  assert.deepEqual(
+    (await make('priced-google/gemini-2.5-pro'))['price'],
+    usd('2.50000000', '15.00000000', '0.25000000'),
+    'the highest step',
+  )
   assert.deepEqual((await make('priced-openai/gpt-5.4-mini', usd('1', '2')))['price'], usd('1.00000000', '2.00000000'))
 
   const moved = await app.made('PATCH', `/agents/${agent['id']}`, { model: 'priced-anthropic/claude-haiku-4-5' })
-  assert.deepEqual(moved['price'], usd('1.00000000', '5.00000000'), 'another model, another price')
+  assert.deepEqual(moved['price'], usd('1.00000000', '5.00000000', '0.10000000', '1.25000000'), 'another model, another price')
   const named = await app.made('PATCH', `/agents/${agent['id']}`, { name: 'Other' })
   assert.deepEqual(named['price'], moved['price'])
 })

@@ -98,7 +98,13 @@ void test('trace.stored: a turn of three steps: its prompts are those that the m
       [3, 1, 'scripted', 'test-model', 'stop', 'All done.', null],
     ],
   )
-  assert.deepEqual(calls[2]!['usage'], { prompt_tokens: 300, completion_tokens: 30, estimated: false })
+  assert.deepEqual(calls[2]!['usage'], {
+    prompt_tokens: 300,
+    completion_tokens: 30,
+    prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+    estimated: false,
+  })
   assert.equal(typeof calls[0]!['time_to_first_text_ms'], 'number')
   assert.equal(calls[1]!['time_to_first_text_ms'], null, 'no text')
   assert.deepEqual(

@@ -228,7 +228,17 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
 
   await bench.settle(done, { charged: 593n, writtenOff: 7n, usageEstimated: true })
   const completed = (await store.read.findTurn(done.requestId))!
-  assert.deepEqual(completed.usage, { promptTokens: 20, completionTokens: 5, estimated: true, charged: 593n, writtenOff: 7n })
+  assert.deepEqual(completed.usage, {
+    promptTokens: 20,
+    cachedPromptTokens: 0,
+    cacheWriteTokens: 0,
+    completionTokens: 5,
+    reasoningTokens: 0,
+    toolCalls: 0n,
+    estimated: true,
+    charged: 593n,
+    writtenOff: 7n,
+  })
   assert.equal(completed.hold, 0n)
 
   await store.moveClock(1)

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { cost } from '../../src/ledger/ledger.ts'
+import { boundCost } from '../../src/ledger/ledger.ts'
 import type { AgentContent } from '../../src/store/queries/agents.ts'
 import type {
   Admission,
@@ -18,11 +18,12 @@ import type {
 } from '../../src/store/turn-records.ts'
 import type { Each, Later, Store } from '../../src/store/store.ts'
 import { fingerprint } from '../../src/turn/fingerprint.ts'
+import { plainPrice } from '../support/token-kinds.ts'
 
 export type TestStore = Store & { moveClock(milliseconds: number): void | Promise<void> }
 type Open = () => Promise<{ store: TestStore; close(): Promise<void> }>
 
-const price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
+const price = plainPrice(15_000_000n, 60_000_000n)
 const dayMs = 24 * 60 * 60 * 1000
 const leaseMs = 15_000
 const fixedTokens = 10
@@ -153,8 +154,12 @@ export class Bench {
       contentTokens: 4,
       citations: [],
       promptTokens: 20,
+      cachedPromptTokens: 0,
+      cacheWriteTokens: 0,
       completionTokens: 5,
+      reasoningTokens: 0,
       usageEstimated: false,
+      toolCalls: 0n,
       charged: 600n,
       writtenOff: 0n,
       firstDeltaMs: 1,
@@ -224,7 +229,7 @@ export function conformance(check: Check): void {
   check('billing.hold: an admission holds the bound computed from stored numbers and leaves the balance unchanged', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted({ message: 'hello' })
-    const bound = cost({ promptTokens: fixedTokens + 0 + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
+    const bound = boundCost({ promptTokens: fixedTokens + 0 + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
     assert.equal(turn.hold, bound)
     assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: bound })
     await bench.settle(turn)
@@ -232,7 +237,7 @@ export function conformance(check: Check): void {
     const history = 3 + 4
     assert.equal(
       second.hold,
-      cost({ promptTokens: fixedTokens + history + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price),
+      boundCost({ promptTokens: fixedTokens + history + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price),
     )
     await bench.verify()
   })
@@ -500,7 +505,7 @@ export function conformance(check: Check): void {
   })
 
   check('balance_never_negative: a balance for seven of a hundred admits exactly seven, item by item', async (store) => {
-    const hold = cost({ promptTokens: fixedTokens + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
+    const hold = boundCost({ promptTokens: fixedTokens + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
     const bench = await Bench.make(store, hold * 7n + (hold - 1n))
     const outcomes = (
       await Promise.all([0, 1, 2, 3].map(() => store.admitMany(Array.from({ length: 25 }, () => bench.admission()))))

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import type { AdmittedTurn, JournalEntry } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
 import type { Check } from './conformance.ts'
+import { plainPrice } from '../support/token-kinds.ts'
 
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
@@ -144,7 +145,7 @@ export function journalConformance(check: Check): void {
     await bench.advance(first, { entries: [finished!], finishedSideEffects: true })
     await bench.fail(first, 'released')
     // A price, a window and a length that would each be noticed.
-    const dearer = { promptPerMillion: first.price.promptPerMillion * 3n, completionPerMillion: first.price.completionPerMillion * 3n }
+    const dearer = plainPrice(first.price.promptPerMillion * 3n, first.price.completionPerMillion * 3n)
     await bench.revise({ price: dearer, historyMaxTokens: 0, maxMessageLength: 1 })
 
     await store.write.changeAgent({ id: bench.agentId, enabled: false })
@@ -178,7 +179,7 @@ export function journalConformance(check: Check): void {
     const first = await bench.admitted(admission)
     await bench.advance(first, { entries: stepOf(1) })
     await bench.fail(first, 'released')
-    const price = { promptPerMillion: 1_000_000n, completionPerMillion: 2_000_000n }
+    const price = plainPrice(1_000_000n, 2_000_000n)
     await bench.revise({ price })
     const again = await bench.admitted(admission)
     assert.deepEqual([again.agentVersion, again.price, again.run, again.journal], [2, price, 2, []])

@@ -11,6 +11,7 @@ import type { Pooler } from '../support/pooler.ts'
 import { sharedPostgres } from '../support/postgres-server.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
+import { priceConformance } from './price-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const missing = noPooler()
@@ -24,6 +25,7 @@ else {
   const check = checkOn('postgres behind PgBouncer', async () => openForConformance((await pooler()).through))
   conformance(check)
   journalConformance(check)
+  priceConformance(check)
   unpaidConformance(check)
 }
 

@@ -11,6 +11,7 @@ import { createIds } from '../../src/ids.ts'
 import { cost } from '../../src/ledger/ledger.ts'
 import { databaseFile } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { plainPrice, plainTokens } from './token-kinds.ts'
 
 export type FillOptions = {
   turns: number
@@ -85,7 +86,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
     return (...values) => void statement.run(...values)
   }
   const begin = Date.now() - 30 * dayMs
-  const price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
+  const price = plainPrice(15_000_000n, 60_000_000n)
 
   const session = insert('console_sessions', 'digest, id, created_at, expires_at')
   session(randomBytes(32), newId('ses'), begin, begin + dayMs / 2)
@@ -178,7 +179,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       const state = isRunning ? 'running' : index % 50 === 7 ? 'failed' : index % 50 === 13 ? 'released' : 'completed'
       const text = `${index}: ${texts[index % texts.length]}`
       const reply = `${texts[(index + 3) % texts.length]} (${index})`
-      const usage = { promptTokens: 400 + (index % 90), completionTokens: 20 + (index % 300) }
+      const usage = plainTokens(400 + (index % 90), 20 + (index % 300))
       const writtenOff = index % 1000 === 500 ? 3n : 0n
       const charged = state === 'completed' ? cost(usage, price) - writtenOff : null
       const hold = isRunning ? 5_000_000n : 0n

@@ -198,6 +198,7 @@ export const dialects: Record<HostedKind, Dialect> = {
               input_tokens: billed ? billed.prompt - billed.cached : 0,
               cache_read_input_tokens: billed?.cached ?? 0,
               output_tokens: billed?.completion ?? 0,
+              output_tokens_details: { thinking_tokens: billed?.reasoning ?? 0 },
             },
           },
           { type: 'message_stop' },

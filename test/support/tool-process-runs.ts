@@ -1,6 +1,7 @@
 /**
  * An agent with tools through several process runs of its server, on either store: real processes that are killed and restarted, with a
- * model server and a tool server that keep running. Its tools are `book` and `cancel`, with side effects, and `look`, without.
+ * model server and a tool server that keep running. Its tools are `book` and `cancel`, with side effects, and `look`, without. A call of each
+ * costs a cent.
  *
  *     const lives = await ToolProcessRuns.begin(t, { store: 'postgres', failpoints: 'tool.after-call=kill' })
  *     lives.model.script([call('book', { day: 'Monday' })], 'Booked.')
@@ -88,7 +89,9 @@ export class ToolProcessRuns {
     })
     await processRuns.start(failpoints, env)
     await processRuns.client.makeProvider(model)
-    processRuns.client.caller = await processRuns.client.makeCaller({ agent: { tools: threeTools(tools), ...agent } })
+    processRuns.client.caller = await processRuns.client.makeCaller({
+      agent: { tools: threeTools(tools).map((tool) => ({ ...tool, price_usd: '0.01' })), ...agent },
+    })
     return processRuns
   }
 

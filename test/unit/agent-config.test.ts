@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { formatStoredConfig, parseAgentConfig } from '../../src/agent/agent-config.ts'
 import type { AgentConfig } from '../../src/agent/agent-config.ts'
 import type { AgentVersion } from '../../src/store/queries/agents.ts'
+import { plainPrice } from '../support/token-kinds.ts'
 
 const config: AgentConfig = {
   systemPrompt: 'You are a test.',
@@ -35,8 +36,9 @@ const config: AgentConfig = {
       allowed: null,
       pinned: [{ name: 'read', description: '', parameters: { type: 'object' }, sideEffects: false }],
     },
-    { type: 'builtin', name: 'now' },
+    { type: 'builtin', name: 'now', price: 1_000_000 },
   ],
+  priceSource: { from: 'price_list', list: 'a list 1.0', date: '2026-11-21' },
   maxMessageLength: 400,
 }
 
@@ -55,7 +57,7 @@ function row(stored: string): AgentVersion {
     knowledgeMaxTokens: 300,
     maxOutputTokens: 100,
     maxMessageLength: 400,
-    price: { promptPerMillion: 1n, completionPerMillion: 1n },
+    price: plainPrice(1n, 1n),
   }
 }
 

@@ -6,6 +6,7 @@ import { startProviderAsker } from '../support/ask-provider.ts'
 import { gate } from '../support/model-server.ts'
 import { hostedKinds, usage } from '../support/provider-dialects.ts'
 import type { HostedKind } from '../support/provider-dialects.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 const asker = startProviderAsker()
 const parameters = { type: 'object', properties: { city: { type: 'string' } } }
@@ -152,7 +153,11 @@ for (const kind of hostedKinds) {
 
   test(`${kind}: usage includes cached and reasoning tokens`, async () => {
     const step = await asker.answer(kind, ['Hi'])
-    assert.deepEqual(step.usage, { promptTokens: usage.prompt, completionTokens: usage.completion })
+    assert.deepEqual(step.usage, {
+      ...plainTokens(usage.prompt, usage.completion),
+      cachedPromptTokens: usage.cached,
+      reasoningTokens: usage.reasoning,
+    })
   })
 
   test(`billing.usage-missing: ${kind}: no usage, two zeros and invalid counts are undefined`, async () => {

@@ -28,6 +28,7 @@ import { completion } from '../support/model-server.ts'
 import type { Script } from '../support/model-server.ts'
 import { hostedKinds } from '../support/provider-dialects.ts'
 import type { HostedKind } from '../support/provider-dialects.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 const chat = startAsker()
 const hosted = startProviderAsker()
@@ -267,7 +268,9 @@ test('fault.model-answer-flood: 100,000 vectors, or a vector of 100,000 numbers,
 function generate(journal: JournalEntry[], mayGoOn = false): Promise<GenerationResult> {
   const config = formatStoredConfig({ ...agentConfig, maxSteps: 32, maxToolCalls: 128 })
   const store = { read: { agentVersion: async () => ({ ...agentConfig, config }) }, onChange: () => undefined } as unknown as Store
-  const tools = { open: () => ({ definitions: [], sideEffects: () => undefined, call: () => assert.fail('a call') }) } as unknown as Tools
+  const tools = {
+    open: () => ({ definitions: [], sideEffects: () => undefined, price: () => 0, call: () => assert.fail('a call') }),
+  } as unknown as Tools
   const knowledge = { search: async () => [] } as unknown as Knowledge
   const log = pino({ level: 'silent' })
   const failpoints = createFailpoints('')
@@ -283,6 +286,7 @@ function generate(journal: JournalEntry[], mayGoOn = false): Promise<GenerationR
     signal: new AbortController().signal,
     onDelta: () => undefined,
     onUsage: () => undefined,
+    beforeCalls: () => assert.fail('a write before calls'),
     beforeStep: async () => mayGoOn || assert.fail('a further step'),
     writeJournal: () => assert.fail('a write'),
   })
@@ -292,7 +296,7 @@ const journaled = (step: number, calls: number): Step => ({
   step,
   text: '',
   toolCalls: times((n) => ({ id: `c${n}`, name: '', arguments: '' }), calls),
-  usage: bound,
+  usage: plainTokens(1, 1),
   usageEstimated: false,
   bound,
 })
@@ -307,6 +311,7 @@ const agentConfig = {
   knowledge: { maxTokens: 0, topK: 0, embeddingModel: null, language: null },
   tools: [],
   maxMessageLength: 1,
+  priceSource: null,
 }
 
 test('fault.model-answer-flood tools.caps: recovery ends a turn whose journal has 100,000 calls, in one step or in many, without a write', async () => {

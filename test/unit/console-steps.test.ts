@@ -6,7 +6,13 @@ import { gatherSteps } from '../../packages/console/src/show/gather-steps.ts'
 type Line = Parameters<typeof gatherSteps>[0][number]
 
 const at = { run: 1, step: 1, created_at: '2026-01-01T00:00:00.000Z' }
-const usage = { prompt_tokens: 10, completion_tokens: 2, estimated: false }
+const usage = {
+  prompt_tokens: 10,
+  completion_tokens: 2,
+  prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 0 },
+  estimated: false,
+}
 const model: Line = {
   ...at,
   part: 0,
@@ -21,6 +27,7 @@ const call = (name: string, reported: { result: string | null; is_error: boolean
   name,
   step: 1,
   arguments: '{}',
+  price_usd: null,
   ...reported,
 })
 

@@ -18,6 +18,7 @@ const tool = (name: string, attempt: number | null, startMs: number | null): Spa
   result: null,
   status: 'interrupted',
   journal: 'started',
+  price_usd: null,
 })
 const attempt = (number: number, end: 'process_died' | 'released'): Span => ({
   ...common,

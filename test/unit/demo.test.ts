@@ -4,6 +4,7 @@ import type { ModelRequest, Passage } from '../../src/agent/models/model.ts'
 import { createModels } from '../../src/agent/models/models.ts'
 import { demoModel } from '../../src/agent/models/demo.ts'
 import { estimatedTokens } from '../../src/agent/tokens.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 const passage = (title: string, text: string, score = 1): Passage => ({ documentId: 'doc_1', title, section: '', text, score })
 const returns = passage('Returns', 'Goods may be returned\nwithin 30 days.', 3)
@@ -51,7 +52,7 @@ test('demo model: returns the same words, pieces and usage for the same request'
 
 test('demo model: reports its usage and respects its output limit without splitting a character', async () => {
   const { step } = await ask()
-  assert.deepEqual(step.usage, { promptTokens: 3 + 7, completionTokens: estimatedTokens(step.text) })
+  assert.deepEqual(step.usage, plainTokens(3 + 7, estimatedTokens(step.text)))
   assert.equal(step.finishReason, 'stop')
 
   const capped = await ask({ maxOutputTokens: 5, passages: [passage('Ä😀', '😀😀😀😀😀')] })

@@ -5,9 +5,10 @@ import { finishedEntry, modelEntry, readJournal, startedEntry } from '../../src/
 import type { Step } from '../../src/agent/journal.ts'
 import { Steps } from '../../src/agent/steps.ts'
 import type { Asked } from '../../src/agent/steps.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 const asked: Asked = { prompt: [{ role: 'user', content: '12345678' }], toolTokens: 100, maxOutputTokens: 200 }
-const usage = { promptTokens: 10, completionTokens: 2 }
+const usage = plainTokens(10, 2)
 const step = (number: number, rest: Partial<Step> = {}): Step => ({
   step: number,
   text: '',
@@ -51,7 +52,7 @@ void test('tools.journal: continuing counts steps, tokens, calls and text of all
   )
   assert.equal(steps.text, 'One.\n\nTwo.')
   assert.equal(steps.append('Three.'), '\n\nThree.')
-  assert.deepEqual(steps.usage, { promptTokens: 20, completionTokens: 4 })
+  assert.deepEqual(steps.usage, plainTokens(20, 4))
   assert.equal(steps.callsBefore(steps.last!), 2)
   assert.deepEqual(steps.citations, [result.citations[0], result.citations[0]])
   const [said, reported] = steps.messages()

@@ -1,8 +1,10 @@
 /** Prices and context windows from the data set; amounts as integers of 10⁻⁸ USD per million tokens. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { knownModel, toAmount } from '../../src/admin/providers/known-price.ts'
+import { knownModel, priceList, toAmount } from '../../src/admin/providers/known-price.ts'
+import { plainPrice } from '../support/token-kinds.ts'
 
 type Known = Parameters<typeof knownModel>
 const knownPrice = async (...asked: Known) => (await knownModel(...asked)).price
@@ -12,14 +14,20 @@ test('known prices: a model of each hosted provider has two prices, also by its 
   assert.deepEqual(await knownPrice(hosted('openai'), 'gpt-5.4-mini'), {
     promptPerMillion: 75_000_000n,
     completionPerMillion: 450_000_000n,
+    cachedPromptPerMillion: 7_500_000n,
+    cacheWritePerMillion: null,
   })
   assert.deepEqual(await knownPrice(hosted('anthropic'), 'claude-haiku-4-5-20251001'), {
     promptPerMillion: 100_000_000n,
     completionPerMillion: 500_000_000n,
+    cachedPromptPerMillion: 10_000_000n,
+    cacheWritePerMillion: 125_000_000n,
   })
   assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-flash'), {
     promptPerMillion: 30_000_000n,
     completionPerMillion: 250_000_000n,
+    cachedPromptPerMillion: 3_000_000n,
+    cacheWritePerMillion: null,
   })
 })
 
@@ -27,11 +35,13 @@ test('known prices: of tiered prices the highest is used, by prompt length as by
   assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-pro'), {
     promptPerMillion: 250_000_000n,
     completionPerMillion: 1_500_000_000n,
+    cachedPromptPerMillion: 25_000_000n,
+    cacheWritePerMillion: null,
   })
   const deepseek = { kind: 'openai-compatible' as const, baseUrl: 'https://api.deepseek.com/v1' }
   for (const hour of ['12:00', '20:00']) {
     const price = await knownPrice(deepseek, 'deepseek-chat', new Date(`2026-11-21T${hour}:00Z`))
-    assert.deepEqual(price, { promptPerMillion: 27_000_000n, completionPerMillion: 110_000_000n })
+    assert.deepEqual(price, { ...plainPrice(27_000_000n, 110_000_000n), cachedPromptPerMillion: 7_000_000n })
   }
 })
 
@@ -46,6 +56,11 @@ test('known models: the context window of a model is known if the data has it, a
   assert.equal((await knownModel(hosted('anthropic'), 'claude-haiku-4-5-20251001')).contextWindow, 200_000)
   assert.equal((await knownModel(hosted('openai'), 'gpt-unheard-of')).contextWindow, undefined)
   assert.equal((await knownModel({ kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:11434/v1' }, 'gpt-4')).contextWindow, undefined)
+})
+
+test('known prices: the name of the price list has the version that is installed', () => {
+  const { version } = JSON.parse(readFileSync('node_modules/@pydantic/genai-prices/package.json', 'utf8')) as { version: string }
+  assert.equal(priceList, `@pydantic/genai-prices ${version}`)
 })
 
 test('known prices: a float becomes the integer of its decimal digits, rounded up and never by its bits', () => {

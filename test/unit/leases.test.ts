@@ -10,6 +10,7 @@ import { keepLeases } from '../../src/turn/leases.ts'
 import { LiveTurn } from '../../src/turn/live-turn.ts'
 import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
+import { plainPrice } from '../support/token-kinds.ts'
 
 const admitted: AdmittedTurn = {
   requestId: '00000000-0000-7000-8000-000000000001',
@@ -23,7 +24,7 @@ const admitted: AdmittedTurn = {
   message: 'Hello',
   traceparent: null,
   cancelRequested: false,
-  price: { promptPerMillion: 1n, completionPerMillion: 1n },
+  price: plainPrice(1n, 1n),
   hold: 1n,
   history: [],
   journal: [],

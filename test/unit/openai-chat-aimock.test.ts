@@ -6,6 +6,7 @@ import { ModelError } from '../../src/agent/models/model.ts'
 import type { ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import { createModels } from '../../src/agent/models/models.ts'
 import type { Models } from '../../src/agent/models/models.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 let aimock: LLMock
 let models: Models
@@ -48,7 +49,7 @@ test('aimock: text streams in pieces that add up, with the configured usage', as
   assert.equal(step.text, 'Grüße aus Oslo 😀!')
   assert(step.pieces.length > 2)
   assert.equal(step.finishReason, 'stop')
-  assert.deepEqual(step.usage, { promptTokens: 11, completionTokens: 7 })
+  assert.deepEqual(step.usage, plainTokens(11, 7))
 })
 
 test('aimock: usage without counts is undefined', async () => {

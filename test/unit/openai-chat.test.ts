@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { apiKey, startAsker } from '../support/ask-model.ts'
 import { completion, gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 const asker = startAsker()
 const { ask, answer, failureOf } = asker
@@ -74,7 +75,7 @@ test('openai-compatible: text is passed on piece by piece as it arrives, and the
   await first.promise
   assert.deepEqual(pieces, ['Hel'])
   held.open()
-  assert.deepEqual(await step, { text: 'Hello', toolCalls: [], finishReason: 'stop', usage: { promptTokens: 2, completionTokens: 2 } })
+  assert.deepEqual(await step, { text: 'Hello', toolCalls: [], finishReason: 'stop', usage: plainTokens(2, 2) })
 })
 
 test('fault.model-stream-malformed: one byte per chunk, split UTF-8, CRLF, CR, comments, a BOM and multi-line data are parsed correctly', async () => {
@@ -113,7 +114,7 @@ test('fault.model-reply-empty: only reasoning, or nothing before a finish, is a 
     pieces: [],
     toolCalls: [],
     finishReason: 'stop',
-    usage: { promptTokens: 2, completionTokens: 0 },
+    usage: plainTokens(2, 0),
   })
 })
 
@@ -205,7 +206,7 @@ test('billing.unpaid: the bytes of text, reasoning and tool calls are reported, 
 
 test('billing.usage-missing: usage counts only as two whole numbers; everything else is undefined, never zero', async () => {
   const usage = async (value: unknown): Promise<unknown> => (await answer(['x', { usage: value }])).usage
-  assert.deepEqual(await usage({ prompt_tokens: 7, completion_tokens: 0 }), { promptTokens: 7, completionTokens: 0 })
+  assert.deepEqual(await usage({ prompt_tokens: 7, completion_tokens: 0 }), plainTokens(7, 0))
   for (const value of [
     null,
     {},
@@ -247,7 +248,7 @@ test('openai-compatible: a server that ignores stream: true is read from its who
     pieces: ['Hello'],
     toolCalls: [],
     finishReason: 'stop',
-    usage: { promptTokens: 3, completionTokens: 4 },
+    usage: plainTokens(3, 4),
   })
   const call = { id: 'a', type: 'function', function: { name: 'x', arguments: '{}' } }
   const tools = await answer({ json: completion({ content: null, tool_calls: [call] }, { finish_reason: 'tool_calls' }) })

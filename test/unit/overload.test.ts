@@ -15,8 +15,9 @@ import { watchOverload } from '../../src/turn/overload-watch.ts'
 import { createTurns } from '../../src/turn/turn.ts'
 import { Bench } from '../store/conformance.ts'
 import { openOwnStore } from '../support/own-store.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
-const usage = { promptTokens: 20, completionTokens: 5 }
+const usage = plainTokens(20, 5)
 
 /** `asked`: ids of what the store was asked to admit; `held.resolve` lets the store respond, `speak.resolve` the model. */
 async function openModule(t: TestContext, maxTurns: number) {
@@ -36,7 +37,7 @@ async function openModule(t: TestContext, maxTurns: number) {
   const agents: Agents = {
     async generate() {
       await generate.promise
-      return { kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }
+      return { kind: 'reply', text: 'good day', usage, usageEstimated: false, toolCallsPrice: 0, citations: [] }
     },
   }
   const log = pino({ level: 'silent' })

@@ -13,6 +13,7 @@ import type { Store } from '../../src/store/store.ts'
 import { createTurns } from '../../src/turn/turn.ts'
 import { Bench } from '../store/conformance.ts'
 import { openOwnStore } from '../support/own-store.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 void test('billing.once: a repeated settlement is the same one: its ids are created once per turn, not once per try', async (t) => {
   const store = await openOwnStore(t)
@@ -26,8 +27,10 @@ void test('billing.once: a repeated settlement is the same one: its ids are crea
       return store.settleMany(items)
     },
   }
-  const usage = { promptTokens: 20, completionTokens: 5 }
-  const agents: Agents = { generate: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }) }
+  const usage = plainTokens(20, 5)
+  const agents: Agents = {
+    generate: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false, toolCallsPrice: 0, citations: [] }),
+  }
   const log = pino({ level: 'silent' })
   const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })
   const { apiKeyId, agentId, ownerId: shareOf } = bench

@@ -7,6 +7,7 @@ import { TraceRecorder } from '../../src/agent/trace-recorder.ts'
 import { decodeTrace, encodeTrace, maxTraceBytes } from '../../src/agent/trace.ts'
 import type { Trace, TracedModelCall } from '../../src/agent/trace.ts'
 import type { EncodedTrace } from '../../src/store/turn-records.ts'
+import { plainTokens } from '../support/token-kinds.ts'
 
 const bytesOf = (encoded: EncodedTrace): Buffer => Buffer.from(encoded as string)
 
@@ -19,7 +20,13 @@ const error = fc.record({
   message: text,
 })
 const answer = fc.record({
-  usage: fc.record({ promptTokens: fc.nat(), completionTokens: fc.nat() }),
+  usage: fc.record({
+    promptTokens: fc.nat(),
+    cachedPromptTokens: fc.nat(),
+    cacheWriteTokens: fc.nat(),
+    completionTokens: fc.nat(),
+    reasoningTokens: fc.nat(),
+  }),
   usageEstimated: fc.boolean(),
   finishReason: fc.constantFrom('stop', 'length', 'tool_calls', 'other'),
 })
@@ -96,7 +103,7 @@ const simple: Trace = {
       error: null,
       text: null,
       asked: null,
-      answer: { usage: { promptTokens: 412, completionTokens: 18 }, usageEstimated: false, finishReason: 'stop' },
+      answer: { usage: plainTokens(412, 18), usageEstimated: false, finishReason: 'stop' },
     },
   ],
 }
@@ -138,7 +145,7 @@ const step = (text_: string) => ({
   text: text_,
   toolCalls: [{ id: 'a', name: 'look', arguments: '{}' }],
   usageEstimated: false,
-  usage: { promptTokens: 1, completionTokens: 1 },
+  usage: plainTokens(1, 1),
   bound: { promptTokens: 1, completionTokens: 1 },
 })
 

@@ -10,9 +10,10 @@ import type { AdmittedTurn, Advance, AdvanceOutcome, JournalEntry } from '../../
 import { LiveTurn } from '../../src/turn/live-turn.ts'
 import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 import { createTurnWrites } from '../../src/turn/turn-writes.ts'
+import { plainPrice, plainTokens } from '../support/token-kinds.ts'
 
-const noUsage = { promptTokens: 0, completionTokens: 0 }
-const price = { promptPerMillion: 1_000_000n, completionPerMillion: 1_000_000n }
+const noUsage = plainTokens(0, 0)
+const price = plainPrice(1_000_000n, 1_000_000n)
 
 function open(t: TestContext, advanceMany: (items: Advance[]) => Promise<Each<AdvanceOutcome>[]>, turnMs = 60_000) {
   const store = { advanceMany } as Store
@@ -47,7 +48,7 @@ void test('tools.journal: 10,000 entries are stored in order by transactions wit
   sent.length = 0
   const bound = { promptTokens: 100, completionTokens: 0 }
   const large = entriesOf(4, 'x'.repeat(maxBytes))
-  assert.equal(await writes.beforeStep(turn, { entries: large, usageSoFar: noUsage, boundSoFar: noUsage, bound }), true)
+  assert.equal(await writes.beforeStep(turn, { entries: large, usageSoFar: noUsage, boundSoFar: noUsage, toolCallsSoFar: 0, bound }), true)
   assert.deepEqual(
     sent.map((one) => [one.entries.length, one.hold]),
     [
@@ -65,7 +66,7 @@ void test('tools.journal: if the balance does not cover the next step, the finis
   turn.noteStarted([{ ...finished(1), kind: 'tool_started' }])
   const bound = { promptTokens: 100, completionTokens: 0 }
   const entries = entriesOf(2, 'x'.repeat(maxBytes))
-  assert.equal(await writes.beforeStep(turn, { entries, usageSoFar: noUsage, boundSoFar: noUsage, bound }), false)
+  assert.equal(await writes.beforeStep(turn, { entries, usageSoFar: noUsage, boundSoFar: noUsage, toolCallsSoFar: 0, bound }), false)
   assert.equal(turn.neededHold, 100n)
   assert.equal(turn.callUnknown, false, 'the finish of the call was in the first transaction')
   assert.equal(turn.admitted.hold, 10n)
@@ -83,4 +84,34 @@ void test('unavailable.unknown: a step that the store does not take is abandoned
   )
   assert.equal(await writes.journal(turn, entriesOf(1), false), false)
   assert.equal(tries, 3)
+})
+
+void test('billing.tool-price: before priced calls, the hold grows to what the steps used and the calls may cost, and after them to that and the next step', async (t) => {
+  const holds: bigint[] = []
+  const { turn, writes } = open(t, async (items) => {
+    holds.push(...items.map(({ hold }) => hold))
+    return items.map(() => ({ kind: 'advanced' }))
+  })
+  const usageSoFar = plainTokens(4, 2)
+  const boundSoFar = { promptTokens: 8, completionTokens: 2 }
+  const spent = { usageSoFar, boundSoFar, toolCallsSoFar: 0 }
+  assert.equal(await writes.beforeCalls(turn, entriesOf(1), { ...spent, callsPrice: 0 }), true)
+  assert.equal(await writes.beforeCalls(turn, entriesOf(1), { ...spent, callsPrice: 30 }), true)
+  assert.equal(
+    await writes.beforeStep(turn, { entries: [], ...spent, toolCallsSoFar: 30, bound: { promptTokens: 20, completionTokens: 2 } }),
+    true,
+  )
+  assert.deepEqual(holds, [10n, 6n + 30n, 6n + 30n + 22n])
+})
+
+void test('billing.tool-price: tokens that a provider reported beyond their bound do not use the hold of the tool calls', async (t) => {
+  const holds: bigint[] = []
+  const { turn, writes } = open(t, async (items) => {
+    holds.push(...items.map(({ hold }) => hold))
+    return items.map(() => ({ kind: 'advanced' }))
+  })
+  const spent = { usageSoFar: plainTokens(1000, 0), boundSoFar: { promptTokens: 8, completionTokens: 2 } }
+  await writes.beforeCalls(turn, [], { ...spent, toolCallsSoFar: 0, callsPrice: 30 })
+  await writes.beforeCalls(turn, [], { ...spent, toolCallsSoFar: 30, callsPrice: 5 })
+  assert.deepEqual(holds, [10n + 30n, 10n + 30n + 5n])
 })

@@ -1,11 +1,20 @@
 /** Converts turns and feedback between the names of the API and those of this client, as wire.ts does for messages. */
-import { attemptRead, choiceOf, fieldsOf, flagOf, listOf, nullable, textOf } from './fields.ts'
+import { attemptRead, choiceOf, countOf, fieldsOf, flagOf, listOf, nullable, textOf } from './fields.ts'
 import type { Fields } from './fields.ts'
 import { takeCreated, takeMessage, takeUsage } from './wire.ts'
 import type { AssistantMessage, Usage } from './wire.ts'
 
 /** A code of the error table, and a sentence about this turn. */
 export type TurnError = { code: string; message: string }
+
+/** The usage of a turn in detail. The details are parts of the totals. */
+export type TurnUsage = Usage & {
+  /** Prompt tokens that the provider read from its cache, and those that it wrote to it. */
+  promptTokensDetails: { cachedTokens: number; cacheWriteTokens: number }
+  completionTokensDetails: { reasoningTokens: number }
+  /** The price of the finished tool calls, a decimal with 8 places. Part of `chargedUsd`. */
+  toolCallsUsd: string
+}
 
 /** A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are null otherwise. Times are ISO 8601. */
 export type Turn = {
@@ -18,7 +27,7 @@ export type Turn = {
   /** True if `cancel` was called while the turn was running. */
   cancelRequested: boolean
 } & (
-  | { status: 'completed'; message: AssistantMessage; usage: Usage; error: null }
+  | { status: 'completed'; message: AssistantMessage; usage: TurnUsage; error: null }
   | {
       /** `released`: it ended without a reply, and the same message with the same key runs it again. */
       status: 'running' | 'failed' | 'released' | 'cancelled'
@@ -51,9 +60,20 @@ export type Feedback = {
 
 export const writeFeedback = ({ rating, comment, tags }: FeedbackRequest): string => JSON.stringify({ rating, comment, tags })
 
+function takeTurnUsage(from: Fields): TurnUsage {
+  const usage = fieldsOf(from['usage'])
+  const prompt = fieldsOf(usage['prompt_tokens_details'])
+  return {
+    ...takeUsage(from),
+    promptTokensDetails: { cachedTokens: countOf(prompt, 'cached_tokens'), cacheWriteTokens: countOf(prompt, 'cache_write_tokens') },
+    completionTokensDetails: { reasoningTokens: countOf(fieldsOf(usage['completion_tokens_details']), 'reasoning_tokens') },
+    toolCallsUsd: textOf(usage, 'tool_calls_usd'),
+  }
+}
+
 function takeOutcome(from: Fields) {
   const status = choiceOf(from, 'status', 'running', 'completed', 'failed', 'released', 'cancelled')
-  if (status === 'completed') return { status, message: takeMessage(from), usage: takeUsage(from), error: null }
+  if (status === 'completed') return { status, message: takeMessage(from), usage: takeTurnUsage(from), error: null }
   const error = nullable(from, 'error', (fields, name) => {
     const failure = fieldsOf(fields[name])
     return { code: textOf(failure, 'code'), message: textOf(failure, 'message') }

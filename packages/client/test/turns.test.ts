@@ -32,7 +32,13 @@ const wireTurn = {
   error: null,
 }
 const ended = { ...wireTurn, ended_at: '2026-11-21T14:11:58.332Z' }
-const completedTurn = { ...ended, status: 'completed', message: wireMessage, usage: wireUsage }
+const wireTurnUsage = {
+  ...wireUsage,
+  prompt_tokens_details: { cached_tokens: 500, cache_write_tokens: 4 },
+  completion_tokens_details: { reasoning_tokens: 200 },
+  tool_calls_usd: '0.01000000',
+}
+const completedTurn = { ...ended, status: 'completed', message: wireMessage, usage: wireTurnUsage }
 const failedTurn = (status: string, code: string) => ({ ...ended, status, error: { code, message: 'In words.' } })
 
 async function texts(stream: ReplyStream): Promise<string[]> {
@@ -68,6 +74,15 @@ void describe('turns', { concurrency: 8 }, () => {
     })
     const completed = await client.turns.get(requestId)
     assert.equal(completed.status === 'completed' && completed.message.content + completed.usage.totalTokens, 'Hello830')
+    assert.deepEqual(completed.usage, {
+      promptTokens: 604,
+      completionTokens: 226,
+      totalTokens: 830,
+      chargedUsd: '0.00022620',
+      promptTokensDetails: { cachedTokens: 500, cacheWriteTokens: 4 },
+      completionTokensDetails: { reasoningTokens: 200 },
+      toolCallsUsd: '0.01000000',
+    })
     const cancelled = await client.turns.get(requestId)
     assert.deepEqual(
       [cancelled.status, cancelled.cancelRequested, cancelled.error],

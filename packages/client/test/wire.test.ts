@@ -115,6 +115,8 @@ test('a response without a required field is not from the service; additional fi
   const message = { id: 'm', role: 'user', content: 'x', created_at: 't', request_id: 'r' }
   const ids = { request_id: 'r', conversation_id: 'c', external_user_id: 'u' }
   const turn = { ...ids, created_at: 't', ended_at: 't', cancel_requested: false }
+  const details = { prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } }
+  const wireTurnUsage = { ...wireReply().usage, ...details, tool_calls_usd: '0.00000000' }
   const readers: [(value: unknown) => unknown, Record<string, unknown>][] = [
     [readReply, wireReply()],
     [(value) => readEvent('response.created', value), { request_id: 'r', conversation_id: 'c' }],
@@ -126,7 +128,7 @@ test('a response without a required field is not from the service; additional fi
     [readMessages, { data: [message] }],
     [readTurn, { ...turn, status: 'running', error: null }],
     [readTurn, { ...turn, status: 'failed', error: { code: 'c', message: 'm' } }],
-    [readTurn, { ...turn, status: 'completed', message: wireReply().message, usage: wireReply().usage }],
+    [readTurn, { ...turn, status: 'completed', message: wireReply().message, usage: wireTurnUsage }],
     [readStarted, { request_id: 'r', conversation_id: 'c', status: 'running' }],
     [readFeedback, { request_id: 'r', rating: 'up', comment: null, tags: ['a'], created_at: 't', updated_at: 't' }],
   ]

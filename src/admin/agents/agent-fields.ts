@@ -1,4 +1,5 @@
 /** The fields of an agent: defaults, the price that a model must have, and how fields become the stored content of a version. Pure. */
+import { isDeepStrictEqual } from 'node:util'
 import { defaultMaxToolCalls, formatStoredConfig, parseAgentConfig, splitModel } from '../../agent/agent-config.ts'
 import type { AgentConfig } from '../../agent/agent-config.ts'
 import { tokenBound } from '../../agent/tokens.ts'
@@ -6,6 +7,7 @@ import { definitionsOf, toolTokens } from '../../agent/tools/tools.ts'
 import type { ToolConfig } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
 import type { Price } from '../../ledger/ledger.ts'
+import { priceList } from '../providers/known-price.ts'
 import type { KnownModel } from '../providers/known-price.ts'
 import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
 import { defaultMaxMessageLength } from '../../store/turn-records.ts'
@@ -32,7 +34,12 @@ export type GivenFields = {
 export const builtInProvider = 'demo'
 
 // The demo model costs nothing to run. It has the price of a small hosted model, so that the first reply already shows how billing works.
-const demoPrice: Price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
+const demoPrice: Price = {
+  promptPerMillion: 15_000_000n,
+  completionPerMillion: 60_000_000n,
+  cachedPromptPerMillion: null,
+  cacheWritePerMillion: null,
+}
 
 const defaults = {
   temperature: null,
@@ -58,8 +65,8 @@ const messageTokens = 2000
  */
 export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
   const { name, systemPrompt, model } = given
-  const price = priceFor(model, given.price, known)
-  const fields = merge({ ...defaults, historyMaxTokens: maxHistoryTokens, name, systemPrompt, model, price }, given)
+  const priced = priceFor(model, given.price, known)
+  const fields = merge({ ...defaults, historyMaxTokens: maxHistoryTokens, name, systemPrompt, model, ...priced }, given)
   return given.historyMaxTokens === undefined ? { ...fields, historyMaxTokens: fittingHistory(fields, known.contextWindow) } : fields
 }
 
@@ -69,7 +76,10 @@ export function newFields(given: GivenFields & { name: string; systemPrompt: str
  */
 export function changedFields(present: AgentFields, given: GivenFields, known: KnownModel): AgentFields {
   const modelChanges = given.model !== undefined && given.model !== present.model
-  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price, known) : present.price }, given)
+  // The same price again keeps its source and date.
+  const priceChanges = given.price !== undefined && !isDeepStrictEqual(given.price, present.price)
+  const priced = modelChanges || priceChanges ? priceFor(given.model ?? present.model, given.price, known) : {}
+  return merge({ ...present, ...priced }, given)
 }
 
 /** What the window leaves for the history. Counted with the upper bounds used for holds, which are twice the size of most texts. */
@@ -119,16 +129,22 @@ export function providersOf(content: AgentContent): { provider: string | null; e
   }
 }
 
+type Priced = Pick<AgentFields, 'price' | 'priceSource'>
+
 /** The default price, or undefined if the price must be sent. Throws as `providerOf`. */
-export function usualPrice(model: string, known: KnownModel): Price | undefined {
-  return providerOf(model) === null ? demoPrice : known.price
+export function usualPrice(model: string, { price, date }: KnownModel): Priced | undefined {
+  if (providerOf(model) === null) return { price: demoPrice, priceSource: { from: 'built_in', list: null, date: null } }
+  return price && { price, priceSource: { from: 'price_list', list: priceList, date } }
 }
 
 /** An agent whose model has no known price cannot be created without a price. */
-function priceFor(model: string, given: Price | undefined, known: KnownModel): Price {
-  const price = given ?? usualPrice(model, known)
-  if (!price) throw new ApiError('validation_error', `price is required because the price of the model ${model} is not known.`)
-  return price
+function priceFor(model: string, given: Price | undefined, known: KnownModel): Priced {
+  const usual = usualPrice(model, known)
+  // A form sends the price that it proposed.
+  if (given && !isDeepStrictEqual(given, usual?.price))
+    return { price: given, priceSource: { from: 'operator', list: null, date: known.date } }
+  if (!usual) throw new ApiError('validation_error', `price is required because the price of the model ${model} is not known.`)
+  return usual
 }
 
 function merge(base: AgentFields, given: GivenFields): AgentFields {
@@ -151,5 +167,6 @@ function merge(base: AgentFields, given: GivenFields): AgentFields {
       language: knowledge?.language === undefined ? base.knowledge.language : knowledge.language,
     },
     tools: given.tools ?? base.tools,
+    priceSource: base.priceSource,
   }
 }

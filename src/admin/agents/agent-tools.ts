@@ -222,8 +222,8 @@ export function differencesOf({ name: server, pinned }: McpServer, now: PinnedTo
   ]
 }
 
-/** Whether two tools are the same apart from what is pinned. */
+/** Whether two tools are the same apart from what is pinned and what a call costs. */
 export const isSameServer = (one: McpServer, other: ToolConfig): boolean =>
-  other.type === 'mcp' && isDeepStrictEqual({ ...one, pinned: [] }, { ...other, pinned: [] })
+  other.type === 'mcp' && isDeepStrictEqual({ ...one, pinned: [], price: 0 }, { ...other, pinned: [], price: 0 })
 
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)

@@ -57,6 +57,8 @@ export type AgentsAdmin = {
   deleteAgent(id: string): Promise<void>
   /** Newest first. */
   listAgentVersions(id: string, page: PageWanted): Promise<Page<AgentVersion>>
+  /** The versions in which the price changed, newest first. */
+  listPrices(id: string, page: PageWanted): Promise<Page<AgentVersion>>
   /** Creates a new version with the content of an old one. Throws ApiError `conflict` if its provider no longer exists. */
   rollBackAgent(id: string, version: number): Promise<Agent>
   /** Calls the MCP servers again. With `approve`, pins what they offer now in a new version. Throws as `createAgent`. */
@@ -184,6 +186,12 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     async listAgentVersions(id, page) {
       await stored(id)
       const { data, nextCursor } = pageOf(await store.read.listAgentVersions(id, pageRequest(page)), page)
+      return { data: data.map(showVersion), nextCursor }
+    },
+
+    async listPrices(id, page) {
+      await stored(id)
+      const { data, nextCursor } = pageOf(await store.read.listPriceChanges(id, pageRequest(page)), page)
       return { data: data.map(showVersion), nextCursor }
     },
 

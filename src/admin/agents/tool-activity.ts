@@ -2,6 +2,7 @@
 import { readJournal } from '../../agent/journal.ts'
 import type { StepCall } from '../../agent/journal.ts'
 import type { ModelUsage } from '../../agent/models/model.ts'
+import type { Amount } from '../../ledger/ledger.ts'
 import type { TurnStep } from '../../store/queries/turns.ts'
 
 /** A tool call. What is not known of its end is null. */
@@ -13,6 +14,7 @@ export type ToolCall = {
   result: string | null
   isError: boolean | null
   ms: number | null
+  price: Amount | null
 }
 
 /** A readable line of the journal. `call` is null if its step is missing. */
@@ -59,6 +61,7 @@ const showCall = (step: number, { name, arguments: given, result }: StepCall): T
   result: result?.text ?? null,
   isError: result?.isError ?? null,
   ms: result?.ms ?? null,
+  price: result ? BigInt(result.price ?? 0) : null,
 })
 
 function shorten(text: string): string {

@@ -7,8 +7,11 @@ import { maxPricePerMillion } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { Provider } from '../../store/queries/providers.ts'
 
-/** Each is undefined if it is not known. `contextWindow` in tokens. */
-export type KnownModel = { price: Price | undefined; contextWindow: number | undefined }
+/** Each is undefined if it is not known. `contextWindow` in tokens. `date`: of the look-up, `YYYY-MM-DD`. */
+export type KnownModel = { price: Price | undefined; contextWindow: number | undefined; date: string }
+
+/** The installed version, which agents record with a price that is taken from it. */
+export const priceList = '@pydantic/genai-prices 0.1.8'
 
 /**
  * Returns nothing if the data has no such provider or model, and no price if one of the two prices is missing. If a price depends on the
@@ -16,19 +19,28 @@ export type KnownModel = { price: Price | undefined; contextWindow: number | und
  */
 export async function knownModel(provider: Pick<Provider, 'kind' | 'baseUrl'>, modelId: string, at = new Date()): Promise<KnownModel> {
   const listed = listedBy(provider)
-  if (!listed) return { price: undefined, contextWindow: undefined }
+  if (!listed) return nothingKnown(at)
   // 0.8 MB of data that is only needed when an agent is saved, so it is not loaded at the start.
   const { calcPrice } = await import('@pydantic/genai-prices')
   const found = calcPrice({}, modelId, { ...listed, timestamp: at })
-  return { price: found ? priceOf(found) : undefined, contextWindow: found?.model.context_window }
+  return { ...nothingKnown(at), price: found ? priceOf(found) : undefined, contextWindow: found?.model.context_window }
 }
+
+export const nothingKnown = (at = new Date()): KnownModel => ({
+  price: undefined,
+  contextWindow: undefined,
+  date: at.toISOString().slice(0, 10),
+})
 
 function priceOf(found: PriceCalculation): Price | undefined {
   const { prices } = found.model
   const rates = [found.model_price, ...(Array.isArray(prices) ? prices.filter(isOfAnHour).map((one) => one.prices) : [])]
   const promptPerMillion = highest(rates, 'input_mtok')
   const completionPerMillion = highest(rates, 'output_mtok')
-  return promptPerMillion === undefined || completionPerMillion === undefined ? undefined : { promptPerMillion, completionPerMillion }
+  if (promptPerMillion === undefined || completionPerMillion === undefined) return undefined
+  const cachedPromptPerMillion = highest(rates, 'cache_read_mtok') ?? null
+  const cacheWritePerMillion = highest(rates, 'cache_write_mtok') ?? null
+  return { promptPerMillion, completionPerMillion, cachedPromptPerMillion, cacheWritePerMillion }
 }
 
 /** Returns undefined without a base URL, because the data would then be searched by the model's name alone. */
@@ -39,7 +51,7 @@ function listedBy({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>): PriceO
 
 const isOfAnHour = ({ constraint }: ConditionalPrice): boolean => constraint?.type === 'time_of_date'
 
-function highest(rates: ModelPrice[], name: 'input_mtok' | 'output_mtok'): Amount | undefined {
+function highest(rates: ModelPrice[], name: 'input_mtok' | 'output_mtok' | 'cache_read_mtok' | 'cache_write_mtok'): Amount | undefined {
   const listed = rates.flatMap((rate) => {
     const price = rate[name]
     if (price === undefined) return []

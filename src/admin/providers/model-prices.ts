@@ -1,13 +1,14 @@
 /** The known price and context window of a model, before an agent is saved with it. */
 import { splitModel } from '../../agent/agent-config.ts'
+import type { PriceSource } from '../../agent/agent-config.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { usualPrice } from '../agents/agent-fields.ts'
-import { knownModel } from './known-price.ts'
+import { knownModel, nothingKnown } from './known-price.ts'
 import type { KnownModel } from './known-price.ts'
 
 /** `contextTokens`: the context window. Each is null if it is not known, or if the provider does not exist. */
-export type PricedModel = { price: Price | null; contextTokens: number | null }
+export type PricedModel = { price: Price | null; priceSource: PriceSource | null; contextTokens: number | null }
 
 export type ModelPricesAdmin = {
   /** The price that `createAgent` uses by default. Throws ApiError `validation_error` for an invalid model name. */
@@ -18,7 +19,8 @@ export function createModelPrices({ store }: { store: AdminStore }): ModelPrices
   return {
     async priceModel(model) {
       const known = await findKnown(store, model)
-      return { price: usualPrice(model, known) ?? null, contextTokens: known.contextWindow ?? null }
+      const usual = usualPrice(model, known)
+      return { price: usual?.price ?? null, priceSource: usual?.priceSource ?? null, contextTokens: known.contextWindow ?? null }
     },
   }
 }
@@ -27,5 +29,5 @@ export function createModelPrices({ store }: { store: AdminStore }): ModelPrices
 export async function findKnown(store: Pick<AdminStore, 'read'>, model: string | undefined): Promise<KnownModel> {
   const name = model === undefined ? undefined : splitModel(model)
   const provider = name && (await store.read.findProvider(name.provider))
-  return provider ? knownModel(provider, name.modelId) : { price: undefined, contextWindow: undefined }
+  return provider ? knownModel(provider, name.modelId) : nothingKnown()
 }

@@ -47,7 +47,7 @@ function answer(request: ModelRequest): ModelStep {
     text,
     toolCalls: [],
     finishReason: text.length < said.length ? 'length' : 'stop',
-    usage: { promptTokens, completionTokens: estimatedTokens(text) },
+    usage: { promptTokens, cachedPromptTokens: 0, cacheWriteTokens: 0, completionTokens: estimatedTokens(text), reasoningTokens: 0 },
   }
 }
 

@@ -31,8 +31,17 @@ export type ModelRequest = {
   passages: Passage[]
 }
 
-/** Token counts. A `ModelStep` has none if the provider did not report two non-negative whole numbers. */
-export type ModelUsage = { promptTokens: number; completionTokens: number }
+/**
+ * `billing.token-kinds`: token counts, the same for all providers. `promptTokens` are all tokens of the prompt, those that the provider read
+ * from its cache and wrote to it included. `completionTokens` are all generated tokens, reasoning included.
+ */
+export type ModelUsage = {
+  promptTokens: number
+  cachedPromptTokens: number
+  cacheWriteTokens: number
+  completionTokens: number
+  reasoningTokens: number
+}
 
 /** `other`: a content filter or any other reason for which the provider ended a complete answer. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other'
@@ -42,7 +51,10 @@ export type ModelStep = {
   text: string
   toolCalls: ToolCall[]
   finishReason: FinishReason
+  /** Undefined if the provider did not report two totals that are non-negative whole numbers, or if both are zero. */
   usage: ModelUsage | undefined
+  /** `billing.token-kinds`: the provider reported kinds that are impossible, and `usage` has its totals without them. */
+  usageImpossible?: boolean
   /**
    * Provider data that must be sent back with this answer in the next step: reasoning and signatures. JSON that only the provider's own
    * adapter writes and reads, at most `maxContinuation` characters long. It goes back unchanged in the assistant message. Absent if the

@@ -33,6 +33,7 @@ function tellTime(timeZone: unknown, now: Date): ToolResult {
     return {
       text: `Error: there is no time zone ${JSON.stringify(timeZone)}. Use an IANA name, as Europe/Berlin.`,
       isError: true,
+      answered: false,
       passages: [],
     }
   }
@@ -75,4 +76,9 @@ async function searchKnowledge({ agentId, knowledge, args, signal }: BuiltInCall
   return { ...answer({ note, passages: passages.map(({ title, section, text }) => ({ title, section, text })) }), passages }
 }
 
-const answer = (value: object): ToolResult => ({ text: fitting(cleanText(JSON.stringify(value))), isError: false, passages: [] })
+const answer = (value: object): ToolResult => ({
+  text: fitting(cleanText(JSON.stringify(value))),
+  isError: false,
+  answered: true,
+  passages: [],
+})

@@ -19,8 +19,8 @@ export type HttpToolCall = {
   signal: AbortSignal
 }
 
-/** `failure`: why the tool gave no answer, for the log. */
-export type HttpToolAnswer = { text: string; isError: boolean; failure?: string }
+/** `answered`: as in `ToolResult`. `failure`: why the tool gave no answer, for the log. */
+export type HttpToolAnswer = { text: string; isError: boolean; answered: boolean; failure?: string }
 
 // Of the decoded body (`fault.tool-hostile`).
 const maxBytes = 1_048_576
@@ -33,7 +33,7 @@ export async function callHttpTool(
 ): Promise<HttpToolAnswer> {
   const secrets = secretTexts(tool)
   const request = prepare(tool, args)
-  if (typeof request === 'string') return { text: `Error: ${request}.`, isError: true }
+  if (typeof request === 'string') return { text: `Error: ${request}.`, isError: true, answered: false }
   try {
     const { url, body, headers } = request
     const answer = await guard.fetch(url, {
@@ -46,12 +46,13 @@ export async function callHttpTool(
       maxBytes,
       redirects: maxRedirects,
     })
-    return answerText({ ...answer, contentType: answer.headers.get('content-type') }, secrets)
+    const { text, isError } = answerText({ ...answer, contentType: answer.headers.get('content-type') }, secrets)
+    return { text, isError, answered: true }
   } catch (error) {
     if (!(error instanceof GuardRefused || error instanceof GuardFailed)) throw error
     const unknown = tool.sideEffects && error.sent ? ' Whether it took effect is not known.' : ''
     const failure = withoutSecrets(error.message, secrets)
-    return { text: `Error: the tool call failed: ${failure}.${unknown}`, isError: true, failure }
+    return { text: `Error: the tool call failed: ${failure}.${unknown}`, isError: true, answered: false, failure }
   }
 }
 

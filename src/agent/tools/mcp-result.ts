@@ -14,12 +14,12 @@ export function resultOf(answer: CallToolResult, headers: Record<string, string>
   const parts = (Array.isArray(answer['content']) ? answer['content'] : []).filter(isObject).map(partText)
   const said = parts.filter((part) => part !== '').join('\n')
   const text = said === '' ? structured(answer) : said
-  return { text: redacted(cleanText(text), secretsIn(headers)), isError: answer['isError'] === true, passages: [] }
+  return { text: redacted(cleanText(text), secretsIn(headers)), isError: answer['isError'] === true, answered: true, passages: [] }
 }
 
 /** Returns an error for the model that Turnkeep wrote, in place of a tool's result. */
 export function refusal(text: string): ToolResult {
-  return { text: fitting(cleanText(`Error: ${text}.`)), isError: true, passages: [] }
+  return { text: fitting(cleanText(`Error: ${text}.`)), isError: true, answered: false, passages: [] }
 }
 
 function structured(answer: Fields): string {

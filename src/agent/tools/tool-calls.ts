@@ -23,6 +23,8 @@ export type ToolCallsOptions = {
   /** `rerun.harmless`: set if the loop is a rerun, which makes no call with side effects. */
   rerun?: object
   trace?: TraceRecorder | undefined
+  /** See `GenerationRequest`. */
+  beforeCalls(entries: JournalEntry[], price: number): Promise<boolean>
   writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
   failpoints: Failpoints
   log: Logger
@@ -31,23 +33,29 @@ export type ToolCallsOptions = {
 export type CallsEnd =
   /** Every call of the step has a result. `entries` are the entries of the step that are not in the journal yet. */
   | { kind: 'finished'; entries: JournalEntry[] }
-  /** `writeJournal` resolved with false. */
+  /** `beforeCalls` or `writeJournal` resolved with false. */
   | { kind: 'stopped' }
 
-type OpenCall = { call: StepCall; part: number; refusal: string | undefined; sideEffects: boolean }
+type OpenCall = { call: StepCall; part: number; refusal: string | undefined; sideEffects: boolean; price: number }
 
 /**
  * Makes every call of the step that has no result yet. `tools.journal`: the step and the start of its calls with side effects are durable
- * before any call is made, and the end of such a call is journaled as soon as it returns. `callsBefore` is the number of calls in earlier
- * steps. Rejects with `signal.reason`, or with an internal error.
+ * before any call is made, and the end of such a call is journaled as soon as it returns. What the calls may cost is held before any is made
+ * (`billing.tool-price`). `callsBefore` is the number of calls in earlier steps. Rejects with `signal.reason`, or with an internal error.
  */
 export async function finishCalls(step: Step, callsBefore: number, options: ToolCallsOptions): Promise<CallsEnd> {
-  const { toolbox, maxToolCalls, rerun, writeJournal } = options
+  const { toolbox, maxToolCalls, rerun, beforeCalls } = options
   const open = step.toolCalls
     .map((call, index): OpenCall => {
       const sideEffects = toolbox.sideEffects(call.name) ?? false
       const refusal = callsBefore + index >= maxToolCalls ? tooMany(maxToolCalls) : unknown(toolbox, call.name)
-      return { call, part: index + 1, refusal: refusal ?? (rerun && sideEffects ? notInRerun : undefined), sideEffects }
+      return {
+        call,
+        part: index + 1,
+        refusal: refusal ?? (rerun && sideEffects ? notInRerun : undefined),
+        sideEffects,
+        price: toolbox.price(call.name),
+      }
     })
     .filter(({ call }) => call.result === undefined)
   if (step.toolCalls.length === 0) return { kind: 'finished', entries: [modelEntry(step)] }
@@ -58,7 +66,8 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
 
   const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)
   const entries = [modelEntry(step), ...started.map(({ part }) => startedEntry(step, part))]
-  if (!(await writeJournal(entries, false))) return { kind: 'stopped' }
+  const price = open.reduce((sum, one) => (one.refusal === undefined ? sum + one.price : sum), 0)
+  if (!(await beforeCalls(entries, price))) return { kind: 'stopped' }
   options.trace?.journaled(entries)
 
   // Wait for every call, so that each result is journaled even if another call rejects.
@@ -73,12 +82,12 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
 }
 
 /** Returns the entries that still have to be journaled, or undefined if the journal says to stop. */
-async function finish(step: Step, { call, part, refusal, sideEffects }: OpenCall, options: ToolCallsOptions) {
+async function finish(step: Step, { call, part, refusal, sideEffects, price }: OpenCall, options: ToolCallsOptions) {
   if (refusal !== undefined) {
     call.result = { text: refusal, isError: true, ms: 0, citations: [] }
     return [finishedEntry(step, part, call.result)]
   }
-  call.result = await make(step, call, part, options)
+  call.result = await make(step, call, part, { ...options, price })
   const entry = finishedEntry(step, part, call.result)
   if (!sideEffects) return [entry]
   const go = await options.writeJournal([entry], true)
@@ -87,18 +96,24 @@ async function finish(step: Step, { call, part, refusal, sideEffects }: OpenCall
   return go ? [] : undefined
 }
 
-async function make({ step }: Step, call: StepCall, part: number, options: ToolCallsOptions): Promise<CallResult> {
+async function make(
+  { step }: Step,
+  call: StepCall,
+  part: number,
+  { price, ...options }: ToolCallsOptions & { price: number },
+): Promise<CallResult> {
   const { toolbox, requestId, message, signal, traceparent = null, trace, failpoints, log } = options
   await failpoints.reach('tool.before-call', message)
   const startedAt = performance.now()
   const ended = trace?.callingTool(step, part)
   const idempotencyKey = `${requestId}:${step}:${part}`
   const asked = { name: call.name, arguments: call.arguments, idempotencyKey, traceparent, signal }
-  const { text, isError, passages } = await toolbox.call(asked)
+  const { text, isError, answered, passages } = await toolbox.call(asked)
   const ms = Math.round(performance.now() - startedAt)
   log.info({ request_id: requestId, tool: call.name, ms, outcome: isError ? 'error' : 'answered' }, 'tool called')
   await failpoints.reach('tool.after-call', message)
-  const result = { text, isError, ms, citations: passages.map(({ documentId, title, section }) => ({ documentId, title, section })) }
+  const citations = passages.map(({ documentId, title, section }) => ({ documentId, title, section }))
+  const result: CallResult = { text, isError, ms, citations, ...(answered && price > 0 ? { price } : {}) }
   ended?.(result)
   return result
 }

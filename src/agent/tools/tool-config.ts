@@ -12,6 +12,12 @@ export type JsonSchema = { [keyword: string]: unknown }
 /** A text encrypted for one place in one tool of an agent, in base64; see `sealTools`. */
 export type Sealed = string
 
+/**
+ * `billing.tool-price`: what a finished call costs, in 10⁻⁸ USD, at most `maxToolPrice` of the ledger. Of an MCP server: each of its tools.
+ * Absent if it costs nothing.
+ */
+export type Priced = { price?: number }
+
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** `{name}` in `url` is an argument of the model or a secret; `{name}` in a header value is always a secret. */
@@ -27,7 +33,7 @@ export type HttpTool = {
   timeoutSeconds: number
   /** Whether a call changes anything outside Turnkeep. If so, it must not be made twice. */
   sideEffects: boolean
-}
+} & Priced
 /** `allowed`: names of the server's tools that the agent may use, or null for all of them. */
 export type McpServer = {
   type: 'mcp'
@@ -36,8 +42,8 @@ export type McpServer = {
   headers: Record<string, Sealed>
   allowed: string[] | null
   pinned: PinnedTool[]
-}
-export type BuiltInTool = { type: 'builtin'; name: 'now' | 'search_knowledge' }
+} & Priced
+export type BuiltInTool = { type: 'builtin'; name: 'now' | 'search_knowledge' } & Priced
 /** A tool as its server described it when the operator approved it. `name` is the server's own name for it. */
 export type PinnedTool = { name: string; description: string; parameters: JsonSchema; sideEffects: boolean }
 export type ToolConfig = HttpTool | McpServer | BuiltInTool
@@ -47,8 +53,11 @@ export type OpenHttpTool = Omit<HttpTool, 'headers' | 'secrets'> & { headers: Re
 export type OpenMcpServer = Omit<McpServer, 'headers'> & { headers: Record<string, string> }
 export type OpenTool = OpenHttpTool | OpenMcpServer | BuiltInTool
 
-/** The result of a call. `text` is clean and at most 32 KiB, with a note if it was cut. */
-export type ToolResult = { text: string; isError: boolean; passages: Passage[] }
+/**
+ * The result of a call. `text` is clean and at most 32 KiB, with a note if it was cut. `answered`: the call was made and the tool answered it,
+ * even with an error; only such a call is charged (`billing.tool-price`).
+ */
+export type ToolResult = { text: string; isError: boolean; answered: boolean; passages: Passage[] }
 
 /**
  * Thrown if a tool server cannot be used. The message is for the operator and the model, and contains no resolved address and no secret. It

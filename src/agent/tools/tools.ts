@@ -21,7 +21,7 @@ import { callHttpTool } from './http-tool.ts'
 import { createMcp } from './mcp.ts'
 import { Pacing } from './pacing.ts'
 import { builtInDefinitions, definitionsOf, mcpToolName, openTexts } from './tool-config.ts'
-import type { HttpTool, JsonSchema, PinnedTool, ToolConfig, ToolResult } from './tool-config.ts'
+import type { HttpTool, JsonSchema, PinnedTool, Priced, ToolConfig, ToolResult } from './tool-config.ts'
 
 export { checkTools } from './check.ts'
 export { differences } from './mcp-definitions.ts'
@@ -59,6 +59,8 @@ export interface Toolbox {
   definitions: ToolDefinition[]
   /** Whether a call can change anything outside Turnkeep; undefined if no tool has this name. */
   sideEffects(name: string): boolean | undefined
+  /** `billing.tool-price`: what a call costs that the tool answers, in 10⁻⁸ USD. */
+  price(name: string): number
   /** Calls a tool. Every failure is a result for the model; rejects only with `signal.reason`. */
   call(request: ToolCallRequest): Promise<ToolResult>
 }
@@ -77,7 +79,7 @@ export type ToolsOptions = { guard: Guard; sealer: Sealer; knowledge: Knowledge;
 
 type Call = Omit<ToolCallRequest, 'arguments'> & { args: Record<string, unknown> }
 /** A tool under the name that the model sees. */
-type Offered = { sideEffects: boolean; parameters: JsonSchema; run(call: Call): Promise<ToolResult> }
+type Offered = Priced & { sideEffects: boolean; parameters: JsonSchema; run(call: Call): Promise<ToolResult> }
 
 export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions): Tools {
   const mcp = createMcp({ guard, log })
@@ -92,6 +94,7 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
     return {
       definitions: definitionsOf(options.tools),
       sideEffects: (name) => offered.get(name)?.sideEffects,
+      price: (name) => offered.get(name)?.price ?? 0,
 
       async call({ arguments: text, ...request }) {
         const { name, signal } = request
@@ -124,6 +127,7 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
         return tool.pinned.map(({ name, parameters, sideEffects }) => [
           mcpToolName(tool.name, name),
           {
+            ...priceOf(tool),
             parameters,
             sideEffects,
             run: (call) =>
@@ -132,7 +136,7 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
         ])
       case 'builtin': {
         const run = (call: Call): Promise<ToolResult> => callBuiltIn(tool.name, { ...call, agentId, knowledge: limits }, { knowledge, now })
-        return [[tool.name, { parameters: builtInDefinitions[tool.name].parameters, sideEffects: false, run }]]
+        return [[tool.name, { ...priceOf(tool), parameters: builtInDefinitions[tool.name].parameters, sideEffects: false, run }]]
       }
     }
   }
@@ -141,9 +145,9 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
     const place = { agentId, ...tool }
     const headers = openTexts(tool.headers, 'headers', place, sealer)
     const open = { ...tool, headers, secrets: openTexts(tool.secrets, 'secrets', place, sealer) }
-    const { text, isError, failure } = await callHttpTool({ ...call, tool: open }, guard)
+    const { text, isError, answered, failure } = await callHttpTool({ ...call, tool: open }, guard)
     if (failure !== undefined) log.warn({ agent_id: agentId, tool: tool.name, reason: failure }, 'tool call failed')
-    return { text, isError, passages: [] }
+    return { text, isError, answered, passages: [] }
   }
 
   return {
@@ -159,6 +163,8 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
   }
 }
 
+const priceOf = ({ price }: ToolConfig): Priced => (price === undefined ? {} : { price })
+
 function refusal(text: string): ToolResult {
-  return { text: `Error: ${text}${text.endsWith('.') ? '' : '.'}`, isError: true, passages: [] }
+  return { text: `Error: ${text}${text.endsWith('.') ? '' : '.'}`, isError: true, answered: false, passages: [] }
 }

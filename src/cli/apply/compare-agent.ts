@@ -54,8 +54,11 @@ export async function compareAgent(wanted: WantedAgent, stored: Fields | undefin
     const after = {
       prompt_usd_per_million: writeUsd(price.prompt_usd_per_million),
       completion_usd_per_million: writeUsd(price.completion_usd_per_million),
+      // Left out, they are the prompt price.
+      cached_prompt_usd_per_million: writeUsdOrNull(price.cached_prompt_usd_per_million),
+      cache_write_usd_per_million: writeUsdOrNull(price.cache_write_usd_per_million),
     }
-    const differing = Object.entries(after).filter(([name, to]) => compare(fields, `price.${name}`, before[name], to))
+    const differing = Object.entries(after).filter(([name, to]) => compare(fields, `price.${name}`, before[name] ?? null, to))
     if (differing.length > 0) body['price'] = after
   }
 
@@ -79,7 +82,15 @@ export async function compareAgent(wanted: WantedAgent, stored: Fields | undefin
   return { fields, body, uncompared }
 }
 
-type GivenPrice = { prompt_usd_per_million: string; completion_usd_per_million: string }
+type GivenPrice = {
+  prompt_usd_per_million: string
+  completion_usd_per_million: string
+  cached_prompt_usd_per_million?: string | null | undefined
+  cache_write_usd_per_million?: string | null | undefined
+}
+
+const writeUsdOrNull = (text: string | null | undefined): string | null => (typeof text === 'string' ? writeUsd(text) : null)
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 /** Returns the default price of a model, so that the plan shows it, or undefined if its provider does not exist yet. */
 async function knownPrice(wanted: WantedAgent, model: unknown, { client, secrets, providers }: Options): Promise<GivenPrice | undefined> {
@@ -93,5 +104,7 @@ async function knownPrice(wanted: WantedAgent, model: unknown, { client, secrets
   return {
     prompt_usd_per_million: String(price['prompt_usd_per_million']),
     completion_usd_per_million: String(price['completion_usd_per_million']),
+    cached_prompt_usd_per_million: textOrNull(price['cached_prompt_usd_per_million']),
+    cache_write_usd_per_million: textOrNull(price['cache_write_usd_per_million']),
   }
 }

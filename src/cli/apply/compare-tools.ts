@@ -8,6 +8,7 @@ import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import type { Environment } from '../../config/config.ts'
 import type { OwnSecret } from '../../config/own-secrets.ts'
+import { writeUsd } from './item.ts'
 import type { Differences } from './item.ts'
 import type { Place, Problems } from './problems.ts'
 import type { GivenTool, Hidden } from './shapes.ts'
@@ -68,20 +69,21 @@ export function compareTools(wanted: GivenTool[], present: Fields[], secrets: Se
 
 /** Returns the tool as the server shows it: with default values, and with names of headers and secrets but not their values. */
 function withDefaults(tool: GivenTool): Fields {
+  const price = { price_usd: writeUsd(tool.price_usd ?? '0') }
   switch (tool.type) {
     case 'http': {
       const { type, name, description, parameters, method, url, headers = {}, secrets = {} } = tool
       const { timeout_seconds: timeout = 10, side_effects: sideEffects = true } = tool
       const texts = { headers: withoutValues(headers), secrets: withoutValues(secrets) }
-      return { type, name, description, parameters, method, url, ...texts, timeout_seconds: timeout, side_effects: sideEffects }
+      return { type, name, description, parameters, method, url, ...texts, timeout_seconds: timeout, side_effects: sideEffects, ...price }
     }
     case 'mcp': {
       const { type, name, url, headers = {}, allowed = null } = tool
-      return { type, name, url, headers: withoutValues(headers), allowed }
+      return { type, name, url, headers: withoutValues(headers), allowed, ...price }
     }
     case 'builtin': {
       const { type, name } = tool
-      return { type, name }
+      return { type, name, ...price }
     }
   }
 }

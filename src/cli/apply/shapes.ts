@@ -91,6 +91,7 @@ const httpTool = map('an HTTP tool', {
   secrets: optional(record(secret)),
   timeout_seconds: optional(whole(1, 60)),
   side_effects: optional(boolean),
+  price_usd: optional(usd),
 })
 const mcpTool = map('an MCP server', {
   type: required(oneOf<'mcp'>(['mcp'])),
@@ -98,10 +99,12 @@ const mcpTool = map('an MCP server', {
   url: required(url),
   headers: optional(record(header)),
   allowed: optional(orNull(list(text({ min: 1, max: 200 }), 200))),
+  price_usd: optional(usd),
 })
 const builtInTool = map('a built-in tool', {
   type: required(oneOf<'builtin'>(['builtin'])),
   name: required(oneOf(['now', 'search_knowledge'])),
+  price_usd: optional(usd),
 })
 
 /** Reads a tool by its type, so that problems refer to the intended type. */
@@ -124,7 +127,14 @@ export const agentFields = {
   name: required(name),
   system_prompt: optional(text({ max: 100_000 })),
   model: optional(model),
-  price: optional(map('a price', { prompt_usd_per_million: required(usd), completion_usd_per_million: required(usd) })),
+  price: optional(
+    map('a price', {
+      prompt_usd_per_million: required(usd),
+      completion_usd_per_million: required(usd),
+      cached_prompt_usd_per_million: optional(orNull(usd)),
+      cache_write_usd_per_million: optional(orNull(usd)),
+    }),
+  ),
   max_output_tokens: optional(whole(1, 200_000)),
   temperature: optional(orNull(number({ min: 0, max: 2, whole: false }))),
   max_steps: optional(whole(1, 32)),

@@ -16,6 +16,8 @@ export type AgentFlags = {
   model?: string
   promptPrice?: string
   completionPrice?: string
+  cachedPromptPrice?: string
+  cacheWritePrice?: string
   maxOutputTokens?: number
   temperature?: number
   tools?: string
@@ -32,6 +34,8 @@ export function withAgentFlags(command: Command, isNew: boolean): Command {
     .option('--model <provider/model>', `Name of a provider, a slash, and the id of the model${required()}`)
     .option('--prompt-price <usd>', 'Price in USD per million prompt tokens; requires --completion-price', usd)
     .option('--completion-price <usd>', 'Price in USD per million completion tokens', usd)
+    .option('--cached-prompt-price <usd>', 'Price in USD per million prompt tokens read from a cache; default: --prompt-price', usd)
+    .option('--cache-write-price <usd>', 'Price in USD per million prompt tokens written to a cache; default: --prompt-price', usd)
     .option('--max-output-tokens <count>', 'Maximum length of a reply in tokens', wholeNumber)
     .option('--temperature <number>', 'Temperature from 0 to 2', anyNumber)
     .option('--tools <file>', 'JSON file with the list of tools, which replaces the current tools; - reads stdin')
@@ -44,7 +48,12 @@ export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
     throw new CommandFailed(2, '--system-prompt and --system-prompt-file cannot be used together')
   if ([flags.file, flags.systemPromptFile, flags.tools].filter((file) => file === '-').length > 1)
     throw new CommandFailed(2, 'only one option can read stdin')
-  const price = given({ prompt_usd_per_million: promptPrice, completion_usd_per_million: completionPrice })
+  const price = given({
+    prompt_usd_per_million: promptPrice,
+    completion_usd_per_million: completionPrice,
+    cached_prompt_usd_per_million: flags.cachedPromptPrice,
+    cache_write_usd_per_million: flags.cacheWritePrice,
+  })
   return {
     ...(flags.file === undefined ? {} : await readFields(flags.file)),
     ...given({

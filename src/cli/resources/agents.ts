@@ -1,7 +1,7 @@
 /** `turnkeep agent`: manages agents and their versions. Every change of a field creates a version, except enabling and disabling. */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
-import { createAdminClient } from '../admin-api/client.ts'
+import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findGiven, pathOfAgent } from '../admin-api/names.ts'
 import { readAgentFields, refuseMissing, withAgentFlags } from './agent-fields.ts'
@@ -10,7 +10,8 @@ import { defineToolCommands } from './agent-tools.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { countFromOne, given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
-import { printList, printRecord, tell } from '../terminal/print.ts'
+import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
+import { describeSource } from './price-lines.ts'
 import { escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
@@ -26,6 +27,14 @@ const columns: Column[] = [
   ...prices,
   { title: 'updated (UTC)', path: 'updated_at', as: 'time' },
   { title: 'name', path: 'name' },
+]
+const priceColumns: Column[] = [
+  { title: 'version', path: 'version', as: 'number' },
+  { title: 'since (UTC)', path: 'created_at', as: 'time' },
+  ...prices,
+  { title: 'cached prompt $/M', path: 'price.cached_prompt_usd_per_million', as: 'usd' },
+  { title: 'cache write $/M', path: 'price.cache_write_usd_per_million', as: 'usd' },
+  { title: 'source', path: 'source' },
 ]
 const versionColumns: Column[] = [
   { title: 'version', path: 'version', as: 'number' },
@@ -61,10 +70,12 @@ export function define(group: Command, environment: Environment): void {
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) => printList(client(options), '/agents', columns, options))
 
-  serverCommand(group, 'show <agent>', 'Show all fields of an agent', `agent show ${example}`).action(
+  serverCommand(group, 'show <agent>', 'Show all fields of an agent, and its prices', `agent show ${example}`).action(
     async (agent: string, options: ServerOptions) => {
       const server = client(options)
-      await printRecord(await server.call('GET', await pathOfAgent(server, agent)), options)
+      const path = await pathOfAgent(server, agent)
+      await printRecord(await server.call('GET', path), options)
+      if (!options.json) await printPrices(server, path)
     },
   )
 
@@ -127,6 +138,23 @@ export function define(group: Command, environment: Environment): void {
       await printRecord(await server.call('POST', `${await pathOfAgent(server, agent)}/rollback`, { body: { version } }), options)
     })
 }
+
+/** The newest prices of an agent, with the version in which each became that of new turns. */
+async function printPrices(server: AdminClient, path: string): Promise<void> {
+  const { data } = await server.call('GET', `${path}/prices`, { query: { limit: String(maxPrices) } })
+  const rows = listOf({ data }).map((row) => ({ ...row, source: sourceOf(row['price_source']) }))
+  await write(`\nPrices, newest first${rows.length === maxPrices ? ` (the newest ${maxPrices})` : ''}:\n`)
+  await printTable(priceColumns, rows, 'No prices.')
+}
+
+// Older ones are in the API.
+const maxPrices = 20
+
+const sourceOf = (source: unknown): string =>
+  isFields(source)
+    ? describeSource({ from: String(source['from']), list: textOrNull(source['list']), date: textOrNull(source['date']) }).slice(2)
+    : '-'
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 // Enough to recognize the intended one.
 const maxSuggestions = 3

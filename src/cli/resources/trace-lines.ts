@@ -2,6 +2,7 @@
  * Formats the trace of a turn for a terminal: a heading for each attempt, below it what it did in order, with the time after the admission.
  * Long texts are shortened; the prompts, which are longer still, are printed only on request. Pure.
  */
+import { priceLines } from './price-lines.ts'
 import { WordWrap } from '../chat/word-wrap.ts'
 import { counted, inAttempts } from './trace.ts'
 import type { AskedCall, ModelCall, PromptMessage, Span, ToolCall, Trace } from './trace.ts'
@@ -74,7 +75,10 @@ function textsOf(span: Span, prompt: boolean): Line[] {
     case 'tool_call':
       return toolTexts(span)
     case 'settlement':
-      return [line(0, `settlement, ${span.charged_usd} USD charged, ${span.hold_released_usd} USD of the hold released`)]
+      return [
+        line(0, `settlement, ${span.charged_usd} USD charged, ${span.hold_released_usd} USD of the hold released`),
+        ...(span.price_calculation ? priceLines(span.price_calculation).map((text) => line(2, text)) : []),
+      ]
   }
 }
 
@@ -85,7 +89,7 @@ function modelTexts(call: ModelCall, prompt: boolean): Line[] {
     provider === '' ? model : `${provider}/${model}`,
     ...(call.duration_ms === null ? [] : [writeMs(call.duration_ms)]),
     ...(firstText === null ? [] : [`first text ${writeMs(firstText)}`]),
-    ...(usage ? [writeTokens(usage)] : []),
+    ...(usage ? tokensOf(usage) : []),
     ...(finish === null ? [] : [`finish reason ${finish}`]),
     ...source(call),
   ]
@@ -98,10 +102,18 @@ function modelTexts(call: ModelCall, prompt: boolean): Line[] {
   ]
 }
 
+function tokensOf(usage: NonNullable<ModelCall['usage']>): string[] {
+  const { cached_tokens: cached, cache_write_tokens: written } = usage.prompt_tokens_details
+  const { reasoning_tokens: reasoning } = usage.completion_tokens_details
+  const kinds = Object.entries({ cached, 'written to the cache': written, reasoning }).filter(([, tokens]) => tokens > 0)
+  return [writeTokens(usage), ...kinds.map(([name, tokens]) => `${count(tokens)} ${name}`)]
+}
+
 function toolTexts(call: ToolCall): Line[] {
-  const { name, step, status, result, arguments: given } = call
+  const { name, step, status, result, arguments: given, price_usd: price } = call
+  const cost = price !== null && /[1-9]/.test(price) ? [`${price} USD`] : []
   return [
-    line(0, [`tool call, step ${step}`, `${name}: ${words(status)}${took(call)}`, ...source(call)].join(', ')),
+    line(0, [`tool call, step ${step}`, `${name}: ${words(status)}${took(call)}`, ...cost, ...source(call)].join(', ')),
     line(0, `arguments: ${start(given)}`),
     ...(result === null ? [] : [line(0, `${status === 'error' ? 'error' : 'result'}: ${start(result)}`)]),
   ]
@@ -144,7 +156,9 @@ function start(text: string): string {
   return `${characters.slice(0, maxCharacters).join('')}… (${count(characters.length - maxCharacters)} more characters; --json prints all)`
 }
 
-export const writeTokens = ({ prompt_tokens: prompt, completion_tokens: completion, estimated }: NonNullable<ModelCall['usage']>): string =>
+type Totals = Pick<NonNullable<ModelCall['usage']>, 'prompt_tokens' | 'completion_tokens' | 'estimated'>
+
+export const writeTokens = ({ prompt_tokens: prompt, completion_tokens: completion, estimated }: Totals): string =>
   `${count(prompt)} + ${count(completion)} tokens${estimated ? ' (estimated)' : ''}`
 
 const count = (value: number): string => value.toLocaleString('en-US')

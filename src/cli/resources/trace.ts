@@ -1,6 +1,7 @@
 /** The trace of a turn as the commands read it, its spans by attempt, and whether it has anything to show. */
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
+import type { PriceCalculation } from './price-lines.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 
 type Common = { run: number; attempt: number | null; start_ms: number | null; duration_ms: number | null }
@@ -17,13 +18,20 @@ export type ModelCall = Common &
     messages: PromptMessage[] | null
     tools: { name: string }[]
     time_to_first_text_ms: number | null
-    usage: { prompt_tokens: number; completion_tokens: number; estimated: boolean } | null
+    usage: {
+      prompt_tokens: number
+      completion_tokens: number
+      prompt_tokens_details: { cached_tokens: number; cache_write_tokens: number }
+      completion_tokens_details: { reasoning_tokens: number }
+      estimated: boolean
+    } | null
     finish_reason: string | null
     text: string | null
     tool_calls: AskedCall[]
     error: { kind: string; message: string } | null
   }
-export type ToolCall = Common & Recorded & { type: 'tool_call'; name: string; arguments: string; result: string | null; status: string }
+export type ToolCall = Common &
+  Recorded & { type: 'tool_call'; name: string; arguments: string; result: string | null; status: string; price_usd: string | null }
 type Attempt = Common & { type: 'attempt'; end: string; cause_kind: string | null; cause: string | null }
 type Passage = { title: string; section: string; score: number; used: boolean }
 export type Span =
@@ -32,7 +40,7 @@ export type Span =
   | ToolCall
   | (Common & { type: 'admission'; held_usd: string })
   | (Common & { type: 'retrieval'; passages: Passage[] })
-  | (Common & { type: 'settlement'; charged_usd: string; hold_released_usd: string })
+  | (Common & { type: 'settlement'; charged_usd: string; hold_released_usd: string; price_calculation: PriceCalculation | null })
 
 export type Trace = {
   request_id: string

@@ -13,6 +13,8 @@ import { listOf, printList, printRecord, printTable, tell, write } from '../term
 import { escapeForTerminal, recordLines, shortened, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import { endOfTurn, followTurn, turnPath } from './follow-turn.ts'
+import { priceLines } from './price-lines.ts'
+import type { PriceCalculation } from './price-lines.ts'
 import { defineRerun } from './rerun.ts'
 import { traceLines } from './trace-lines.ts'
 import { hasContent, readTrace } from './trace.ts'
@@ -61,8 +63,14 @@ export function define(group: Command, environment: Environment): void {
     async (requestId: string, options: ServerOptions) => {
       const turn = await client(options).call('GET', turnPath(requestId))
       if (options.json) return printRecord(turn, options)
-      const { steps, ...rest } = turn
+      const { steps, price_calculation: calculation, ...rest } = turn
       await write(`${recordLines(rest).join('\n')}\n\n`)
+      if (isFields(calculation))
+        await write(
+          `${priceLines(calculation as PriceCalculation)
+            .map((text) => escapeForTerminal(text))
+            .join('\n')}\n\n`,
+        )
       return printTable(
         stepColumns,
         listOf({ data: steps }).map(stepRow),

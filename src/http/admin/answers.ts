@@ -9,11 +9,12 @@ import { chatEvents, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
 import { endUserSchemas } from './end-user-answers.ts'
 import { reportExamples } from './report-examples.ts'
-import { Agent, AgentVersion, Chunk, Document, Found, Tool, ToolDifferences } from './agents/agent-answers.ts'
+import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
+import { PriceCalculation } from './price-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
 import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
@@ -155,11 +156,13 @@ export const adminSchemas = [
   Found,
   Agent,
   AgentVersion,
+  PriceOfVersion,
   Key,
   ShownKey,
   StoredConversation,
   StoredMessage,
   Turn,
+  PriceCalculation,
   TurnWithSteps,
   Feedback,
   Erased,

@@ -1,5 +1,5 @@
 /** Response schemas of the admin API that mainly serve the console: the session, the service status, and trials. */
-import { Count, Price, Time, orNull } from './answer-fields.ts'
+import { Count, Price, PriceSource, Time, orNull } from './answer-fields.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -99,6 +99,7 @@ export const ModelPrice = define(
   Type.Object({
     model: Type.String(),
     price: orNull(Price),
+    price_source: PriceSource,
     context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null if unknown.' }),
   }),
 )

@@ -2,6 +2,8 @@
  * The examples in /admin/v1/openapi.json: a small installation of a shop with a support agent. Responses are listed by schema name; short
  * request bodies are next to their schemas. A test checks each example against its schema and sends every request body to a real server.
  */
+import { calculationExample, detailsExample, priceExample as price, priceSourceExample as priceSource } from './price-examples.ts'
+import { callExample as call, lookUpExample as lookUp, toolsExample as tools } from './tool-examples.ts'
 import { exampleId } from '../public/answers.ts'
 
 const owner = 'own_01jd3v9qk8x2m5n7p4r6t8w0ya'
@@ -13,21 +15,7 @@ const morning = '2026-11-21T09:00:00.000Z'
 const asked = '2026-11-21T14:11:57.104Z'
 const answered = '2026-11-21T14:11:58.332Z'
 
-const price = { prompt_usd_per_million: '0.75000000', completion_usd_per_million: '4.50000000' }
 const usage = { prompt_tokens: 412, completion_tokens: 18, total_tokens: 430, charged_usd: '0.00039000', estimated: false }
-const lookUp = {
-  name: 'find_order',
-  description: 'Finds an order by its number.',
-  parameters: { type: 'object', required: ['number'], properties: { number: { type: 'string' } } },
-}
-const call = {
-  name: 'find_order',
-  step: 1,
-  arguments: '{"number":"4711"}',
-  result: '{"status":"sent"}',
-  is_error: false,
-  ms: 84,
-}
 const source = { document_id: document, title: 'Shipping and returns', section: 'Returns › Deadlines' }
 
 const content = {
@@ -35,6 +23,7 @@ const content = {
   system_prompt: 'You answer questions about orders. Be brief.',
   model: 'openai/gpt-5.4-mini',
   price,
+  price_source: priceSource,
   max_output_tokens: 2048,
   temperature: null,
   max_steps: 8,
@@ -42,19 +31,7 @@ const content = {
   max_message_length: 32_000,
   history: { max_tokens: 8000 },
   knowledge: { max_tokens: 1500, top_k: 6, embedding_model: null, language: null },
-  tools: [
-    {
-      type: 'http',
-      ...lookUp,
-      side_effects: false,
-      method: 'GET',
-      url: 'https://shop.example/orders/{number}',
-      headers: { 'X-Shop-Token': null },
-      secrets: {},
-      timeout_seconds: 10,
-    },
-    { type: 'builtin', name: 'now' },
-  ],
+  tools,
 }
 
 const shownKey = {
@@ -81,7 +58,7 @@ const turn = {
   attempts: 1,
   price,
   held_usd: '0.00000000',
-  usage,
+  usage: { ...usage, ...detailsExample, tool_calls_usd: '0.00000000' },
   written_off_usd: '0.00000000',
   incomplete: false,
   failure: null,
@@ -164,6 +141,8 @@ export const answerExamples: Record<string, object> = {
   ProviderTest: { ok: true, model: 'gpt-5.4-mini', latency_ms: 412 },
   Agent: { id: agent, owner_id: owner, version: 3, enabled: true, ...content, created_at: morning, updated_at: morning },
   AgentVersion: { version: 3, ...content, created_at: morning },
+  PriceOfVersion: { version: 3, price, price_source: priceSource, created_at: morning },
+  PriceCalculation: calculationExample,
   ToolDifferences: {
     data: [{ server: 'warehouse', tool: 'stock', change: 'added', now: { ...lookUp, side_effects: false } }],
     version: 3,
@@ -212,6 +191,7 @@ export const answerExamples: Record<string, object> = {
   Turn: turn,
   TurnWithSteps: {
     ...turn,
+    price_calculation: calculationExample,
     feedback,
     steps: [
       {
@@ -222,7 +202,7 @@ export const answerExamples: Record<string, object> = {
         payload: {
           text: '',
           tool_calls: [{ name: call.name, arguments: call.arguments }],
-          usage: { prompt_tokens: 180, completion_tokens: 8, estimated: false },
+          usage: { prompt_tokens: 180, completion_tokens: 8, ...detailsExample, estimated: false },
         },
         created_at: asked,
       },
@@ -275,7 +255,7 @@ export const answerExamples: Record<string, object> = {
     ],
   },
   ToolTrial: { result: '{"status":"sent"}', is_error: false, ms: 84 },
-  ModelPrice: { model: 'openai/gpt-5.4-mini', price, context_tokens: 400_000 },
+  ModelPrice: { model: 'openai/gpt-5.4-mini', price, price_source: priceSource, context_tokens: 400_000 },
 }
 
 /** A request body. It refers to the owner and the provider of the other examples. */

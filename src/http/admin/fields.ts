@@ -1,5 +1,6 @@
 /** Request fields that the admin routes share, and functions that read and write amounts, times and pages. */
 import type { Static } from 'typebox'
+import type { PriceSource } from '../../agent/agent-config.ts'
 import { ApiError } from '../../errors.ts'
 import { formatUsd, parseUsd } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
@@ -45,10 +46,17 @@ export function readUsd(field: string, text: string): Amount {
 
 export { formatUsd as writeUsd }
 
-export const writePrice = ({ promptPerMillion, completionPerMillion }: Price): object => ({
-  prompt_usd_per_million: formatUsd(promptPerMillion),
-  completion_usd_per_million: formatUsd(completionPerMillion),
+export const writePrice = (price: Price): object => ({
+  prompt_usd_per_million: formatUsd(price.promptPerMillion),
+  completion_usd_per_million: formatUsd(price.completionPerMillion),
+  cached_prompt_usd_per_million: writeUsdOrNull(price.cachedPromptPerMillion),
+  cache_write_usd_per_million: writeUsdOrNull(price.cacheWritePerMillion),
 })
+
+const writeUsdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
+
+export const writePriceSource = (source: PriceSource | null): object | null =>
+  source && { from: source.from, list: source.list, date: source.date }
 
 export const writeTime = (epochMs: number): string => new Date(epochMs).toISOString()
 export const writeTimeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : writeTime(epochMs))

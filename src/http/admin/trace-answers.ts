@@ -5,6 +5,8 @@ import { exampleId } from '../public/answers.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 import { AmountUsd, Count, RequestId, idOf, orNull } from './answer-fields.ts'
+import { PriceCalculation, usageDetails } from './price-answers.ts'
+import { calculationExample, detailsExample } from './price-examples.ts'
 
 const CauseKind = orNull(Type.Enum([...causeKinds]))
 const described = <Schema extends TSchema>(schema: Schema, description: string) => Type.Union([schema, Type.Null()], { description })
@@ -74,7 +76,7 @@ const ModelCall = Type.Object({
     }),
   ),
   time_to_first_text_ms: described(Type.Integer({ minimum: 0 }), 'From the start of the call. Null without text.'),
-  usage: orNull(Type.Object({ prompt_tokens: Count, completion_tokens: Count, estimated: Type.Boolean() })),
+  usage: orNull(Type.Object({ prompt_tokens: Count, completion_tokens: Count, ...usageDetails, estimated: Type.Boolean() })),
   finish_reason: described(Type.Enum(['stop', 'length', 'tool_calls', 'other']), 'Null without a complete answer.'),
   text: described(Type.String(), 'The answer, or the part of it that arrived.'),
   tool_calls: Type.Array(AskedCall),
@@ -101,8 +103,15 @@ const ToolCall = Type.Object({
     description: '`not_made`: the call was refused, and the result says why. `interrupted`: it started, and no end is known.',
   }),
   journal: Type.Enum(['none', 'started', 'finished'], { description: 'What is stored of the call in the journal of the turn.' }),
+  price_usd: Type.Union([AmountUsd, Type.Null()], { description: 'What the call costs. Null until it has finished.' }),
 })
-const Settlement = Type.Object({ type: Type.Literal('settlement'), ...common, charged_usd: AmountUsd, hold_released_usd: AmountUsd })
+const Settlement = Type.Object({
+  type: Type.Literal('settlement'),
+  ...common,
+  charged_usd: AmountUsd,
+  hold_released_usd: AmountUsd,
+  price_calculation: orNull(PriceCalculation.ref),
+})
 
 const Span = define('Span', Type.Union([Attempt, Admission, Retrieval, ModelCall, ToolCall, Settlement]))
 
@@ -136,7 +145,7 @@ export const TurnRerun = define(
   'TurnRerun',
   Type.Object({
     text: Type.String({ description: 'The reply. Empty if the run has no reply.' }),
-    usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, total_tokens: Count, estimated: Type.Boolean() }),
+    usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, total_tokens: Count, ...usageDetails, estimated: Type.Boolean() }),
     cost_usd: Type.String({
       pattern: '^\\d+\\.\\d{8}$',
       description: 'At the price of the turn. Nothing is charged.',
@@ -171,7 +180,7 @@ const modelCall = {
   ],
   tools: [],
   time_to_first_text_ms: 631,
-  usage: { prompt_tokens: 412, completion_tokens: 18, estimated: false },
+  usage: { prompt_tokens: 412, completion_tokens: 18, ...detailsExample, estimated: false },
   finish_reason: 'stop',
   text: 'Yes, within 30 days.',
   tool_calls: [],
@@ -211,7 +220,15 @@ export const traceAnswer = {
         ],
       },
       modelCall,
-      { type: 'settlement', ...first, start_ms: 1224, duration_ms: null, charged_usd: '0.00039000', hold_released_usd: '0.00081000' },
+      {
+        type: 'settlement',
+        ...first,
+        start_ms: 1224,
+        duration_ms: null,
+        charged_usd: '0.00039000',
+        hold_released_usd: '0.00081000',
+        price_calculation: calculationExample,
+      },
     ],
   },
 }
@@ -220,7 +237,7 @@ export const rerunAnswer = {
   ref: TurnRerun.ref,
   example: {
     text: modelCall.text,
-    usage: { prompt_tokens: 412, completion_tokens: 18, total_tokens: 430, estimated: false },
+    usage: { ...modelCall.usage, total_tokens: 430 },
     cost_usd: '0.00039000',
     failure: null,
     spans: [attempt, modelCall],

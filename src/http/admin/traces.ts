@@ -8,6 +8,7 @@ import { Model } from './agents/agent-bodies.ts'
 import { about, answers } from './answers.ts'
 import { wellFormed, writeUsd } from './fields.ts'
 import { rerunAnswer, traceAnswer } from './trace-answers.ts'
+import { writeCalculation, writeDetails } from './price-answers.ts'
 
 type Trace = Awaited<ReturnType<AdminCalls['traceTurn']>>
 type Span = Trace['spans'][number]
@@ -127,11 +128,17 @@ function writeSpan(span: Span): object {
     case 'model_call':
       return { ...common, ...writeModelCall(span) }
     case 'tool_call': {
-      const { recorded, step, part, name, arguments: given, result, status, journal } = span
-      return { ...common, recorded, step, part, name, arguments: given, result, status, journal }
+      const { recorded, step, part, name, arguments: given, result, status, journal, price } = span
+      const priceUsd = price === null ? null : writeUsd(price)
+      return { ...common, recorded, step, part, name, arguments: given, result, status, journal, price_usd: priceUsd }
     }
     case 'settlement':
-      return { ...common, charged_usd: writeUsd(span.charged), hold_released_usd: writeUsd(span.released) }
+      return {
+        ...common,
+        charged_usd: writeUsd(span.charged),
+        hold_released_usd: writeUsd(span.released),
+        price_calculation: span.charge && writeCalculation(span.charge),
+      }
   }
 }
 
@@ -165,5 +172,6 @@ function writeMessage(message: Message): object {
 const writeUsage = ({ usage, usageEstimated }: { usage: NonNullable<ModelCall['usage']>; usageEstimated: boolean }) => ({
   prompt_tokens: usage.promptTokens,
   completion_tokens: usage.completionTokens,
+  ...writeDetails(usage),
   estimated: usageEstimated,
 })

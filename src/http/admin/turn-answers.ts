@@ -2,16 +2,26 @@
 import { causeKinds } from '../../cause-kinds.ts'
 import { Source } from './agents/agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './answer-fields.ts'
+import { PriceCalculation, usageDetails } from './price-answers.ts'
 import { define } from '../public/schemas.ts'
 import { turnStatuses } from '../public/turn-schemas.ts'
 import { Type } from '../edge/schema.ts'
 
-const TurnUsage = Type.Object({
+const usageFields = {
   prompt_tokens: Count,
   completion_tokens: Count,
   total_tokens: Count,
   charged_usd: AmountUsd,
-  estimated: Type.Boolean({ description: 'True if the provider reported no usage and the tokens were estimated from the text.' }),
+  estimated: Type.Boolean({
+    description:
+      'True if the provider reported no usage and the tokens were estimated from the text, or reported figures that are impossible.',
+  }),
+}
+const MessageUsage = Type.Object(usageFields)
+const TurnUsage = Type.Object({
+  ...usageFields,
+  ...usageDetails,
+  tool_calls_usd: Type.String({ ...AmountUsd, description: 'The price of the finished tool calls. Part of `charged_usd`.' }),
 })
 const State = Type.Enum([...turnStatuses])
 const Incomplete = Type.Boolean({ description: 'The turn was cancelled, and the reply is the text that had been generated.' })
@@ -39,6 +49,7 @@ const ToolCall = Type.Object({
   }),
   is_error: orNull(Type.Boolean()),
   ms: orNull(Type.Number()),
+  price_usd: Type.Union([AmountUsd, Type.Null()], { description: 'What the call costs. Null until it has finished.' }),
 })
 
 export const StoredMessage = define(
@@ -56,7 +67,7 @@ export const StoredMessage = define(
       agent_version: Version,
       incomplete: Incomplete,
       rating: Type.Union([Rating, Type.Null()], { description: 'The rating in the feedback on the turn. Null without feedback.' }),
-      usage: orNull(TurnUsage),
+      usage: orNull(MessageUsage),
     }),
   }),
 )
@@ -92,7 +103,7 @@ const turnFields = {
 const ModelStep = Type.Object({
   text: Type.String(),
   tool_calls: Type.Array(Type.Object({ name: Type.String(), arguments: Type.String() })),
-  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, estimated: Type.Boolean() }),
+  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, ...usageDetails, estimated: Type.Boolean() }),
 })
 const Step = Type.Object({
   run: Count,
@@ -126,6 +137,7 @@ export const TurnWithSteps = define(
   'TurnWithSteps',
   Type.Object({
     ...turnFields,
+    price_calculation: orNull(PriceCalculation.ref),
     feedback: Type.Union([Type.Object(feedbackFields), Type.Null()], { description: 'The feedback on the turn, or null.' }),
     steps: Type.Array(Step),
   }),

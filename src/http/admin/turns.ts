@@ -19,6 +19,7 @@ import {
   writeTimeOrNull,
   writeUsd,
 } from './fields.ts'
+import { writeCalculation, writeDetails } from './price-answers.ts'
 import { exampleId } from '../public/answers.ts'
 import { inWords } from '../edge/invalid-input.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
@@ -190,7 +191,11 @@ export const writeTurn = (turn: Turn): object => ({
   attempts: turn.attempt,
   price: writePrice(turn.price),
   held_usd: writeUsd(turn.hold),
-  usage: turn.usage && writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
+  usage: turn.usage && {
+    ...writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
+    ...writeDetails(turn.usage),
+    tool_calls_usd: writeUsd(turn.usage.toolCalls),
+  },
   written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),
   incomplete: turn.incomplete,
   failure: turn.failure && { code: turn.failure.code, cause_kind: turn.failure.causeKind, cause: turn.failure.cause },
@@ -205,6 +210,7 @@ export const writeTurn = (turn: Turn): object => ({
 
 const writeTurnWithSteps = (turn: DetailedTurn): object => ({
   ...writeTurn(turn),
+  price_calculation: turn.charge && writeCalculation(turn.charge),
   feedback: turn.feedback && writeFeedback(turn.feedback),
   steps: turn.steps.map(writeStep),
 })
@@ -242,13 +248,14 @@ export function writeUsage({ promptTokens, completionTokens, usageEstimated, cha
 
 type Call = Message['toolCalls'][number]
 
-export const writeCall = ({ name, step, arguments: given, result, isError, ms }: Call): object => ({
+export const writeCall = ({ name, step, arguments: given, result, isError, ms, price }: Call): object => ({
   name,
   step,
   arguments: given,
   result,
   is_error: isError,
   ms,
+  price_usd: price === null ? null : writeUsd(price),
 })
 
 const writeStep = (step: Step): object => ({
@@ -264,6 +271,7 @@ function writePayload(step: Step): object | null {
   if (step.kind !== 'model') return step.call && writeCall(step.call)
   const { text, calls, usage, usageEstimated } = step
   const { promptTokens, completionTokens } = usage
-  const written = { prompt_tokens: promptTokens, completion_tokens: completionTokens, estimated: usageEstimated }
+  const totals = { prompt_tokens: promptTokens, completion_tokens: completionTokens }
+  const written = { ...totals, ...writeDetails(usage), estimated: usageEstimated }
   return { text, tool_calls: calls, usage: written }
 }

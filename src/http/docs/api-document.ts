@@ -76,7 +76,7 @@ export type Field = { name: string; schema: Schema; required: boolean }
 
 /**
  * Returns the fields of an object. Nested fields have their path as name: `message.content`, `data[].id`. Fields of one kind among several
- * have it in their path: `tools[type=http].url`.
+ * have it in their path: `tools[type=http].url`. Of a field that may be null, the fields of its object are returned.
  */
 export function fieldsOf(document: ApiDocument, schema: Schema, prefix = ''): Field[] {
   const { properties = {}, required = [], oneOf = [], discriminator } = resolve(document, schema)
@@ -89,6 +89,8 @@ export function fieldsOf(document: ApiDocument, schema: Schema, prefix = ''): Fi
     const name = `${prefix}${key}`
     const inner = resolve(document, property)
     const field = { name, schema: inner, required: required.includes(key) }
+    const object = inner.anyOf?.map((one) => resolve(document, one)).find(({ type }) => type === 'object')
+    if (object) return [{ ...field }, ...fieldsOf(document, object, `${name}.`)]
     if (inner.type === 'object') return [{ ...field }, ...fieldsOf(document, inner, `${name}.`)]
     return inner.items ? [{ ...field }, ...fieldsOf(document, inner.items, `${name}[].`)] : [field]
   })

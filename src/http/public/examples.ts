@@ -44,7 +44,12 @@ export const turn = {
   created_at: '2026-11-21T14:11:57.104Z',
   ended_at: '2026-11-21T14:11:58.332Z',
   message: chatResponse.message,
-  usage: chatResponse.usage,
+  usage: {
+    ...chatResponse.usage,
+    prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+    tool_calls_usd: '0.00000000',
+  },
   error: null,
   cancel_requested: false,
 }

@@ -96,7 +96,7 @@ function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStat
   return reply.headers(rateHeaders(request.caller.figures)).send(writeTurn(status))
 }
 
-const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
+const writeTurn = ({ reply, details, failureCode, ...turn }: TurnStatus): object => ({
   request_id: turn.requestId,
   conversation_id: turn.conversationId,
   external_user_id: turn.externalUserId,
@@ -115,9 +115,22 @@ const writeTurn = ({ reply, failureCode, ...turn }: TurnStatus): object => ({
     completion_tokens: reply.completionTokens,
     total_tokens: reply.promptTokens + reply.completionTokens,
     charged_usd: formatUsd(reply.charged),
+    ...(details && writeDetails(details)),
   },
   error: turn.state === 'running' || failureCode === null ? null : { code: failureCode, message: failures[failureCode].message },
   cancel_requested: turn.cancelRequested,
+})
+
+/** `billing.token-kinds`, `billing.tool-price` */
+const writeDetails = ({
+  cachedPromptTokens,
+  cacheWriteTokens,
+  reasoningTokens,
+  toolCalls,
+}: NonNullable<TurnStatus['details']>): object => ({
+  prompt_tokens_details: { cached_tokens: cachedPromptTokens, cache_write_tokens: cacheWriteTokens },
+  completion_tokens_details: { reasoning_tokens: reasoningTokens },
+  tool_calls_usd: formatUsd(toolCalls),
 })
 
 /** `time.format`. */

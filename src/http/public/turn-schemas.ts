@@ -13,6 +13,30 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 export const turnStatuses = ['running', 'completed', 'failed', 'released', 'cancelled'] as const
 
+const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [0] })
+const TurnUsage = define(
+  'TurnUsage',
+  Type.Object({
+    ...Usage.schema.properties,
+    prompt_tokens_details: Type.Object(
+      {
+        cached_tokens: count('Prompt tokens that the provider read from its cache.'),
+        cache_write_tokens: count('Prompt tokens that the provider wrote to its cache.'),
+      },
+      { description: 'Parts of `prompt_tokens`.' },
+    ),
+    completion_tokens_details: Type.Object(
+      { reasoning_tokens: count('Tokens that the model generated as reasoning.') },
+      { description: 'Parts of `completion_tokens`.' },
+    ),
+    tool_calls_usd: Type.String({
+      pattern: '^\\d+\\.\\d{8}$',
+      description: 'The price of the finished tool calls. Part of `charged_usd`.',
+      examples: ['0.00000000'],
+    }),
+  }),
+)
+
 const Turn = define(
   'Turn',
   Type.Object({
@@ -26,7 +50,7 @@ const Turn = define(
     created_at: Time,
     ended_at: nullable(Time, 'Null while the turn runs.'),
     message: nullable(AssistantMessage.ref, 'The reply of a completed turn, otherwise null.'),
-    usage: nullable(Usage.ref, 'The usage of a completed turn, otherwise null.'),
+    usage: nullable(TurnUsage.ref, 'The usage of a completed turn, otherwise null.'),
     error: nullable(
       Type.Object({ code: Type.String({ description: 'As the caller received it.' }), message: Type.String() }),
       'Why a failed, released or cancelled turn has no reply, otherwise null.',
@@ -67,7 +91,7 @@ const Feedback = define(
   }),
 )
 
-export const turnSchemas = [Turn, FeedbackRequest, Feedback].map(({ schema }) => schema)
+export const turnSchemas = [TurnUsage, Turn, FeedbackRequest, Feedback].map(({ schema }) => schema)
 
 const TurnParams = Type.Object({
   ...AgentParams.properties,

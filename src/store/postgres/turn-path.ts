@@ -31,6 +31,7 @@ import {
   readSpent,
   writeAdmission,
   writeAdvance,
+  writeCharge,
   writeLeases,
   writeSettlement,
   writeSpends,
@@ -176,7 +177,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.fail,
         // PostgreSQL does not accept U+0000 in text, and a cause may contain anything.
-        write: ({ requestId, fence, state, code, cause, causeKind, unpaid, neededHold, trace }) => ({
+        write: ({ requestId, fence, state, code, cause, causeKind, unpaid, charge, neededHold, trace }) => ({
           request_id: requestId,
           fence,
           state,
@@ -185,6 +186,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
           cause_kind: causeKind,
           unpaid: String(unpaid),
           reserved: String(reservesUnpaid(causeKind) ? unpaid : 0n),
+          ...(charge ? writeCharge(charge) : {}),
           needed_hold: String(neededHold),
           trace: writeTrace(trace),
         }),

@@ -12,6 +12,7 @@ import type {
   Lease,
   Settlement,
   SettlementOutcome,
+  TurnFailure,
   TurnFailureCode,
 } from '../turn-records.ts'
 import type { Later, WindowSpend, WindowSpent } from '../store.ts'
@@ -31,13 +32,16 @@ type TurnAnswer = {
   cancel_requested: boolean
   prompt_price: string
   completion_price: string
+  cached_prompt_price: string | null
+  cache_write_price: string | null
   hold: string
   history: string[]
   journal: JournalEntry[]
   steps_before: number
 }
 /** For a turn that starts with its admission: what the admission itself did not contain. */
-type StartedAnswer = Pick<TurnAnswer, 'conversation_id' | 'agent_version' | 'prompt_price' | 'completion_price' | 'hold' | 'history'>
+type StartedAnswer = Pick<TurnAnswer, 'conversation_id' | 'agent_version' | keyof PriceAnswer | 'hold' | 'history'>
+type PriceAnswer = Pick<TurnAnswer, 'prompt_price' | 'completion_price' | 'cached_prompt_price' | 'cache_write_price'>
 type ReplyAnswer = {
   request_id: string
   conversation_id: string
@@ -150,9 +154,11 @@ const readTurn = (turn: TurnAnswer): AdmittedTurn => ({
   stepsBefore: turn.steps_before,
 })
 
-const readPrice = ({ prompt_price, completion_price }: Pick<TurnAnswer, 'prompt_price' | 'completion_price'>): Price => ({
+const readPrice = ({ prompt_price, completion_price, cached_prompt_price, cache_write_price }: PriceAnswer): Price => ({
   promptPerMillion: BigInt(prompt_price),
   completionPerMillion: BigInt(completion_price),
+  cachedPromptPerMillion: cached_prompt_price === null ? null : BigInt(cached_prompt_price),
+  cacheWritePerMillion: cache_write_price === null ? null : BigInt(cache_write_price),
 })
 
 export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({
@@ -173,13 +179,25 @@ export const writeSettlement = (item: Settlement): object => ({
   content_tokens: item.contentTokens,
   citations: item.citations.length > 0 ? JSON.stringify(item.citations) : null,
   prompt_tokens: item.promptTokens,
+  cached_prompt_tokens: item.cachedPromptTokens,
+  cache_write_tokens: item.cacheWriteTokens,
   completion_tokens: item.completionTokens,
+  reasoning_tokens: item.reasoningTokens,
   usage_estimated: item.usageEstimated,
+  tool_calls: String(item.toolCalls),
   charged: String(item.charged),
   written_off: String(item.writtenOff),
   first_delta_ms: item.firstDeltaMs,
   incomplete: item.incomplete,
   trace: writeTrace(item.trace),
+})
+
+/** Of a turn without a reply. */
+export const writeCharge = ({ ledgerEntryId, toolCalls, charged, writtenOff }: NonNullable<TurnFailure['charge']>): object => ({
+  ledger_entry_id: ledgerEntryId,
+  tool_calls: String(toolCalls),
+  charged: String(charged),
+  written_off: String(writtenOff),
 })
 
 /** As PostgreSQL reads a `bytea`. */

@@ -4,7 +4,7 @@
  */
 import type { Price } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, text } from './columns.ts'
+import { integer, readPrice, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { findProvider } from './providers.ts'
 
@@ -146,12 +146,30 @@ export async function listAgentVersions(sql: Sql, agentId: string, { limit, befo
   return rows.map(readVersion)
 }
 
+/**
+ * The versions in which the price changed, newest first: the first version, and each whose price differs from that of the version before. Its
+ * numbers have no gaps.
+ */
+export async function listPriceChanges(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<AgentVersion[]> {
+  const rows = await sql.all(
+    `select ${versionColumns} from agent_versions v left join agent_versions p on p.agent_id = v.agent_id and p.version = v.version - 1
+      where v.agent_id = $1 and v.version < $2 and (p.version is null or v.prompt_price <> p.prompt_price
+        or v.completion_price <> p.completion_price or coalesce(v.cached_prompt_price, -1) <> coalesce(p.cached_prompt_price, -1)
+        or coalesce(v.cache_write_price, -1) <> coalesce(p.cache_write_price, -1))
+      order by v.version desc limit $3`,
+    agentId,
+    before.id === '' ? Number.MAX_SAFE_INTEGER : Number(before.id),
+    limit,
+  )
+  return rows.map(readVersion)
+}
+
 async function insertVersion(sql: Sql, given: Omit<AgentVersion, 'id'>): Promise<AgentVersion> {
   const version = { ...given, id: String(given.version) }
   await sql.run(
     `insert into agent_versions (agent_id, version, name, model, config, fixed_tokens, history_max_tokens, knowledge_max_tokens,
-        max_output_tokens, max_message_length, prompt_price, completion_price, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+        max_output_tokens, max_message_length, prompt_price, completion_price, cached_prompt_price, cache_write_price, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     version.agentId,
     version.version,
     version.name,
@@ -164,13 +182,15 @@ async function insertVersion(sql: Sql, given: Omit<AgentVersion, 'id'>): Promise
     version.maxMessageLength,
     version.price.promptPerMillion,
     version.price.completionPerMillion,
+    version.price.cachedPromptPerMillion,
+    version.price.cacheWritePerMillion,
     version.createdAt,
   )
   return version
 }
 
 const versionColumns = `v.agent_id, v.version, v.name, v.model, v.config, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
-  v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price, v.created_at`
+  v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price, v.cached_prompt_price, v.cache_write_price, v.created_at`
 
 const agentColumns = `a.owner_id, a.enabled, a.created_at as agent_created_at, a.updated_at, ${versionColumns}`
 
@@ -197,6 +217,6 @@ const readVersion = (row: Row): AgentVersion => ({
   knowledgeMaxTokens: integer(row, 'knowledge_max_tokens'),
   maxOutputTokens: integer(row, 'max_output_tokens'),
   maxMessageLength: integer(row, 'max_message_length'),
-  price: { promptPerMillion: bigInteger(row, 'prompt_price'), completionPerMillion: bigInteger(row, 'completion_price') },
+  price: readPrice(row),
   createdAt: integer(row, 'created_at'),
 })

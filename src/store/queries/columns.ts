@@ -2,6 +2,7 @@
  * Reads the columns of a row in the same way on every backend: integers may be bigint, number or digits. Throws if a column has another
  * type.
  */
+import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { Row } from '../sql.ts'
 
 export function text(row: Row, column: string): string {
@@ -21,6 +22,10 @@ export function bigInteger(row: Row, column: string): bigint {
   return BigInt(value)
 }
 
+function bigIntegerOrNull(row: Row, column: string): bigint | null {
+  return row[column] === null ? null : bigInteger(row, column)
+}
+
 export function integer(row: Row, column: string): number {
   return Number(bigInteger(row, column))
 }
@@ -34,6 +39,25 @@ export function bytes(row: Row, column: string): Uint8Array {
   if (!(value instanceof Uint8Array)) throw unexpected(column, value)
   return value
 }
+
+/** The price of a version or a turn. */
+export const readPrice = (row: Row): Price => ({
+  promptPerMillion: bigInteger(row, 'prompt_price'),
+  completionPerMillion: bigInteger(row, 'completion_price'),
+  cachedPromptPerMillion: bigIntegerOrNull(row, 'cached_prompt_price'),
+  cacheWritePerMillion: bigIntegerOrNull(row, 'cache_write_price'),
+})
+
+/** What a turn used besides its totals. `toolCalls`: the price of its finished tool calls. */
+export type UsageDetails = { cachedPromptTokens: number; cacheWriteTokens: number; reasoningTokens: number; toolCalls: Amount }
+
+/** A cancelled turn stores no tokens. */
+export const readDetails = (row: Row): UsageDetails => ({
+  cachedPromptTokens: integerOrNull(row, 'cached_prompt_tokens') ?? 0,
+  cacheWriteTokens: integerOrNull(row, 'cache_write_tokens') ?? 0,
+  reasoningTokens: integerOrNull(row, 'reasoning_tokens') ?? 0,
+  toolCalls: bigInteger(row, 'tool_calls'),
+})
 
 const unexpected = (column: string, value: unknown): Error =>
   new Error(`column ${column} holds a ${value === null ? 'null' : typeof value}`)

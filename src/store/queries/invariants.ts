@@ -57,10 +57,12 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I4',
     'one-charge-per-turn',
-    'A completed turn has exactly one charge, which has the time of its end; any other turn has none.',
+    'A completed turn has exactly one charge, and so has a cancelled turn whose finished tool calls had a price; any other turn has none. A charge has the time of the end of its turn.',
     `select t.request_id, t.state, count(l.id) as charges
      from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
-     group by t.request_id, t.state having count(l.id) <> case t.state when 'completed' then 1 else 0 end
+     group by t.request_id, t.state, t.tool_calls, t.charged
+     having count(l.id) <> case when t.state = 'completed' or (t.state = 'cancelled' and t.tool_calls > 0) then 1 else 0 end
+       or (t.charged is null) <> (count(l.id) = 0)
      union all
      select t.request_id, t.state, 1 from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
      where l.created_at <> t.ended_at`,
@@ -68,14 +70,23 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I5',
     'charge-is-usage-at-price',
-    'A charge is the amount in its turn, and with the amount written off it is the usage times the price of the turn, rounded up once.',
+    'A charge is the amount in its turn, and with the amount written off it is the usage by kind times the prices of the turn, rounded up once, and the price of its tool calls. Kinds are parts of their totals.',
     // Above two million tokens each, the product exceeds 64 bits. What is written off is at most 10^17 (ledger.ts, maxAmount).
-    `select t.request_id, t.prompt_tokens, t.completion_tokens, t.prompt_price, t.completion_price, t.charged, l.amount, l.written_off
+    `select t.request_id, t.prompt_tokens, t.cached_prompt_tokens, t.cache_write_tokens, t.completion_tokens, t.prompt_price, t.completion_price,
+       t.cached_prompt_price, t.cache_write_price, t.tool_calls, t.charged, l.amount, l.written_off
      from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
-     where t.state = 'completed' and (l.amount <> -t.charged or t.prompt_tokens is null or t.completion_tokens is null
-       or case when t.prompt_tokens <= 2000000 and t.completion_tokens <= 2000000 and l.written_off < 100000000000000000
-         then t.charged + l.written_off <> (t.prompt_tokens * t.prompt_price + t.completion_tokens * t.completion_price + 999999) / 1000000
-         else false end)`,
+     where l.amount <> -t.charged
+       or t.state = 'cancelled' and (t.charged + l.written_off <> t.tool_calls or t.prompt_tokens is not null)
+       or t.state = 'completed' and (t.prompt_tokens is null or t.completion_tokens is null or t.cached_prompt_tokens is null
+         or t.cache_write_tokens is null or t.reasoning_tokens is null or t.cached_prompt_tokens < 0 or t.cache_write_tokens < 0
+         or t.cached_prompt_tokens + t.cache_write_tokens > t.prompt_tokens
+         or t.reasoning_tokens < 0 or t.reasoning_tokens > t.completion_tokens or t.tool_calls < 0
+         or case when t.prompt_tokens <= 2000000 and t.completion_tokens <= 2000000 and l.written_off < 100000000000000000
+           then t.charged + l.written_off <> t.tool_calls + ((t.prompt_tokens - t.cached_prompt_tokens - t.cache_write_tokens) * t.prompt_price
+             + t.cached_prompt_tokens * coalesce(t.cached_prompt_price, t.prompt_price)
+             + t.cache_write_tokens * coalesce(t.cache_write_price, t.prompt_price)
+             + t.completion_tokens * t.completion_price + 999999) / 1000000
+           else false end)`,
   ),
   invariant(
     'I6',

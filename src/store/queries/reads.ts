@@ -13,7 +13,7 @@ import { storeTime, usageByBucket } from './usage.ts'
 import { listUsageLines } from './usage-lines.ts'
 import { findEndUser, listEndUsers } from './end-users.ts'
 import { listExportedTurns } from './end-user-export.ts'
-import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
+import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChanges } from './agents.ts'
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
@@ -29,6 +29,7 @@ export const reads = {
   findAgent,
   listAgents,
   listAgentVersions,
+  listPriceChanges,
   findApiKeyId,
   findApiKeyRecord,
   listApiKeys,

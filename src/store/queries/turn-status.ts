@@ -4,7 +4,8 @@
  */
 import type { Row, Sql } from '../sql.ts'
 import type { StoredReply, TurnFailureCode } from '../turn-records.ts'
-import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, integerOrNull, readDetails, text, textOrNull } from './columns.ts'
+import type { UsageDetails } from './columns.ts'
 import { readState } from './turns.ts'
 import type { TurnState } from './turns.ts'
 
@@ -19,6 +20,8 @@ export type TurnStatus = {
   endedAt: number | null
   /** Of a completed turn. */
   reply: StoredReply | null
+  /** Of a completed turn (`billing.token-kinds`, `billing.tool-price`). */
+  details: UsageDetails | null
   /** Of a turn that ended without a reply. */
   failureCode: TurnFailureCode | null
   cancelRequested: boolean
@@ -46,7 +49,8 @@ export async function listEnded(sql: Sql, requestIds: string[]): Promise<TurnSta
 const tables = `from turns t join conversations c on c.id = t.conversation_id
   left join messages m on m.request_id = t.request_id and m.role = 'assistant'`
 const columns = `t.request_id, t.conversation_id, c.external_user_id, t.state, t.fence, t.created_at, t.ended_at, t.failure_code, t.cancel_requested_at,
-  t.prompt_tokens, t.completion_tokens, t.charged, t.incomplete, m.id, m.content, m.created_at as replied_at`
+  t.prompt_tokens, t.cached_prompt_tokens, t.cache_write_tokens, t.completion_tokens, t.reasoning_tokens, t.tool_calls, t.charged, t.incomplete,
+  m.id, m.content, m.created_at as replied_at`
 
 function readStatus(row: Row): TurnStatus {
   const state = readState(row)
@@ -75,6 +79,7 @@ function readStatus(row: Row): TurnStatus {
             incomplete: integer(row, 'incomplete') === 1,
           }
         : null,
+    details: state === 'completed' ? readDetails(row) : null,
     failureCode: textOrNull(row, 'failure_code') as TurnFailureCode | null,
     cancelRequested: row['cancel_requested_at'] !== null,
   }

@@ -2,7 +2,8 @@
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { JournalEntry, StoredReply } from '../turn-records.ts'
 import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, integerOrNull, readDetails, readPrice, text, textOrNull } from './columns.ts'
+import type { UsageDetails } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
 export const turnStates = ['running', 'completed', 'failed', 'released', 'cancelled'] as const
@@ -22,8 +23,8 @@ export type TurnRecord = {
   hold: Amount
   price: Price
   failure: { code: string; cause: string | null; causeKind: string | null } | null
-  /** Of a completed turn. */
-  usage: { promptTokens: number; completionTokens: number; estimated: boolean; charged: Amount; writtenOff: Amount } | null
+  /** Of a completed turn, and of a cancelled one that was charged for its tool calls. */
+  usage: (UsageDetails & { promptTokens: number; completionTokens: number; estimated: boolean; charged: Amount; writtenOff: Amount }) | null
   firstDeltaMs: number | null
   cancelRequestedAt: number | null
   /** The reply is the text that had been generated when the turn was cancelled. */
@@ -160,7 +161,8 @@ const readReply = (row: Row): StoredReply => ({
 
 /** Of turns `t`, left joined with the ledger entries `l` of their charges. */
 export const turnColumns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
-  t.prompt_price, t.completion_price, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
+  t.prompt_price, t.completion_price, t.cached_prompt_price, t.cache_write_price, t.cached_prompt_tokens, t.cache_write_tokens,
+  t.reasoning_tokens, t.tool_calls, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
   l.written_off, t.first_delta_ms, t.cancel_requested_at, t.incomplete, t.traceparent, t.erased_at, t.created_at, t.started_at, t.ended_at,
   (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind`
 
@@ -184,12 +186,12 @@ export function readTurn(row: Row): TurnRecord {
     run: integer(row, 'run'),
     attempt: integer(row, 'attempt'),
     hold: bigInteger(row, 'hold'),
-    price: { promptPerMillion: bigInteger(row, 'prompt_price'), completionPerMillion: bigInteger(row, 'completion_price') },
+    price: readPrice(row),
     failure:
       failureCode === null
         ? null
         : { code: failureCode, cause: textOrNull(row, 'failure_cause'), causeKind: textOrNull(row, 'cause_kind') },
-    usage: state === 'completed' ? readUsage(row) : null,
+    usage: row['charged'] === null ? null : readUsage(row),
     firstDeltaMs: integerOrNull(row, 'first_delta_ms'),
     cancelRequestedAt: integerOrNull(row, 'cancel_requested_at'),
     incomplete: integer(row, 'incomplete') === 1,
@@ -202,9 +204,10 @@ export function readTurn(row: Row): TurnRecord {
 }
 
 const readUsage = (row: Row): NonNullable<TurnRecord['usage']> => ({
-  promptTokens: integer(row, 'prompt_tokens'),
-  completionTokens: integer(row, 'completion_tokens'),
-  estimated: integer(row, 'usage_estimated') === 1,
+  ...readDetails(row),
+  promptTokens: integerOrNull(row, 'prompt_tokens') ?? 0,
+  completionTokens: integerOrNull(row, 'completion_tokens') ?? 0,
+  estimated: integerOrNull(row, 'usage_estimated') === 1,
   charged: bigInteger(row, 'charged'),
   writtenOff: bigInteger(row, 'written_off'),
 })

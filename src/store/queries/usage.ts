@@ -88,11 +88,12 @@ class Tally {
     if (row['state'] === 'failed') this.failed++
     if (row['state'] === 'released') this.released++
     if (row['state'] === 'cancelled') this.cancelled++
+    // `billing.tool-price`: a cancelled turn may have a charge.
+    if (row['charged'] !== null) this.charged += bigInteger(row, 'charged')
     if (row['state'] !== 'completed') return
     this.completed++
     this.promptTokens += integer(row, 'prompt_tokens')
     this.completionTokens += integer(row, 'completion_tokens')
-    this.charged += bigInteger(row, 'charged')
     this.#latencies.push(integer(row, 'latency_ms'))
     if (row['first_delta_ms'] !== null) this.#firstDeltas.push(integer(row, 'first_delta_ms'))
   }

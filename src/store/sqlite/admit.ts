@@ -2,9 +2,12 @@
  * The admission of one message within a transaction: record → agent → conversation → balance → a running turn. A refusal stores nothing
  * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
+import { boundCost } from '../../ledger/ledger.ts'
+import type { Price } from '../../ledger/ledger.ts'
 import { bytesPerToken, largeReply } from '../budget.ts'
 import { defaultMaxMessageLength, recordLifetimeMs } from '../turn-records.ts'
 import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply, TurnFailureCode } from '../turn-records.ts'
+import { readPrice } from '../queries/columns.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
@@ -51,15 +54,15 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
 
   // `billing.hold`: stored numbers only.
   const window = min(agent.history_max_tokens as bigint, (conversation?.message_tokens ?? 0n) as bigint)
-  const promptTokens = (agent.fixed_tokens as bigint) + window + (agent.knowledge_max_tokens as bigint) + BigInt(item.messageTokens)
-  const { promptPrice, completionPrice } = priceOf(agent)
-  const bound = perMillion(promptTokens * promptPrice + (agent.max_output_tokens as bigint) * completionPrice)
+  const promptTokens = Number(agent.fixed_tokens) + Number(window) + Number(agent.knowledge_max_tokens) + item.messageTokens
+  const price = readPrice(agent)
+  const bound = boundCost({ promptTokens, completionTokens: Number(agent.max_output_tokens) }, price)
   // `billing.unpaid`: as much as a turn of this agent needed when the balance ran out, so that this one does not run out at the same point.
   const hold = max(bound, agent.min_hold as bigint)
   const ownerId = agent.owner_id as string
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
 
-  return { kind: 'admitted', turn: startTurn(sql, clock, item, { now, agent, released, continued, conversation, window, hold }) }
+  return { kind: 'admitted', turn: startTurn(sql, clock, item, { now, agent, released, continued, conversation, window, hold, price }) }
 }
 
 type Start = {
@@ -72,12 +75,13 @@ type Start = {
   conversation: Row | undefined
   window: bigint
   hold: bigint
+  price: Price
 }
 
 /** Writes the running turn, and its conversation if it is the first one. */
 function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start): AdmittedTurn {
-  const { now, agent, released, continued, conversation, window, hold } = start
-  const { promptPrice, completionPrice } = priceOf(agent)
+  const { now, agent, released, continued, conversation, window, hold, price } = start
+  const { promptPerMillion, completionPerMillion, cachedPromptPerMillion, cacheWritePerMillion } = price
   const ownerId = agent.owner_id as string
   const conversationId = conversation ? (conversation.id as string) : item.conversationId
   if (!conversation) sql.insertConversation.run(conversationId, item.apiKeyId, item.externalUserId, now)
@@ -89,7 +93,20 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
   if (released) {
     fence = Number(released.fence) + 1
     run = Number(released.run) + 1
-    sql.runAgain.run(run, fence, leaseUntil, hold, agentVersion, promptPrice, completionPrice, now, item.traceparent, requestId)
+    sql.runAgain.run(
+      run,
+      fence,
+      leaseUntil,
+      hold,
+      agentVersion,
+      promptPerMillion,
+      completionPerMillion,
+      cachedPromptPerMillion,
+      cacheWritePerMillion,
+      now,
+      item.traceparent,
+      requestId,
+    )
   } else {
     sql.insertTurn.run(
       requestId,
@@ -102,8 +119,10 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
       agentVersion,
       leaseUntil,
       hold,
-      promptPrice,
-      completionPrice,
+      promptPerMillion,
+      completionPerMillion,
+      cachedPromptPerMillion,
+      cacheWritePerMillion,
       item.message,
       item.messageTokens,
       item.traceparent,
@@ -111,7 +130,6 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
       now,
     )
   }
-  const price = { promptPerMillion: promptPrice, completionPerMillion: completionPrice }
   const history = conversation ? readHistory(sql, conversationId, Number(window)) : []
   const journal = continued ? readJournal(sql, requestId, continued.continues_from!) : []
   const stepsBefore = released ? readStepsBefore(sql, requestId, continued?.continues_from ?? run) : 0
@@ -135,8 +153,6 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
     stepsBefore,
   }
 }
-
-const priceOf = (agent: Row) => ({ promptPrice: agent.prompt_price as bigint, completionPrice: agent.completion_price as bigint })
 
 /** `idempotency.lifetime`: decided here by the store's clock. A record of a running turn never expires. An expired one frees its key. */
 function findLiveRecord(sql: Statements, now: number, item: Admission): Row | undefined {
@@ -189,5 +205,3 @@ function replay(sql: Statements, requestId: string): AdmissionOutcome {
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-/** The only rounding of a hold: up, as ledger.ts rounds a cost. */
-const perMillion = (exact: bigint): bigint => (exact + 999_999n) / 1_000_000n

@@ -5,6 +5,7 @@ import type { AdmittedTurn, Claims } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { endWithoutReply } from './end-turn.ts'
+import { readPrice } from '../queries/columns.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
 
@@ -66,7 +67,7 @@ function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: numbe
     message: orphan.message as string,
     traceparent: orphan.traceparent as string | null,
     cancelRequested: orphan.cancel_requested_at !== null,
-    price: { promptPerMillion: orphan.prompt_price as bigint, completionPerMillion: orphan.completion_price as bigint },
+    price: readPrice(orphan),
     hold: orphan.hold as bigint,
     history: readHistory(sql, conversationId, Number(orphan.history_max_tokens)),
     journal: readJournal(sql, requestId, firstRun),

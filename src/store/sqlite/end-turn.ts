@@ -14,8 +14,12 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   const estimated = item.usageEstimated ? 1 : 0
   sql.completeTurn.run(
     item.promptTokens,
+    item.cachedPromptTokens,
+    item.cacheWriteTokens,
     item.completionTokens,
+    item.reasoningTokens,
     estimated,
+    item.toolCalls,
     item.charged,
     item.firstDeltaMs,
     item.incomplete ? 1 : 0,
@@ -49,8 +53,9 @@ export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFail
 }
 
 /**
- * No charge, the hold is released, nothing is added to the history. `billing.unpaid`: what the turn used stays reserved if its caller can
- * cause such an end. It is never more than the hold, so held and unpaid together never exceed the balance.
+ * The hold is released, nothing is added to the history, and nothing is charged except finished tool calls of a cancelled turn
+ * (`billing.tool-price`). `billing.unpaid`: what the turn used stays reserved if its caller can cause such an end. Charge and unpaid are never
+ * more than the hold, so held and unpaid together never exceed the balance.
  */
 export function endWithoutReply(
   sql: Statements,
@@ -59,12 +64,18 @@ export function endWithoutReply(
   end: Omit<TurnFailure, 'requestId' | 'fence' | 'neededHold'>,
 ): void {
   const hold = turn.hold as bigint
-  const unpaid = end.unpaid < hold ? end.unpaid : hold
+  const charged = end.charge?.charged ?? 0n
+  const unpaid = end.unpaid < hold - charged ? end.unpaid : hold - charged
   const reserved = reservesUnpaid(end.causeKind) ? unpaid : 0n
   const now = clock.now()
-  sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, reserved, turn.request_id!)
+  if (end.charge) {
+    const { ledgerEntryId, toolCalls, writtenOff } = end.charge
+    sql.endWithCharge.run(end.state, end.code, end.cause, now, unpaid, reserved, toolCalls, charged, turn.request_id!)
+    sql.insertCharge.run(ledgerEntryId, turn.owner_id!, -charged, writtenOff, turn.request_id!, now)
+    sql.payFromHold.run(charged, charged, turn.owner_id!)
+  } else sql.endTurn.run(end.state, end.code, end.cause, now, unpaid, reserved, turn.request_id!)
   // `turn.errors`: the primary key forbids a second error of a run. A cancelled turn has none.
   if (end.causeKind !== null) sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
   if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
-  sql.releaseHold.run(hold, reserved, turn.owner_id!)
+  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)
 }

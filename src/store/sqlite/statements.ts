@@ -13,7 +13,7 @@ export function prepareStatements(db: DatabaseSync) {
     // its current version, or the given one
     findAgent:
       db.prepare(`select a.owner_id, a.enabled, a.deleted_at, a.min_hold, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
-        v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price
+        v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price, v.cached_prompt_price, v.cache_write_price
       from agents a join agent_versions v on v.agent_id = a.id and v.version = coalesce(?, a.version) where a.id = ?`),
     findConversation: db.prepare(
       'select id, message_count, message_tokens from conversations where api_key_id = ? and external_user_id = ?',
@@ -23,11 +23,11 @@ export function prepareStatements(db: DatabaseSync) {
     takeHold: db.prepare('update owners set held = held + ? where id = ? and balance - held - unpaid >= ?'),
     insertConversation: db.prepare('insert into conversations (id, api_key_id, external_user_id, created_at) values (?, ?, ?, ?)'),
     insertTurn: db.prepare(`insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id,
-        agent_version, state, run, attempt, fence, lease_until, hold, prompt_price, completion_price, message, message_tokens, traceparent,
-        created_at, started_at)
-      values (?, ?, ?, ?, ?, ?, ?, ?, 'running', 1, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+        agent_version, state, run, attempt, fence, lease_until, hold, prompt_price, completion_price, cached_prompt_price, cache_write_price,
+        message, message_tokens, traceparent, created_at, started_at)
+      values (?, ?, ?, ?, ?, ?, ?, ?, 'running', 1, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     runAgain: db.prepare(`update turns set state = 'running', run = ?, attempt = 1, fence = ?, lease_until = ?, hold = ?, agent_version = ?,
-        prompt_price = ?, completion_price = ?, started_at = ?, ended_at = null, failure_code = null, failure_cause = null,
+        prompt_price = ?, completion_price = ?, cached_prompt_price = ?, cache_write_price = ?, started_at = ?, ended_at = null, failure_code = null, failure_cause = null,
         cancel_requested_at = null, traceparent = ?
       where request_id = ? and state = 'released'`),
     // the text only up to a size, so that a large one is not read here
@@ -42,8 +42,8 @@ export function prepareStatements(db: DatabaseSync) {
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.agent_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
         t.created_at, c.message_count
       from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
-    completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?, completion_tokens = ?,
-        usage_estimated = ?, charged = ?, first_delta_ms = ?, incomplete = ?, ended_at = ? where request_id = ?`),
+    completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?,
+        cached_prompt_tokens = ?, cache_write_tokens = ?, completion_tokens = ?, reasoning_tokens = ?, usage_estimated = ?, tool_calls = ?, charged = ?, first_delta_ms = ?, incomplete = ?, ended_at = ? where request_id = ?`),
     insertMessage: db.prepare(`insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     growConversation: db.prepare(`update conversations set message_count = message_count + 2, message_tokens = message_tokens + ?,
@@ -53,6 +53,10 @@ export function prepareStatements(db: DatabaseSync) {
     payFromHold: db.prepare('update owners set balance = balance - ?, held = held - ? where id = ?'),
     endTurn: db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?,
         unpaid = unpaid + ?, reserved = reserved + ?
+      where request_id = ?`),
+    // `billing.tool-price`: a cancelled turn that pays its finished tool calls
+    endWithCharge: db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?,
+        unpaid = unpaid + ?, reserved = reserved + ?, tool_calls = ?, charged = ?
       where request_id = ?`),
     insertTrace: db.prepare('insert into traces (request_id, run, content) values (?, ?, cast(? as blob))'),
     insertError: db.prepare('insert into turn_errors (request_id, run, cause_kind, ended_at) values (?, ?, ?, ?)'),
@@ -66,7 +70,8 @@ export function prepareStatements(db: DatabaseSync) {
     endAllLeases: db.prepare("update turns set lease_until = 0 where state = 'running'"),
     findOrphans:
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.api_key_id, t.agent_id, t.agent_version, t.attempt, t.run,
-        t.continues_from, t.fence, t.message, t.traceparent, t.cancel_requested_at, t.prompt_price, t.completion_price, t.hold,
+        t.continues_from, t.fence, t.message, t.traceparent, t.cancel_requested_at, t.prompt_price, t.completion_price, t.cached_prompt_price,
+        t.cache_write_price, t.hold,
         v.history_max_tokens
       from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
       where t.state = 'running' and t.lease_until <= ? order by t.attempt, t.created_at, t.request_id`),

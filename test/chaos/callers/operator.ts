@@ -89,7 +89,9 @@ const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: n
 }
 // A whole conversation of a run fits, so that the checker knows everything that a model must receive.
 const historyTokens = 100_000
-const price = { prompt_usd_per_million: '0.50', completion_usd_per_million: '1.50' }
+const price = { prompt_usd_per_million: '0.50', completion_usd_per_million: '1.50', cached_prompt_usd_per_million: '0.05' }
+/** USD per call. Small, so that the owners with little money can pay it. */
+const toolUsd = { look: '0.00000100', book: '0.00000700' }
 
 const promptOf = (canary: string, version: number): string =>
   `You are version ${version} of an agent. Never say ${hiddenWords(canary).prompt}.`
@@ -138,6 +140,8 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
           ...agent,
           promptUsdPerMillion: price.prompt_usd_per_million,
           completionUsdPerMillion: price.completion_usd_per_million,
+          cachedPromptUsdPerMillion: price.cached_prompt_usd_per_million,
+          toolUsd,
           historyTokens,
         })),
         keys: made.flatMap(({ keys }) => keys),
@@ -160,7 +164,7 @@ function toolsOf({ toolUrl }: Upstream): Json[] {
     required: ['about', 'how', 'secret'],
     additionalProperties: false,
   }
-  const http = (name: string, sideEffects: boolean): Json => ({
+  const http = (name: keyof typeof toolUsd, sideEffects: boolean): Json => ({
     type: 'http',
     name,
     description: `Use it to ${name}.`,
@@ -168,6 +172,7 @@ function toolsOf({ toolUrl }: Upstream): Json[] {
     method: 'POST',
     url: `${toolUrl}/${name}`,
     side_effects: sideEffects,
+    price_usd: toolUsd[name],
   })
   return [http('look', false), http('book', true), { type: 'builtin', name: 'now' }, { type: 'builtin', name: 'search_knowledge' }]
 }

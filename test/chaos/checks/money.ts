@@ -4,7 +4,8 @@
  */
 import type { StoredOwner, Tenant } from '../history.ts'
 import { maxCallsPerAttempt, reasoningFor } from '../messages.ts'
-import type { Reading, Reply, Request, Violation } from './reading.ts'
+import { costOf, toolCallsOf, unitsOf } from './price.ts'
+import type { Reading, Request, Violation } from './reading.ts'
 
 export function checkMoney(reading: Reading): Violation[] {
   const stored = reading.events.flatMap((event, index) => (event.kind === 'stored' && event.what === 'owner' ? [{ ...event, index }] : []))
@@ -14,12 +15,6 @@ export function checkMoney(reading: Reading): Violation[] {
 type Owner = StoredOwner & { index: number }
 
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
-/** As an operator writes it, with fewer places. */
-const unitsOf = (usd: string): bigint => {
-  const [whole, places = ''] = usd.split('.')
-  return BigInt(whole! + places.padEnd(8, '0'))
-}
-
 /** No balance was ever below zero, and its parts add up. */
 function* reads({ admin }: Reading): Generator<Violation> {
   for (const read of admin) {
@@ -76,7 +71,7 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
     if (own.length !== 1) yield { check: 'money', what: `${own.length} charges for "${request.message}"`, events }
     else if (units(own[0]!.amountUsd) !== -units(said.usage.charged_usd))
       yield { check: 'money', what: `charged ${own[0]!.amountUsd} and reported ${said.usage.charged_usd}`, events }
-    else if (units(said.usage.charged_usd) + units(own[0]!.writtenOffUsd) !== costOf(said, tenant, request))
+    else if (!isPriced(units(said.usage.charged_usd) + units(own[0]!.writtenOffUsd), request, tenant, reading))
       yield {
         check: 'money',
         what: `${said.usage.charged_usd} for ${said.usage.prompt_tokens} + ${said.usage.completion_tokens} tokens`,
@@ -90,10 +85,25 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
     // The caller of a key that was revoked during a turn gets no response, and its turn is charged.
     const unheard = reading.admin.some((change) => change.what === 'revoke' && change.key === run?.key)
     const left = mayBeUnheard.get(run?.key ?? '') ?? 0
+    // A cancelled turn pays its finished tool calls, and nothing else.
+    const isOfTools = run?.state === 'cancelled' && isPaidByCancel(-units(entry!.amountUsd), requestId, tenant, reading)
+    if (isOfTools) continue
     if (run?.state === 'completed' && !unheard && left > 0) mayBeUnheard.set(run.key, left - 1)
     else if (run?.state !== 'completed' || !unheard)
       yield { check: 'money', what: `${entry!.amountUsd} charged for ${requestId}, which had no response`, events: [owner.index] }
   }
+}
+
+function isPriced(units: bigint, request: Request, tenant: Tenant, reading: Reading): boolean {
+  const { said } = request.reply!
+  const tokens = costOf(said, tenant, request)
+  const calls = toolCallsOf(said.request_id, tenant, reading, request.key.agentId)
+  return units >= tokens.least + calls.least && units <= tokens.most + calls.most
+}
+
+function isPaidByCancel(units: bigint, requestId: string, tenant: Tenant, reading: Reading): boolean {
+  const agentId = tenant.keys.find(({ name }) => name === reading.runs.get(requestId)?.key)?.agentId ?? ''
+  return units > 0n && units <= toolCallsOf(requestId, tenant, reading, agentId).most
 }
 
 /**
@@ -108,15 +118,6 @@ function unheardOf({ requests }: Reading): Map<string, number> {
     if (!reply && wasLeft && wasRefused) counts.set(key.name, (counts.get(key.name) ?? 0) + 1)
   }
   return counts
-}
-
-/** Rounded up, once. */
-function costOf({ usage }: Reply, { agents }: Tenant, { key }: Request): bigint {
-  const agent = agents.find(({ id }) => id === key.agentId)!
-  const exact =
-    BigInt(usage.prompt_tokens) * unitsOf(agent.promptUsdPerMillion) +
-    BigInt(usage.completion_tokens) * unitsOf(agent.completionUsdPerMillion)
-  return (exact + 999_999n) / 1_000_000n
 }
 
 const oneStep = maxCallsPerAttempt('')

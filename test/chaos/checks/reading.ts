@@ -64,6 +64,13 @@ export type Try = {
   requestId: string | undefined
 }
 
+/** The usage of a reply with the details of the turn resource. */
+export type TurnUsage = Reply['usage'] & {
+  prompt_tokens_details: { cached_tokens: number; cache_write_tokens: number }
+  completion_tokens_details: { reasoning_tokens: number }
+  tool_calls_usd: string
+}
+
 /** The response to a request to cancel, and to a poll. */
 export type Turn = Pick<Reply, 'request_id' | 'conversation_id'> & {
   external_user_id: string
@@ -71,7 +78,7 @@ export type Turn = Pick<Reply, 'request_id' | 'conversation_id'> & {
   created_at: string
   ended_at: string | null
   message: Reply['message'] | null
-  usage: Reply['usage'] | null
+  usage: TurnUsage | null
   error: { code: string; message: string } | null
   cancel_requested: boolean
 }

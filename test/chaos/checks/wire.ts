@@ -2,7 +2,7 @@
 import { flaws } from '../history.ts'
 import type { AnswerEvent } from '../history.ts'
 import { parse } from './reading.ts'
-import type { Feedback, Reading, Reply, Request, Try, Turn, Violation } from './reading.ts'
+import type { Feedback, Reading, Reply, Request, Try, Turn, TurnUsage, Violation } from './reading.ts'
 
 type AboutTurn = Reading['aboutTurns'][number]
 
@@ -200,6 +200,18 @@ const isMessage = (message: Reply['message']): boolean =>
   message.role === 'assistant' &&
   time.test(message.created_at)
 
+/** That of the reply, with the details of the turn resource. */
+function isTurnUsage(usage: TurnUsage): boolean {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion, tool_calls_usd: toolCalls, ...rest } = usage
+  return (
+    isUsage(rest) &&
+    hasFields(prompt, 'cache_write_tokens cached_tokens') &&
+    prompt.cached_tokens + prompt.cache_write_tokens <= usage.prompt_tokens &&
+    hasFields(completion, 'reasoning_tokens') &&
+    /^\d+\.\d{8}$/.test(toolCalls)
+  )
+}
+
 function isUsage(usage: Reply['usage']): boolean {
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, charged_usd: charged } = usage
   return (
@@ -248,7 +260,7 @@ function isTurn(turn: Turn, call: AboutTurn['call']): boolean {
     status === 'running'
       ? !message && !usage && !error && endedAt === null
       : status === 'completed'
-        ? message && isMessage(message) && usage && isUsage(usage) && !error
+        ? message && isMessage(message) && usage && isTurnUsage(usage) && !error
         : endsWithoutReply.has(status) && !message && !usage && error && hasFields(error, 'code message')
   return (
     turn.request_id === call.requestId &&

@@ -3,6 +3,7 @@ import { Badge, Box, Code, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { writeCount, writeMs } from './measures.ts'
 import { Money } from './money.tsx'
+import { PriceOfTurn } from './price-calculation.tsx'
 import type { SpanOf, Work } from './trace-attempts.ts'
 
 export function TraceSpan({ span }: { span: Work }) {
@@ -21,7 +22,7 @@ export function TraceSpan({ span }: { span: Work }) {
       return <ToolCall span={span} />
     case 'settlement':
       return (
-        <Entry span={span} name="Settlement">
+        <Entry span={span} name="Settlement" details={<PriceOfTurn calculation={span.price_calculation} />}>
           Charge <Money amount={span.charged_usd} />
         </Entry>
       )
@@ -80,6 +81,7 @@ function ModelCall({ span }: { span: SpanOf<'model_call'> }) {
       ? []
       : [
           `${writeCount(usage.prompt_tokens)} tokens in, ${writeCount(usage.completion_tokens)} out${usage.estimated ? ' (estimated)' : ''}`,
+          ...kindsOf(usage),
         ]),
     ...(finish === null ? [] : [`finish reason ${finish}`]),
     ...(span.recorded === 'journal' ? ['from the journal'] : []),
@@ -113,6 +115,14 @@ function ModelCall({ span }: { span: SpanOf<'model_call'> }) {
     >
       {facts.join(' · ')}
     </Entry>
+  )
+}
+
+function kindsOf(usage: NonNullable<SpanOf<'model_call'>['usage']>): string[] {
+  const { cached_tokens: cached, cache_write_tokens: written } = usage.prompt_tokens_details
+  const { reasoning_tokens: reasoning } = usage.completion_tokens_details
+  return Object.entries({ cached, 'written to the cache': written, reasoning }).flatMap(([name, tokens]) =>
+    tokens > 0 ? [`${writeCount(tokens)} ${name}`] : [],
   )
 }
 
@@ -154,7 +164,7 @@ const statuses: Record<SpanOf<'tool_call'>['status'], { word: string; color: str
 }
 
 function ToolCall({ span }: { span: SpanOf<'tool_call'> }) {
-  const { name, step, status, arguments: given, result } = span
+  const { name, step, status, arguments: given, result, price_usd: price } = span
   const { word, color } = statuses[status]
   return (
     <Entry
@@ -168,7 +178,8 @@ function ToolCall({ span }: { span: SpanOf<'tool_call'> }) {
         </Details>
       }
     >
-      {span.recorded === 'journal' ? 'from the journal' : null}
+      {price !== null && /[1-9]/.test(price) ? <Money amount={price} /> : null}
+      {span.recorded === 'journal' ? ' from the journal' : null}
     </Entry>
   )
 }

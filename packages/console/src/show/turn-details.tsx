@@ -9,6 +9,7 @@ import { IdText } from './id-text.tsx'
 import { Moment } from './moment.tsx'
 import { IncompleteBadge, StateBadge } from './state-badge.tsx'
 import { Waiting } from './waiting.tsx'
+import { PriceOfTurn } from './price-calculation.tsx'
 import { TurnFigures } from './turn-figures.tsx'
 import { TurnSteps } from './turn-steps.tsx'
 
@@ -39,6 +40,7 @@ export function TurnDetails({ requestId, withSteps = true }: { requestId: string
             <IdText id={read.request_id} />
           </Group>
           <TurnFigures turn={read} />
+          <PriceOfTurn calculation={read.price_calculation} />
           {read.failure ? (
             <div>
               <FailureText failure={read.failure} />

@@ -23,6 +23,8 @@ export type AiSdkProvider = {
    * pay for.
    */
   open(options: { baseURL: string; apiKey: string; modelId: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>
+  /** `billing.token-kinds`: whether the API's prompt tokens do not include those that it read from its cache or wrote to it. */
+  promptExcludesCache: boolean
   /** Whether this is the data of the last event of a stream. */
   isLast(data: string): boolean
   options?: JSONObject
@@ -53,7 +55,7 @@ export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, dea
         const model = await provider.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
         const { maxOutputTokens } = request
         const onSpeaking = stream.speaking
-        const answer = new PartsAnswer({ onText, onGenerated, onSpeaking, secret: apiKey, maxOutputTokens, provider: provider.name })
+        const answer = new PartsAnswer({ onText, onGenerated, onSpeaking, secret: apiKey, maxOutputTokens, provider })
         const parts = await guarded(stream, async () => (await model.doStream(writeCall(request, provider))).stream.getReader())
         const read = async () => (await parts.read()).value
         for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)

@@ -8,6 +8,7 @@ export const anthropicMessages: AiSdkProvider = {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return createAnthropic(options)(modelId)
   },
+  promptExcludesCache: true,
   isLast: eventType('message_stop'),
   // Streamed arguments are not validated as JSON by Anthropic, and nothing here reads them before they are complete.
   options: { toolStreaming: false },

@@ -3,13 +3,14 @@
  * are accepted as long as the answer is unambiguous; anything else is `unavailable`. It sends nothing and does not retry.
  */
 import { ModelError } from '../model.ts'
-import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
+import type { FinishReason, ModelStep } from '../model.ts'
+import { readUsage } from './chat-usage.ts'
 import { answerLimit, bodyLimit, eventLimit, tooLong } from '../answer-limit.ts'
 import { ChatReasoning, reasoningBytes } from './chat-reasoning.ts'
 import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
 import type { AnswerReader, Progress } from '../transport/exchange.ts'
 import { CollectedBytes } from '../transport/collected-bytes.ts'
-import { isCount, isObject, jsonOf } from '../transport/fields.ts'
+import { isObject, jsonOf } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 import { operatorText } from '../transport/operator-text.ts'
 import { SseReader } from '../transport/sse-reader.ts'
@@ -41,7 +42,7 @@ export class ChatAnswer implements AnswerReader {
   readonly #toolCalls = new ToolCallDeltas()
   readonly #reasoning = new ChatReasoning()
   #finishReason: FinishReason | undefined
-  #usage: ModelUsage | undefined
+  #usage: Pick<ModelStep, 'usage' | 'usageImpossible'> = { usage: undefined }
 
   constructor({ onText, onGenerated = () => undefined, secret, maxOutputTokens }: ChatAnswerOptions) {
     this.#onText = onText
@@ -84,7 +85,7 @@ export class ChatAnswer implements AnswerReader {
       text: this.#text,
       toolCalls,
       finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
-      usage: this.#usage,
+      ...this.#usage,
       ...(continuation === undefined ? {} : { continuation }),
     }
   }
@@ -190,17 +191,6 @@ const finishReasons = new Map<string, FinishReason>([
   ['length', 'length'],
   ['tool_calls', 'tool_calls'],
 ])
-
-/**
- * Returns undefined unless both counts are non-negative safe integers. Two zeros count as missing, because servers that do not count send
- * them (`billing.usage-missing`).
- */
-function readUsage(usage: unknown): ModelUsage | undefined {
-  if (!isObject(usage)) return undefined
-  const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage
-  if (!isCount(promptTokens) || !isCount(completionTokens) || promptTokens + completionTokens === 0) return undefined
-  return { promptTokens, completionTokens }
-}
 
 /** Reads a string, or a list of parts. Only parts of type `text` are the answer; others are reasoning. */
 function readText(content: unknown): string {

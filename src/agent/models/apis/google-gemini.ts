@@ -7,6 +7,7 @@ export const googleGemini: AiSdkProvider = {
     const { createGoogle } = await import('@ai-sdk/google')
     return createGoogle(options)(modelId)
   },
+  promptExcludesCache: false,
   // Usage may arrive in a separate event after the finish reason, so the stream only ends with its body.
   isLast: () => false,
 }

@@ -8,6 +8,7 @@ export const openaiResponses: AiSdkProvider = {
     const { createOpenAI } = await import('@ai-sdk/openai')
     return createOpenAI(options).responses(modelId)
   },
+  promptExcludesCache: false,
   isLast: eventType('response.completed', 'response.incomplete'),
   // Otherwise OpenAI stores each conversation for 30 days, out of reach of an erasure in Turnkeep.
   options: { store: false },

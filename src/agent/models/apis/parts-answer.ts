@@ -9,8 +9,9 @@ import type {
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import { ModelError } from '../model.ts'
-import type { FinishReason, ModelStep, ModelUsage, ToolCall } from '../model.ts'
+import type { FinishReason, ModelStep, ToolCall } from '../model.ts'
 import { answerLimit, maxAnswerCalls, maxAnswerParts, tooLong, tooManyCalls, tooManyParts } from '../answer-limit.ts'
+import { readReported } from '../reported-usage.ts'
 import { isCount, isObject, jsonOf } from '../transport/fields.ts'
 import { operatorText } from '../transport/operator-text.ts'
 import { PartsContinuation } from './parts-continuation.ts'
@@ -26,8 +27,8 @@ export type PartsAnswerOptions = {
   secret: string
   /** The requested limit. A much longer answer is rejected; see `answerLimit`. */
   maxOutputTokens: number
-  /** The provider's name in the package's metadata. */
-  provider: string
+  /** The provider's name in the package's metadata, and what its prompt tokens include. */
+  provider: { name: string; promptExcludesCache: boolean }
 }
 
 // Parts that a provider's package adds by itself, and the end of a tool call.
@@ -48,7 +49,7 @@ export class PartsAnswer {
 
   constructor(options: PartsAnswerOptions) {
     this.#options = options
-    this.#continuation = new PartsContinuation(options.provider)
+    this.#continuation = new PartsContinuation(options.provider.name)
   }
 
   /** Throws ModelError for an error part (`unavailable` or `too_long`), and for an answer that is too large or has too many parts. */
@@ -97,7 +98,7 @@ export class PartsAnswer {
       text: this.#text,
       toolCalls,
       finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
-      usage: readUsage(this.#finish.usage),
+      ...readUsage(this.#finish.usage, this.#options.provider.promptExcludesCache),
       ...(continuation === undefined ? {} : { continuation }),
     }
   }
@@ -185,14 +186,19 @@ function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason
 }
 
 /**
- * The totals include cached and reasoning tokens. Returns undefined if a count is missing or invalid, or if both are zero
- * (`billing.usage-missing`).
+ * `billing.token-kinds`: the packages write every API's counts into one shape. Their total of an API whose prompt tokens exclude its cache is
+ * a sum, so a negative part of it would make the prompt cheaper: the prompt is then the sum of the others.
  */
-function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage | undefined {
-  const { total: promptTokens } = inputTokens
-  const { total: completionTokens } = outputTokens
-  if (!isCount(promptTokens) || !isCount(completionTokens) || promptTokens + completionTokens === 0) return undefined
-  return { promptTokens, completionTokens }
+function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage, promptExcludesCache: boolean): ReturnType<typeof readReported> {
+  const { total, noCache, cacheRead, cacheWrite } = inputTokens
+  const parts = [noCache, cacheRead, cacheWrite]
+  return readReported({
+    promptTokens: promptExcludesCache && isCount(noCache) ? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total,
+    cachedPromptTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    completionTokens: outputTokens.total,
+    reasoningTokens: outputTokens.reasoning,
+  })
 }
 
 /** Returns the message of a package's error, except for parser errors, which quote the answer and must not be logged. */

@@ -1,5 +1,5 @@
 /** Response schemas of the admin API for agents, tools and documents. The others are in admin/answers.ts. */
-import { Count, Price, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
+import { AmountUsd, Count, Price, PriceSource, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
 import { define } from '../../public/schemas.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -21,6 +21,7 @@ export const Tool = define(
       headers: Texts,
       secrets: Texts,
       timeout_seconds: Type.Number(),
+      price_usd: AmountUsd,
     }),
     Type.Object({
       type: Type.Literal('mcp'),
@@ -31,8 +32,9 @@ export const Tool = define(
       pinned: Type.Array(PinnedTool, {
         description: 'The tools of the MCP server that were approved when the agent was saved or refreshed. Only these can be called.',
       }),
+      price_usd: AmountUsd,
     }),
-    Type.Object({ type: Type.Literal('builtin'), name: Type.String() }),
+    Type.Object({ type: Type.Literal('builtin'), name: Type.String(), price_usd: AmountUsd }),
   ]),
 )
 
@@ -114,6 +116,7 @@ const agentContent = {
   system_prompt: Type.String(),
   model: Type.String({ examples: ['openai/gpt-5.4-mini'] }),
   price: Price,
+  price_source: PriceSource,
   max_output_tokens: Count,
   temperature: orNull(Type.Number()),
   max_steps: Count,
@@ -142,3 +145,7 @@ export const Agent = define(
   }),
 )
 export const AgentVersion = define('AgentVersion', Type.Object({ version: Version, ...agentContent, created_at: Time }))
+export const PriceOfVersion = define(
+  'PriceOfVersion',
+  Type.Object({ version: Version, price: Price, price_source: PriceSource, created_at: Time }),
+)

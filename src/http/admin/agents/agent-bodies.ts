@@ -24,7 +24,25 @@ const fields = {
   model: Model,
 }
 const options = {
-  price: Type.Optional(Type.Object({ prompt_usd_per_million: Usd, completion_usd_per_million: Usd }, closed)),
+  price: Type.Optional(
+    Type.Object(
+      {
+        prompt_usd_per_million: Usd,
+        completion_usd_per_million: Usd,
+        cached_prompt_usd_per_million: Type.Optional(
+          Type.Union([Usd, Type.Null()], {
+            description: 'Of prompt tokens that the provider read from its cache. Null or absent: the prompt price.',
+          }),
+        ),
+        cache_write_usd_per_million: Type.Optional(
+          Type.Union([Usd, Type.Null()], {
+            description: 'Of prompt tokens that the provider wrote to its cache. Null or absent: the prompt price.',
+          }),
+        ),
+      },
+      closed,
+    ),
+  ),
   max_output_tokens: Type.Optional(whole(1, 200_000)),
   temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
   max_steps: Type.Optional(whole(1, 32)),

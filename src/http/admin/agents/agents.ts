@@ -4,11 +4,11 @@ import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
 import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
 import type { Amount, Price } from '../../../ledger/ledger.ts'
-import { Agent as AgentAnswer, AgentVersion as VersionAnswer, ToolDifferences } from './agent-answers.ts'
+import { Agent as AgentAnswer, AgentVersion as VersionAnswer, PriceOfVersion, ToolDifferences } from './agent-answers.ts'
 import { AgentChange, NewAgent, Refresh, Rollback } from './agent-bodies.ts'
 import type { AgentOptions } from './agent-bodies.ts'
 import { about, answers, gone, made, pageOf } from '../answers.ts'
-import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writeTime } from '../fields.ts'
+import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writePriceSource, writeTime } from '../fields.ts'
 import { readTool, writeDifference, writeTool } from './tools.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
@@ -133,6 +133,24 @@ export const versionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => writePage(await request.admin.listAgentVersions(request.params.id, readPage(request.query)), writeVersion),
   )
 
+  app.get(
+    '/agents/:id/prices',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'listPrices',
+          'List the prices of an agent, newest first',
+          'Each price with the version in which it became that of new turns, where it comes from, and when. A turn keeps the price of its admission.',
+        ),
+        params: AgentParams,
+        querystring: PageQuery,
+        response: answers(pageOf(PriceOfVersion), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listPrices(request.params.id, readPage(request.query)), writePriceOfVersion),
+  )
+
   app.post(
     '/agents/:id/rollback',
     {
@@ -195,7 +213,12 @@ function readOptions(body: AgentOptions) {
 const readPrice = (price: NonNullable<AgentOptions['price']>): Price => ({
   promptPerMillion: readPerMillion('price.prompt_usd_per_million', price.prompt_usd_per_million),
   completionPerMillion: readPerMillion('price.completion_usd_per_million', price.completion_usd_per_million),
+  cachedPromptPerMillion: readPerMillionOrNull('price.cached_prompt_usd_per_million', price.cached_prompt_usd_per_million),
+  cacheWritePerMillion: readPerMillionOrNull('price.cache_write_usd_per_million', price.cache_write_usd_per_million),
 })
+
+const readPerMillionOrNull = (field: string, text: string | null | undefined): Amount | null =>
+  typeof text === 'string' ? readPerMillion(field, text) : null
 
 function readPerMillion(field: string, text: string): Amount {
   const amount = readUsd(field, text)
@@ -221,11 +244,19 @@ const writeVersion = (version: AgentVersion): object => ({
   created_at: writeTime(version.createdAt),
 })
 
+const writePriceOfVersion = (version: AgentVersion): object => ({
+  version: version.version,
+  price: writePrice(version.price),
+  price_source: writePriceSource(version.priceSource),
+  created_at: writeTime(version.createdAt),
+})
+
 const writeFields = (given: Agent | AgentVersion): object => ({
   name: given.name,
   system_prompt: given.systemPrompt,
   model: given.model,
   price: writePrice(given.price),
+  price_source: writePriceSource(given.priceSource),
   max_output_tokens: given.maxOutputTokens,
   temperature: given.temperature,
   max_steps: given.maxSteps,

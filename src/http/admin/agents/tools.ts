@@ -5,7 +5,9 @@
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { define } from '../../public/schemas.ts'
-import { wellFormed } from '../fields.ts'
+import { ApiError } from '../../../errors.ts'
+import { formatUsd, maxToolPrice } from '../../../ledger/ledger.ts'
+import { Usd, readUsd, wellFormed } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
 
 type Given = NonNullable<Parameters<AdminCalls['createAgent']>[0]['tools']>[number]
@@ -26,6 +28,13 @@ const Secrets = Type.Unsafe<Static<typeof Texts>>({
   ...Texts,
   description: 'Secret values by the name used in {name}: letters, digits, _ and -.',
 })
+
+const PriceOfCall = Type.Optional(
+  Type.String({
+    ...Usd,
+    description: 'USD for each call that is made and that the tool answers. Of an MCP server: for each of its tools. Default: 0.',
+  }),
+)
 
 const Http = define(
   'HttpToolFields',
@@ -48,6 +57,7 @@ const Http = define(
       side_effects: Type.Optional(
         Type.Boolean({ description: 'Whether a call can change something. Such a call is never made twice. Default: true.' }),
       ),
+      price_usd: PriceOfCall,
     },
     closed,
   ),
@@ -61,13 +71,14 @@ const Mcp = define(
       url: Url,
       headers: Type.Optional(Headers),
       allowed: Type.Optional(Type.Union([Type.Array(wellFormed({ minLength: 1, maxLength: 200 }), { maxItems: 200 }), Type.Null()])),
+      price_usd: PriceOfCall,
     },
     closed,
   ),
 )
 const BuiltIn = define(
   'BuiltInToolFields',
-  Type.Object({ type: Type.Literal('builtin'), name: Type.Enum(['now', 'search_knowledge']) }, closed),
+  Type.Object({ type: Type.Literal('builtin'), name: Type.Enum(['now', 'search_knowledge']), price_usd: PriceOfCall }, closed),
 )
 /** Named, because a discriminator of OpenAPI selects one of several names. */
 export const toolFields = [Http, Mcp, BuiltIn]
@@ -91,22 +102,36 @@ const defaultTimeoutSeconds = 10
 
 /** Returns the fields in a fixed order, so that the same tool with its fields in another order compares equal. */
 export function readTool(tool: GivenTool): Given {
+  const price = readPrice(tool)
   switch (tool.type) {
     case 'http': {
       const { type, name, description, parameters, method, url, headers = {}, secrets = {} } = tool
       const { timeout_seconds: timeoutSeconds = defaultTimeoutSeconds, side_effects: sideEffects = true } = tool
-      return { type, name, description, parameters, method, url, headers, secrets, timeoutSeconds, sideEffects }
+      return { type, name, description, parameters, method, url, headers, secrets, timeoutSeconds, sideEffects, ...price }
     }
     case 'mcp': {
       const { type, name, url, headers = {}, allowed = null } = tool
-      return { type, name, url, headers, allowed }
+      return { type, name, url, headers, allowed, ...price }
     }
     case 'builtin':
-      return tool
+      return { type: tool.type, name: tool.name, ...price }
   }
 }
 
-export function writeTool(tool: Shown): object {
+/** A price of zero is that of a tool without one. */
+function readPrice({ name, price_usd: text }: GivenTool): { price?: number } {
+  const price = text === undefined ? 0n : readUsd('price_usd', text)
+  if (price < 0n || price > maxToolPrice)
+    throw new ApiError('validation_error', `The tool ${name}: price_usd must be between 0 and ${formatUsd(maxToolPrice)}.`)
+  return price === 0n ? {} : { price: Number(price) }
+}
+
+export function writeTool(shown: Shown): object {
+  const { price = 0, ...tool } = shown
+  return { ...writeFields(tool), price_usd: formatUsd(BigInt(price)) }
+}
+
+function writeFields(tool: Shown): object {
   switch (tool.type) {
     case 'http': {
       const { timeoutSeconds, sideEffects, headers, secrets, ...rest } = tool

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Model } from './agent-bodies.ts'
 import { about, answers } from '../answers.ts'
 import { ModelPrice, ToolTrial } from '../console-answers.ts'
-import { AgentParams, wellFormed, writePrice } from '../fields.ts'
+import { AgentParams, wellFormed, writePrice, writePriceSource } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
 
 const closed = { additionalProperties: false } as const
@@ -64,8 +64,8 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { model } = request.query
-      const { price, contextTokens } = await request.admin.priceModel(model)
-      return { model, price: price && writePrice(price), context_tokens: contextTokens }
+      const { price, priceSource, contextTokens } = await request.admin.priceModel(model)
+      return { model, price: price && writePrice(price), price_source: writePriceSource(priceSource), context_tokens: contextTokens }
     },
   )
 }

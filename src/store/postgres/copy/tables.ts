@@ -125,8 +125,12 @@ export async function readSums(sql: Sql): Promise<Record<string, string>> {
     (select coalesce(sum(written_off), 0) from ledger) as written_off,
     (select coalesce(sum(hold), 0) from turns) as holds,
     (select coalesce(sum(charged), 0) from turns) as charged,
+    (select coalesce(sum(tool_calls), 0) from turns) as tool_calls,
     (select coalesce(sum(prompt_tokens), 0) from turns) as prompt_tokens,
+    (select coalesce(sum(cached_prompt_tokens), 0) from turns) as cached_prompt_tokens,
+    (select coalesce(sum(cache_write_tokens), 0) from turns) as cache_write_tokens,
     (select coalesce(sum(completion_tokens), 0) from turns) as completion_tokens,
+    (select coalesce(sum(reasoning_tokens), 0) from turns) as reasoning_tokens,
     (select coalesce(sum(tokens), 0) from messages) as message_tokens`)
   return Object.fromEntries(Object.entries(row!).map(([name, value]) => [name, String(value)]))
 }

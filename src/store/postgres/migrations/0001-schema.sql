@@ -68,6 +68,9 @@ create table agent_versions (
   -- 10^-8 USD per million tokens
   prompt_price bigint not null check (prompt_price >= 0),
   completion_price bigint not null check (completion_price >= 0),
+  -- `billing.token-kinds`: of prompt tokens that the provider read from its cache and wrote to it; null: the prompt price
+  cached_prompt_price bigint check (cached_prompt_price >= 0),
+  cache_write_price bigint check (cache_write_price >= 0),
   created_at bigint not null,
   primary key (agent_id, version)
 );
@@ -142,6 +145,9 @@ create table turns (
   hold bigint not null check (hold >= 0),
   prompt_price bigint not null,
   completion_price bigint not null,
+  -- null: the prompt price
+  cached_prompt_price bigint,
+  cache_write_price bigint,
   -- null after an erasure
   message text,
   message_tokens bigint not null,
@@ -149,7 +155,13 @@ create table turns (
   failure_cause text,
   prompt_tokens bigint,
   completion_tokens bigint,
+  -- `billing.token-kinds`: parts of the two totals
+  cached_prompt_tokens bigint,
+  cache_write_tokens bigint,
+  reasoning_tokens bigint,
   usage_estimated integer check (usage_estimated in (0, 1)),
+  -- `billing.tool-price`: what its finished tool calls cost
+  tool_calls bigint not null default 0 check (tool_calls >= 0),
   charged bigint check (charged >= 0),
   -- `billing.unpaid`: what its runs without a reply used, at their price
   unpaid bigint not null default 0 check (unpaid >= 0),
@@ -169,7 +181,13 @@ create table turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
-  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null)),
+  -- a turn without a reply charges nothing but the tool calls of a cancelled one
+  constraint charge_fits_state check (
+    (state = 'completed' and charged is not null) or (state <> 'completed' and charged is null and tool_calls = 0)
+    or (state = 'cancelled' and charged is not null and charged <= tool_calls and tool_calls > 0)),
+  constraint kinds_within_prompt check (
+    cached_prompt_tokens >= 0 and cache_write_tokens >= 0 and cached_prompt_tokens + cache_write_tokens <= prompt_tokens),
+  constraint reasoning_within_completion check (reasoning_tokens >= 0 and reasoning_tokens <= completion_tokens),
   constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0)),
   constraint only_a_reply_is_incomplete check (incomplete = 0 or state = 'completed')
 -- the settlement updates each row once
@@ -448,6 +466,8 @@ create trigger audit_is_append_only_update before update on audit for each row e
 create trigger audit_is_append_only_delete before delete on audit for each row execute function refuse_change();
 create trigger ended_turns_never_change before update of state on turns for each row
   when (old.state in ('completed', 'failed', 'cancelled') and new.state <> old.state) execute function refuse_change();
+create trigger charge_within_hold before update of charged on turns for each row
+  when (new.charged > old.hold) execute function refuse_change();
 -- Agents name their providers, so the provider of the current version of an agent keeps its name, and stays.
 create view providers_in_use as
   select p.id, a.id as agent_id from providers p

@@ -53,7 +53,8 @@ end $$;
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
     'agent_id', turn.agent_id, 'agent_version', turn.agent_version, 'fence', turn.fence, 'run', turn.run, 'attempt', turn.attempt,
-    'message', turn.message, 'traceparent', turn.traceparent, 'cancel_requested', turn.cancel_requested_at is not null, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
+    'message', turn.message, 'traceparent', turn.traceparent, 'cancel_requested', turn.cancel_requested_at is not null, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text,
+    'cached_prompt_price', turn.cached_prompt_price::text, 'cache_write_price', turn.cache_write_price::text, 'hold', turn.hold::text,
     'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end,
     -- a first attempt that continues no run has no journal
     'journal', case when turn.attempt > 1 or turn.continues_from is not null then journal_v1(turn) else '[]' end,
@@ -65,8 +66,8 @@ create type admission_v1 as (ord integer, api_key_id text collate "C", agent_id 
   conversation_id text collate "C", traceparent text, lease_ms bigint, may_run boolean);
 -- A turn that an admission starts; `opens_for` is the end user if the turn starts a conversation.
 create type beginning_v1 as (request_id text, api_key_id text, idempotency_key text, fingerprint bytea, conversation_id text, opens_for text,
-  owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint, message text,
-  message_tokens bigint, traceparent text);
+  owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint,
+  cached_prompt_price bigint, cache_write_price bigint, message text, message_tokens bigint, traceparent text);
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
 -- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain. `later`: its
@@ -106,7 +107,7 @@ begin
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
         r.completion_tokens, r.charged, r.incomplete, r.failure_code, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
-        a.owner_id, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
+        v.cached_prompt_price, v.cache_write_price, a.owner_id, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
         -- the whole of `order.admission`
         case
           when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
@@ -137,11 +138,12 @@ begin
           and v.version = case when same and r.continues_from is not null then r.agent_version else a.version end
         left join owners o on o.id = a.owner_id
         left join conversations c on c.api_key_id = i.api_key_id and c.external_user_id = i.external_user_id
-        -- `billing.hold`: from stored numbers only, rounded up once
+        -- `billing.hold`: from stored numbers only, rounded up once, at the dearest price of a prompt token
         cross join lateral (select least(coalesce(v.history_max_tokens, 0), coalesce(c.message_tokens, 0))) as h (history_window)
         -- `billing.unpaid`: at least what a turn of this agent needed when the balance ran out
         cross join lateral (select h.history_window, greatest(a.min_hold,
-          ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens) * v.prompt_price
+          ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
+              * greatest(v.prompt_price, v.cached_prompt_price, v.cache_write_price)
             + v.max_output_tokens * v.completion_price + 999999) / 1000000)) as w (history_window, hold_needed)
       where outcomes[i.ord] is null
       order by a.owner_id, i.ord
@@ -192,7 +194,8 @@ begin
         elsif item.live then
           update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
               holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
-              completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null,
+              completion_price = item.completion_price, cached_prompt_price = item.cached_prompt_price,
+              cache_write_price = item.cache_write_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null,
               cancel_requested_at = null, traceparent = item.traceparent
             where request_id = item.record_id and state = 'released' and fence = item.fence
             returning * into strict turn;
@@ -207,10 +210,12 @@ begin
           started := started || row(item.request_id, item.api_key_id, item.idempotency_key, item.fingerprint,
             coalesce(item.known_conversation_id, item.conversation_id),
             case when item.known_conversation_id is null then item.external_user_id end, item.owner_id, item.agent_id, item.version, item.lease_ms,
-            item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens, item.traceparent)::beginning_v1;
+            item.hold_needed, item.prompt_price, item.completion_price, item.cached_prompt_price, item.cache_write_price, item.message,
+            item.message_tokens, item.traceparent)::beginning_v1;
           taken := taken + item.hold_needed;
           outcome := json_build_object('kind', 'started', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
             'agent_version', item.version, 'prompt_price', item.prompt_price::text, 'completion_price', item.completion_price::text,
+            'cached_prompt_price', item.cached_prompt_price::text, 'cache_write_price', item.cache_write_price::text,
             'hold', item.hold_needed::text,
             'history', case when item.history_window > 0 then history_v1(item.known_conversation_id, item.history_window) else '[]' end);
         end if;
@@ -247,9 +252,11 @@ begin
     insert into conversations (id, api_key_id, external_user_id, created_at)
       select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(started) as b where b.opens_for is not null;
     insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
-        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, traceparent, created_at, started_at)
+        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, cached_prompt_price, cache_write_price, message, message_tokens,
+        traceparent, created_at, started_at)
       select b.request_id, b.api_key_id, b.idempotency_key, b.fingerprint, b.conversation_id, b.owner_id, b.agent_id, b.agent_version, 'running',
-        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, b.traceparent, at, at
+        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.cached_prompt_price, b.cache_write_price,
+        b.message, b.message_tokens, b.traceparent, at, at
       from unnest(started) as b;
   end if;
   return array_to_json(outcomes);
@@ -257,8 +264,8 @@ end $$;
 
 -- A settlement with the columns of its turn.
 create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
-  content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean, charged bigint,
-  written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea, conversation_id text collate "C", owner_id text collate "C",
+  content text, content_tokens bigint, citations text, prompt_tokens bigint, cached_prompt_tokens bigint, cache_write_tokens bigint,
+  completion_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, tool_calls bigint, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea, conversation_id text collate "C", owner_id text collate "C",
   run bigint, hold bigint, message text, message_tokens bigint, created_at bigint);
 
 -- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended
@@ -273,11 +280,12 @@ declare
 begin
   select array_agg(row(s.*)::settling_v1) into ours from (
     select i.ord, t.request_id, i.user_message_id, i.assistant_message_id, i.ledger_entry_id, i.content, i.content_tokens, i.citations,
-      i.prompt_tokens, i.completion_tokens, i.usage_estimated, i.charged, i.written_off, i.first_delta_ms, i.incomplete, i.trace, t.conversation_id,
+      i.prompt_tokens, i.cached_prompt_tokens, i.cache_write_tokens, i.completion_tokens, i.reasoning_tokens, i.usage_estimated, i.tool_calls,
+      i.charged, i.written_off, i.first_delta_ms, i.incomplete, i.trace, t.conversation_id,
       t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
-        ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint,
-        usage_estimated boolean, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea)
+        ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, cached_prompt_tokens bigint,
+        cache_write_tokens bigint, completion_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, tool_calls bigint, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea)
       -- the fence: a run whose turn was claimed by another process, or has ended, finds no row
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as s;
@@ -298,7 +306,8 @@ begin
   insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
     select o.ledger_entry_id, o.owner_id, 'charge', -o.charged, o.written_off, o.request_id, at from unnest(ours) as o;
   update turns t set state = 'completed', lease_until = null, holder = null, hold = 0, prompt_tokens = o.prompt_tokens,
-      completion_tokens = o.completion_tokens, usage_estimated = o.usage_estimated::integer, charged = o.charged,
+      cached_prompt_tokens = o.cached_prompt_tokens, cache_write_tokens = o.cache_write_tokens, completion_tokens = o.completion_tokens,
+      reasoning_tokens = o.reasoning_tokens, usage_estimated = o.usage_estimated::integer, tool_calls = o.tool_calls, charged = o.charged,
       first_delta_ms = o.first_delta_ms, incomplete = o.incomplete::integer, ended_at = at
     from unnest(ours) as o
     where t.request_id = o.request_id;
@@ -319,9 +328,10 @@ begin
       left join messages m on m.request_id = i.request_id and m.role = 'assistant' and m.id = i.assistant_message_id);
 end $$;
 
--- The end of a turn without a reply, failed, released or cancelled: no charge, the hold is released, nothing in the history. At most one item per turn. `billing.unpaid`: what the
--- turn used stays reserved if its caller can cause such an end. It is never more than the hold, so held and unpaid together never exceed the
--- balance.
+-- The end of a turn without a reply, failed, released or cancelled: the hold is released, nothing is added to the history, and nothing is
+-- charged except finished tool calls of a cancelled turn (`billing.tool-price`). At most one item per turn. `billing.unpaid`: what the turn used
+-- stays reserved if its caller can cause such an end. Charge and unpaid are never more than the hold, so held and unpaid together never exceed
+-- the balance.
 create function fail_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -334,9 +344,10 @@ begin
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as t;
   perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
-  update owners o set held = o.held - s.hold, unpaid = o.unpaid + s.reserved
-    from (select t.owner_id, sum(t.hold)::bigint as hold, sum(least(i.reserved, t.hold))::bigint as reserved
-      from json_to_recordset(items) as i (request_id text, reserved bigint)
+  update owners o set balance = o.balance - s.charged, held = o.held - s.hold, unpaid = o.unpaid + s.reserved
+    from (select t.owner_id, sum(t.hold)::bigint as hold, sum(coalesce(i.charged, 0))::bigint as charged,
+        sum(least(i.reserved, t.hold - coalesce(i.charged, 0)))::bigint as reserved
+      from json_to_recordset(items) as i (request_id text, reserved bigint, charged bigint)
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) group by t.owner_id) as s
     where o.id = s.owner_id;
   -- after their owners, as everywhere, so that two processes cannot deadlock
@@ -345,9 +356,17 @@ begin
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.needed_hold > 0 group by t.agent_id) as n
     where a.id = n.agent_id and a.min_hold < n.needed;
   update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms(),
-      unpaid = t.unpaid + least(i.unpaid, t.hold), reserved = t.reserved + least(i.reserved, t.hold)
-    from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint, reserved bigint)
+      unpaid = t.unpaid + least(i.unpaid, t.hold - coalesce(i.charged, 0)),
+      reserved = t.reserved + least(i.reserved, t.hold - coalesce(i.charged, 0)), tool_calls = coalesce(i.tool_calls, 0), charged = i.charged
+    from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint, reserved bigint, tool_calls bigint,
+      charged bigint)
     where t.request_id = i.request_id and t.request_id = any (ours);
+  -- `billing.once`: one_charge_per_turn forbids a second row
+  insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
+    select i.ledger_entry_id, t.owner_id, 'charge', -i.charged, i.written_off, t.request_id, t.ended_at
+    from json_to_recordset(items) as i (request_id text, ledger_entry_id text, charged bigint, written_off bigint)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+    where i.charged is not null;
   -- `turn.errors`: the primary key forbids a second error of a run
   insert into turn_errors (request_id, run, cause_kind, ended_at)
     select t.request_id, t.run, i.cause_kind, t.ended_at from json_to_recordset(items) as i (request_id text, cause_kind text)

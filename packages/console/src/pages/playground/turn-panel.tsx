@@ -8,6 +8,7 @@ import { FailureAdvice } from '../../show/failure-advice.tsx'
 import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
+import { PriceOfTurn } from '../../show/price-calculation.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
 import { useTurn } from '../../show/turn-details.tsx'
 import { TurnTrace } from '../../show/turn-trace.tsx'
@@ -45,6 +46,7 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
             <IdText id={read.request_id} />
           </Group>
           <TurnFigures turn={read} />
+          <PriceOfTurn calculation={read.price_calculation} />
           {read.failure && read.state !== 'cancelled' ? <Failure turn={read} failure={read.failure} /> : null}
           <FeedbackOfTurn feedback={read.feedback} />
           {reply ? <Citations citations={reply.citations} /> : null}

@@ -21,7 +21,13 @@ export function PriceFields({ known, pending, asks, prompt, completion }: PriceF
         {!pending && known ? (
           <>
             Price: <Money amount={known.prompt_usd_per_million} /> per million prompt tokens,{' '}
-            <Money amount={known.completion_usd_per_million} /> per million completion tokens.
+            <Money amount={known.completion_usd_per_million} /> per million completion tokens
+            {known.cached_prompt_usd_per_million === null ? null : (
+              <>
+                , <Money amount={known.cached_prompt_usd_per_million} /> per million cached prompt tokens
+              </>
+            )}
+            .
           </>
         ) : null}
         {!pending && asks ? 'No price is listed for this model. Enter the price to charge the owner.' : null}

@@ -4,6 +4,7 @@
  */
 import type { UseFormReturnType } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
+import { shortAmount } from '../../../show/short-amount.ts'
 
 /** While a person is typing, the text may not be a number yet. */
 type Typed = number | string
@@ -13,7 +14,8 @@ export type AgentValues = {
   name: string
   system_prompt: string
   model: { provider: string; id: string }
-  price: Agent['price']
+  /** Empty cache prices: the prompt price. */
+  price: TypedPrice
   max_output_tokens: Typed
   /** Empty: the model's default. */
   temperature: Typed
@@ -25,17 +27,26 @@ export type AgentValues = {
   knowledge: { max_tokens: Typed; top_k: Typed; embedding_model: string; language: string | null }
 }
 
+type TypedPrice = Record<keyof Agent['price'], string>
+
 export type AgentForm = UseFormReturnType<AgentValues>
 
 /** The name of the built-in model's provider, which has no row. */
 export const builtInProvider = 'demo'
+
+export const noPrice: TypedPrice = {
+  prompt_usd_per_million: '',
+  completion_usd_per_million: '',
+  cached_prompt_usd_per_million: '',
+  cache_write_usd_per_million: '',
+}
 
 export const newValues: AgentValues = {
   owner_id: null,
   name: '',
   system_prompt: '',
   model: { provider: '', id: '' },
-  price: { prompt_usd_per_million: '', completion_usd_per_million: '' },
+  price: noPrice,
   max_output_tokens: 2_048,
   temperature: '',
   max_steps: 8,
@@ -71,26 +82,28 @@ export function splitModel(model: string): { provider: string; id: string } {
 
 export const joinModel = ({ provider, id }: AgentValues['model']): string => `${provider}/${id.trim()}`
 
-/** An amount of the API without trailing zeros, with at least two places. */
-export function shortDecimal(amount: string): string {
-  const [whole = '', places = ''] = amount.split('.')
-  return whole === '' ? amount : `${whole}.${places.replace(/0+$/, '').padEnd(2, '0')}`
-}
-
-export const shortPrice = (price: Agent['price']): Agent['price'] => ({
-  prompt_usd_per_million: shortDecimal(price.prompt_usd_per_million),
-  completion_usd_per_million: shortDecimal(price.completion_usd_per_million),
+export const shortPrice = (price: Agent['price'] | TypedPrice): TypedPrice => ({
+  prompt_usd_per_million: shortAmount(price.prompt_usd_per_million.trim()),
+  completion_usd_per_million: shortAmount(price.completion_usd_per_million.trim()),
+  cached_prompt_usd_per_million: shortAmount((price.cached_prompt_usd_per_million ?? '').trim()),
+  cache_write_usd_per_million: shortAmount((price.cache_write_usd_per_million ?? '').trim()),
 })
 
 /** In the API, `undefined` leaves the value to the server. */
 function contentOf(values: AgentValues) {
   const { name, model, system_prompt, price, knowledge, temperature, history } = values
-  const given = [price.prompt_usd_per_million, price.completion_usd_per_million].map((text) => shortDecimal(text.trim()))
+  const given = shortPrice(price)
   return {
     name: name.trim(),
     system_prompt,
     model: joinModel(model),
-    price: given.every((text) => text === '') ? undefined : { prompt_usd_per_million: given[0], completion_usd_per_million: given[1] },
+    price: Object.values(given).every((text) => text === '')
+      ? undefined
+      : {
+          ...given,
+          cached_prompt_usd_per_million: textOrNull(given.cached_prompt_usd_per_million),
+          cache_write_usd_per_million: textOrNull(given.cache_write_usd_per_million),
+        },
     max_output_tokens: Number(values.max_output_tokens),
     temperature: temperature === '' ? null : Number(temperature),
     max_steps: Number(values.max_steps),
@@ -105,6 +118,8 @@ function contentOf(values: AgentValues) {
     },
   }
 }
+
+const textOrNull = (text: string): string | null => (text === '' ? null : text)
 
 const differs = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other)
 

@@ -16,6 +16,8 @@ const fields = new Set([
   'model.id',
   'price.prompt_usd_per_million',
   'price.completion_usd_per_million',
+  'price.cached_prompt_usd_per_million',
+  'price.cache_write_usd_per_million',
   'max_output_tokens',
   'temperature',
   'max_steps',

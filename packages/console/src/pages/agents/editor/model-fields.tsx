@@ -7,17 +7,16 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useAgents, useProviders } from '../../../api/lists.ts'
 import type { Agent, ModelPrice } from '../../../api/types.ts'
-import { builtInProvider, joinModel, shortPrice, splitModel } from './agent-values.ts'
+import { describeSource } from '../../../show/price-calculation.tsx'
+import { builtInProvider, joinModel, noPrice, shortPrice, splitModel } from './agent-values.ts'
 import type { AgentForm, AgentValues } from './agent-values.ts'
 import { useModelPrice } from './use-model-price.ts'
-
-const noPrice: Agent['price'] = { prompt_usd_per_million: '', completion_usd_per_million: '' }
 
 export function ModelFields({ form, base }: { form: AgentForm; base: Agent | undefined }) {
   const { model, price } = form.values
   const { listed, error } = useModelPrice(model)
   const [ownPrice, setOwnPrice] = useState(false)
-  const isEmpty = price.prompt_usd_per_million === '' && price.completion_usd_per_million === ''
+  const isEmpty = Object.values(price).every((text) => text === '')
 
   const changeModel = (next: AgentValues['model']): void => {
     form.setFieldValue('model', next)
@@ -63,6 +62,20 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
             required={mustGive}
             {...priceProps('completion_usd_per_million')}
           />
+          <TextInput
+            label="Cached prompt price"
+            description="USD per million prompt tokens that the provider reads from its cache. Empty: the prompt price."
+            inputMode="decimal"
+            leftSection="$"
+            {...priceProps('cached_prompt_usd_per_million')}
+          />
+          <TextInput
+            label="Cache write price"
+            description="USD per million prompt tokens that the provider writes to its cache. Empty: the prompt price."
+            inputMode="decimal"
+            leftSection="$"
+            {...priceProps('cache_write_usd_per_million')}
+          />
         </SimpleGrid>
         <Group gap="sm" aria-live="polite">
           <Text size="sm">{error ? `Could not look up the listed price: ${error.message}` : describePrice(listed)}</Text>
@@ -80,7 +93,7 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
           ) : null}
         </Group>
         <Text size="xs" c="dimmed">
-          The owner is charged this price. It changes only when you change it here.
+          The owner is charged this price{base ? describeSource(base.price_source) : ''}. It changes only when you change it here.
         </Text>
       </Stack>
     </Fieldset>
@@ -91,17 +104,13 @@ function describePrice(listed: ModelPrice | undefined): string {
   if (!listed) return 'Choose a provider and a model to see the listed price.'
   const window = listed.context_tokens === null ? '' : ` Context window: ${listed.context_tokens.toLocaleString()} tokens.`
   if (!listed.price) return `No price is listed for ${listed.model}. Enter the prices to charge.${window}`
-  const { prompt_usd_per_million: prompt, completion_usd_per_million: completion } = shortPrice(listed.price)
-  return `Listed price for ${listed.model}: $${prompt} prompt, $${completion} completion per million tokens.${window}`
+  const { prompt_usd_per_million: prompt, completion_usd_per_million: completion, ...caches } = shortPrice(listed.price)
+  const cached = caches.cached_prompt_usd_per_million === '' ? '' : `, $${caches.cached_prompt_usd_per_million} cached prompt`
+  return `Listed price for ${listed.model}: $${prompt} prompt, $${completion} completion${cached} per million tokens.${window}`
 }
 
-function isOther(listed: Agent['price'], price: Agent['price']): boolean {
-  const { prompt_usd_per_million: prompt, completion_usd_per_million: completion } = shortPrice(listed)
-  const own = shortPrice({
-    prompt_usd_per_million: price.prompt_usd_per_million.trim(),
-    completion_usd_per_million: price.completion_usd_per_million.trim(),
-  })
-  return own.prompt_usd_per_million !== prompt || own.completion_usd_per_million !== completion
+function isOther(listed: Agent['price'], price: AgentValues['price']): boolean {
+  return JSON.stringify(shortPrice(listed)) !== JSON.stringify(shortPrice(price))
 }
 
 type FieldProps = { form: AgentForm; onChoose(model: AgentValues['model']): void }

@@ -33,6 +33,7 @@ function problemsOfPrice({ price }: AgentValues): [string, string | undefined][]
   const texts = Object.entries(price).map(([name, text]): [string, string] => [`price.${name}`, text.trim()])
   if (texts.every(([, text]) => text === '')) return []
   return texts.map(([path, text]) => {
+    if (text === '' && path.includes('cache')) return [path, undefined]
     if (text === '') return [path, 'Enter both prices, or leave both empty.']
     return [path, decimal.test(text) ? undefined : 'Enter dollars with up to 8 decimal places, such as 0.15.']
   })

@@ -40,7 +40,7 @@ export function BuiltInTools({ agent, onSaved, onTry }: BuiltInProps) {
                 description={description}
                 checked={tool !== null}
                 disabled={save.isPending}
-                onChange={() => save.mutate({ before: tool, after: tool ? null : { type: 'builtin', name } })}
+                onChange={() => save.mutate({ before: tool, after: tool ? null : { type: 'builtin', name, price_usd: '0' } })}
               />
               {tool ? (
                 <Button size="xs" variant="default" flex="none" aria-label={`Test ${name}`} onClick={() => onTry(name, parameters)}>

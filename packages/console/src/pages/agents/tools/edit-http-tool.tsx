@@ -6,7 +6,7 @@ import { FailureNote } from '../../../show/failure-note.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
 import type { TextRow } from './texts-input.tsx'
-import { losesValues, readObject } from './tool-data.ts'
+import { losesValues, priceGiven, priceProblem, priceValue, readObject } from './tool-data.ts'
 import type { GivenTool, HttpTool } from './tool-data.ts'
 import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { useSaveTools } from './use-save-tools.ts'
@@ -21,6 +21,7 @@ type Values = {
   secrets: TextRow[]
   timeout_seconds: number | string
   side_effects: boolean
+  price_usd: string
 }
 
 const emptyParameters = { type: 'object', properties: {}, required: [], additionalProperties: false }
@@ -35,6 +36,7 @@ const valuesOf = (tool: HttpTool | null): Values => ({
   secrets: rowsOf(Object.keys(tool?.secrets ?? {})),
   timeout_seconds: tool?.timeout_seconds ?? 10,
   side_effects: tool?.side_effects ?? true,
+  price_usd: priceValue(tool),
 })
 
 type EditProps = { agent: Agent; before: HttpTool | null; onClose(): void; onDone(sentence: string): void }
@@ -132,6 +134,14 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
         error={asText(form.errors['secrets'])}
         onChange={(rows) => form.setFieldValue('secrets', rows)}
       />
+      <TextInput
+        label="Price per call"
+        description="USD that the owner is charged for each call that the tool answers. Empty: free."
+        inputMode="decimal"
+        leftSection="$"
+        autoComplete="off"
+        {...form.getInputProps('price_usd')}
+      />
       <Switch
         label="Has side effects"
         description="On (default): each call is made at most once, even after a crash. Off: the tool is read-only or honors the Idempotency-Key, so a call can be repeated after a crash."
@@ -143,7 +153,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
 }
 
 /** Validated before; see `problemsOf`. */
-function toolOf({ parameters, headers, secrets, timeout_seconds: timeout, name, url, ...rest }: Values): GivenTool {
+function toolOf({ parameters, headers, secrets, timeout_seconds: timeout, name, url, price_usd: price, ...rest }: Values): GivenTool {
   const read = readObject(parameters)
   return {
     type: 'http',
@@ -154,6 +164,7 @@ function toolOf({ parameters, headers, secrets, timeout_seconds: timeout, name, 
     headers: givenOf(headers),
     secrets: givenOf(secrets),
     timeout_seconds: Number(timeout),
+    price_usd: priceGiven(price),
   }
 }
 
@@ -168,6 +179,7 @@ function problemsOf(values: Values, before: HttpTool | null): Record<string, str
     parameters: 'problem' in parameters ? parameters.problem : undefined,
     timeout_seconds: Number.isInteger(seconds) && seconds >= 1 && seconds <= 60 ? undefined : 'Enter a whole number from 1 to 60.',
     headers: problemOfRows(values.headers, mustReenter),
+    price_usd: priceProblem(values.price_usd),
     secrets: problemOfRows(values.secrets, mustReenter),
   }
   return Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => one[1] !== undefined))

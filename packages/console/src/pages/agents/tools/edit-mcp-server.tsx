@@ -7,12 +7,12 @@ import { EditDialog } from './edit-dialog.tsx'
 import { asText, nameProblem } from './edit-http-tool.tsx'
 import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
 import type { TextRow } from './texts-input.tsx'
-import { losesValues } from './tool-data.ts'
+import { losesValues, priceGiven, priceProblem, priceValue } from './tool-data.ts'
 import type { McpServer } from './tool-data.ts'
 import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { useSaveTools } from './use-save-tools.ts'
 
-type Values = { name: string; url: string; headers: TextRow[]; all: boolean; allowed: string[] }
+type Values = { name: string; url: string; headers: TextRow[]; all: boolean; allowed: string[]; price_usd: string }
 
 const valuesOf = (server: McpServer | null): Values => ({
   name: server?.name ?? '',
@@ -20,6 +20,7 @@ const valuesOf = (server: McpServer | null): Values => ({
   headers: rowsOf(Object.keys(server?.headers ?? {})),
   all: (server?.allowed ?? null) === null,
   allowed: server?.allowed ?? [],
+  price_usd: priceValue(server),
 })
 
 type EditProps = { agent: Agent; before: McpServer | null; onClose(): void; onDone(sentence: string): void }
@@ -32,9 +33,19 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     const pinned = server?.type === 'mcp' ? server.pinned.length : 0
     onDone(`Saved ${after?.name} with ${pinned} pinned ${pinned === 1 ? 'tool' : 'tools'} in version ${saved.version}.`)
   })
-  const submit = ({ name, url, headers, all, allowed }: Values): void =>
+  const submit = ({ name, url, headers, all, allowed, price_usd: price }: Values): void =>
     save.mutate(
-      { before, after: { type: 'mcp', name: name.trim(), url: url.trim(), headers: givenOf(headers), allowed: all ? null : allowed } },
+      {
+        before,
+        after: {
+          type: 'mcp',
+          name: name.trim(),
+          url: url.trim(),
+          headers: givenOf(headers),
+          allowed: all ? null : allowed,
+          price_usd: priceGiven(price),
+        },
+      },
       { onError: (error) => showToolFailure(form, error) },
     )
   return (
@@ -90,6 +101,14 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
           {...form.getInputProps('allowed')}
         />
       )}
+      <TextInput
+        label="Price per call"
+        description="USD that the owner is charged for each call of one of its tools that the server answers. Empty: free."
+        inputMode="decimal"
+        leftSection="$"
+        autoComplete="off"
+        {...form.getInputProps('price_usd')}
+      />
       <Text size="sm" c="dimmed">
         Saving loads the server’s tools and pins their names, descriptions, and parameters, so that later changes on the server need your
         approval. This can take a few seconds.
@@ -104,6 +123,7 @@ function problemsOf(values: Values, before: McpServer | null): Record<string, st
     name: nameProblem(values.name),
     url: values.url.trim() === '' ? 'Enter a URL.' : undefined,
     headers: problemOfRows(values.headers, losesValues(before, values)),
+    price_usd: priceProblem(values.price_usd),
   }
   return Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => one[1] !== undefined))
 }

@@ -1,5 +1,6 @@
 /** Tools as they are shown and sent: values of headers and secrets are sent and never returned; null keeps a stored one. Pure. */
 import type { Tool } from '../../../api/types.ts'
+import { shortAmount } from '../../../show/short-amount.ts'
 
 export type HttpTool = Extract<Tool, { type: 'http' }>
 export type McpServer = Extract<Tool, { type: 'mcp' }>
@@ -10,6 +11,14 @@ export type GivenTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
   | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
   | BuiltInTool
+
+/** The price of a call as it is typed; empty for none. */
+export const priceValue = (tool: Tool | null): string => (tool && /[1-9]/.test(tool.price_usd) ? shortAmount(tool.price_usd) : '')
+export const priceGiven = (text: string): string => (text.trim() === '' ? '0' : text.trim())
+export const priceProblem = (text: string): string | undefined =>
+  /^(\d{1,4}(\.\d{1,8})?)?$/.test(text.trim())
+    ? undefined
+    : 'Enter dollars with up to 8 decimal places, such as 0.01, or leave the field empty.'
 
 /** A stored tool as it is sent back: its values are kept. */
 export function keep(tool: Tool): GivenTool {

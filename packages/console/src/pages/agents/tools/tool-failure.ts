@@ -12,6 +12,7 @@ const reported: [words: RegExp, field: string][] = [
   [/its parameters/, 'parameters'],
   [/its description/, 'description'],
   [/its timeout/, 'timeout_seconds'],
+  [/price_usd/, 'price_usd'],
   [/^The MCP server|address|host|URL/, 'url'],
 ]
 

@@ -1,6 +1,6 @@
 /** The content of a version as lines to compare: each field with its label. Pure. */
 import type { AgentVersion, Tool } from '../../../api/types.ts'
-import { shortDecimal } from '../editor/agent-values.ts'
+import { shortAmount } from '../../../show/short-amount.ts'
 
 export type Content = Omit<AgentVersion, 'version' | 'created_at'>
 /** `long`: a text with many lines, which are compared line by line. */
@@ -12,8 +12,10 @@ function fieldsOf(content: Content): Field[] {
     { label: 'name', text: content.name },
     { label: 'system prompt', text: content.system_prompt, long: true },
     { label: 'model', text: content.model },
-    { label: 'prompt price', text: `$${shortDecimal(price.prompt_usd_per_million)}` },
-    { label: 'completion price', text: `$${shortDecimal(price.completion_usd_per_million)}` },
+    { label: 'prompt price', text: `$${shortAmount(price.prompt_usd_per_million)}` },
+    { label: 'completion price', text: `$${shortAmount(price.completion_usd_per_million)}` },
+    { label: 'cached prompt price', text: orPromptPrice(price.cached_prompt_usd_per_million) },
+    { label: 'cache write price', text: orPromptPrice(price.cache_write_usd_per_million) },
     { label: 'max output tokens', text: content.max_output_tokens.toLocaleString() },
     { label: 'temperature', text: content.temperature === null ? 'model default' : String(content.temperature) },
     { label: 'max steps', text: content.max_steps.toLocaleString() },
@@ -27,6 +29,8 @@ function fieldsOf(content: Content): Field[] {
     ...content.tools.map((tool): Field => ({ label: labelOf(tool), text: JSON.stringify(readable(tool), undefined, 2), long: true })),
   ]
 }
+
+const orPromptPrice = (amount: string | null): string => (amount === null ? 'the prompt price' : `$${shortAmount(amount)}`)
 
 const labelOf = ({ type, name }: Tool): string => (type === 'mcp' ? `MCP server ${name}` : `tool ${name}`)
 

@@ -9,6 +9,7 @@ import { MoreButton } from '../../../show/more-button.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
 import { changedLabels } from './agent-content.ts'
 import { CompareVersions } from './compare-versions.tsx'
+import { Prices } from './prices.tsx'
 import { RollBack } from './roll-back.tsx'
 
 export function VersionsTab({ agent }: { agent: Agent }) {
@@ -38,6 +39,7 @@ export function VersionsTab({ agent }: { agent: Agent }) {
               }}
             />
             <MoreButton list={list} />
+            <Prices agent={agent} />
           </>
         )}
       </Waiting>
