@@ -549,7 +549,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 # The status for the code of an `error` event, which follows a 200. Any other code is a 500.
 _CODES_OF_STATUS = {
     401: "invalid_api_key",
-    402: "insufficient_balance",
+    402: "insufficient_balance spend_limit_exceeded",
     403: "agent_mismatch permission_denied agent_disabled",
     404: "agent_not_found not_found",
     409: "idempotency_conflict idempotency_in_progress conversation_busy turn_cancelled",

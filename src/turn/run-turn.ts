@@ -29,6 +29,7 @@ export type TurnRunnerOptions = {
 const outcomeUnknown = 'a tool with side effects was called and its outcome is unknown'
 
 const balanceRanOut: Cause = { cause: 'the balance does not cover the next step', causeKind: 'insufficient_balance' }
+const limitReached: Cause = { cause: 'a spend limit does not allow the next step', causeKind: 'spend_limit_exceeded' }
 const cancelRequested: Cause = { cause: 'the turn was cancelled', causeKind: 'internal_error' }
 const deadlineExceeded: Cause = { cause: 'the turn exceeded its deadline', causeKind: 'turn_timeout' }
 
@@ -112,6 +113,7 @@ export function createTurnRunner({
         return fail(turn, 'failed', 'internal_error', result)
       case 'stopped':
         if (turn.stopReason === 'cancel') return cancel(turn, result)
+        if (turn.exceeded) return release(turn, 'spend_limit_exceeded', limitReached)
         if (turn.neededHold > 0n) return release(turn, 'insufficient_balance', balanceRanOut)
         if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', deadlineExceeded)
         return false
@@ -165,7 +167,7 @@ export function createTurnRunner({
     const { cost: unpaid, neededHold } = turn
     if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }))) return false
     metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
-    turn.finish({ kind: 'failed', code, state })
+    turn.finish({ kind: 'failed', code, state, retryAfterSeconds: turn.exceeded?.retryAfterSeconds ?? undefined })
     return true
   }
 }

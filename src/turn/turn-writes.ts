@@ -26,7 +26,7 @@ import { storeRetryMs } from './turn-settings.ts'
 
 /**
  * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` and `journal` also
- * return false after the turn's deadline, and `beforeStep` if the balance does not cover the next step.
+ * return false after the turn's deadline, and `beforeStep` if a spend limit or the balance does not cover the next step.
  */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
@@ -66,6 +66,7 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
       turn.admitted.hold = asked.hold
     }
     if (outcome?.kind === 'insufficient_balance') turn.neededHold = asked.hold
+    if (outcome?.kind === 'spend_limit_exceeded') turn.exceeded = outcome
     if (outcome?.kind === 'lost') turn.stop('lease_lost')
     return outcome?.kind === 'advanced'
   }

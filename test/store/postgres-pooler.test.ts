@@ -11,6 +11,7 @@ import type { Pooler } from '../support/pooler.ts'
 import { sharedPostgres } from '../support/postgres-server.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
+import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const missing = noPooler()
@@ -25,6 +26,7 @@ else {
   conformance(check)
   journalConformance(check)
   unpaidConformance(check)
+spendLimitConformance(check)
 }
 
 void test(

@@ -4,10 +4,12 @@ import { noPostgres } from '../support/postgres-server.ts'
 import { checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
+import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const check = checkOn('postgres', () => openForConformance(), noPostgres())
 conformance(check)
 journalConformance(check)
 unpaidConformance(check)
+spendLimitConformance(check)
 turnResourceConformance(check)

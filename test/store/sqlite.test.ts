@@ -19,6 +19,7 @@ import type { Sql } from '../../src/store/sql.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
+import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
@@ -37,6 +38,7 @@ const check = checkOn('sqlite', async () => {
 conformance(check)
 journalConformance(check)
 unpaidConformance(check)
+spendLimitConformance(check)
 turnResourceConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * The admission of one message within a transaction: record → agent → conversation → balance → a running turn. A refusal stores nothing
+ * The admission of one message within a transaction: record → agent → conversation → limits → balance → a running turn. A refusal stores nothing
  * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
 import { bytesPerToken, largeReply } from '../budget.ts'
@@ -8,6 +8,7 @@ import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply, TurnFailur
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
+import { countIn, findExceeded, findWindows } from './spending.ts'
 import type { Statements } from './statements.ts'
 
 /**
@@ -23,7 +24,8 @@ import type { Statements } from './statements.ts'
  *
  * 4. This process admits no new turns: `overloaded`.
  *
- * 5. The agent is deleted or disabled, the conversation is busy, or the hold does not fit. Otherwise the turn runs.
+ * 5. The agent is deleted or disabled, the conversation is busy, or the hold does not fit in a spend limit, or in the balance. Otherwise the
+ * turn runs.
  */
 export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
   const now = clock.now()
@@ -56,10 +58,14 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const bound = perMillion(promptTokens * promptPrice + (agent.max_output_tokens as bigint) * completionPrice)
   // `billing.unpaid`: as much as a turn of this agent needed when the balance ran out, so that this one does not run out at the same point.
   const hold = max(bound, agent.min_hold as bigint)
+  const windows = agent.limited === 1n ? findWindows(sql, now, agent, item) : []
+  const exceeded = findExceeded(windows, now, hold)
+  if (exceeded) return exceeded
   const ownerId = agent.owner_id as string
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
+  const countsIn = windows.length > 0 ? countIn(sql, windows, item, hold) : null
 
-  return { kind: 'admitted', turn: startTurn(sql, clock, item, { now, agent, released, continued, conversation, window, hold }) }
+  return { kind: 'admitted', turn: startTurn(sql, clock, item, { now, agent, released, continued, conversation, window, hold, countsIn }) }
 }
 
 type Start = {
@@ -72,11 +78,13 @@ type Start = {
   conversation: Row | undefined
   window: bigint
   hold: bigint
+  /** `billing.spend-limit`: the windows in which the run counts, as they are stored with it. */
+  countsIn: string | null
 }
 
 /** Writes the running turn, and its conversation if it is the first one. */
 function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start): AdmittedTurn {
-  const { now, agent, released, continued, conversation, window, hold } = start
+  const { now, agent, released, continued, conversation, window, hold, countsIn } = start
   const { promptPrice, completionPrice } = priceOf(agent)
   const ownerId = agent.owner_id as string
   const conversationId = conversation ? (conversation.id as string) : item.conversationId
@@ -89,7 +97,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
   if (released) {
     fence = Number(released.fence) + 1
     run = Number(released.run) + 1
-    sql.runAgain.run(run, fence, leaseUntil, hold, agentVersion, promptPrice, completionPrice, now, item.traceparent, requestId)
+    sql.runAgain.run(run, fence, leaseUntil, hold, agentVersion, promptPrice, completionPrice, now, item.traceparent, countsIn, requestId)
   } else {
     sql.insertTurn.run(
       requestId,
@@ -107,6 +115,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
       item.message,
       item.messageTokens,
       item.traceparent,
+      countsIn,
       now,
       now,
     )

@@ -56,7 +56,7 @@ const schema = {
         'agent_not_found',
         'agent_disabled',
       ] as const),
-      ...(['idempotency_conflict', 'idempotency_in_progress', 'conversation_busy', 'insufficient_balance'] as const),
+      ...(['idempotency_conflict', 'idempotency_in_progress', 'conversation_busy', 'spend_limit_exceeded', 'insufficient_balance'] as const),
       ...(['service_unavailable', 'internal_error'] as const),
     ),
   },

@@ -1,6 +1,6 @@
 -- The operations of the turn path, one round trip each: the argument is a batch as JSON, the result its outcomes as JSON in the same order. Every
 -- statement of a function sees what was committed while it waited for the locks before it. Locks are always taken in one order: running turns,
--- conversations, owners, each by ID. What an admission writes after locking its owners cannot be written by another process at the same time, or the
+-- conversations, owners, each by ID; the rows of `spending` are written under the lock of their owner. What an admission writes after locking its owners cannot be written by another process at the same time, or the
 -- admission returns `again`. Each function may be called again with the same batch and then returns the same outcomes. A function never changes:
 -- a change is a function with the next number, so that two versions of the server can run side by side.
 -- The functions have planner settings because their plans are cached: a plan from the time when the tables were empty would read whole tables.
@@ -60,13 +60,44 @@ create function running_turn_v1(turn turns, window_tokens bigint) returns json l
     'steps_before', case when turn.run > 1 then steps_before_v1(turn) else 0 end)
 $$;
 
+-- A window in which an admission counts (`billing.spend-limit`). `id` null: it has no row yet. `used`: what is spent, held and unpaid in it;
+-- `earlier`: what was charged in it before its limit was set, of a window without a row.
+create type spend_window_v1 as (id bigint, scope text, subject text, span text, starts_at bigint, ends_at bigint, max_amount bigint, used bigint,
+  earlier bigint);
+
+-- The present windows of all limits of an end user, its key and its agent. An end user's own limits replace those that its agent has for end users.
+create function spend_windows_of_v1(of_agent text, limits_of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[]
+  language plpgsql stable as $$
+declare
+  day_ms constant integer := 24 * 60 * 60 * 1000;
+  own_limits text := (select e.spend_limits from end_user_limits e where e.agent_id = of_agent and e.external_user_id = of_user);
+  month timestamp := date_trunc('month', to_timestamp(at / 1000.0) at time zone 'UTC');
+begin
+  return (select coalesce(array_agg(row(s.id, l.scope, k.subject, l.span, w.starts_at, w.ends_at, l.amount,
+      coalesce(s.spent + s.held + s.unpaid, p.earlier), p.earlier)::spend_window_v1), '{}')
+    from (select * from json_to_recordset(limits_of_agent::json) as a (scope text, span text, amount bigint, since bigint)
+          where a.scope <> 'end_user' or own_limits is null
+        union all select * from json_to_recordset(own_limits::json) as e (scope text, span text, amount bigint, since bigint)) as l
+      cross join lateral (select case l.scope when 'agent' then of_agent when 'api_key' then of_key else of_user end) as k (subject)
+      cross join lateral (select
+        case l.span when 'day' then at - at % day_ms when 'month' then extract(epoch from month)::bigint * 1000 else 0 end,
+        case l.span when 'day' then at - at % day_ms + day_ms when 'month' then extract(epoch from month + interval '1 month')::bigint * 1000 end)
+        as w (starts_at, ends_at)
+      left join spending s on s.agent_id = of_agent and s.scope = l.scope and s.subject = k.subject and s.span = l.span and s.starts_at = w.starts_at
+      cross join lateral (select case when s.id is null and l.scope = 'end_user' and l.since > w.starts_at then (
+        select coalesce(sum(t.charged), 0)::bigint from api_keys y
+          join conversations c on c.api_key_id = y.id and c.external_user_id = of_user
+          join turns t on t.conversation_id = c.id
+          where y.agent_id = of_agent and t.started_at >= w.starts_at and t.state = 'completed') else 0 end) as p (earlier));
+end $$;
+
 create type admission_v1 as (ord integer, api_key_id text collate "C", agent_id text collate "C", idempotency_key text collate "C", fingerprint bytea,
   external_user_id text collate "C", message text, message_length bigint, message_tokens bigint, request_id text collate "C",
   conversation_id text collate "C", traceparent text, lease_ms bigint, may_run boolean);
 -- A turn that an admission starts; `opens_for` is the end user if the turn starts a conversation.
 create type beginning_v1 as (request_id text, api_key_id text, idempotency_key text, fingerprint bytea, conversation_id text, opens_for text,
   owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint, message text,
-  message_tokens bigint, traceparent text);
+  message_tokens bigint, traceparent text, counts_in text);
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
 -- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain. `later`: its
@@ -99,6 +130,15 @@ declare
   owner_ids text[] := '{}';
   present_owner text;
   taken bigint := 0;
+  -- `billing.spend-limit`: the windows of an item, the latest end of those that are exceeded, and what the batch holds in each window
+  windows spend_window_v1[];
+  spend_window spend_window_v1;
+  exceeded boolean;
+  exceeded_until bigint;
+  counted_in bigint[];
+  window_ids bigint[] := '{}';
+  window_holds bigint[] := '{}';
+  window_limits bigint[] := '{}';
 begin
   select array_agg(i) into asked from json_populate_recordset(null::admission_v1, items) as i;
   outcomes := array_fill(null::json, array[cardinality(asked)]);
@@ -106,7 +146,7 @@ begin
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
         r.completion_tokens, r.charged, r.incomplete, r.failure_code, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
-        a.owner_id, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
+        a.owner_id, a.limited, a.spend_limits, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
         -- the whole of `order.admission`
         case
           when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
@@ -123,7 +163,8 @@ begin
           when a.enabled <> 1 then 'agent_disabled'
           -- `conversation.busy`, before the constraint one_running_turn_per_conversation
           when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'
-          when o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'
+          -- of an agent with limits: after them
+          when a.limited = 0 and o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'
           else 'run'
         end as verdict
       from unnest(asked) as i
@@ -147,6 +188,19 @@ begin
       order by a.owner_id, i.ord
     loop
       outcome := null;
+      -- `billing.spend-limit`
+      if item.verdict = 'run' and item.limited = 1 then
+        windows := spend_windows_of_v1(item.agent_id, item.spend_limits, item.api_key_id, item.external_user_id, at);
+        select count(*) > 0, case when count(w.ends_at) = count(*) then max(w.ends_at) end into exceeded, exceeded_until from unnest(windows) as w
+          where w.used + coalesce(window_holds[array_position(window_ids, w.id)], 0) + item.hold_needed > w.max_amount;
+        if exceeded then
+          outcomes[item.ord] := json_build_object('kind', 'spend_limit_exceeded', 'retry_after_seconds', ceil((exceeded_until - at) / 1000.0));
+          continue;
+        elsif item.available < item.hold_needed then
+          outcomes[item.ord] := '{"kind": "insufficient_balance"}';
+          continue;
+        end if;
+      end if;
       -- an upper bound of what the answer contains
       bytes := 0;
       if item.verdict = 'run' and may_write or item.verdict = 'admitted_before' then
@@ -189,14 +243,37 @@ begin
         elsif item.record_id is not null and not record_free then
           -- its text is being erased, or its expired key cleared; a turn's lock must come before the owner's, so it is not waited for here
           outcome := '{"kind": "again"}';
+        else
+          counted_in := null;
+          if item.limited = 1 then
+            foreach spend_window in array windows loop
+              if spend_window.id is null then
+                insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
+                  values (item.agent_id, spend_window.scope, spend_window.subject, spend_window.span, spend_window.starts_at, spend_window.ends_at,
+                    spend_window.earlier, spend_window.earlier, spend_window.max_amount)
+                  returning id into strict spend_window.id;
+              end if;
+              counted_in := counted_in || spend_window.id;
+              if array_position(window_ids, spend_window.id) is null then
+                window_ids := window_ids || spend_window.id;
+                window_holds := window_holds || 0::bigint;
+                window_limits := window_limits || spend_window.max_amount;
+              end if;
+              window_holds[array_position(window_ids, spend_window.id)] := window_holds[array_position(window_ids, spend_window.id)] + item.hold_needed;
+              window_limits[array_position(window_ids, spend_window.id)] := spend_window.max_amount;
+            end loop;
+          end if;
+          taken := taken + item.hold_needed;
+        end if;
+        if outcome is not null then
+          null;
         elsif item.live then
           update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
               holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
               completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null,
-              cancel_requested_at = null, traceparent = item.traceparent
+              cancel_requested_at = null, traceparent = item.traceparent, counts_in = to_json(counted_in)::text
             where request_id = item.record_id and state = 'released' and fence = item.fence
             returning * into strict turn;
-          taken := taken + item.hold_needed;
           outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
         else
           if item.record_id is not null then
@@ -207,8 +284,8 @@ begin
           started := started || row(item.request_id, item.api_key_id, item.idempotency_key, item.fingerprint,
             coalesce(item.known_conversation_id, item.conversation_id),
             case when item.known_conversation_id is null then item.external_user_id end, item.owner_id, item.agent_id, item.version, item.lease_ms,
-            item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens, item.traceparent)::beginning_v1;
-          taken := taken + item.hold_needed;
+            item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens, item.traceparent,
+            to_json(counted_in)::text)::beginning_v1;
           outcome := json_build_object('kind', 'started', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
             'agent_version', item.version, 'prompt_price', item.prompt_price::text, 'completion_price', item.completion_price::text,
             'hold', item.hold_needed::text,
@@ -243,13 +320,19 @@ begin
     at := now_ms();
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
+  -- once per batch, however many of its turns count in a window
+  if cardinality(window_ids) > 0 then
+    update spending s set held = s.held + w.hold, max_amount = w.max_amount
+      from unnest(window_ids, window_holds, window_limits) as w (id, hold, max_amount) where s.id = w.id;
+  end if;
   if cardinality(started) > 0 then
     insert into conversations (id, api_key_id, external_user_id, created_at)
       select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(started) as b where b.opens_for is not null;
     insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
-        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, traceparent, created_at, started_at)
+        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, traceparent, counts_in, created_at, started_at)
       select b.request_id, b.api_key_id, b.idempotency_key, b.fingerprint, b.conversation_id, b.owner_id, b.agent_id, b.agent_version, 'running',
-        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, b.traceparent, at, at
+        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, b.traceparent, b.counts_in,
+        at, at
       from unnest(started) as b;
   end if;
   return array_to_json(outcomes);
@@ -259,7 +342,7 @@ end $$;
 create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
   content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean, charged bigint,
   written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea, conversation_id text collate "C", owner_id text collate "C",
-  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint);
+  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint, counts_in text);
 
 -- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended
 -- in another way. At most one item per turn.
@@ -274,7 +357,7 @@ begin
   select array_agg(row(s.*)::settling_v1) into ours from (
     select i.ord, t.request_id, i.user_message_id, i.assistant_message_id, i.ledger_entry_id, i.content, i.content_tokens, i.citations,
       i.prompt_tokens, i.completion_tokens, i.usage_estimated, i.charged, i.written_off, i.first_delta_ms, i.incomplete, i.trace, t.conversation_id,
-      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at
+      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at, t.counts_in
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
         ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint,
         usage_estimated boolean, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea)
@@ -308,6 +391,13 @@ begin
   update owners o set balance = o.balance - s.charged, held = o.held - s.hold
     from (select n.owner_id, sum(n.charged)::bigint as charged, sum(n.hold)::bigint as hold from unnest(ours) as n group by n.owner_id) as s
     where o.id = s.owner_id;
+  -- `billing.spend-limit`
+  if exists (select from unnest(ours) as o where o.counts_in is not null) then
+    update spending s set spent = s.spent + w.charged, held = s.held - w.hold
+      from (select c.id::bigint as id, sum(o.charged)::bigint as charged, sum(o.hold)::bigint as hold
+        from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id) group by c.id) as w
+      where s.id = w.id;
+  end if;
   if cardinality(ours) = json_array_length(items) then
     return (select json_agg(json_build_object('kind', 'settled', 'conversation_id', o.conversation_id, 'created_at', at) order by o.ord)
       from unnest(ours) as o);
@@ -339,6 +429,15 @@ begin
       from json_to_recordset(items) as i (request_id text, reserved bigint)
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) group by t.owner_id) as s
     where o.id = s.owner_id;
+  -- `billing.spend-limit`
+  if exists (select from turns t where t.request_id = any (ours) and t.counts_in is not null) then
+    update spending s set held = s.held - w.hold, unpaid = s.unpaid + w.reserved
+      from (select c.id::bigint as id, sum(t.hold)::bigint as hold, sum(least(i.reserved, t.hold))::bigint as reserved
+        from json_to_recordset(items) as i (request_id text, reserved bigint)
+          join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+          cross join lateral json_array_elements_text(t.counts_in::json) as c (id) group by c.id) as w
+      where s.id = w.id;
+  end if;
   -- after their owners, as everywhere, so that two processes cannot deadlock
   update agents a set min_hold = n.needed
     from (select t.agent_id, max(i.needed_hold) as needed from json_to_recordset(items) as i (request_id text, needed_hold bigint)
@@ -377,6 +476,11 @@ declare
   outcomes json[] := array_fill('{"kind": "lost"}'::json, array[json_array_length(items)]);
   present_owner text;
   taken bigint := 0;
+  at constant bigint := now_ms();
+  exceeded boolean;
+  exceeded_until bigint;
+  window_ids bigint[] := '{}';
+  window_holds bigint[] := '{}';
 begin
   select array_agg(t.request_id) into ours from (
     select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
@@ -388,7 +492,7 @@ begin
       join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.hold > t.hold)
     order by o.id for no key update;
   for item in
-    select i.ord, t.request_id, t.owner_id, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
+    select i.ord, t.request_id, t.owner_id, t.counts_in, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
     from json_to_recordset(items) as i (ord integer, request_id text, hold bigint)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours)
       join owners o on o.id = t.owner_id
@@ -400,15 +504,35 @@ begin
       present_owner := item.owner_id;
       taken := 0;
     end if;
+    -- `billing.spend-limit`: the limits of the last admission that counts in these windows
+    if item.more > 0 and item.counts_in is not null then
+      select count(*) > 0, case when count(s.ends_at) = count(*) then max(s.ends_at) end into exceeded, exceeded_until
+        from json_array_elements_text(item.counts_in::json) as c (id) join spending s on s.id = c.id::bigint
+        where s.spent + s.held + s.unpaid + item.more > s.max_amount
+          - coalesce((select sum(u.hold) from unnest(window_ids, window_holds) as u (id, hold) where u.id = s.id), 0);
+      if exceeded then
+        outcomes[item.ord] := json_build_object('kind', 'spend_limit_exceeded',
+          'retry_after_seconds', case when exceeded_until is not null then greatest(1, ceil((exceeded_until - at) / 1000.0)) end);
+        continue;
+      end if;
+    end if;
     if item.more > 0 and item.available - taken < item.more then
       outcomes[item.ord] := '{"kind": "insufficient_balance"}';
       continue;
+    end if;
+    if item.more > 0 and item.counts_in is not null then
+      window_ids := window_ids || array(select c.id::bigint from json_array_elements_text(item.counts_in::json) as c (id));
+      window_holds := window_holds || array_fill(item.more, array[json_array_length(item.counts_in::json)]);
     end if;
     taken := taken + greatest(item.more, 0);
     advanced := advanced || item.request_id;
     outcomes[item.ord] := '{"kind": "advanced"}';
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
+  if cardinality(window_ids) > 0 then
+    update spending s set held = s.held + w.hold
+      from (select u.id, sum(u.hold)::bigint as hold from unnest(window_ids, window_holds) as u (id, hold) group by u.id) as w where s.id = w.id;
+  end if;
   insert into journal (request_id, run, step, part, kind, payload, created_at)
     select t.request_id, t.run, e.step, e.part, e.kind, e.payload, now_ms()
     from json_to_recordset(items) as i (request_id text, entries json)
@@ -488,12 +612,14 @@ begin
   end if;
   if which = 'suspect' then
     for orphan in
-      select t.request_id, t.run, t.owner_id, t.hold from turns t
+      select t.request_id, t.run, t.owner_id, t.hold, t.counts_in from turns t
         where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
         order by t.owner_id, t.request_id for no key update skip locked
     loop
       -- what it used died with its processes, and no caller made them die, so nothing is reserved
       update owners set held = held - orphan.hold where id = orphan.owner_id;
+      update spending s set held = s.held - orphan.hold
+        from json_array_elements_text(orphan.counts_in::json) as c (id) where s.id = c.id::bigint;
       update turns set state = 'failed', lease_until = null, holder = null, hold = 0, failure_code = 'internal_error',
           failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at,
           unpaid = unpaid + orphan.hold
