@@ -626,7 +626,7 @@ create function settle_v1(items json) returns json language plpgsql volatile
   set lock_timeout=1500ms
   set plan_cache_mode=force_generic_plan;
 
-create function spend_windows_of_v1(of_agent text, limits_of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[] language plpgsql stable;
+create function spend_limits_v1(stored text) returns spend_limit_v1[] language plpgsql stable;
 
 create function spend_windows_v1(items json) returns json language plpgsql volatile
   set enable_bitmapscan=off
@@ -635,6 +635,8 @@ create function spend_windows_v1(items json) returns json language plpgsql volat
   set jit=off
   set lock_timeout=250ms
   set plan_cache_mode=force_generic_plan;
+
+create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[] language plpgsql stable;
 
 create function steps_before_v1(turn turns) returns bigint language plpgsql stable;
 

@@ -14,6 +14,7 @@ import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
+import { setLimits } from './spend-limit-conformance.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))
 const command = new URL('../../bin/turnkeep.js', import.meta.url).pathname
@@ -223,6 +224,14 @@ const plants: Record<string, { what: string; script: string }[]> = {
         insert into feedback select request_id, agent_id, 'up', null, '[]', 1, 1 from turns where state = 'failed'`,
     },
   ],
+  I21: [
+    { what: 'a charge that counts in no window', script: 'update spending set spent = spent - 1' },
+    { what: 'a window that was reset', script: `update spending set spent = 0 where scope = 'agent'` },
+    { what: 'a window that holds for no running turn', script: 'update spending set held = held + 1' },
+    { what: 'a window above its limit', script: 'update spending set max_amount = spent + held - 1' },
+    { what: 'a window that does not count what a run without a reply used', script: 'update spending set unpaid = unpaid - 1' },
+    { what: 'a turn in a window that does not exist', script: `update turns set counts_in = '[77]' where state = 'failed'` },
+  ],
 }
 
 /** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */
@@ -252,10 +261,11 @@ async function journaled(bench: Bench, turn: AdmittedTurn, step: number): Promis
 before(async () => {
   const store = await openSqliteStore({ folder })
   const bench = await Bench.make(store, 1_000_000n)
+  await setLimits(bench, { scope: 'agent', span: 'total', amount: 10n ** 9n }, { scope: 'end_user', span: 'month', amount: 10n ** 9n })
   await bench.settle(await bench.admitted({ idempotencyKey: 'one', externalUserId: 'ann' }))
   await bench.settle(await bench.admitted({ idempotencyKey: 'more', externalUserId: 'ann' }))
   await bench.settle(await bench.admitted({ idempotencyKey: 'two', externalUserId: 'ben' }))
-  await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
+  await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed', { unpaid: 9n, causeKind: 'turn_timeout' })
   await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
   await bench.cancel(await bench.admitted({ idempotencyKey: 'cancelled', externalUserId: 'fay' }))
   const running = { idempotencyKey: 'running', externalUserId: 'eve' }
@@ -305,7 +315,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 20 invariants hold$/m)
+    assert.match(stdout, /^all 21 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -318,7 +328,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
-      assert.match(stdout, /^broken: 1 of 20 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 21 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

@@ -3,19 +3,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
 import { Erased, about, answers } from './answers.ts'
-import { AgentParams, ConversationParams, wellFormed } from './fields.ts'
-import { Type } from '../edge/schema.ts'
-
-const EndUser = Type.Object(
-  {
-    external_user_id: Type.String({
-      ...wellFormed({ minLength: 1, maxLength: 255 }),
-      description: 'The `external_user_id` exactly as callers send it.',
-      examples: ['customer-4711'],
-    }),
-  },
-  { additionalProperties: false },
-)
+import { EndUserQuery } from './end-user.ts'
+import { AgentParams, ConversationParams } from './fields.ts'
 
 export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = async (app, { erasure }) => {
   app.delete(
@@ -43,10 +32,10 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
           'Erasure',
           'eraseEndUser',
           'Erase an end user',
-          'Permanently erases every conversation of the end user with any key of the agent. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the end user is running. Erasing again is not an error.',
+          'Permanently erases every conversation of the end user with any key of the agent, and its spend limits. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the end user is running. Erasing again is not an error.',
         ),
         params: AgentParams,
-        querystring: EndUser,
+        querystring: EndUserQuery,
         response: answers(Erased, 'validation_error', 'not_found', 'conflict'),
       },
     },

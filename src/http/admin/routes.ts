@@ -17,6 +17,7 @@ import { playgroundRoutes } from './agents/playground.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import type { StatusOptions } from './status.ts'
+import { spendLimitRoutes } from './agents/spend-limits.ts'
 import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
 import { turnRoutes } from './turns.ts'
@@ -62,6 +63,7 @@ const nounRoutes = [
   traceRoutes,
   usageRoutes,
   trialRoutes,
+  spendLimitRoutes,
 ]
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {

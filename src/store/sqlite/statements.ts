@@ -25,9 +25,10 @@ export function prepareStatements(db: DatabaseSync) {
     findEndUserLimits: db.prepare('select spend_limits from end_user_limits where agent_id = ? and external_user_id = ?'),
     findSpending: db.prepare(`select id, spent + held + unpaid as used from spending
       where agent_id = ? and scope = ? and subject = ? and span = ? and starts_at = ?`),
+    // in this order, so that it reads the turns of this end user only
     chargedSince: db.prepare(`select coalesce(sum(t.charged), 0) as charged from api_keys k
-        join conversations c on c.api_key_id = k.id and c.external_user_id = ? join turns t on t.conversation_id = c.id
-      where k.agent_id = ? and t.started_at >= ? and t.state = 'completed'`),
+        cross join conversations c on c.api_key_id = k.id and c.external_user_id = ? cross join turns t on t.conversation_id = c.id
+      where k.agent_id = ? and t.started_at >= ? and +t.state = 'completed'`),
     insertSpending: db.prepare(`insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`),
     holdSpending: db.prepare('update spending set held = held + ?, max_amount = ? where id = ?'),
