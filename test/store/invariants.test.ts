@@ -64,7 +64,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
   ],
   I5: [
-    { what: 'a turn whose cost differs from its charge', script: `update turns set charged = charged + 1 where state = 'completed'` },
+    { what: 'a turn whose cost differs from its charge', script: `update turns set charged = charged + 1 where state = 'completed' and counts_in is null` },
     {
       what: 'a charge that is not usage times price',
       script: `update turns set prompt_tokens = prompt_tokens + 1 where state = 'completed'`,
@@ -186,13 +186,13 @@ const plants: Record<string, { what: string; script: string }[]> = {
     { what: 'more is reserved than was used', script: 'update owners set unpaid = unpaid + 1' },
     {
       what: 'what was reserved is forgotten',
-      script: `update turns set unpaid = 1000000000000, reserved = 1000000000000 where state = 'failed'`,
+      script: `update turns set unpaid = 1000000000000, reserved = 1000000000000 where state = 'failed' and counts_in is null`,
     },
     { what: 'a negative amount', script: 'update owners set unpaid = -1' },
     { what: 'a negative amount was cleared', script: 'update owners set unpaid = unpaid + 1, cleared = cleared - 1' },
     {
       what: 'more is cleared than was credited',
-      script: `update turns set unpaid = 1000000000000000, reserved = 1000000000000000 where state = 'failed';
+      script: `update turns set unpaid = 1000000000000000, reserved = 1000000000000000 where state = 'failed' and counts_in is null;
         update owners set cleared = 1000000000000000`,
     },
   ],
@@ -261,13 +261,16 @@ async function journaled(bench: Bench, turn: AdmittedTurn, step: number): Promis
 before(async () => {
   const store = await openSqliteStore({ folder })
   const bench = await Bench.make(store, 1_000_000n)
-  await setLimits(bench, { scope: 'agent', span: 'total', amount: 10n ** 9n }, { scope: 'end_user', span: 'month', amount: 10n ** 9n })
   await bench.settle(await bench.admitted({ idempotencyKey: 'one', externalUserId: 'ann' }))
   await bench.settle(await bench.admitted({ idempotencyKey: 'more', externalUserId: 'ann' }))
   await bench.settle(await bench.admitted({ idempotencyKey: 'two', externalUserId: 'ben' }))
-  await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed', { unpaid: 9n, causeKind: 'turn_timeout' })
+  await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
   await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
   await bench.cancel(await bench.admitted({ idempotencyKey: 'cancelled', externalUserId: 'fay' }))
+  const limited = await bench.another()
+  await setLimits(limited, { scope: 'agent', span: 'total', amount: 10n ** 9n }, { scope: 'end_user', span: 'month', amount: 10n ** 9n })
+  await limited.settle(await limited.admitted({ externalUserId: 'gil' }))
+  await limited.fail(await limited.admitted({ externalUserId: 'gil' }), 'released', { unpaid: 9n, causeKind: 'turn_timeout' })
   const running = { idempotencyKey: 'running', externalUserId: 'eve' }
   await bench.fail(await journaled(bench, await bench.admitted(running), 1), 'released')
   await journaled(bench, await bench.admitted(running), 2)
@@ -327,7 +330,7 @@ describe('turnkeep verify', () => {
       db.close()
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
-      assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
+      assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"997601","ledger_sum":"997600"\}$/m)
       assert.match(stdout, /^broken: 1 of 21 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
