@@ -5,6 +5,7 @@
  */
 import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
+import type { SpendingAnswer } from './admin/agents/spend-limit-fields.ts'
 import type * as answers from './admin/answers.ts'
 import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
@@ -21,6 +22,7 @@ export type ProviderTest = Static<typeof answers.ProviderTest.ref>
 export type Agent = Static<typeof agents.Agent.ref>
 export type AgentVersion = Static<typeof agents.AgentVersion.ref>
 export type Tool = Static<typeof agents.Tool.ref>
+export type Spending = Static<typeof SpendingAnswer>
 export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
 export type Document = Static<typeof agents.Document.ref>
 export type Passages = Static<typeof agents.Found.ref>
