@@ -62,7 +62,11 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
   const stop = new AbortController()
   const stopping = stop.signal
 
-  async function erase(conversationIds: string[], author: Omit<Author, 'entryIds'>, of: Pick<Asking, 'endUser' | 'idleMs'> = {}): Promise<EraseOutcome> {
+  async function erase(
+    conversationIds: string[],
+    author: Omit<Author, 'entryIds'>,
+    of: Pick<Asking, 'endUser' | 'idleMs'> = {},
+  ): Promise<EraseOutcome> {
     const entryIds = conversationIds.map(() => newId('aud'))
     const outcome = await store.writeAs({ ...author, entryIds } as Author).eraseConversations({ conversationIds, ...of })
     if (outcome.kind === 'busy') return outcome

@@ -71,7 +71,13 @@ function readBefore(row: Row): bigint {
     name: 'spend-window-reset-again',
     part: 'spend limits',
     removes: 'a window keeps what was spent in it, as two processes that each reset it would',
-    edits: [edit(statements, 'update spending set held = held + ?, max_amount', 'update spending set spent = earlier, held = held + ?, max_amount')],
+    edits: [
+      edit(
+        statements,
+        'update spending set held = held + ?, max_amount',
+        'update spending set spent = earlier, held = held + ?, max_amount',
+      ),
+    ],
     caughtBy: { harness: 'simulation', checks: ['spending', 'I21'] },
   },
   {

@@ -15,8 +15,7 @@ before(async () => {
 })
 after(() => app.close())
 
-const turnkeep = (...args: string[]): Promise<Ran> =>
-  runCommand(args, { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken })
+const turnkeep = (...args: string[]): Promise<Ran> => runCommand(args, { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken })
 const limitsOf = async (): Promise<unknown> => (await app.made('GET', `/agents/${app.caller.agentId}`))['spend_limits']
 
 test('billing.spend-limit: limit set, list, remove and reset change one limit at a time, of the agent or of one external user', async () => {

@@ -3,7 +3,6 @@
  * the order of the commits. Part of the store model.
  */
 import type { Row } from '../../src/store/sql.ts'
-import type { Accuse, Moment, Turn } from './store-model.ts'
 
 type Scope = 'end_user' | 'api_key' | 'agent'
 type Span = 'day' | 'month' | 'total'
@@ -11,7 +10,16 @@ type Limit = { scope: Scope; span: Span; amount: bigint }
 type Window = { scope: Scope; subject: string; span: Span; startsAt: number; spent: bigint; held: bigint; unpaid: bigint; most: bigint }
 type Charge = { apiKeyId: string; user: string | undefined; startedAt: number; amount: bigint }
 
-export type SpendingModel = ReturnType<typeof createSpendingModel>
+/** What is needed of a turn of the store model. */
+type Turn = {
+  requestId: string
+  conversationId: string
+  apiKeyId: string
+  externalUserId: string
+  hold: bigint
+  erased: boolean
+}
+type Accuse = (check: string, what: string) => void
 
 /** There is one agent. */
 const theAgent = 'agent'
@@ -24,7 +32,7 @@ function startOf(span: Span, now: number): number {
 
 export function createSpendingModel(accuse: Accuse, saw: (what: string) => void) {
   let limits: (Limit & { since: number })[] = []
-  let windows: Window[] = []
+  const windows: Window[] = []
   /** The windows of the last run of a turn, and its start. */
   const counted = new Map<string, { in: Window[]; startedAt: number }>()
   const charges: Charge[] = []
@@ -58,7 +66,7 @@ export function createSpendingModel(accuse: Accuse, saw: (what: string) => void)
     }
   }
 
-  function admitted(turn: Turn, { now }: Moment): void {
+  function admitted(turn: Turn, { now }: { now: number }): void {
     const subjects = { end_user: turn.externalUserId, api_key: turn.apiKeyId, agent: theAgent }
     conversations.set(turn.conversationId, turn.externalUserId)
     const inWindows = limits.map(({ scope, span, amount, since }) => {
@@ -121,7 +129,10 @@ export function createSpendingModel(accuse: Accuse, saw: (what: string) => void)
       .toSorted()
     const wrong = stored.length === must.length ? stored.findIndex((one, index) => one !== must[index]) : 0
     if (wrong >= 0 && (stored.length > 0 || must.length > 0))
-      accuse('spending', `stored: ${stored[wrong] ?? 'nothing'}; must be: ${must[wrong] ?? 'nothing'} (${stored.length} of ${must.length} windows)`)
+      accuse(
+        'spending',
+        `stored: ${stored[wrong] ?? 'nothing'}; must be: ${must[wrong] ?? 'nothing'} (${stored.length} of ${must.length} windows)`,
+      )
   }
 
   return { setLimits, admitted, refused, extended, ended, erased, compare }

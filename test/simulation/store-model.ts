@@ -360,7 +360,8 @@ export function createStoreModel(accuse: Accuse) {
         if ((item as { name: string }).name === 'requestCancel')
           requestCancel((item as { args: [{ requestId: string }] }).args[0], value as boolean)
         if ((item as { name: string }).name === 'appendLedgerEntry') append(value as AppendOutcome)
-        if ((item as { name: string }).name === 'changeAgent') changeAgent((item as { args: [AgentChange] }).args[0], value as ChangeAgentOutcome, at)
+        if ((item as { name: string }).name === 'changeAgent')
+          changeAgent((item as { args: [AgentChange] }).args[0], value as ChangeAgentOutcome, at)
     }
   }
 

@@ -64,7 +64,10 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
   ],
   I5: [
-    { what: 'a turn whose cost differs from its charge', script: `update turns set charged = charged + 1 where state = 'completed' and counts_in is null` },
+    {
+      what: 'a turn whose cost differs from its charge',
+      script: `update turns set charged = charged + 1 where state = 'completed' and counts_in is null`,
+    },
     {
       what: 'a charge that is not usage times price',
       script: `update turns set prompt_tokens = prompt_tokens + 1 where state = 'completed'`,

@@ -26,7 +26,7 @@ else {
   conformance(check)
   journalConformance(check)
   unpaidConformance(check)
-spendLimitConformance(check)
+  spendLimitConformance(check)
 }
 
 void test(

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { spendScopes, spendSpans, windowAt } from '../../src/ledger/spend-limits.ts'
-import type { SpendScope, SpendSpan } from '../../src/ledger/spend-limits.ts'
+import { spendScopes, spendSpans, windowAt } from '../../src/spend-limits.ts'
+import type { SpendScope, SpendSpan } from '../../src/spend-limits.ts'
 import type { NewSpendLimit, Spending } from '../../src/store/queries/spend-limits.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
@@ -52,29 +52,32 @@ async function toNextMonth(store: TestStore, intoMs: number): Promise<number> {
 
 export function spendLimitConformance(check: Check): void {
   for (const scope of spendScopes) {
-    check(`billing.spend-limit: a limit of ${scope} admits what fits to the last unit, and refuses the rest before the balance`, async (store) => {
-      const hold = await holdOf(store)
-      await toNextMonth(store, 5_000)
-      const bench = await Bench.make(store, plenty, 0)
-      await setLimits(bench, limitOf(scope, 3n * hold - 1n))
-      const turns = [await bench.admitted({ externalUserId: user })]
-      const other = scope === 'end_user' ? await bench.anotherKey() : bench
-      turns.push(await other.admitted({ externalUserId: scope === 'end_user' ? user : 'bob' }))
-      const last = scope === 'end_user' ? await bench.anotherKey() : bench
-      const refused = await last.admit({ externalUserId: scope === 'end_user' ? user : 'cid' })
-      assert.equal(refused.kind, 'spend_limit_exceeded')
-      assert.ok(refused.kind === 'spend_limit_exceeded' && refused.retryAfterSeconds! > 86_300 && refused.retryAfterSeconds! <= 86_395)
-      await setLimits(bench, limitOf(scope, 3n * hold))
-      turns.push(await last.admitted({ externalUserId: scope === 'end_user' ? user : 'cid' }))
-      // What the limit does not cover is not limited.
-      if (scope === 'end_user') await bench.settle(await bench.admitted({ externalUserId: 'dan' }))
-      if (scope === 'api_key') await bench.settle(await (await bench.anotherKey()).admitted({ externalUserId: user }))
-      const another = await bench.another()
-      await another.settle(await another.admitted({ externalUserId: user }))
-      for (const turn of turns) await payAll(bench, turn)
-      assert.equal(await kindOf(last, { externalUserId: scope === 'end_user' ? user : 'eve' }), 'spend_limit_exceeded')
-      await bench.verify()
-    })
+    check(
+      `billing.spend-limit: a limit of ${scope} admits what fits to the last unit, and refuses the rest before the balance`,
+      async (store) => {
+        const hold = await holdOf(store)
+        await toNextMonth(store, 5_000)
+        const bench = await Bench.make(store, plenty, 0)
+        await setLimits(bench, limitOf(scope, 3n * hold - 1n))
+        const turns = [await bench.admitted({ externalUserId: user })]
+        const other = scope === 'end_user' ? await bench.anotherKey() : bench
+        turns.push(await other.admitted({ externalUserId: scope === 'end_user' ? user : 'bob' }))
+        const last = scope === 'end_user' ? await bench.anotherKey() : bench
+        const refused = await last.admit({ externalUserId: scope === 'end_user' ? user : 'cid' })
+        assert.equal(refused.kind, 'spend_limit_exceeded')
+        assert.ok(refused.kind === 'spend_limit_exceeded' && refused.retryAfterSeconds! > 86_300 && refused.retryAfterSeconds! <= 86_395)
+        await setLimits(bench, limitOf(scope, 3n * hold))
+        turns.push(await last.admitted({ externalUserId: scope === 'end_user' ? user : 'cid' }))
+        // What the limit does not cover is not limited.
+        if (scope === 'end_user') await bench.settle(await bench.admitted({ externalUserId: 'dan' }))
+        if (scope === 'api_key') await bench.settle(await (await bench.anotherKey()).admitted({ externalUserId: user }))
+        const another = await bench.another()
+        await another.settle(await another.admitted({ externalUserId: user }))
+        for (const turn of turns) await payAll(bench, turn)
+        assert.equal(await kindOf(last, { externalUserId: scope === 'end_user' ? user : 'eve' }), 'spend_limit_exceeded')
+        await bench.verify()
+      },
+    )
   }
 
   check('billing.spend-limit: a busy conversation comes before a limit, and a limit before the balance', async (store) => {
@@ -133,69 +136,75 @@ export function spendLimitConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('billing.spend-limit: a turn counts in the window of its admission, a window ends with the UTC day or month, and nothing is reset', async (store) => {
-    const hold = await holdOf(store)
-    // Ten seconds before the end of the first day of a month.
-    await toNextMonth(store, dayMs - 10_000)
-    const bench = await Bench.make(store, plenty, 0)
-    await setLimits(bench, limitOf('agent', hold), limitOf('end_user', 2n * hold, 'month'), limitOf('api_key', 3n * hold, 'total'))
-    const first = await bench.admitted({ externalUserId: user })
-    const refused = await bench.admit({ externalUserId: 'bob' })
-    assert.ok(refused.kind === 'spend_limit_exceeded' && refused.retryAfterSeconds! >= 1 && refused.retryAfterSeconds! <= 10)
-    await store.moveClock(10_000)
-    const other = await bench.anotherKey()
-    const second = await other.admitted({ externalUserId: user })
-    await payAll(bench, first)
-    assert.deepEqual((await spendingOf(bench))['agent day'], [0n, hold, 0n], 'the charge belongs to the day before')
-    await payAll(bench, second)
-    assert.deepEqual((await spendingOf(bench))['end_user month'], [2n * hold, 0n, 0n])
-    await store.moveClock(dayMs)
-    const month = await bench.admit({ externalUserId: user })
-    assert.equal(month.kind, 'spend_limit_exceeded', 'the month of the end user')
-    const now = await store.read.storeTime()
-    const seconds = Math.ceil((windowAt('month', now).endsAt! - now) / 1000)
-    assert.ok(month.kind === 'spend_limit_exceeded' && Math.abs(month.retryAfterSeconds! - seconds) <= 10)
-    await payAll(bench, await bench.admitted({ externalUserId: 'bob' }))
-    await toNextMonth(store, 0)
-    await payAll(bench, await bench.admitted({ externalUserId: user }))
-    await store.moveClock(dayMs)
-    const never = await bench.admit({ externalUserId: 'cid' })
-    assert.deepEqual(never, { kind: 'spend_limit_exceeded', retryAfterSeconds: null }, 'the total of the key never ends')
-    await setLimits(bench, limitOf('api_key', 4n * hold, 'total'))
-    await payAll(bench, await bench.admitted({ externalUserId: 'cid' }))
-    await bench.verify()
-  })
+  check(
+    'billing.spend-limit: a turn counts in the window of its admission, a window ends with the UTC day or month, and nothing is reset',
+    async (store) => {
+      const hold = await holdOf(store)
+      // Ten seconds before the end of the first day of a month.
+      await toNextMonth(store, dayMs - 10_000)
+      const bench = await Bench.make(store, plenty, 0)
+      await setLimits(bench, limitOf('agent', hold), limitOf('end_user', 2n * hold, 'month'), limitOf('api_key', 3n * hold, 'total'))
+      const first = await bench.admitted({ externalUserId: user })
+      const refused = await bench.admit({ externalUserId: 'bob' })
+      assert.ok(refused.kind === 'spend_limit_exceeded' && refused.retryAfterSeconds! >= 1 && refused.retryAfterSeconds! <= 10)
+      await store.moveClock(10_000)
+      const other = await bench.anotherKey()
+      const second = await other.admitted({ externalUserId: user })
+      await payAll(bench, first)
+      assert.deepEqual((await spendingOf(bench))['agent day'], [0n, hold, 0n], 'the charge belongs to the day before')
+      await payAll(bench, second)
+      assert.deepEqual((await spendingOf(bench))['end_user month'], [2n * hold, 0n, 0n])
+      await store.moveClock(dayMs)
+      const month = await bench.admit({ externalUserId: user })
+      assert.equal(month.kind, 'spend_limit_exceeded', 'the month of the end user')
+      const now = await store.read.storeTime()
+      const seconds = Math.ceil((windowAt('month', now).endsAt! - now) / 1000)
+      assert.ok(month.kind === 'spend_limit_exceeded' && Math.abs(month.retryAfterSeconds! - seconds) <= 10)
+      await payAll(bench, await bench.admitted({ externalUserId: 'bob' }))
+      await toNextMonth(store, 0)
+      await payAll(bench, await bench.admitted({ externalUserId: user }))
+      await store.moveClock(dayMs)
+      const never = await bench.admit({ externalUserId: 'cid' })
+      assert.deepEqual(never, { kind: 'spend_limit_exceeded', retryAfterSeconds: null }, 'the total of the key never ends')
+      await setLimits(bench, limitOf('api_key', 4n * hold, 'total'))
+      await payAll(bench, await bench.admitted({ externalUserId: 'cid' }))
+      await bench.verify()
+    },
+  )
 
-  check('billing.spend-limit: an extension that does not fit journals nothing; what the run used counts, so text without a charge is bounded', async (store) => {
-    const hold = await holdOf(store)
-    const bench = await Bench.make(store, plenty, 0)
-    await setLimits(bench, limitOf('end_user', 4n * hold, 'total'), limitOf('agent', plenty))
-    const keys = [bench, await bench.anotherKey(), await bench.anotherKey()]
-    let used = 0n
-    for (let round = 0; round < 20; round++) {
-      const turns = (await Promise.all(keys.map((key) => key.admit({ externalUserId: user })))).flatMap((outcome) =>
-        outcome.kind === 'admitted' ? [outcome.turn] : [],
-      )
-      if (turns.length === 0) break
-      for (const turn of turns) {
-        const entries = [{ step: 1, part: 0, kind: 'model' as const, payload: '{}' }]
-        const outcome = await bench.advance(turn, { hold: 5n * hold, entries })
-        assert.deepEqual(outcome, { kind: 'spend_limit_exceeded', retryAfterSeconds: null })
-        const end = { code: 'spend_limit_exceeded', causeKind: 'spend_limit_exceeded', unpaid: hold } as const
-        await bench.fail(turn, 'released', end)
-        used += hold
+  check(
+    'billing.spend-limit: an extension that does not fit journals nothing; what the run used counts, so text without a charge is bounded',
+    async (store) => {
+      const hold = await holdOf(store)
+      const bench = await Bench.make(store, plenty, 0)
+      await setLimits(bench, limitOf('end_user', 4n * hold, 'total'), limitOf('agent', plenty))
+      const keys = [bench, await bench.anotherKey(), await bench.anotherKey()]
+      let used = 0n
+      for (let round = 0; round < 20; round++) {
+        const turns = (await Promise.all(keys.map((key) => key.admit({ externalUserId: user })))).flatMap((outcome) =>
+          outcome.kind === 'admitted' ? [outcome.turn] : [],
+        )
+        if (turns.length === 0) break
+        for (const turn of turns) {
+          const entries = [{ step: 1, part: 0, kind: 'model' as const, payload: '{}' }]
+          const outcome = await bench.advance(turn, { hold: 5n * hold, entries })
+          assert.deepEqual(outcome, { kind: 'spend_limit_exceeded', retryAfterSeconds: null })
+          const end = { code: 'spend_limit_exceeded', causeKind: 'spend_limit_exceeded', unpaid: hold } as const
+          await bench.fail(turn, 'released', end)
+          used += hold
+        }
       }
-    }
-    assert.equal(used, 4n * hold)
-    assert.deepEqual(await kindOf(bench, { externalUserId: user }), 'spend_limit_exceeded')
-    // The next step fits when the operator allows more.
-    await setLimits(bench, limitOf('end_user', 10n * hold, 'total'))
-    const turn = await bench.admitted({ externalUserId: user })
-    assert.equal((await bench.advance(turn, { hold: 6n * hold })).kind, 'advanced')
-    assert.equal((await bench.advance(turn, { hold: 6n * hold + 1n })).kind, 'spend_limit_exceeded')
-    await bench.settle(turn)
-    await bench.verify()
-  })
+      assert.equal(used, 4n * hold)
+      assert.deepEqual(await kindOf(bench, { externalUserId: user }), 'spend_limit_exceeded')
+      // The next step fits when the operator allows more.
+      await setLimits(bench, limitOf('end_user', 10n * hold, 'total'))
+      const turn = await bench.admitted({ externalUserId: user })
+      assert.equal((await bench.advance(turn, { hold: 6n * hold })).kind, 'advanced')
+      assert.equal((await bench.advance(turn, { hold: 6n * hold + 1n })).kind, 'spend_limit_exceeded')
+      await bench.settle(turn)
+      await bench.verify()
+    },
+  )
 
   check("billing.spend-limit: an end user's own limits replace those that its agent has for end users", async (store) => {
     const hold = await holdOf(store)
@@ -225,37 +234,40 @@ export function spendLimitConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('billing.spend-limit: a new limit counts what was charged in its window before, and so does one that was removed for a time', async (store) => {
-    const hold = await holdOf(store)
-    await toNextMonth(store, 3 * dayMs)
-    const bench = await Bench.make(store, plenty, 0)
-    const pay = async (): Promise<void> => payAll(bench, await bench.admitted({ externalUserId: user }))
-    await pay()
-    await store.moveClock(dayMs)
-    await pay()
-    await pay()
-    for (const scope of spendScopes) {
-      for (const [span, earlier] of [
-        ['day', 2n],
-        ['month', 3n],
-        ['total', 3n],
-      ] as const) {
-        await setLimits(bench, limitOf(scope, (earlier + 1n) * hold - 1n, span))
-        assert.equal(await kindOf(bench, { externalUserId: user }), 'spend_limit_exceeded', `${scope} ${span}`)
-        await bench.verify()
+  check(
+    'billing.spend-limit: a new limit counts what was charged in its window before, and so does one that was removed for a time',
+    async (store) => {
+      const hold = await holdOf(store)
+      await toNextMonth(store, 3 * dayMs)
+      const bench = await Bench.make(store, plenty, 0)
+      const pay = async (): Promise<void> => payAll(bench, await bench.admitted({ externalUserId: user }))
+      await pay()
+      await store.moveClock(dayMs)
+      await pay()
+      await pay()
+      for (const scope of spendScopes) {
+        for (const [span, earlier] of [
+          ['day', 2n],
+          ['month', 3n],
+          ['total', 3n],
+        ] as const) {
+          await setLimits(bench, limitOf(scope, (earlier + 1n) * hold - 1n, span))
+          assert.equal(await kindOf(bench, { externalUserId: user }), 'spend_limit_exceeded', `${scope} ${span}`)
+          await bench.verify()
+        }
       }
-    }
-    await setLimits(bench, limitOf('agent', 4n * hold, 'month'))
-    await pay()
-    assert.deepEqual((await spendingOf(bench))['agent month'], [4n * hold, 0n, 0n])
-    await setLimits(bench)
-    await pay()
-    await setLimits(bench, limitOf('agent', 6n * hold - 1n, 'month'))
-    assert.equal(await kindOf(bench, { externalUserId: user }), 'spend_limit_exceeded')
-    await setLimits(bench, limitOf('agent', 6n * hold, 'month'))
-    await pay()
-    await bench.verify()
-  })
+      await setLimits(bench, limitOf('agent', 4n * hold, 'month'))
+      await pay()
+      assert.deepEqual((await spendingOf(bench))['agent month'], [4n * hold, 0n, 0n])
+      await setLimits(bench)
+      await pay()
+      await setLimits(bench, limitOf('agent', 6n * hold - 1n, 'month'))
+      assert.equal(await kindOf(bench, { externalUserId: user }), 'spend_limit_exceeded')
+      await setLimits(bench, limitOf('agent', 6n * hold, 'month'))
+      await pay()
+      await bench.verify()
+    },
+  )
 
   check('billing.spend-limit: a limit that is lowered below what is spent refuses new turns and changes nothing else', async (store) => {
     const hold = await holdOf(store)
@@ -294,66 +306,76 @@ export function spendLimitConformance(check: Check): void {
     }
   })
 
-  check('billing.spend-limit erase: an erasure removes the name of the end user from its limits and windows, and keeps the figures', async (store) => {
-    const bench = await Bench.make(store, plenty, 0)
-    const { agentId } = bench
-    const externalUserId = `named-${randomUUID()}`
-    await setLimits(bench, limitOf('end_user', plenty), limitOf('agent', plenty))
-    const second = await bench.anotherKey()
-    const turns = [await bench.admitted({ externalUserId }), await second.admitted({ externalUserId })]
-    for (const turn of turns) await bench.settle(turn)
-    await store.write.putEndUserLimits({ agentId, externalUserId, limits: [limitOf('end_user', plenty)] })
-    const erase = (conversationIds: string[], endUser?: { agentId: string; externalUserId: string }) =>
-      store.write.eraseConversations({ conversationIds, endUser })
-    assert.equal((await erase([turns[0]!.conversationId])).kind, 'erased')
-    assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [1200n, 0n, 0n], 'another key still has a conversation')
-    assert.ok(await store.read.findEndUserLimits({ agentId, externalUserId }))
-    assert.equal((await erase([turns[1]!.conversationId])).kind, 'erased')
-    assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [0n, 0n, 0n])
-    assert.equal(await store.read.findEndUserLimits({ agentId, externalUserId }), undefined)
-    assert.deepEqual((await spendingOf(bench, externalUserId))['agent day'], [1200n, 0n, 0n])
-    // Limits of a user without a conversation.
-    await store.write.putEndUserLimits({ agentId, externalUserId, limits: [limitOf('end_user', 1n)] })
-    await erase([], { agentId, externalUserId })
-    assert.equal(await store.read.findEndUserLimits({ agentId, externalUserId }), undefined)
-    await bench.settle(await bench.admitted({ externalUserId }))
-    assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [600n, 0n, 0n])
-    await bench.verify()
-  })
-
-  check('billing.spend-limit: after any turns, ends, limits and times, no window is above its limit and each is the sum of its turns', async (store) => {
-    const hold = await holdOf(store)
-    const operation = fc.oneof(
-      fc.record({ does: fc.constantFrom('reply', 'failure', 'free text', 'extend'), part: fc.integer({ min: 1, max: 4 }), of: fc.nat(2) }),
-      fc.record({ does: fc.constant('limit' as const), part: fc.integer({ min: 0, max: 8 }), of: fc.nat(8) }),
-      fc.record({ does: fc.constant('pass' as const), part: fc.constantFrom(1, 30), of: fc.constant(0) }),
-    )
-    const property = fc.asyncProperty(fc.array(operation, { maxLength: 30 }), async (operations) => {
+  check(
+    'billing.spend-limit erase: an erasure removes the name of the end user from its limits and windows, and keeps the figures',
+    async (store) => {
       const bench = await Bench.make(store, plenty, 0)
-      const limits = new Map<string, NewSpendLimit>()
-      const open: AdmittedTurn[] = []
-      for (const { does, part, of } of operations) {
-        if (does === 'pass') await store.moveClock(part * dayMs)
-        else if (does === 'limit') {
-          const [scope, span] = [spendScopes[of % 3]!, spendSpans[Math.floor(of / 3)]!]
-          if (part === 0) limits.delete(`${scope} ${span}`)
-          else limits.set(`${scope} ${span}`, limitOf(scope, BigInt(part) * hold, span))
-          await setLimits(bench, ...limits.values())
-        } else {
-          const outcome = await bench.admit({ externalUserId: `user-${of}` })
-          if (outcome.kind === 'admitted') open.push(outcome.turn)
-          const turn = open.shift()
-          if (!turn) continue
-          const unpaid = hold / BigInt(part)
-          if (does === 'extend') {
-            await bench.advance(turn, { hold: turn.hold + unpaid })
-            open.push(turn)
-          } else if (does === 'reply') await bench.settle(turn)
-          else await bench.fail(turn, 'released', { unpaid, causeKind: does === 'failure' ? 'provider_503' : 'step_limit' })
-        }
-      }
+      const { agentId } = bench
+      const externalUserId = `named-${randomUUID()}`
+      await setLimits(bench, limitOf('end_user', plenty), limitOf('agent', plenty))
+      const second = await bench.anotherKey()
+      const turns = [await bench.admitted({ externalUserId }), await second.admitted({ externalUserId })]
+      for (const turn of turns) await bench.settle(turn)
+      await store.write.putEndUserLimits({ agentId, externalUserId, limits: [limitOf('end_user', plenty)] })
+      const erase = (conversationIds: string[], endUser?: { agentId: string; externalUserId: string }) =>
+        store.write.eraseConversations({ conversationIds, endUser })
+      assert.equal((await erase([turns[0]!.conversationId])).kind, 'erased')
+      assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [1200n, 0n, 0n], 'another key still has a conversation')
+      assert.ok(await store.read.findEndUserLimits({ agentId, externalUserId }))
+      assert.equal((await erase([turns[1]!.conversationId])).kind, 'erased')
+      assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [0n, 0n, 0n])
+      assert.equal(await store.read.findEndUserLimits({ agentId, externalUserId }), undefined)
+      assert.deepEqual((await spendingOf(bench, externalUserId))['agent day'], [1200n, 0n, 0n])
+      // Limits of a user without a conversation.
+      await store.write.putEndUserLimits({ agentId, externalUserId, limits: [limitOf('end_user', 1n)] })
+      await erase([], { agentId, externalUserId })
+      assert.equal(await store.read.findEndUserLimits({ agentId, externalUserId }), undefined)
+      await bench.settle(await bench.admitted({ externalUserId }))
+      assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [600n, 0n, 0n])
       await bench.verify()
-    })
-    await fc.assert(property, { numRuns: 15 })
-  })
+    },
+  )
+
+  check(
+    'billing.spend-limit: after any turns, ends, limits and times, no window is above its limit and each is the sum of its turns',
+    async (store) => {
+      const hold = await holdOf(store)
+      const operation = fc.oneof(
+        fc.record({
+          does: fc.constantFrom('reply', 'failure', 'free text', 'extend'),
+          part: fc.integer({ min: 1, max: 4 }),
+          of: fc.nat(2),
+        }),
+        fc.record({ does: fc.constant('limit' as const), part: fc.integer({ min: 0, max: 8 }), of: fc.nat(8) }),
+        fc.record({ does: fc.constant('pass' as const), part: fc.constantFrom(1, 30), of: fc.constant(0) }),
+      )
+      const property = fc.asyncProperty(fc.array(operation, { maxLength: 30 }), async (operations) => {
+        const bench = await Bench.make(store, plenty, 0)
+        const limits = new Map<string, NewSpendLimit>()
+        const open: AdmittedTurn[] = []
+        for (const { does, part, of } of operations) {
+          if (does === 'pass') await store.moveClock(part * dayMs)
+          else if (does === 'limit') {
+            const [scope, span] = [spendScopes[of % 3]!, spendSpans[Math.floor(of / 3)]!]
+            if (part === 0) limits.delete(`${scope} ${span}`)
+            else limits.set(`${scope} ${span}`, limitOf(scope, BigInt(part) * hold, span))
+            await setLimits(bench, ...limits.values())
+          } else {
+            const outcome = await bench.admit({ externalUserId: `user-${of}` })
+            if (outcome.kind === 'admitted') open.push(outcome.turn)
+            const turn = open.shift()
+            if (!turn) continue
+            const unpaid = hold / BigInt(part)
+            if (does === 'extend') {
+              await bench.advance(turn, { hold: turn.hold + unpaid })
+              open.push(turn)
+            } else if (does === 'reply') await bench.settle(turn)
+            else await bench.fail(turn, 'released', { unpaid, causeKind: does === 'failure' ? 'provider_503' : 'step_limit' })
+          }
+        }
+        await bench.verify()
+      })
+      await fc.assert(property, { numRuns: 15 })
+    },
+  )
 }

@@ -137,6 +137,8 @@ const classes: Record<number, typeof APIError> = {
 /** The class for a status. Other statuses from 500 on are an InternalServerError. */
 export function makeApiError(message: string, details: APIErrorDetails): APIError {
   const Class =
-    details.code === 'spend_limit_exceeded' ? SpendLimitError : (classes[details.status] ?? (details.status >= 500 ? InternalServerError : APIError))
+    details.code === 'spend_limit_exceeded'
+      ? SpendLimitError
+      : (classes[details.status] ?? (details.status >= 500 ? InternalServerError : APIError))
   return new Class(message, details)
 }

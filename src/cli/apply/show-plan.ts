@@ -52,7 +52,9 @@ function nearPath(path: string): string {
 
 function versionsOf({ version, body }: Extract<Item, { kind: 'agent' }>): string {
   // Enabling, disabling and spend limits do not create a version.
-  return Object.keys(body).some((name) => name !== 'enabled' && name !== 'spend_limits') ? `version ${version} → ${version! + 1}` : `version ${version}`
+  return Object.keys(body).some((name) => name !== 'enabled' && name !== 'spend_limits')
+    ? `version ${version} → ${version! + 1}`
+    : `version ${version}`
 }
 
 function sizeOf({ wanted }: Extract<Item, { kind: 'document' }>): string {

@@ -87,11 +87,7 @@ export function define(group: Command, environment: Environment): void {
   })
 
   /** Sends the limits again with the named one replaced or removed. */
-  async function change(
-    agent: string,
-    options: LimitOptions,
-    next: (others: Fields[], limit: Fields) => Fields[],
-  ): Promise<void> {
+  async function change(agent: string, options: LimitOptions, next: (others: Fields[], limit: Fields) => Fields[]): Promise<void> {
     const { user: externalUser, window } = options
     const scope = options.scope ?? (externalUser === undefined ? undefined : 'end_user')
     if (scope === undefined) throw new CommandFailed(2, `--scope is required: one of ${scopes.join(', ')}`)

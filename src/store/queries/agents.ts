@@ -3,8 +3,8 @@
  * not versioned.
  */
 import type { Price } from '../../ledger/ledger.ts'
-import { readLimits } from '../../ledger/spend-limits.ts'
-import type { SpendLimit } from '../../ledger/spend-limits.ts'
+import { readLimits } from '../../spend-limits.ts'
+import type { SpendLimit } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'

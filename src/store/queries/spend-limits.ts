@@ -3,8 +3,8 @@
  * the windows.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import { effectiveLimits, readLimits, storedLimits, windowAt } from '../../ledger/spend-limits.ts'
-import type { SpendLimit, SpendScope, SpendSpan } from '../../ledger/spend-limits.ts'
+import { effectiveLimits, readLimits, storedLimits, windowAt } from '../../spend-limits.ts'
+import type { SpendLimit, SpendScope, SpendSpan } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 
@@ -128,11 +128,7 @@ export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<void> 
   // By their owners, as everywhere, so that two processes cannot deadlock.
   for (const { agentId, externalUserId, ownerId } of found.toSorted((a, b) => (a.ownerId < b.ownerId ? -1 : 1))) {
     await lockOwner(sql, ownerId)
-    await sql.run(
-      `update spending set subject = null where agent_id = $1 and scope = 'end_user' and subject = $2`,
-      agentId,
-      externalUserId,
-    )
+    await sql.run(`update spending set subject = null where agent_id = $1 and scope = 'end_user' and subject = $2`, agentId, externalUserId)
     await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
     await countLimits(sql, agentId)
   }

@@ -32,6 +32,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   // `billing.once`: one_charge_per_turn forbids a second row, even for a charge of zero.
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
+  // `billing.spend-limit`: the windows of its admission, even if they have ended.
   if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
   const { promptTokens, completionTokens, charged, incomplete } = item

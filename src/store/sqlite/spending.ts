@@ -2,8 +2,8 @@
  * `billing.spend-limit`: the windows in which a turn counts, within the transaction of its admission. The constraint spent_within_limit forbids
  * what is refused here.
  */
-import { effectiveLimits, readLimits, windowAt } from '../../ledger/spend-limits.ts'
-import type { SpendLimit, SpendWindow } from '../../ledger/spend-limits.ts'
+import { effectiveLimits, readLimits, windowAt } from '../../spend-limits.ts'
+import type { SpendLimit, SpendWindow } from '../../spend-limits.ts'
 import type { Row } from '../sql.ts'
 import type { Admission, SpendLimitExceeded } from '../turn-records.ts'
 import type { Statements } from './statements.ts'

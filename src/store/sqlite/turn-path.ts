@@ -22,6 +22,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     if (!turn) return { kind: 'lost' }
     const more = item.hold - (turn.hold as bigint)
     if (more > 0n) {
+      // `billing.spend-limit`
       const refused = turn.counts_in === null ? undefined : findFull(sql, clock.now(), turn.counts_in as string, more)
       if (refused) return refused
       if (sql.takeHold.run(more, turn.owner_id!, more).changes === 0n) return { kind: 'insufficient_balance' }

@@ -1,7 +1,7 @@
 /** Spend limits in requests and responses of the admin API (`billing.spend-limit`). */
 import type { Static } from 'typebox'
 import { ApiError } from '../../../errors.ts'
-import { spendScopes, spendSpans } from '../../../ledger/spend-limits.ts'
+import { spendScopes, spendSpans } from '../../../spend-limits.ts'
 import type { NewSpendLimit, Spending } from '../../../store/queries/spend-limits.ts'
 import { AmountUsd, TimeOrNull, idOf, orNull } from '../answer-fields.ts'
 import { Usd, readUsd, writeTime, writeUsd } from '../fields.ts'
@@ -56,7 +56,10 @@ export function readSpendLimits(given: Static<typeof NewLimits>, scope?: NewSpen
     if (scope !== undefined && limit.scope !== scope)
       throw new ApiError('validation_error', `${at}.scope must be ${scope}. Limits of other scopes belong to the agent.`)
     if (given.findIndex((other) => other.scope === limit.scope && other.window === limit.window) !== index)
-      throw new ApiError('validation_error', `${at} is the second limit of scope ${limit.scope} and window ${limit.window}. Send one of each.`)
+      throw new ApiError(
+        'validation_error',
+        `${at} is the second limit of scope ${limit.scope} and window ${limit.window}. Send one of each.`,
+      )
     return { scope: limit.scope, span: limit.window, amount }
   })
 }

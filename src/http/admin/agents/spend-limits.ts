@@ -6,7 +6,15 @@ import { about, answers, gone } from '../answers.ts'
 import { AgentParams, writeTime } from '../fields.ts'
 import { EndUserQuery, externalUserId } from '../end-user.ts'
 import { Type } from '../../edge/schema.ts'
-import { Limits, NewLimits, SpendingAnswer, readSpendLimits, spendingExample, writeSpendLimits, writeSpending } from './spend-limit-fields.ts'
+import {
+  Limits,
+  NewLimits,
+  SpendingAnswer,
+  readSpendLimits,
+  spendingExample,
+  writeSpendLimits,
+  writeSpending,
+} from './spend-limit-fields.ts'
 
 const Body = Type.Object(
   { external_user_id: externalUserId, spend_limits: NewLimits },
@@ -21,7 +29,9 @@ const endUserAnswer = {
     external_user_id: Type.String(),
     spend_limits: Type.Union([Limits, Type.Null()], { description: 'Null: the limits that the agent has for end users apply.' }),
     updated_at: TimeOrNull,
-    spending: Type.Array(SpendingAnswer, { description: 'The present windows of the limits that apply to this end user, and of the keys.' }),
+    spending: Type.Array(SpendingAnswer, {
+      description: 'The present windows of the limits that apply to this end user, and of the keys.',
+    }),
   }),
   example: {
     external_user_id: 'customer-4711',
@@ -53,7 +63,12 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/end-users/limits',
     {
       schema: {
-        ...about('Agents', 'findEndUserLimits', 'Get the spend limits of an end user', 'Also for an end user who has never sent a message.'),
+        ...about(
+          'Agents',
+          'findEndUserLimits',
+          'Get the spend limits of an end user',
+          'Also for an end user who has never sent a message.',
+        ),
         params: AgentParams,
         querystring: EndUserQuery,
         response: answers(endUserAnswer, 'validation_error', 'not_found'),
@@ -109,10 +124,7 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeLimits = (
-  externalUserIdOf: string,
-  { own, spending }: Awaited<ReturnType<AdminCalls['findEndUserLimits']>>,
-): object => ({
+const writeLimits = (externalUserIdOf: string, { own, spending }: Awaited<ReturnType<AdminCalls['findEndUserLimits']>>): object => ({
   external_user_id: externalUserIdOf,
   spend_limits: own ? writeSpendLimits(own.limits) : null,
   updated_at: own ? writeTime(own.updatedAt) : null,

@@ -33,7 +33,7 @@ create table agents (
   -- `billing.unpaid`: what a turn needed when the balance ran out; later turns hold at least this, until a credit or a new version
   min_hold integer not null default 0 check (min_hold >= 0),
   enabled integer not null default 1 check (enabled in (0, 1)),
-  -- `billing.spend-limit`: a JSON list (src/ledger/spend-limits.ts). Not part of a version, so that a change applies to the next message.
+  -- `billing.spend-limit`: a JSON list (src/spend-limits.ts). Not part of a version, so that a change applies to the next message.
   spend_limits text not null default '[]',
   -- 1 if the agent, or one of its end users, has limits
   limited integer not null default 0 constraint limits_count check (limited = 1 or (limited = 0 and spend_limits = '[]')),

@@ -45,10 +45,15 @@ export function LimitsTab({ agent }: { agent: Agent }) {
   return (
     <Stack>
       <Text size="sm">
-        Limits what is spent in a window. Over a limit, a message is rejected with 402 <code>spend_limit_exceeded</code>. A change applies to
-        the next message and does not create a version. One external user can have other limits: <code>npx turnkeep limit set --user</code>.
+        Limits what is spent in a window. Over a limit, a message is rejected with 402 <code>spend_limit_exceeded</code>. A change applies
+        to the next message and does not create a version. One external user can have other limits:{' '}
+        <code>npx turnkeep limit set --user</code>.
       </Text>
-      <LimitTable limits={agent.spend_limits} pending={save.isPending} onRemove={(limit) => save.mutate(agent.spend_limits.filter((one) => !isSame(one, limit)))} />
+      <LimitTable
+        limits={agent.spend_limits}
+        pending={save.isPending}
+        onRemove={(limit) => save.mutate(agent.spend_limits.filter((one) => !isSame(one, limit)))}
+      />
       <AddLimit
         pending={save.isPending}
         onAdd={(limit) => save.mutateAsync([...agent.spend_limits.filter((one) => !isSame(one, limit)), limit])}
@@ -114,8 +119,20 @@ function AddLimit({ pending, onAdd }: { pending: boolean; onAdd: (limit: Limit) 
       }}
     >
       <Group align="flex-start">
-        <Select label="Applies to" data={scopes} value={scope} allowDeselect={false} onChange={(value) => value && setScope(value as Limit['scope'])} />
-        <Select label="Window" data={windows} value={window} allowDeselect={false} onChange={(value) => value && setWindow(value as Limit['window'])} />
+        <Select
+          label="Applies to"
+          data={scopes}
+          value={scope}
+          allowDeselect={false}
+          onChange={(value) => value && setScope(value as Limit['scope'])}
+        />
+        <Select
+          label="Window"
+          data={windows}
+          value={window}
+          allowDeselect={false}
+          onChange={(value) => value && setWindow(value as Limit['window'])}
+        />
         <TextInput
           label="Limit (USD)"
           value={usd}
@@ -172,7 +189,11 @@ function SpendingRow({ row }: { row: Spending }) {
         <Text size="xs">
           {percent} % of <Money amount={row.limit_usd} />
         </Text>
-        <Progress value={Math.min(100, percent)} color={percent >= 100 ? 'red' : percent >= 80 ? 'yellow' : 'blue'} aria-label={`Used: ${name}`} />
+        <Progress
+          value={Math.min(100, percent)}
+          color={percent >= 100 ? 'red' : percent >= 80 ? 'yellow' : 'blue'}
+          aria-label={`Used: ${name}`}
+        />
       </Table.Td>
       <Table.Td ta="right">
         <Money amount={row.spent_usd} />

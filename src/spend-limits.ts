@@ -2,7 +2,7 @@
  * `billing.spend-limit`: limits on what an end user, an API key or an agent may spend in a UTC calendar day, a calendar month, or in all. Pure:
  * the store decides with its own clock and stores what is spent in each window.
  */
-import type { Amount } from './ledger.ts'
+import type { Amount } from './ledger/ledger.ts'
 
 export const spendScopes = ['end_user', 'api_key', 'agent'] as const
 export const spendSpans = ['day', 'month', 'total'] as const
