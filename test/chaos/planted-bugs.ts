@@ -240,7 +240,7 @@ function readBefore(row: Row): bigint {
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n}', '}')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n  if (', '  if (')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
@@ -433,7 +433,9 @@ function readBefore(row: Row): bigint {
     name: 'cancel-of-an-earlier-run',
     part: 'admission',
     removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
-    edits: [edit(statements, '        cancel_requested_at = null, traceparent = ?\n', '        traceparent = ?\n')],
+    edits: [
+      edit(statements, '        cancel_requested_at = null, traceparent = ?, counts_in = ?\n', '        traceparent = ?, counts_in = ?\n'),
+    ],
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
   },
 ]

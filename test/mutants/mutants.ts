@@ -12,6 +12,7 @@ import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
+import { spendLimitMutants } from './spend-limit-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
 import { traceMutants } from './trace-mutants.ts'
@@ -34,4 +35,5 @@ export const mutants: Mutant[] = [
   ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,
+  ...spendLimitMutants,
 ]

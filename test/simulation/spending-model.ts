@@ -88,7 +88,7 @@ export function createSpendingModel(accuse: Accuse, saw: (what: string) => void)
   }
 
   function refused(): void {
-    if (limits.length === 0) accuse('limit', 'a turn was refused for a limit, and there is none')
+    if (limits.length === 0) accuse('limit', 'a turn was refused for a limit, and no limit is set')
   }
 
   function extended({ requestId }: Turn, more: bigint): void {
