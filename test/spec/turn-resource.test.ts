@@ -191,7 +191,7 @@ void test('stream.resume: a turn that was released and generated again with anot
   )
   assert.equal(shown(other), 'It snows.')
   // "It " is the start of both.
-  const id = `3-${crc32('It ').toString(36)}`
+  const id = `3-${crc32('It ')}`
   const same = eventsOf((await onTurn(app, requestId, '/stream', { headers: { 'last-event-id': id } })).text)
   assert.deepEqual(
     same.map(({ event, data }) => [event, data['delta']]),
@@ -205,7 +205,7 @@ void test('stream.resume: a turn that was released and generated again with anot
 void test('stream.resume: an ID that is not one is refused', async () => {
   await using app = await startTestApp()
   const requestId = await startTurn(app, 'hello')
-  for (const id of ['x', '-1', '1-', '0-0-0', '1-zzzzzzz', '😀', 'a'.repeat(60)]) {
+  for (const id of ['x', '-1', '1-', '0-0-0', '1-4294967296', '12345678-0', 'a-0', '😀', 'a'.repeat(60)]) {
     const answer = await onTurn(app, requestId, `/stream?after=${encodeURIComponent(id)}`)
     assert.deepEqual([answer.status, answer.json['error']?.code], [422, 'validation_error'], id)
   }
@@ -337,7 +337,10 @@ void test('fault.cancel-race turn.cancel: races with the end of the turn: exactl
     const answers = await Promise.all([cancel(app, requestId), cancel(app, requestId)])
     const ended = await untilEnded(app, requestId)
     for (const { status } of answers) assert.equal(status, 200)
-    const replay = await app.chat(message, { idempotencyKey: key, user: `user-${n}` })
+    // A busy machine may take longer than the store's deadline, and is asked again.
+    let replay = await app.chat(message, { idempotencyKey: key, user: `user-${n}` })
+    for (let left = 20; replay.status === 503 && left > 0; left--)
+      replay = await app.chat(message, { idempotencyKey: key, user: `user-${n}` })
     if (ended['status'] === 'completed') assert.deepEqual([replay.status, replay.json['message']], [200, ended['message']])
     else if (ended['status'] === 'cancelled') assert.equal(replay.json['error'].code, 'turn_cancelled')
     const name = ended['message']?.incomplete ? 'partial reply' : ended['status']

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { spendScopes, spendSpans, windowAt } from '../../src/spend-limits.ts'
+import { spendScopes, spendSpans } from '../../src/spend-limits.ts'
 import type { SpendScope, SpendSpan } from '../../src/spend-limits.ts'
 import type { NewSpendLimit, Spending } from '../../src/store/queries/spend-limits.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
@@ -43,10 +43,13 @@ async function kindOf(bench: Bench, changes: Parameters<Bench['admit']>[0] = {})
 const payAll = async (bench: Bench, turn: AdmittedTurn): Promise<void> =>
   assert.equal((await bench.settle(turn, { ...atMost, charged: turn.hold })).kind, 'settled')
 
+/** When the calendar month of a moment ends, in UTC. */
+const endOfMonth = (now: number): number => Date.UTC(new Date(now).getUTCFullYear(), new Date(now).getUTCMonth() + 1)
+
 /** Moves the clock to a moment within the next calendar month, so that a test neither starts nor ends at a boundary by chance. */
 async function toNextMonth(store: TestStore, intoMs: number): Promise<number> {
   const now = await store.read.storeTime()
-  await store.moveClock(windowAt('month', now).endsAt! + intoMs - now)
+  await store.moveClock(endOfMonth(now) + intoMs - now)
   return store.read.storeTime()
 }
 
@@ -158,7 +161,7 @@ export function spendLimitConformance(check: Check): void {
       const month = await bench.admit({ externalUserId: user })
       assert.equal(month.kind, 'spend_limit_exceeded', 'the month of the end user')
       const now = await store.read.storeTime()
-      const seconds = Math.ceil((windowAt('month', now).endsAt! - now) / 1000)
+      const seconds = Math.ceil((endOfMonth(now) - now) / 1000)
       assert.ok(month.kind === 'spend_limit_exceeded' && Math.abs(month.retryAfterSeconds! - seconds) <= 10)
       await payAll(bench, await bench.admitted({ externalUserId: 'bob' }))
       await toNextMonth(store, 0)

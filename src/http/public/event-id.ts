@@ -6,16 +6,15 @@ import type { TextPosition } from '../../turn/turn-text.ts'
 
 export const lastEventId = 'end'
 
-const radix = 36
-
-export const writeEventId = ({ offset, checksum }: TextPosition): string => `${offset.toString(radix)}-${checksum.toString(radix)}`
+/** Decimal: Node writes numbers six times faster with base 10 than with any other base, and this is done for each delta. */
+export const writeEventId = ({ offset, checksum }: TextPosition): string => `${offset}-${checksum}`
 
 /** Undefined for a text that is not an ID of this service. */
 export function readEventId(id: string): TextPosition | typeof lastEventId | undefined {
   if (id === lastEventId) return id
   // The longest reply has 8,388,608 characters, and a checksum 32 bits.
-  const match = /^([0-9a-z]{1,6})-([0-9a-z]{1,7})$/.exec(id)
+  const match = /^(\d{1,7})-(\d{1,10})$/.exec(id)
   if (!match) return undefined
-  const checksum = Number.parseInt(match[2]!, radix)
-  return checksum > 0xffff_ffff ? undefined : { offset: Number.parseInt(match[1]!, radix), checksum }
+  const checksum = Number(match[2])
+  return checksum > 0xffff_ffff ? undefined : { offset: Number(match[1]), checksum }
 }
