@@ -219,8 +219,8 @@ begin
       order by a.owner_id, i.ord
     loop
       outcome := null;
-      -- `billing.spend-limit`
-      if item.verdict = 'run' and item.limited = 1 then
+      -- `billing.spend-limit`: only with the lock of the owner, because the look-ups cost more than the lock
+      if item.verdict = 'run' and item.limited = 1 and may_write then
         if item.spend_limits is distinct from stored_limits then
           stored_limits := item.spend_limits;
           limits := spend_limits_v1(stored_limits);
