@@ -322,7 +322,7 @@ export function spendLimitConformance(check: Check): void {
       await store.write.putEndUserLimits({ agentId, externalUserId, limits: [limitOf('end_user', plenty)] })
       const erase = (conversationIds: string[], endUser?: { agentId: string; externalUserId: string }) =>
         store.write.eraseConversations({ conversationIds, endUser })
-      assert.equal((await erase([turns[0]!.conversationId])).kind, 'erased')
+      assert.equal((await erase([turns[0]!.conversationId, turns[0]!.conversationId])).kind, 'erased')
       assert.deepEqual((await spendingOf(bench, externalUserId))['end_user day'], [1200n, 0n, 0n], 'another key still has a conversation')
       assert.ok(await store.read.findEndUserLimits({ agentId, externalUserId }))
       assert.equal((await erase([turns[1]!.conversationId])).kind, 'erased')

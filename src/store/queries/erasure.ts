@@ -5,7 +5,7 @@
  */
 import { recordLifetimeMs } from '../turn-records.ts'
 import type { Sql } from '../sql.ts'
-import { integer, text } from './columns.ts'
+import { integer, text, textOrNull } from './columns.ts'
 import { forgetEndUsers } from './spend-limits.ts'
 import type { EndUser } from './spend-limits.ts'
 
@@ -65,7 +65,9 @@ export async function eraseConversations(sql: Sql, { conversationIds, endUser, i
       'select k.agent_id, c.external_user_id from conversations c join api_keys k on k.id = c.api_key_id where c.id = $1',
       id,
     )
-    users.push({ agentId: text(user!, 'agent_id'), externalUserId: text(user!, 'external_user_id') })
+    // Null if the list has the conversation twice.
+    const externalUserId = textOrNull(user!, 'external_user_id')
+    if (externalUserId !== null) users.push({ agentId: text(user!, 'agent_id'), externalUserId })
     await sql.run('update conversations set external_user_id = null, message_count = 0, message_tokens = 0 where id = $1', id)
   }
   // Last, because it locks their owners (`billing.spend-limit`).
