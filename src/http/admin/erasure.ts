@@ -3,8 +3,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
 import { Erased, about, answers } from './answers.ts'
-import { EndUserQuery } from './end-user.ts'
-import { AgentParams, ConversationParams } from './fields.ts'
+import { AgentParams, ConversationParams, ExternalUserId } from './fields.ts'
+import { Type } from '../edge/schema.ts'
+
+const EndUser = Type.Object({ external_user_id: ExternalUserId }, { additionalProperties: false })
 
 export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = async (app, { erasure }) => {
   app.delete(
@@ -35,7 +37,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
           'Permanently erases every conversation of the end user with any key of the agent, and its spend limits. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the end user is running. Erasing again is not an error.',
         ),
         params: AgentParams,
-        querystring: EndUserQuery,
+        querystring: EndUser,
         response: answers(Erased, 'validation_error', 'not_found', 'conflict'),
       },
     },

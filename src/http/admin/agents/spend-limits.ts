@@ -3,8 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { TimeOrNull } from '../answer-fields.ts'
 import { about, answers, gone } from '../answers.ts'
-import { AgentParams, writeTime } from '../fields.ts'
-import { EndUserQuery, externalUserId } from '../end-user.ts'
+import { AgentParams, ExternalUserId, writeTime } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
 import {
   Limits,
@@ -16,8 +15,10 @@ import {
   writeSpending,
 } from './spend-limit-fields.ts'
 
+const EndUserQuery = Type.Object({ external_user_id: ExternalUserId }, { additionalProperties: false })
+
 const Body = Type.Object(
-  { external_user_id: externalUserId, spend_limits: NewLimits },
+  { external_user_id: ExternalUserId, spend_limits: NewLimits },
   {
     additionalProperties: false,
     examples: [{ external_user_id: 'customer-4711', spend_limits: [{ scope: 'end_user', usd: '20.00', window: 'month' }] }],
