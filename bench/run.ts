@@ -28,6 +28,7 @@ import { replays } from './scenarios/replays.ts'
 import { retrieval } from './scenarios/retrieval.ts'
 import { soak } from './scenarios/soak.ts'
 import { start } from './scenarios/start.ts'
+import { spendLimits } from './scenarios/spend-limits.ts'
 import { hotOwner, processes, slowFlush, stores } from './scenarios/stores.ts'
 import { sectionOf } from './table.ts'
 
@@ -37,6 +38,7 @@ const scenarios: Scenario[] = [
   paced,
   stores,
   hotOwner,
+  spendLimits,
   slowFlush,
   processes,
   longConversation,

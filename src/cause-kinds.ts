@@ -37,6 +37,7 @@ export const causeKinds = [
   /** A call of a tool with side effects has started, and its end is unknown. */
   'tool_outcome_unknown',
   'insufficient_balance',
+  'spend_limit_exceeded',
   'turn_timeout',
   /** The process died in each attempt. */
   'process_died',
@@ -59,6 +60,7 @@ const callersCanCause: Record<Exclude<CauseKind, `provider_${string}`>, boolean>
   tool_call_cut_off: true,
   tool_outcome_unknown: true,
   insufficient_balance: true,
+  spend_limit_exceeded: true,
   turn_timeout: true,
   model_not_found: false,
   invalid_answer: false,

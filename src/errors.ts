@@ -5,8 +5,8 @@
  */
 
 /**
- * `retryAfterSeconds` becomes the `Retry-After` header. Codes without it have no such header, except for `rate_limit_exceeded`, for which
- * it is computed.
+ * `retryAfterSeconds` becomes the `Retry-After` header. Codes without it have no such header, except for `rate_limit_exceeded` and
+ * `spend_limit_exceeded`, for which it is computed.
  */
 type Failure = { status: number; message: string; retryAfterSeconds?: number }
 
@@ -25,6 +25,8 @@ export const failures = {
     message: 'The previous message from this external user is still being processed.',
     retryAfterSeconds: 2,
   },
+  // `Retry-After` is the time to the end of the window, if it ends.
+  spend_limit_exceeded: { status: 402, message: 'A spend limit does not allow this reply now. Nothing was charged.' },
   insufficient_balance: { status: 402, message: "The owner's available balance is too low for this reply. Nothing was charged." },
   rate_limit_exceeded: {
     status: 429,

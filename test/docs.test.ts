@@ -63,6 +63,12 @@ void describe('docs: commands and snippets', { concurrency: 4 }, () => {
   })
 })
 
+/** `Retry-After` of the codes whose wait is computed. */
+const computed: Partial<Record<FailureCode, string>> = {
+  rate_limit_exceeded: 'seconds to the end of the window',
+  spend_limit_exceeded: 'seconds to the end of the window; none if it never ends',
+}
+
 void test('docs/errors has one page for each code of the failure table, with its status and Retry-After', () => {
   const pages = globSync('docs/errors/*.md', { cwd: root }).map((file) => file.slice('docs/errors/'.length, -'.md'.length))
   assert.deepEqual(pages.toSorted(), codes.toSorted())
@@ -72,13 +78,9 @@ void test('docs/errors has one page for each code of the failure table, with its
     const fact = (name: string): string =>
       new RegExp(`^\\| ${name} \\| (.*) \\|$`, 'm').exec(page)?.[1] ?? assert.fail(`${code} does not say ${name}`)
     assert.ok(page.startsWith(`# ${code}\n`), code)
-    // The two codes whose figure is not in the table: one has four statuses, the other's wait is computed.
+    // The codes whose figure is not in the table: one has four statuses, the waits of others are computed.
     assert.equal(fact('status'), code === 'bad_request' ? '400, 408, 417 or 431' : String(status), code)
-    assert.equal(
-      fact('`Retry-After`'),
-      code === 'rate_limit_exceeded' ? 'seconds to the end of the window' : String(retryAfterSeconds ?? 'none'),
-      code,
-    )
+    assert.equal(fact('`Retry-After`'), computed[code] ?? String(retryAfterSeconds ?? 'none'), code)
     assert.match(fact('retry with'), /^(the same key|a new key|none)/, code)
     assert.match(fact('charged'), /^(nothing|unknown)/, code)
     for (const heading of ['## What happened', '## What to do', '## Example'])
@@ -105,11 +107,7 @@ void test('docs/spec.md lists every code of the public API with the status and R
     .filter((code) => code !== 'unauthorized' && code !== 'conflict')
     .map((code) => {
       const { status, retryAfterSeconds }: { status: number; retryAfterSeconds?: number } = failures[code]
-      return [
-        code,
-        code === 'bad_request' ? '400, 408, 417, 431' : String(status),
-        code === 'rate_limit_exceeded' ? 'seconds to the end of the window' : String(retryAfterSeconds ?? ''),
-      ]
+      return [code, code === 'bad_request' ? '400, 408, 417, 431' : String(status), computed[code] ?? String(retryAfterSeconds ?? '')]
     })
   assert.deepEqual(rows.toSorted(), table.toSorted())
 })

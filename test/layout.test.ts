@@ -85,6 +85,7 @@ const entryFiles: Record<string, string[]> = {
 const outside: Record<string, string[]> = {
   'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
   'cause-kinds.ts': ['modules', 'observability/metrics.ts'],
+  'spend-limits.ts': ['modules'],
   'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'deadline.ts': ['modules', 'app.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/throttle.ts': ['modules'],

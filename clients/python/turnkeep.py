@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 __all__ = ["Turnkeep", "Stream", "Conversations", "Reply", "AssistantMessage", "Usage", "Conversation", "Message", "RateLimit"]
 __all__ += ["Turns", "Turn", "TurnFailure", "StartedTurn", "Feedback"]
 __all__ += ["Created", "Delta", "Reset", "Completed", "StreamEvent", "TurnkeepError", "APIError", "BadRequestError", "AuthenticationError"]
-__all__ += ["InsufficientBalanceError", "PermissionDeniedError", "NotFoundError", "ConflictError", "ValidationError", "RateLimitError"]
+__all__ += ["InsufficientBalanceError", "SpendLimitError", "PermissionDeniedError", "NotFoundError", "ConflictError", "ValidationError", "RateLimitError"]
 __all__ += ["InternalServerError", "ServiceUnavailableError", "APIConnectionError", "APIConnectionTimeoutError", "APIUserAbortError"]
 
 _Made = TypeVar("_Made")
@@ -503,6 +503,9 @@ class AuthenticationError(APIError):
 class InsufficientBalanceError(APIError):
     """402; nothing was charged."""
 
+class SpendLimitError(APIError):
+    """402 `spend_limit_exceeded`. `retry_after`: seconds to the end of the window, None if it never ends."""
+
 class PermissionDeniedError(APIError):
     """403"""
 
@@ -549,7 +552,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 # The status for the code of an `error` event, which follows a 200. Any other code is a 500.
 _CODES_OF_STATUS = {
     401: "invalid_api_key",
-    402: "insufficient_balance",
+    402: "insufficient_balance spend_limit_exceeded",
     403: "agent_mismatch permission_denied agent_disabled",
     404: "agent_not_found not_found",
     409: "idempotency_conflict idempotency_in_progress conversation_busy turn_cancelled",
@@ -573,7 +576,8 @@ class _TurnEnded(_FailedByEvent):
 
 
 def _api_error(message: str, status: int, code: Optional[str], request_id: Optional[str], retry_after: Optional[float]) -> APIError:
-    error = _BY_STATUS.get(status, InternalServerError if status >= 500 else APIError)(message)
+    by_status = _BY_STATUS.get(status, InternalServerError if status >= 500 else APIError)
+    error = (SpendLimitError if code == "spend_limit_exceeded" else by_status)(message)
     error.status, error.code, error.request_id, error.retry_after = status, code, request_id, retry_after
     return error
 

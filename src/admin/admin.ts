@@ -38,6 +38,8 @@ import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
+import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
+import type { SpendLimitsAdmin } from './agents/spend-limits.ts'
 import { createTracesAdmin } from './traces.ts'
 import type { TracesAdmin } from './traces.ts'
 import { createToolTrials } from './agents/tool-trials.ts'
@@ -61,6 +63,7 @@ export type AdminCalls = OwnersAdmin &
   TracesAdmin &
   RerunsAdmin &
   UsageAdmin &
+  SpendLimitsAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
   AuditAdmin
@@ -126,6 +129,7 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createTracesAdmin(modules),
     ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),
+    ...createSpendLimitsAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createSessionsAdmin(modules),
     ...createAuditAdmin(modules),

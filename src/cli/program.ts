@@ -23,6 +23,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['document', "Manage the documents of an agent's knowledge base", () => import('./resources/documents.ts')],
   ['key', 'Manage the API keys of an agent', () => import('./resources/keys.ts')],
   ['ledger', 'Add and list ledger entries', () => import('./resources/ledger.ts')],
+  ['limit', 'Manage spend limits, and show what is spent under them', () => import('./resources/spend-limits.ts')],
   ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
   ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
   ['turn', 'Show, follow and cancel turns', () => import('./resources/turns.ts')],
@@ -37,7 +38,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
 const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key']],
-  ['Billing:', ['owner', 'ledger', 'usage']],
+  ['Billing:', ['owner', 'ledger', 'limit', 'usage']],
   ['Conversations:', ['chat', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]

@@ -177,7 +177,7 @@ export function createMetrics(): Metrics &
   const completed = turns.labels('completed', 'none')
   const lost = turns.labels('lost', 'none')
   const ended = [completed, lost, turns.labels('cancelled', 'turn_cancelled'), turns.labels('failed', 'internal_error')]
-  const releases = ['service_unavailable', 'internal_error', 'insufficient_balance'] as const
+  const releases = ['service_unavailable', 'internal_error', 'insufficient_balance', 'spend_limit_exceeded'] as const
   const released = releases.map((code) => turns.labels('released', code))
   const promptTokens = tokens.labels('prompt')
   const completionTokens = tokens.labels('completion')

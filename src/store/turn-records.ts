@@ -43,6 +43,12 @@ export type Admission = {
   mayRun: boolean
 }
 
+/**
+ * `billing.spend-limit`: the hold does not fit in a window of a limit. The seconds until the last of these windows ends, at least 1; null if
+ * one of them never ends.
+ */
+export type SpendLimitExceeded = { kind: 'spend_limit_exceeded'; retryAfterSeconds: number | null }
+
 export type AdmissionOutcome =
   | { kind: 'admitted'; turn: AdmittedTurn }
   | { kind: 'replay'; reply: StoredReply }
@@ -59,6 +65,7 @@ export type AdmissionOutcome =
   | { kind: 'agent_not_found' }
   | { kind: 'agent_disabled' }
   | { kind: 'conversation_busy' }
+  | SpendLimitExceeded
   | { kind: 'insufficient_balance' }
   | { kind: 'overloaded' }
 
@@ -128,8 +135,10 @@ export type Advance = {
    */
   finishedSideEffects: boolean
 }
-/** `insufficient_balance`: the entries are not stored either. `lost`: the fence has risen or the turn has ended. */
-export type AdvanceOutcome = { kind: 'advanced' } | { kind: 'insufficient_balance' } | { kind: 'lost' }
+/**
+ * `insufficient_balance`, `spend_limit_exceeded`: the entries are not stored either. `lost`: the fence has risen or the turn has ended.
+ */
+export type AdvanceOutcome = { kind: 'advanced' } | SpendLimitExceeded | { kind: 'insufficient_balance' } | { kind: 'lost' }
 
 /** Stored as bytes; text in UTF-8. */
 export type EncodedTrace = string | Uint8Array
@@ -168,7 +177,7 @@ export type Settlement = {
 }
 export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind: 'lost' }
 
-export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'internal_error' | 'turn_cancelled'
+export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'spend_limit_exceeded' | 'internal_error' | 'turn_cancelled'
 /**
  * `released`: a retry runs again with the same request ID. `failed` and `cancelled`: final for 24 hours. In all cases there is no
  * message, the hold is released, and nothing is charged except the finished tool calls of a cancelled turn.

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Author } from '../store/queries/audit.ts'
-import type { IdleConversation } from '../store/queries/erasure.ts'
+import type { Erasure as Asking, IdleConversation } from '../store/queries/erasure.ts'
 import { noFailpoints } from '../failpoints.ts'
 import type { Failpoints } from '../failpoints.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -62,9 +62,13 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
   const stop = new AbortController()
   const stopping = stop.signal
 
-  async function erase(conversationIds: string[], author: Omit<Author, 'entryIds'>, idleMs?: number): Promise<EraseOutcome> {
+  async function erase(
+    conversationIds: string[],
+    author: Omit<Author, 'entryIds'>,
+    of: Pick<Asking, 'endUser' | 'idleMs'> = {},
+  ): Promise<EraseOutcome> {
     const entryIds = conversationIds.map(() => newId('aud'))
-    const outcome = await store.writeAs({ ...author, entryIds } as Author).eraseConversations({ conversationIds, idleMs })
+    const outcome = await store.writeAs({ ...author, entryIds } as Author).eraseConversations({ conversationIds, ...of })
     if (outcome.kind === 'busy') return outcome
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {
@@ -110,7 +114,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
         await erase(
           found.map(({ id }) => id),
           { who: 'server', requestId: null },
-          idleMs,
+          { idleMs },
         )
       return found.length
     })
@@ -143,7 +147,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
     async eraseEndUser({ agentId, externalUserId }, { requestId }) {
       try {
         const ids = await store.read.findConversationsOfEndUser(agentId, externalUserId)
-        return ids ? await erase(ids, { who: 'admin', requestId }) : { kind: 'not_found' }
+        return ids ? await erase(ids, { who: 'admin', requestId }, { endUser: { agentId, externalUserId } }) : { kind: 'not_found' }
       } catch (error) {
         return unavailable(error)
       }

@@ -3,7 +3,7 @@ import type { ModelUsage } from '../agent/models/model.ts'
 import type { TraceRecorder } from '../agent/trace-recorder.ts'
 import { charge } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
-import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
+import type { AdmittedTurn, JournalEntry, SpendLimitExceeded } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
 import { TurnText } from './turn-text.ts'
 import type { TextListener, TextPosition } from './turn-text.ts'
@@ -38,6 +38,8 @@ export class LiveTurn implements RunningTurn {
   trace: TraceRecorder | undefined
   /** The hold that the balance did not cover, or 0. The run then ends without a reply. */
   neededHold: Amount = 0n
+  /** `billing.spend-limit`: the limit that the next step did not fit in. The run then ends without a reply. */
+  exceeded: SpendLimitExceeded | undefined
   #used: Used | undefined
   #usedBefore: Used | undefined
 

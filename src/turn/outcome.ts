@@ -17,7 +17,7 @@ export type TurnRequest = {
 
 export type BeginResult =
   /** Refused before anything was stored. The response has the code's status on both transports. */
-  | { kind: 'refused'; code: FailureCode }
+  | { kind: 'refused'; code: FailureCode; retryAfterSeconds?: number | undefined }
   /** `order.validation`: the message is longer than its agent allows. `longest` is that limit in code points. */
   | { kind: 'message_too_long'; longest: number }
   /** `idempotency.replay`: the stored result of the first request. */
@@ -42,4 +42,4 @@ export interface RunningTurn {
 export type TurnEnd =
   | { kind: 'completed'; reply: StoredReply }
   /** `state`: how the turn is stored. Null: this process does not know, and another one may still complete it (`unavailable.unknown`). */
-  | { kind: 'failed'; code: TurnFailureCode; state: TurnFailure['state'] | null }
+  | { kind: 'failed'; code: TurnFailureCode; state: TurnFailure['state'] | null; retryAfterSeconds?: number | undefined }

@@ -31,6 +31,7 @@ const outcomeUnknown = 'a tool with side effects was called and its outcome is u
 type EndCause = Pick<TurnFailure, 'cause' | 'causeKind'> & Pick<Cause, 'logCause'>
 
 const balanceRanOut: Cause = { cause: 'the balance does not cover the next step', causeKind: 'insufficient_balance' }
+const limitReached: Cause = { cause: 'a spend limit does not allow the next step', causeKind: 'spend_limit_exceeded' }
 const cancelRequested: EndCause = { cause: 'the turn was cancelled', causeKind: null }
 const deadlineExceeded: Cause = { cause: 'the turn exceeded its deadline', causeKind: 'turn_timeout' }
 
@@ -115,6 +116,7 @@ export function createTurnRunner({
         return fail(turn, 'failed', 'internal_error', result)
       case 'stopped':
         if (turn.stopReason === 'cancel') return cancel(turn, result)
+        if (turn.exceeded) return fail(turn, 'released', 'spend_limit_exceeded', limitReached)
         if (turn.neededHold > 0n) return fail(turn, 'released', 'insufficient_balance', balanceRanOut)
         if (turn.stopReason === 'deadline') return fail(turn, 'released', 'service_unavailable', deadlineExceeded)
         return false
@@ -153,7 +155,7 @@ export function createTurnRunner({
     if (!(await writes.fail(turn, charge ? { ...ending, charge } : ending))) return false
     if (state === 'cancelled') log.info({ request_id: turn.requestId }, 'turn cancelled')
     metrics.turnEnded({ outcome: state, code, causeKind, unpaid, charged: charge?.charged ?? 0n }, turn)
-    turn.finish({ kind: 'failed', code, state })
+    turn.finish({ kind: 'failed', code, state, retryAfterSeconds: turn.exceeded?.retryAfterSeconds ?? undefined })
     return true
   }
 

@@ -26,7 +26,7 @@ import { storeRetryMs } from './turn-settings.ts'
 
 /**
  * Each write returns false, or undefined, if another process has claimed the turn or this process drains. The first three
- * also return false after the turn's deadline, and the first two if the balance does not cover what they hold.
+ * also return false after the turn's deadline, and the first two if a spend limit or the balance does not cover what they hold.
  */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
@@ -64,14 +64,14 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   }
 
   /**
-   * The hold comes first here, alone if the entries are many: if the balance does not cover it, nothing was stored, so no start is in the
+   * The hold comes first here, alone if the entries are many: if a spend limit or the balance does not cover it, nothing was stored, so no start is in the
    * journal of a call that is not made.
    */
   async function startCalls(turn: LiveTurn, entries: JournalEntry[], hold: Amount): Promise<boolean> {
     const isLarge = withinBudget(entries, entryBytes).length > 1
     if (isLarge && hold > turn.admitted.hold && !(await advanceOnce(turn, { entries: [], hold, finishedSideEffects: false }))) return false
     const isStored = await advance(turn, { entries, hold, finishedSideEffects: false })
-    if (!isStored && turn.neededHold > 0n) turn.noteNotStarted(entries)
+    if (!isStored && (turn.neededHold > 0n || turn.exceeded)) turn.noteNotStarted(entries)
     return isStored
   }
 
@@ -83,6 +83,7 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
       turn.admitted.hold = asked.hold
     }
     if (outcome?.kind === 'insufficient_balance') turn.neededHold = asked.hold
+    if (outcome?.kind === 'spend_limit_exceeded') turn.exceeded = outcome
     if (outcome?.kind === 'lost') turn.stop('lease_lost')
     return outcome?.kind === 'advanced'
   }

@@ -172,6 +172,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
         return { kind: 'refused', code: 'not_found' }
       case 'overloaded':
         return refuseOverload()
+      case 'spend_limit_exceeded':
+        return { kind: 'refused', code: outcome.kind, retryAfterSeconds: outcome.retryAfterSeconds ?? undefined }
       default:
         return { kind: 'refused', code: outcome.kind }
     }

@@ -20,6 +20,7 @@ export type PlantedBug = {
     | 'history'
     | 'tenancy'
     | 'settlement'
+    | 'spend limits'
     | 'cancel'
     | 'background'
     | 'feedback'
@@ -40,12 +41,49 @@ const claim = 'src/store/sqlite/claim.ts'
 const endTurn = 'src/store/sqlite/end-turn.ts'
 const tables = 'src/store/sqlite/migrations/0001-schema.sql'
 const hotFunctions = 'src/store/postgres/migrations/0002-turn-path.sql'
+const spending = 'src/store/sqlite/spending.ts'
 const turn = 'src/turn/turn.ts'
 const runTurn = 'src/turn/run-turn.ts'
 const eventStream = 'src/http/public/event-stream.ts'
 const followedTurns = 'src/turn/followed-turns.ts'
 
 export const plantedBugs: PlantedBug[] = [
+  {
+    name: 'limit-checked-outside-the-transaction',
+    part: 'spend limits',
+    removes: 'what is spent is read by the transaction that admits',
+    edits: [
+      edit(spending, 'used: row.used as bigint }\n', 'used: readBefore(row) }\n'),
+      edit(
+        spending,
+        '/** Undefined if the hold fits in all of them. */',
+        `const reads = new Map<bigint, bigint>()
+/** What a process knows that asked before the last admission. */
+function readBefore(row: Row): bigint {
+  const before = reads.get(row.id as bigint) ?? 0n
+  reads.set(row.id as bigint, row.used as bigint)
+  return before < (row.used as bigint) ? before : (row.used as bigint)
+}
+
+/** Undefined if the hold fits in all of them. */`,
+      ),
+      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['limit', 'I21'] },
+  },
+  {
+    name: 'spend-window-reset-again',
+    part: 'spend limits',
+    removes: 'a window keeps what was spent in it, as two processes that each reset it would',
+    edits: [
+      edit(
+        statements,
+        'update spending set held = held + ?, max_amount',
+        'update spending set spent = earlier, held = held + ?, max_amount',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['spending', 'I21'] },
+  },
   {
     name: 'settled-past-the-fence',
     part: 'fencing',
@@ -212,7 +250,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n}', '}')],
+    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n  if (', '  if (')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
@@ -405,7 +443,9 @@ export const plantedBugs: PlantedBug[] = [
     name: 'cancel-of-an-earlier-run',
     part: 'admission',
     removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
-    edits: [edit(statements, '        cancel_requested_at = null, traceparent = ?\n', '        traceparent = ?\n')],
+    edits: [
+      edit(statements, '        cancel_requested_at = null, traceparent = ?, counts_in = ?\n', '        traceparent = ?, counts_in = ?\n'),
+    ],
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
   },
   {

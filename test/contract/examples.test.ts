@@ -135,6 +135,7 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('rollBackAgent', { id })
   await send('refreshTools', { id })
   await send('tryTool', { id })
+  await send('putEndUserLimits', { id })
   const key = await send('createKey', { id })
   await send('rotateKey', { id: key['id'] })
   await send('changeKey', { id: key['id'] })

@@ -30,6 +30,10 @@ CREATE TABLE agents (
   -- `billing.unpaid`: what a turn needed when the balance ran out; later turns hold at least this, until a credit or a new version
   min_hold integer not null default 0 check (min_hold >= 0),
   enabled integer not null default 1 check (enabled in (0, 1)),
+  -- `billing.spend-limit`: a JSON list (src/spend-limits.ts). Not part of a version, so that a change applies to the next message.
+  spend_limits text not null default '[]',
+  -- 1 if the agent, or one of its end users, has limits
+  limited integer not null default 0 constraint limits_count check (limited = 1 or (limited = 0 and spend_limits = '[]')),
   created_at integer not null,
   updated_at integer not null,
   deleted_at integer
@@ -223,6 +227,14 @@ CREATE INDEX documents_serving on documents (agent_id, language) where generatio
 CREATE TRIGGER document_fence_never_falls before update on documents when new.fence < old.fence
   begin select raise(abort, 'document_fence_never_falls'); end;
 
+CREATE TABLE end_user_limits (
+  agent_id text not null references agents,
+  external_user_id text not null,
+  spend_limits text not null,
+  updated_at integer not null,
+  primary key (agent_id, external_user_id)
+) strict, without rowid;
+
 CREATE TABLE feedback (
   request_id text primary key references turns,
   agent_id text not null references agents,
@@ -360,6 +372,29 @@ CREATE VIEW providers_in_use as
 
 CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 
+CREATE TABLE spending (
+  id integer primary key,
+  agent_id text not null references agents,
+  scope text not null check (scope = 'end_user' or scope = 'api_key' or scope = 'agent'),
+  -- the external user, the key or the agent; null after an erasure of the end user
+  subject text constraint subject_is_known check (subject is not null or scope = 'end_user'),
+  span text not null check (span = 'day' or span = 'month' or span = 'total'),
+  -- a UTC calendar day or month by the store's clock; 0 and null for all time
+  starts_at integer not null,
+  ends_at integer constraint window_ends check ((span = 'total') = (ends_at is null) and (ends_at is null or ends_at > starts_at)),
+  -- what was charged in the window before the limit was set
+  earlier integer not null default 0 check (earlier >= 0),
+  spent integer not null default 0 constraint spent_never_negative check (spent >= earlier),
+  held integer not null default 0 constraint limit_held_never_negative check (held >= 0),
+  -- `billing.unpaid`: what runs without a reply used whose end a caller can trigger
+  unpaid integer not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
+  -- the limit at the last admission that counts here, or what had been charged before it if that is more
+  max_amount integer not null,
+  constraint spent_within_limit check (spent + held + unpaid <= max_amount)
+) strict;
+
+CREATE UNIQUE INDEX one_row_per_spend_window on spending (agent_id, scope, subject, span, starts_at);
+
 CREATE TABLE traces (
   request_id text not null,
   run integer not null check (run >= 1),
@@ -428,6 +463,8 @@ CREATE TABLE turns (
   incomplete integer not null default 0 check (incomplete in (0, 1)),
   -- `trace.context`: the W3C traceparent header of the request that started the current run
   traceparent text,
+  -- `billing.spend-limit`: a JSON list of the IDs of the rows of `spending` in which the current run counts; null: no limit applies
+  counts_in text,
   erased_at integer,
   created_at integer not null,
   started_at integer not null,

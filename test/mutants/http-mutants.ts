@@ -214,8 +214,8 @@ export const httpLayerMutants: Mutant[] = [
     edits: [
       edit(
         chat,
-        '        throw new ApiError(started.code)\n',
-        '        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(started.code)\n',
+        '        throw failureOf(started)\n',
+        '        reply.headers(rateHeaders(request.caller.figures))\n        throw failureOf(started)\n',
       ),
     ],
     caughtBy: { file: order, title: 'rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers' },

@@ -14,6 +14,7 @@ import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
+import { spendLimitMutants } from './spend-limit-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
 import { traceMutants } from './trace-mutants.ts'
@@ -38,4 +39,5 @@ export const mutants: Mutant[] = [
   ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,
+  ...spendLimitMutants,
 ]

@@ -76,7 +76,7 @@ export const postgresMutants: Mutant[] = [
     rule: 'balance_never_negative',
     removes: 'on PostgreSQL what is held fits the balance, by check, by running sum and by constraint',
     edits: [
-      edit(hot, "          when o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'\n"),
+      edit(hot, "          when a.limited = 0 and o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'\n"),
       edit(hot, 'if item.available - taken < item.hold_needed then', 'if false then'),
       edit(
         tables,

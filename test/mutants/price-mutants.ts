@@ -91,7 +91,7 @@ export const priceMutants: Mutant[] = [
   {
     rule: 'billing.tool-price',
     removes: 'calls that did not fit in the balance have not started',
-    edits: [edit(writes, '    if (!isStored && turn.neededHold > 0n) turn.noteNotStarted(entries)\n')],
+    edits: [edit(writes, '    if (!isStored && (turn.neededHold > 0n || turn.exceeded)) turn.noteNotStarted(entries)\n')],
     caughtBy: { file: spec, title: 'the calls of a step are held before any is made' },
   },
   {

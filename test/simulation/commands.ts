@@ -31,6 +31,8 @@ const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'adva
 // Time steps in milliseconds, chosen around the deadlines and intervals of a turn: from just below each to well beyond it.
 const moves = [1, 20, 60, 250, 1000, 1000, 1000, 3000, 4000, 4000, 8000, 11_999, 12_000, 13_000, 13_000, 30_000, 110_000, 116_000]
 
+const dayMs = 24 * 60 * 60 * 1000
+
 /** The index of a process. A shared store has three; an embedded store has only the first, and a command for another one goes to it. */
 const place = fc.nat(2)
 
@@ -225,6 +227,28 @@ const editAgent = command(
     }),
   up,
 )
+const limit = fc.record({
+  scope: fc.constantFrom('end_user' as const, 'end_user' as const, 'api_key' as const, 'agent' as const),
+  span: fc.constantFrom('day' as const, 'day' as const, 'month' as const, 'total' as const),
+  // A turn of one step holds about 45,000.
+  amount: fc.constantFrom(50_000, 60_000, 70_000, 100_000, 200_000, 400_000),
+})
+const setLimits = command(
+  'setLimits',
+  fc.record({ place, limits: fc.uniqueArray(limit, { minLength: 1, maxLength: 3, selector: ({ scope, span }) => `${scope} ${span}` }) }),
+  (simulation, { place, limits }) =>
+    operate(simulation, place, async ({ store }) => {
+      const spendLimits = limits.map(({ amount, ...one }) => ({ ...one, amount: BigInt(amount) }))
+      await store.write.changeAgent({ id: agentId, spendLimits })
+    }),
+  up,
+)
+/** To shortly before or after the end of the UTC day. */
+const moveToNextDay = command('moveToNextDay', fc.record({ after: fc.constantFrom(-2000, -20, 0, 20) }), (simulation, { after }) => {
+  const { now } = simulation.now()
+  const ms = dayMs - (now % dayMs) + after
+  simulation.move(ms > 0 ? ms : ms + dayMs)
+})
 const eraseUser = command(
   'eraseUser',
   fc.record({ place, user: fc.nat(2) }),
@@ -292,6 +316,8 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: balance },
   { weight: 1, arbitrary: editAgent },
   { weight: 1, arbitrary: eraseUser },
+  { weight: 4, arbitrary: setLimits },
+  { weight: 1, arbitrary: moveToNextDay },
   { weight: 7, arbitrary: cancel },
   { weight: 8, arbitrary: follow },
 )

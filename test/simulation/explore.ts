@@ -142,6 +142,7 @@ async function finish(simulation: Simulation): Promise<void> {
   if (simulation.isLookedAt()) await simulation.verify()
   await simulation.heal()
   checkHolds(simulation)
+  await simulation.withoutLimits()
   const requests = new Map(simulation.callers.sent.map(({ request }) => [JSON.stringify(request), request]))
   for (const request of requests.values()) {
     const first = await untilFinal(simulation, request)

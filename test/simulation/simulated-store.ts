@@ -100,6 +100,7 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
         if ('value' in outcome) storeModel.committed(operation, items[position], outcome.value, at)
         else if (outcome.error.kind === 'fault') accuse('fault-of-ours', `${operation}: ${outcome.error.message}`)
     storeModel.compare(database.query('select request_id, state, run, attempt, fence from turns'))
+    storeModel.compareSpending(database.query('select scope, span, starts_at, spent, held, unpaid from spending'))
     const reported = group.map((one) => ({
       one,
       outcomes: one.fault === undefined ? answers[taken.indexOf(one)]!.outcomes : one.items.map(() => away),

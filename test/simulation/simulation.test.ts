@@ -24,6 +24,9 @@ const mustHappen = [
   'claim: attempt 3',
   'admission: replay',
   'erasure: erased',
+  'a turn counts in a window',
+  'admission: spend_limit_exceeded',
+  'a hold exceeds a limit',
 ]
 
 void test('simulation: a minute of schedules keeps every promise', { timeout: 280_000 }, async (t) => {

@@ -16,7 +16,7 @@ import type { MovedTime } from './moved-time.ts'
 import { createUpstream } from './scripted-model.ts'
 import { createSimulatedStore } from './simulated-store.ts'
 import type { Asking } from './simulated-store.ts'
-import { beginsAt } from './simulated-database.ts'
+import { agentId, beginsAt } from './simulated-database.ts'
 import type { SimulatedDatabase } from './simulated-database.ts'
 
 export type SimulationOptions = {
@@ -272,6 +272,12 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
       upstream.heal()
       await settleDown()
       await simulation.quiet()
+    },
+    /** A window may end between two responses to a message that must be equal, so there is no limit then. */
+    async withoutLimits() {
+      const processRun = places[0]!
+      await simulation.as(processRun, () => void processRun.store.write.changeAgent({ id: agentId, spendLimits: [] }))
+      while (await step());
     },
     async quiet() {
       for (let waited = 0; isBusy(); waited += healthyMs) {

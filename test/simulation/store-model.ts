@@ -24,9 +24,11 @@ import type {
 } from '../../src/store/turn-records.ts'
 import type { Row } from '../../src/store/sql.ts'
 import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
+import type { AgentChange, ChangeAgentOutcome } from '../../src/store/queries/agents.ts'
 import type { AppendOutcome } from '../../src/store/queries/ledger.ts'
 import { costOfSteps, toolCallsIn } from './store-charge.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
+import { createSpendingModel } from './spending-model.ts'
 
 export type Moment = { now: number; leaseNow: number }
 /** Reports a failed check: its name and a sentence that describes the failure. */
@@ -77,6 +79,8 @@ export function createStoreModel(accuse: Accuse) {
   const seen = new Map<string, number>()
   const saw = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
 
+  const spending = createSpendingModel(accuse, saw)
+
   const findRecord = (item: Admission): Turn | undefined =>
     turns.values().find((turn) => turn.apiKeyId === item.apiKeyId && turn.idempotencyKey === item.idempotencyKey)
 
@@ -109,6 +113,8 @@ export function createStoreModel(accuse: Accuse) {
         if (!turns.values().some((turn) => turn.state === 'running' && isOf(turn, item)))
           accuse('busy', `${reported}: busy, and no turn of its user runs`)
         break
+      case 'spend_limit_exceeded':
+        return spending.refused()
       case 'insufficient_balance':
       case 'agent_disabled':
       case 'agent_not_found':
@@ -173,6 +179,7 @@ export function createStoreModel(accuse: Accuse) {
       cancelRequested: false,
     }
     turns.set(requestId, now)
+    spending.admitted(now, at)
     handedOver(now, turn, released?.continuesFrom ?? undefined)
   }
 
@@ -201,6 +208,7 @@ export function createStoreModel(accuse: Accuse) {
       const turn = orphan(requestId, item, at)
       if (!turn) continue
       if (turn.attempt < 3) accuse('attempts', `${requestId} is given up after ${turn.attempt} attempts`)
+      spending.ended(turn, undefined, 0n)
       end(turn, 'failed', at)
       saw('three attempts are used up')
     }
@@ -245,6 +253,7 @@ export function createStoreModel(accuse: Accuse) {
     if (item.incomplete && !turn.cancelRequested) accuse('cancel', `${turn.requestId} has a partial reply and was not cancelled`)
     checkCharge(turn, item)
     turn.reply = outcome.reply
+    spending.ended(turn, item.charged, 0n)
     end(turn, 'completed', at)
     const history = histories.get(turn.conversationId) ?? []
     histories.set(turn.conversationId, [...history, { role: 'user', content: turn.message }, { role: 'assistant', content: item.content }])
@@ -288,12 +297,15 @@ export function createStoreModel(accuse: Accuse) {
     if (!turn) return
     if (item.state === 'cancelled' && !turn.cancelRequested) accuse('cancel', `${turn.requestId} was cancelled without a request`)
     if (item.unpaid > 0n) saw('a turn without a reply had used something')
+    let reserved = 0n
     if (reservesUnpaid(item.causeKind)) {
       if (item.unpaid > 0n) saw('what a turn without a reply used is reserved')
       const left = turn.hold - (item.charge?.charged ?? 0n)
-      unpaid += item.unpaid < left ? item.unpaid : left
+      reserved = item.unpaid < left ? item.unpaid : left
+      unpaid += reserved
     }
     checkChargeWithoutReply(turn, item)
+    spending.ended(turn, item.charge?.charged, reserved)
     end(turn, item.state, at)
   }
 
@@ -310,6 +322,7 @@ export function createStoreModel(accuse: Accuse) {
   function advance(item: Advance, outcome: AdvanceOutcome): void {
     const turn = held('a step', item, outcome.kind !== 'lost')
     if (outcome.kind === 'insufficient_balance') saw('a hold could not be extended')
+    if (outcome.kind === 'spend_limit_exceeded') saw('a hold exceeds a limit')
     if (!turn || outcome.kind !== 'advanced') return
     const firstRun = turn.continuesFrom ?? turn.run
     for (const entry of item.entries) {
@@ -318,7 +331,10 @@ export function createStoreModel(accuse: Accuse) {
         turn.journal.push({ ...entry, run: turn.run })
     }
     if (item.finishedSideEffects) turn.continuesFrom ??= turn.run
-    if (item.hold > turn.hold) turn.hold = item.hold
+    if (item.hold > turn.hold) {
+      spending.extended(turn, item.hold - turn.hold)
+      turn.hold = item.hold
+    }
   }
 
   function renew(item: Lease & { leaseMs: number }, kept: boolean, at: Moment): void {
@@ -341,6 +357,7 @@ export function createStoreModel(accuse: Accuse) {
       Object.assign(turn, { erased: true, journal: [], continuesFrom: null })
     }
     for (const id of outcome.conversationIds) histories.delete(id)
+    spending.erased(outcome.conversationIds)
   }
 
   function append(outcome: AppendOutcome): void {
@@ -353,6 +370,10 @@ export function createStoreModel(accuse: Accuse) {
     const both = unpaid + cleared
     unpaid = after < 0n ? 0n : after > both ? both : after
     cleared = both - unpaid
+  }
+
+  function changeAgent({ spendLimits }: AgentChange, outcome: ChangeAgentOutcome, at: Moment): void {
+    if (spendLimits && outcome.kind === 'changed') spending.setLimits(spendLimits, at.now)
   }
 
   /** Applies one committed call of the store. */
@@ -377,6 +398,8 @@ export function createStoreModel(accuse: Accuse) {
         if ((item as { name: string }).name === 'requestCancel')
           requestCancel((item as { args: [{ requestId: string }] }).args[0], value as boolean)
         if ((item as { name: string }).name === 'appendLedgerEntry') append(value as AppendOutcome)
+        if ((item as { name: string }).name === 'changeAgent')
+          changeAgent((item as { args: [AgentChange] }).args[0], value as ChangeAgentOutcome, at)
     }
   }
 
@@ -402,6 +425,7 @@ export function createStoreModel(accuse: Accuse) {
     },
     committed,
     compare,
+    compareSpending: spending.compare,
     /** Called when a process starts as the only one on its store. */
     endAllLeases: () => turns.values().forEach((turn) => (turn.leaseUntil = 0)),
   }

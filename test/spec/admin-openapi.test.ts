@@ -118,6 +118,15 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('PATCH', `/agents/${agent.id}`, { temperature: 0.5 })
   await ask('GET', `/agents/${agent.id}/versions`)
   await ask('GET', `/agents/${agent.id}/prices`)
+  const dayLimit = { scope: 'end_user', usd: '1', window: 'day' }
+  await ask('PATCH', `/agents/${agent.id}`, { spend_limits: [dayLimit, { scope: 'agent', usd: '1', window: 'total' }] })
+  await ask('GET', `/agents/${agent.id}/spending`)
+  await ask('PUT', `/agents/${agent.id}/end-users/limits`, { external_user_id: 'ann', spend_limits: [dayLimit] })
+  await ask('GET', `/agents/${agent.id}/end-users/limits?external_user_id=ann`)
+  await ask('GET', `/agents/${agent.id}/end-users/limits?external_user_id=ben`)
+  await ask('DELETE', `/agents/${agent.id}/end-users/limits?external_user_id=ann`)
+  await ask('DELETE', `/agents/${agent.id}/end-users/limits?external_user_id=ann`)
+  await ask('GET', `/agents/agt_x/spending`)
   const tools = [
     {
       type: 'http',

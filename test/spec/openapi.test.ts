@@ -73,7 +73,8 @@ void test('openapi: every code is listed under its status, described and with an
         assert.ok(own === Number(status) || code === 'bad_request', `${title} ${code}`)
         assert.ok(response['description'].includes(`\`${code}\`: ${message}`), title)
         assert.equal(response['content']['application/json'].examples[code].value.error.code, code)
-        if ('retryAfterSeconds' in rest || code === 'rate_limit_exceeded') assert.ok('Retry-After' in response['headers'], title)
+        if ('retryAfterSeconds' in rest || code === 'rate_limit_exceeded' || code === 'spend_limit_exceeded')
+          assert.ok('Retry-After' in response['headers'], title)
       }
     }
   }

@@ -41,11 +41,11 @@ export class Bench {
   #version = 1
   #count = 0
 
-  constructor(store: TestStore, id: string, historyMaxTokens: number, ownerId = `own_${id}`) {
+  constructor(store: TestStore, id: string, historyMaxTokens: number, ownerId = `own_${id}`, apiKeyId = `key_${id}`) {
     this.store = store
     this.ownerId = ownerId
     this.agentId = `agt_${id}`
-    this.apiKeyId = `key_${id}`
+    this.apiKeyId = apiKeyId
     this.#historyMaxTokens = historyMaxTokens
   }
 
@@ -65,10 +65,23 @@ export class Bench {
     return bench
   }
 
+  /** Another key of the same agent. */
+  async anotherKey(): Promise<Bench> {
+    const id = randomUUID().slice(0, 8)
+    const bench = new Bench(this.store, this.agentId.slice('agt_'.length), this.#historyMaxTokens, this.ownerId, `key_${id}`)
+    await bench.#createKey(id)
+    return bench
+  }
+
   async #createAgent(id: string): Promise<void> {
-    const { store, ownerId, agentId, apiKeyId } = this
+    const { store, ownerId, agentId } = this
     await store.write.createAgent({ id: agentId, ownerId, provider: null, content: this.#content({}) })
-    await store.write.createApiKey({
+    await this.#createKey(id)
+  }
+
+  async #createKey(id: string): Promise<void> {
+    const { agentId, apiKeyId } = this
+    await this.store.write.createApiKey({
       id: apiKeyId,
       keyId: `${id}abcdefgh`,
       agentId,

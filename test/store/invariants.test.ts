@@ -14,6 +14,7 @@ import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
+import { setLimits } from './spend-limit-conformance.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))
 const command = new URL('../../bin/turnkeep.js', import.meta.url).pathname
@@ -67,7 +68,10 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
   ],
   I5: [
-    { what: 'a turn whose cost differs from its charge', script: `update turns set charged = charged + 1 where state = 'completed'` },
+    {
+      what: 'a turn whose cost differs from its charge',
+      script: `update turns set charged = charged + 1 where state = 'completed' and counts_in is null`,
+    },
     {
       what: 'a charge that is not usage times price',
       script: `update turns set prompt_tokens = prompt_tokens + 1 where state = 'completed'`,
@@ -189,13 +193,13 @@ const plants: Record<string, { what: string; script: string }[]> = {
     { what: 'more is reserved than was used', script: 'update owners set unpaid = unpaid + 1' },
     {
       what: 'what was reserved is forgotten',
-      script: `update turns set unpaid = 1000000000000, reserved = 1000000000000 where state = 'failed'`,
+      script: `update turns set unpaid = 1000000000000, reserved = 1000000000000 where state = 'failed' and counts_in is null`,
     },
     { what: 'a negative amount', script: 'update owners set unpaid = -1' },
     { what: 'a negative amount was cleared', script: 'update owners set unpaid = unpaid + 1, cleared = cleared - 1' },
     {
       what: 'more is cleared than was credited',
-      script: `update turns set unpaid = 1000000000000000, reserved = 1000000000000000 where state = 'failed';
+      script: `update turns set unpaid = 1000000000000000, reserved = 1000000000000000 where state = 'failed' and counts_in is null;
         update owners set cleared = 1000000000000000`,
     },
   ],
@@ -226,6 +230,14 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `update turns set erased_at = 1, message = null where state = 'failed';
         insert into feedback select request_id, agent_id, 'up', null, '[]', 1, 1 from turns where state = 'failed'`,
     },
+  ],
+  I21: [
+    { what: 'a charge that counts in no window', script: 'update spending set spent = spent - 1' },
+    { what: 'a window that was reset', script: `update spending set spent = 0 where scope = 'agent'` },
+    { what: 'a window that holds for no running turn', script: 'update spending set held = held + 1' },
+    { what: 'a window above its limit', script: 'update spending set max_amount = spent + held - 1' },
+    { what: 'a window that does not count what a run without a reply used', script: 'update spending set unpaid = unpaid - 1' },
+    { what: 'a turn in a window that does not exist', script: `update turns set counts_in = '[77]' where state = 'failed'` },
   ],
 }
 
@@ -262,6 +274,10 @@ before(async () => {
   await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
   await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
   await bench.cancel(await bench.admitted({ idempotencyKey: 'cancelled', externalUserId: 'fay' }))
+  const limited = await bench.another()
+  await setLimits(limited, { scope: 'agent', span: 'total', amount: 10n ** 9n }, { scope: 'end_user', span: 'month', amount: 10n ** 9n })
+  await limited.settle(await limited.admitted({ externalUserId: 'gil' }))
+  await limited.fail(await limited.admitted({ externalUserId: 'gil' }), 'released', { unpaid: 9n, causeKind: 'turn_timeout' })
   const running = { idempotencyKey: 'running', externalUserId: 'eve' }
   await bench.fail(await journaled(bench, await bench.admitted(running), 1), 'released')
   await journaled(bench, await bench.admitted(running), 2)
@@ -309,7 +325,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 20 invariants hold$/m)
+    assert.match(stdout, /^all 21 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -321,8 +337,8 @@ describe('turnkeep verify', () => {
       db.close()
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
-      assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
-      assert.match(stdout, /^broken: 1 of 20 invariants$/m)
+      assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"997601","ledger_sum":"997600"\}$/m)
+      assert.match(stdout, /^broken: 1 of 21 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

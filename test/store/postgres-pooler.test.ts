@@ -12,6 +12,7 @@ import { sharedPostgres } from '../support/postgres-server.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
+import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const missing = noPooler()
@@ -27,6 +28,7 @@ else {
   journalConformance(check)
   priceConformance(check)
   unpaidConformance(check)
+  spendLimitConformance(check)
 }
 
 void test(

@@ -5,13 +5,15 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { Admission, AdmissionOutcome } from '../../src/store/turn-records.ts'
+import type { Admission, AdmissionOutcome, AdmittedTurn } from '../../src/store/turn-records.ts'
 import type { Each, Later } from '../../src/store/store.ts'
 import { ownPostgres } from '../support/own-postgres.ts'
 import type { OwnPostgres, OwnStore } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
+import { spendScopes } from '../../src/spend-limits.ts'
 import { Bench } from './conformance.ts'
 import { raceForOneFinish } from './journal-conformance.ts'
+import { setLimits } from './spend-limit-conformance.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
@@ -55,6 +57,42 @@ void test(
       )
       assert.deepEqual(count(settled.flat()), { settled: fits })
       assert.deepEqual(await bench.money(), { balance: spare < 0n ? hold - 1n : 0n, held: 0n })
+      await bench.verify()
+    }
+  },
+)
+
+void test(
+  'postgres: billing.spend-limit: a thousand at once through three stores on a limit for 137, of one end user with many keys, of one key, of one agent',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const stores = await openThree(database)
+    const { hold } = await (await Bench.make(stores[0]!, 10n ** 9n, 0)).admitted()
+    for (const scope of spendScopes) {
+      const bench = await Bench.make(stores[0]!, 10n ** 12n, 0)
+      await setLimits(bench, { scope, span: 'total', amount: 138n * hold - 1n })
+      const keys = [bench]
+      if (scope === 'end_user') while (keys.length < 100) keys.push(await bench.anotherKey())
+      // With one key each, at most as many turns of the end user run as it has keys, so its turns are settled and others are sent.
+      const admitted: AdmittedTurn[] = []
+      const counts: Record<string, number> = {}
+      for (let sent = 0; sent < 1000; sent += keys.length === 1 ? 1000 : 100) {
+        const admissions = Array.from({ length: keys.length === 1 ? 1000 : 100 }, (_, index) =>
+          keys[index % keys.length]!.admission(scope === 'end_user' ? { externalUserId: 'ann' } : {}),
+        )
+        const outcomes = await admitAtOnce(stores, admissions, 8)
+        for (const [kind, n] of Object.entries(count(outcomes))) counts[kind] = (counts[kind] ?? 0) + n
+        const turns = outcomes.flatMap((outcome) => (outcome.kind === 'admitted' ? [outcome.turn] : []))
+        const settlements = turns.map((turn) => bench.settlement(turn, { ...atMost, charged: hold }))
+        assert.deepEqual(
+          count((await Promise.all(settlements.map((item, index) => stores[index % 3]!.settleMany([item])))).flat()),
+          turns.length > 0 ? { settled: turns.length } : {},
+        )
+        admitted.push(...turns)
+      }
+      assert.deepEqual(counts, { admitted: 137, spend_limit_exceeded: 1000 - 137 }, scope)
+      assert.equal(admitted.length, 137)
       await bench.verify()
     }
   },

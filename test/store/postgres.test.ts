@@ -5,6 +5,7 @@ import { checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
+import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const check = checkOn('postgres', () => openForConformance(), noPostgres())
@@ -12,4 +13,5 @@ conformance(check)
 journalConformance(check)
 priceConformance(check)
 unpaidConformance(check)
+spendLimitConformance(check)
 turnResourceConformance(check)

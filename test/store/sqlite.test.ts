@@ -20,6 +20,7 @@ import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
+import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
@@ -39,6 +40,7 @@ conformance(check)
 journalConformance(check)
 priceConformance(check)
 unpaidConformance(check)
+spendLimitConformance(check)
 turnResourceConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {
@@ -209,6 +211,28 @@ void test('sqlite: invalid states are rejected by a constraint, whoever writes',
     ],
     ['balance_never_negative', /balance_never_negative/, 'update owners set balance = -1, held = 0'],
     ['held_within_balance', /held_within_balance/, 'update owners set held = balance + 1'],
+    [
+      'billing.spend-limit: spent_within_limit',
+      /spent_within_limit/,
+      `insert into spending (agent_id, scope, subject, span, starts_at, max_amount, spent, held, unpaid)
+       select id, 'agent', id, 'total', 0, 10, 5, 5, 1 from agents`,
+    ],
+    [
+      'billing.spend-limit: limit_held_never_negative',
+      /limit_held_never_negative/,
+      `insert into spending (agent_id, scope, subject, span, starts_at, max_amount, held) select id, 'agent', id, 'total', 0, 10, -1 from agents`,
+    ],
+    [
+      'billing.spend-limit: spent_never_negative',
+      /spent_never_negative/,
+      `insert into spending (agent_id, scope, subject, span, starts_at, max_amount, spent) select id, 'agent', id, 'total', 0, 10, -1 from agents`,
+    ],
+    [
+      'billing.spend-limit: one_row_per_spend_window',
+      /spending\.agent_id, spending\.scope/,
+      `insert into spending (agent_id, scope, subject, span, starts_at, max_amount)
+       select a.id, 'agent', a.id, 'total', 0, 10 from agents a, (values (1), (2))`,
+    ],
     ['running_has_lease', /running_has_lease/, "update turns set lease_until = null where state = 'running'"],
     ['ended_has_no_hold', /ended_has_no_hold/, "update turns set hold = 1 where state = 'completed'"],
     [

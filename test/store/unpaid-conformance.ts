@@ -72,6 +72,7 @@ export function unpaidConformance(check: Check): void {
       'empty_reply',
       'insufficient_balance',
       'prompt_too_long',
+      'spend_limit_exceeded',
       'step_limit',
       'tool_call_cut_off',
       'tool_call_limit',

@@ -101,7 +101,8 @@ export class AnswerCheck {
       const schema: Json | undefined = described['headers']?.[name]?.schema
       const isRead = status < 400 || (method !== 'HEAD' && text !== undefined)
       const wanted = name === 'Retry-After' ? isRead && returns(code) : schema !== undefined
-      if (value === null && wanted) problems.push(`${name} is missing`)
+      // Not of a limit whose window never ends.
+      if (value === null && wanted && code !== 'spend_limit_exceeded') problems.push(`${name} is missing`)
       if (value !== null && (!schema || (isRead && !wanted))) problems.push(`${name} is not described here`)
       if (value !== null && schema)
         problems.push(
@@ -143,7 +144,8 @@ export const operationNames = ({ public: api, admin }: Descriptions): string[] =
 const isUnserved = ({ status, text }: SeenAnswer): boolean =>
   status === 404 && text !== undefined && text.includes(failures.not_found.message)
 
-const returns = (code = ''): boolean => code === 'rate_limit_exceeded' || codes[code]?.retryAfterSeconds !== undefined
+const returns = (code = ''): boolean =>
+  code === 'rate_limit_exceeded' || code === 'spend_limit_exceeded' || codes[code]?.retryAfterSeconds !== undefined
 const isRightPause = (code: string, seconds: number): boolean => seconds >= 1 && seconds === (codes[code]?.retryAfterSeconds ?? seconds)
 
 function checkStatus(status: number, code: string | undefined): string[] {

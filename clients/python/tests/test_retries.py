@@ -82,6 +82,7 @@ class SentAgain(TestCase):
             (408, "bad_request"): turnkeep.APIError,
             (401, "invalid_api_key"): turnkeep.AuthenticationError,
             (402, "insufficient_balance"): turnkeep.InsufficientBalanceError,
+            (402, "spend_limit_exceeded"): turnkeep.SpendLimitError,
             (403, "agent_mismatch"): turnkeep.PermissionDeniedError,
             (403, "permission_denied"): turnkeep.PermissionDeniedError,
             (403, "agent_disabled"): turnkeep.PermissionDeniedError,

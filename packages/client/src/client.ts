@@ -112,6 +112,7 @@ export {
   PermissionDeniedError,
   RateLimitError,
   ServiceUnavailableError,
+  SpendLimitError,
   ValidationError,
 } from './errors.ts'
 export type { APIErrorDetails } from './errors.ts'

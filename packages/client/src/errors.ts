@@ -56,6 +56,12 @@ export class InsufficientBalanceError extends APIError {
     return 'InsufficientBalanceError'
   }
 }
+/** 402 `spend_limit_exceeded`. `retryAfter`: seconds to the end of the window, undefined if it never ends. */
+export class SpendLimitError extends APIError {
+  override get name(): string {
+    return 'SpendLimitError'
+  }
+}
 export class PermissionDeniedError extends APIError {
   override get name(): string {
     return 'PermissionDeniedError'
@@ -130,6 +136,9 @@ const classes: Record<number, typeof APIError> = {
 
 /** The class for a status. Other statuses from 500 on are an InternalServerError. */
 export function makeApiError(message: string, details: APIErrorDetails): APIError {
-  const Class = classes[details.status] ?? (details.status >= 500 ? InternalServerError : APIError)
+  const Class =
+    details.code === 'spend_limit_exceeded'
+      ? SpendLimitError
+      : (classes[details.status] ?? (details.status >= 500 ? InternalServerError : APIError))
   return new Class(message, details)
 }

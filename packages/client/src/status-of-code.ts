@@ -2,6 +2,7 @@
 export const statusOfCode: Readonly<Record<string, number>> = {
   invalid_api_key: 401,
   insufficient_balance: 402,
+  spend_limit_exceeded: 402,
   agent_mismatch: 403,
   permission_denied: 403,
   agent_disabled: 403,

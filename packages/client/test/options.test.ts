@@ -7,6 +7,7 @@ import { inspect } from 'node:util'
 import * as client from '../src/client.ts'
 import { refuseBrowser } from '../src/browser-guard.ts'
 import { makeApiError } from '../src/errors.ts'
+import { sentAgain } from '../src/retries.ts'
 import { randomKey, timedKey } from '../src/random-key.ts'
 import { version } from '../src/version.ts'
 import { refused, replied, secret, startScriptedServer } from './scripted-server.ts'
@@ -144,6 +145,12 @@ test('errors have classes by status, which differ in class and name', () => {
   }
   const others = [client.TurnkeepError, client.APIConnectionError, client.APIConnectionTimeoutError, client.APIUserAbortError]
   for (const Class of others) assert.match(String(new Class('why').stack), new RegExp(`^${Class.name}: why\n`))
+})
+
+test('errors: a spend limit has a class of its own, with the time to the end of its window, and is not repeated', () => {
+  const error = makeApiError('why', { status: 402, code: 'spend_limit_exceeded', retryAfter: 86_000 })
+  assert.equal(error.constructor, client.SpendLimitError)
+  assert.deepEqual([error.name, error.retryAfter, sentAgain(error)], ['SpendLimitError', 86_000, undefined])
 })
 
 test('the version is that of the package', () => {

@@ -1,6 +1,6 @@
 /**
- * Agents and their versions. Every change creates a new version, except for enabling and disabling. A turn uses its version until it ends,
- * regardless of later changes.
+ * Agents and their versions. Every change creates a new version, except for enabling and disabling and spend limits. A turn uses its version
+ * until it ends, regardless of later changes.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { splitModel } from '../../agent/agent-config.ts'
@@ -10,6 +10,7 @@ import { canEmbed } from '../../agent/models/models.ts'
 import type { Tools } from '../../agent/tools/tools.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import type { Agent as StoredAgent, AgentContent, AgentVersion as StoredVersion, ChangeAgentOutcome } from '../../store/queries/agents.ts'
+import type { NewSpendLimit } from '../../store/queries/spend-limits.ts'
 import { isLanguage, languages } from '../../store/queries/knowledge/stems.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
@@ -30,14 +31,16 @@ export type Agent = ShownFields & {
   ownerId: string
   version: number
   enabled: boolean
+  /** `billing.spend-limit` */
+  spendLimits: NewSpendLimit[]
   createdAt: number
-  /** The time of the last change of a version or of `enabled`. */
+  /** The time of the last change of a version, of `enabled` or of the spend limits. */
   updatedAt: number
 }
 
 export type AgentVersion = ShownFields & { version: number; createdAt: number }
 
-type Given = Omit<GivenFields, 'tools'> & { tools?: GivenTool[] | undefined }
+type Given = Omit<GivenFields, 'tools'> & { tools?: GivenTool[] | undefined; spendLimits?: NewSpendLimit[] | undefined }
 export type NewAgent = Given & { ownerId: string; name: string; systemPrompt: string; model: string }
 export type AgentChange = Given & { enabled?: boolean | undefined }
 
@@ -51,7 +54,7 @@ export type AgentsAdmin = {
   /** Newest first. */
   listAgents(page: PageWanted): Promise<Page<Agent>>
   findAgent(id: string): Promise<Agent>
-  /** Creates a new version if anything but `enabled` differs. Throws as `createAgent`. */
+  /** Creates a new version if anything but `enabled` and the spend limits differs. Throws as `createAgent`. */
   changeAgent(id: string, change: AgentChange): Promise<Agent>
   /** Soft: running turns finish. Keys stay valid, and their requests get `agent_not_found`. */
   deleteAgent(id: string): Promise<void>
@@ -82,7 +85,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
   /** Decides on the current version and writes. If another change was first, decides again on its result. */
   async function change(
     id: string,
-    enabled: boolean | undefined,
+    { enabled, spendLimits }: Pick<AgentChange, 'enabled' | 'spendLimits'>,
     decide: (present: StoredVersion) => AgentContent | Promise<AgentContent>,
   ): Promise<ChangeAgentOutcome> {
     for (;;) {
@@ -90,9 +93,10 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       const { present } = agent
       const content = await decide(present)
       const differs = !isDeepStrictEqual(content, contentOf(fieldsOf(present)))
-      if (!differs && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
+      const limits = spendLimits && !isSameLimits(spendLimits, agent.spendLimits) ? spendLimits : undefined
+      if (!differs && !limits && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
       const next = differs ? { after: present.version, ...providersOf(content), content } : undefined
-      const outcome = await store.write.changeAgent({ id, enabled, next })
+      const outcome = await store.write.changeAgent({ id, enabled, spendLimits: limits, next })
       if (outcome.kind === 'changed' && !isDeepStrictEqual(indexedAs(present), indexedAs(outcome.agent.present)))
         await store.write.requeueDocuments({ agentId: id })
       if (outcome.kind !== 'stale') return outcome
@@ -134,13 +138,14 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
   }
 
   return {
-    async createAgent({ ownerId, ...given }) {
+    async createAgent({ ownerId, spendLimits, ...given }) {
       const id = newId('agt')
       await refuseKnowledge(given)
       await refuseUnknownProvider(given.model)
       const known = await findKnown(store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
-      const outcome = await store.write.createAgent({ id, ownerId, ...providersOf(contentOf(fields)), content: contentOf(fields) })
+      const content = contentOf(fields)
+      const outcome = await store.write.createAgent({ id, ownerId, ...providersOf(content), content, spendLimits })
       switch (outcome.kind) {
         case 'created':
           return show(outcome.agent)
@@ -160,13 +165,13 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
 
     findAgent: async (id) => show(await stored(id)),
 
-    async changeAgent(id, { enabled, ...given }) {
+    async changeAgent(id, { enabled, spendLimits, ...given }) {
       await stored(id)
       await refuseKnowledge(given)
       if (given.model !== undefined) await refuseUnknownProvider(given.model)
       const known = await findKnown(store, given.model)
       const asked = new Map()
-      const outcome = await change(id, enabled, async (present) => {
+      const outcome = await change(id, { enabled, spendLimits }, async (present) => {
         const fields = fieldsOf(present)
         const resolved = given.tools && (await toolsOf.resolve(given.tools, fields.tools, id, asked))
         return contentOf(changedFields(fields, { ...given, tools: resolved }, known))
@@ -199,7 +204,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       await stored(id)
       const old = await store.read.agentVersion(id, version)
       if (!old) throw new ApiError('not_found', `This agent has no version ${version}.`)
-      const outcome = await change(id, undefined, () => contentOf(fieldsOf(old)))
+      const outcome = await change(id, {}, () => contentOf(fieldsOf(old)))
       if (outcome.kind === 'changed') return show(outcome.agent)
       const { embeddingModel } = fieldsOf(old).knowledge
       if (outcome.kind === 'embedding_provider_not_found')
@@ -216,7 +221,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       const servers = pinned.filter((tool) => tool.type === 'mcp')
       const found = servers.flatMap((server, index) => differencesOf(server, now[index]!.pinned))
       if (!approve || found.length === 0) return { differences: found, version: present.version }
-      const outcome = await change(id, undefined, (version) => {
+      const outcome = await change(id, {}, (version) => {
         const fields = fieldsOf(version)
         const approved = fields.tools.map((tool) => (tool.type === 'mcp' ? (now.find((one) => isSameServer(one, tool)) ?? tool) : tool))
         refuseDefinitions(approved)
@@ -245,6 +250,12 @@ function indexedAs(version: StoredVersion): object {
   const { language, embeddingModel } = fieldsOf(version).knowledge
   return { language, embeddingModel }
 }
+
+const isSameLimits = (given: NewSpendLimit[], stored: NewSpendLimit[]): boolean =>
+  isDeepStrictEqual(
+    given.map(({ scope, span, amount }) => [scope, span, amount]),
+    stored.map(({ scope, span, amount }) => [scope, span, amount]),
+  )
 
 const noEmbeddingProviderOf = (model: string): ApiError =>
   new ApiError('validation_error', `The provider of the embedding model ${model} does not exist.`)

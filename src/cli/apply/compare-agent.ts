@@ -77,6 +77,13 @@ export async function compareAgent(wanted: WantedAgent, stored: Fields | undefin
     uncompared = compared.uncompared
     if (Object.keys(compared.fields).length > 0) body['tools'] = compared.tools
   }
+  if (wanted.spend_limits) {
+    const after = wanted.spend_limits.map(({ scope, usd, window }) => ({ scope, usd: writeUsd(usd), window }))
+    const before = Array.isArray(stored?.['spend_limits']) ? stored['spend_limits'].filter(isFields) : []
+    const written = (limits: Fields[]): string | null =>
+      limits.length === 0 ? null : limits.map(({ scope, usd, window }) => `${scope} ${usd} ${window}`).join(', ')
+    if (compare(fields, 'spend_limits', written(before), written(after))) body['spend_limits'] = after
+  }
   // The server creates agents enabled.
   if (compare(fields, 'enabled', stored?.['enabled'] ?? true, wanted.enabled)) body['enabled'] = wanted.enabled
   return { fields, body, uncompared }

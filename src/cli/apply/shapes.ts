@@ -122,6 +122,12 @@ const tool: Reader<Of<typeof httpTool> | Of<typeof mcpTool> | Of<typeof builtInT
   }
 }
 
+const spendLimit = map('a spend limit', {
+  scope: required(oneOf(['end_user', 'api_key', 'agent'])),
+  usd: required(usd),
+  window: required(oneOf(['day', 'month', 'total'])),
+})
+
 /** The fields of an agent, without its keys and documents. */
 export const agentFields = {
   name: required(name),
@@ -150,6 +156,7 @@ export const agentFields = {
     }),
   ),
   tools: optional(list(tool, 32)),
+  spend_limits: optional(list(spendLimit, 9)),
   enabled: optional(boolean),
 }
 

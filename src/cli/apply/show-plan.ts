@@ -51,8 +51,10 @@ function nearPath(path: string): string {
 }
 
 function versionsOf({ version, body }: Extract<Item, { kind: 'agent' }>): string {
-  // Enabling and disabling do not create a version.
-  return Object.keys(body).some((name) => name !== 'enabled') ? `version ${version} → ${version! + 1}` : `version ${version}`
+  // Enabling, disabling and spend limits do not create a version.
+  return Object.keys(body).some((name) => name !== 'enabled' && name !== 'spend_limits')
+    ? `version ${version} → ${version! + 1}`
+    : `version ${version}`
 }
 
 function sizeOf({ wanted }: Extract<Item, { kind: 'document' }>): string {

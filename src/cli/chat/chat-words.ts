@@ -36,6 +36,8 @@ export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped'
       const left = owner['available_usd'] === undefined ? '' : ` (${availability(owner)})`
       return `The owner’s available balance cannot cover a reply${left}; nothing was charged. To add funds:\n  npx turnkeep ledger add ${String(agent['owner_id'])} 10.00`
     }
+    case 'spend_limit_exceeded':
+      return `A spend limit does not allow a reply now; nothing was charged. To see the limits:\n  npx turnkeep limit list ${agentId}`
     case 'agent_disabled':
       return `The agent is disabled. To enable it:\n  npx turnkeep agent enable ${agentId}`
     case 'agent_not_found':

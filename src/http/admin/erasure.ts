@@ -34,7 +34,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
           'Erasure',
           'eraseEndUser',
           'Erase an end user',
-          'Permanently erases every conversation of the end user with any key of the agent. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the end user is running. Erasing again is not an error.',
+          'Permanently erases every conversation of the end user with any key of the agent, and its spend limits. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the end user is running. Erasing again is not an error.',
         ),
         params: AgentParams,
         querystring: EndUser,

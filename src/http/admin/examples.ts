@@ -139,7 +139,7 @@ export const answerExamples: Record<string, object> = {
     updated_at: morning,
   },
   ProviderTest: { ok: true, model: 'gpt-5.4-mini', latency_ms: 412 },
-  Agent: { id: agent, owner_id: owner, version: 3, enabled: true, ...content, created_at: morning, updated_at: morning },
+  Agent: { id: agent, owner_id: owner, version: 3, enabled: true, spend_limits: [], ...content, created_at: morning, updated_at: morning },
   AgentVersion: { version: 3, ...content, created_at: morning },
   PriceOfVersion: { version: 3, price, price_source: priceSource, created_at: morning },
   PriceCalculation: calculationExample,

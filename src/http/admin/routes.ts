@@ -18,6 +18,7 @@ import { playgroundRoutes } from './agents/playground.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import type { StatusOptions } from './status.ts'
+import { spendLimitRoutes } from './agents/spend-limits.ts'
 import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
 import { turnRoutes } from './turns.ts'
@@ -64,6 +65,7 @@ const nounRoutes = [
   usageRoutes,
   endUserRoutes,
   trialRoutes,
+  spendLimitRoutes,
 ]
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {

@@ -86,7 +86,7 @@ export function renderRetries(document: ApiDocument, baseUrl: string, chat: Endp
         ].join('\n'),
         3,
       )}${text(
-        '**When to retry:** after a broken connection, and whenever the response has a `Retry-After` header, wait and send the same request with the same key. All other errors are final until you or the operator fix the cause.',
+        '**When to retry:** after a broken connection, and whenever the response has a `Retry-After` header, wait and send the same request with the same key. The wait of `spend_limit_exceeded` can be hours, so pass it on to your user instead. All other errors are final until you or the operator fix the cause.',
       )}`,
       html`${renderSamples('retry', retrySamples(document, baseUrl, chat))}
         <p class="note">curl honors <code>Retry-After</code>. It also retries errors that are final, at most eight times.</p>`,

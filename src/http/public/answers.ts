@@ -38,7 +38,7 @@ export function describeFailures(...codes: FailureCode[]): Record<number, Descri
 
 function describe(codes: FailureCode[]): Described {
   const limited = codes.includes('rate_limit_exceeded')
-  const returns = limited || codes.some((code) => 'retryAfterSeconds' in failures[code])
+  const returns = limited || codes.includes('spend_limit_exceeded') || codes.some((code) => 'retryAfterSeconds' in failures[code])
   return {
     description: codes.map((code) => `\`${code}\`: ${failures[code].message}`).join('\n\n'),
     headers: {

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import type { FailureCode } from '../../errors.ts'
 import type { BeginResult, RunningTurn, TurnRequest } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
@@ -44,7 +45,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
     await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
     switch (started.kind) {
       case 'refused':
-        throw new ApiError(started.code)
+        throw failureOf(started)
       case 'message_too_long':
         throw new ApiError('validation_error', tooLong('message', started.longest))
       case 'replay':
@@ -56,7 +57,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
         const end = await started.turn.end
         return end.kind === 'completed'
           ? sendReply(request, reply, end.reply)
-          : sendFailure(request, reply, new ApiError(end.code), started.turn.requestId)
+          : sendFailure(request, reply, failureOf(end), started.turn.requestId)
       }
     }
   })
@@ -77,7 +78,7 @@ export async function sendBeginResult(
   noteBeginResult(request.raw, started, 'stream')
   switch (started.kind) {
     case 'refused':
-      throw new ApiError(started.code)
+      throw failureOf(started)
     case 'message_too_long':
       throw new ApiError('validation_error', tooLong('message', started.longest))
     case 'replayed_failure':
@@ -90,6 +91,10 @@ export async function sendBeginResult(
       return streamTurn(reply.raw, started.turn, message, streams)
   }
 }
+
+/** `billing.spend-limit`: only the store knows when a window ends. */
+const failureOf = ({ code, retryAfterSeconds }: { code: FailureCode; retryAfterSeconds?: number | undefined }): ApiError =>
+  new ApiError(code, undefined, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 
 /** Passes both texts on exactly as they were sent: `conversation.identity`, `text.well-formed`. */
 function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {

@@ -168,6 +168,7 @@ const chatFailures = describeFailures(
   'agent_not_found',
   'agent_disabled',
   'conversation_busy',
+  'spend_limit_exceeded',
   'insufficient_balance',
   'turn_cancelled',
   ...whileRunning,

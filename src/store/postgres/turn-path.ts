@@ -26,6 +26,7 @@ import type { Connections, Purpose } from './connections.ts'
 import { isConnectionLost, isLockTimeout } from './failure.ts'
 import {
   readAdmission,
+  readAdvance,
   readClaims,
   readSettlement,
   readSpent,
@@ -37,7 +38,7 @@ import {
   writeSpends,
   writeTrace,
 } from './wire.ts'
-import type { AdmissionAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
+import type { AdmissionAnswer, AdvanceAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
 /** How long a call may take, including repetitions while its outcome is unknown, in milliseconds. */
 export type Deadlines = {
@@ -193,14 +194,14 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         read: (answer) => answer,
       }),
     advanceMany: (items) =>
-      each<Advance, AdvanceOutcome, AdvanceOutcome>(items, {
+      each<Advance, AdvanceOutcome, AdvanceAnswer>(items, {
         purpose: 'settlement',
         name: 'advance_v1',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.advance,
         write: writeAdvance,
-        read: (answer) => answer,
+        read: readAdvance,
       }),
     async renewLeases(leases, leaseMs) {
       const lost = new Set(await call<string[]>('settlement', 'renew_v1', [writeLeases(leases), leaseMs], settlementMs))

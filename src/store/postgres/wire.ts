@@ -6,12 +6,14 @@ import type {
   AdmissionOutcome,
   AdmittedTurn,
   Advance,
+  AdvanceOutcome,
   Claims,
   EncodedTrace,
   JournalEntry,
   Lease,
   Settlement,
   SettlementOutcome,
+  SpendLimitExceeded,
   TurnFailure,
   TurnFailureCode,
 } from '../turn-records.ts'
@@ -53,7 +55,8 @@ type ReplyAnswer = {
   charged: string
   incomplete: boolean
 }
-type Written = 'admitted' | 'replay' | 'large_replay' | 'replayed_failure'
+type LimitAnswer = { kind: 'spend_limit_exceeded'; retry_after_seconds: number | null }
+type Written = 'admitted' | 'replay' | 'large_replay' | 'replayed_failure' | 'spend_limit_exceeded'
 export type AdmissionAnswer =
   | { kind: 'again' }
   | { kind: 'admitted'; turn: TurnAnswer }
@@ -61,8 +64,10 @@ export type AdmissionAnswer =
   | { kind: 'replay'; reply: ReplyAnswer }
   | { kind: 'large_replay'; request_id: string; bytes: number }
   | { kind: 'replayed_failure'; request_id: string; code: TurnFailureCode }
+  | LimitAnswer
   | Later
   | Exclude<AdmissionOutcome, { kind: Written }>
+export type AdvanceAnswer = LimitAnswer | Exclude<AdvanceOutcome, { kind: 'spend_limit_exceeded' }>
 export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
 export type ClaimsAnswer = { turns: TurnAnswer[]; exhausted: string[] }
 export type WindowAnswer = { accepted: number; spent: number; ends_at_ms: number; ends_in_ms: number }
@@ -111,10 +116,16 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
       return { kind: 'large_replay', requestId: answer.request_id, bytes: answer.bytes }
     case 'replayed_failure':
       return { kind: 'replayed_failure', requestId: answer.request_id, code: answer.code }
+    case 'spend_limit_exceeded':
+      return readLimit(answer)
     default:
       return answer
   }
 }
+
+const readLimit = ({ kind, retry_after_seconds: retryAfterSeconds }: LimitAnswer): SpendLimitExceeded => ({ kind, retryAfterSeconds })
+
+export const readAdvance = (answer: AdvanceAnswer): AdvanceOutcome => (answer.kind === 'spend_limit_exceeded' ? readLimit(answer) : answer)
 
 const begin = (answer: StartedAnswer, { requestId, apiKeyId, agentId, message, traceparent }: Admission): AdmittedTurn => ({
   requestId,

@@ -1,12 +1,16 @@
 /**
- * Agents and their versions. A version never changes: turns use it, and recovery continues with it. `enabled` and deletion are not
- * versioned.
+ * Agents and their versions. A version never changes: turns use it, and recovery continues with it. `enabled`, spend limits and deletion are
+ * not versioned.
  */
 import type { Price } from '../../ledger/ledger.ts'
+import { readLimits } from '../../spend-limits.ts'
+import type { SpendLimit } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
 import { integer, readPrice, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { findProvider } from './providers.ts'
+import { lockOwner, setSpendLimits } from './spend-limits.ts'
+import type { NewSpendLimit } from './spend-limits.ts'
 
 export type AgentContent = {
   name: string
@@ -36,6 +40,8 @@ export type Agent = {
   id: string
   ownerId: string
   enabled: boolean
+  /** `billing.spend-limit` */
+  spendLimits: SpendLimit[]
   createdAt: number
   updatedAt: number
   /** The version that new turns use. */
@@ -49,11 +55,11 @@ export type Agent = {
 export type NeededProviders = { provider: string | null; embeddingProvider?: string | null }
 export type MissingProvider = { kind: 'provider_not_found' } | { kind: 'embedding_provider_not_found' }
 
-export type NewAgent = NeededProviders & { id: string; ownerId: string; content: AgentContent }
+export type NewAgent = NeededProviders & { id: string; ownerId: string; content: AgentContent; spendLimits?: NewSpendLimit[] | undefined }
 
 export type CreateAgentOutcome = { kind: 'created'; agent: Agent } | { kind: 'owner_not_found' } | MissingProvider
 
-export async function createAgent(sql: Sql, { id, ownerId, content, ...needed }: NewAgent): Promise<CreateAgentOutcome> {
+export async function createAgent(sql: Sql, { id, ownerId, content, spendLimits = [], ...needed }: NewAgent): Promise<CreateAgentOutcome> {
   const [owner] = await sql.all('select 1 as one from owners where id = $1', ownerId)
   if (!owner) return { kind: 'owner_not_found' }
   const missing = await findMissing(sql, needed)
@@ -61,12 +67,15 @@ export async function createAgent(sql: Sql, { id, ownerId, content, ...needed }:
   const now = await sql.now()
   await sql.run('insert into agents (id, owner_id, version, created_at, updated_at) values ($1, $2, 1, $3, $3)', id, ownerId, now)
   const present = await insertVersion(sql, { ...content, agentId: id, version: 1, createdAt: now })
-  return { kind: 'created', agent: { id, ownerId, enabled: true, createdAt: now, updatedAt: now, present } }
+  const limits = spendLimits.length > 0 ? await setSpendLimits(sql, id, spendLimits, now) : []
+  return { kind: 'created', agent: { id, ownerId, enabled: true, spendLimits: limits, createdAt: now, updatedAt: now, present } }
 }
 
 export type AgentChange = {
   id: string
   enabled?: boolean | undefined
+  /** `billing.spend-limit`: all limits of the agent from now on. They are not part of a version. */
+  spendLimits?: NewSpendLimit[] | undefined
   /** The next version. `after` is the version that it is based on. */
   next?: (NeededProviders & { after: number; content: AgentContent }) | undefined
 }
@@ -78,11 +87,12 @@ export type ChangeAgentOutcome =
   /** Another change was first: read the agent again and decide again. Nothing was written. */
   | { kind: 'stale' }
 
-export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange): Promise<ChangeAgentOutcome> {
+export async function changeAgent(sql: Sql, { id, enabled, spendLimits, next }: AgentChange): Promise<ChangeAgentOutcome> {
   const present = await findAgent(sql, id)
   if (!present) return { kind: 'not_found' }
   const missing = next && (await findMissing(sql, next))
   if (missing) return missing
+  if (spendLimits) await lockOwner(sql, present.ownerId)
   const now = await sql.now()
   const version = next ? next.after + 1 : present.present.version
   const changed = await sql.run(
@@ -97,7 +107,11 @@ export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange):
   )
   if (changed === 0) return { kind: 'stale' }
   const newest = next ? await insertVersion(sql, { ...next.content, agentId: id, version, createdAt: now }) : present.present
-  return { kind: 'changed', agent: { ...present, enabled: enabled ?? present.enabled, updatedAt: now, present: newest } }
+  const limits = spendLimits ? await setSpendLimits(sql, id, spendLimits, now) : present.spendLimits
+  return {
+    kind: 'changed',
+    agent: { ...present, enabled: enabled ?? present.enabled, spendLimits: limits, updatedAt: now, present: newest },
+  }
 }
 
 async function findMissing(sql: Sql, { provider, embeddingProvider = null }: NeededProviders): Promise<MissingProvider | undefined> {
@@ -192,7 +206,7 @@ async function insertVersion(sql: Sql, given: Omit<AgentVersion, 'id'>): Promise
 const versionColumns = `v.agent_id, v.version, v.name, v.model, v.config, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
   v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price, v.cached_prompt_price, v.cache_write_price, v.created_at`
 
-const agentColumns = `a.owner_id, a.enabled, a.created_at as agent_created_at, a.updated_at, ${versionColumns}`
+const agentColumns = `a.owner_id, a.enabled, a.spend_limits, a.created_at as agent_created_at, a.updated_at, ${versionColumns}`
 
 const presentVersions = 'from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version where a.deleted_at is null'
 
@@ -200,6 +214,7 @@ const readAgent = (row: Row): Agent => ({
   id: text(row, 'agent_id'),
   ownerId: text(row, 'owner_id'),
   enabled: integer(row, 'enabled') === 1,
+  spendLimits: readLimits(text(row, 'spend_limits')),
   createdAt: integer(row, 'agent_created_at'),
   updatedAt: integer(row, 'updated_at'),
   present: readVersion(row),

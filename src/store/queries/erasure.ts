@@ -5,10 +5,14 @@
  */
 import { recordLifetimeMs } from '../turn-records.ts'
 import type { Sql } from '../sql.ts'
-import { integer, text } from './columns.ts'
+import { integer, text, textOrNull } from './columns.ts'
+import { forgetEndUsers } from './spend-limits.ts'
+import type { EndUser } from './spend-limits.ts'
 
 export type Erasure = {
   conversationIds: string[]
+  /** The end user whose conversations these are, if that is what was asked: its limits are erased even without a conversation. */
+  endUser?: EndUser | undefined
   /** Erases only conversations that have been idle for at least this long, in milliseconds. Undefined: of any age. */
   idleMs?: number | undefined
 }
@@ -28,7 +32,7 @@ const continuableMs = 2 * recordLifetimeMs
 const noFingerprint = new Uint8Array(32)
 
 /** Erases all of them or none, except those that `idleMs` excludes. Unknown IDs are ignored. */
-export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: Erasure): Promise<ErasureOutcome> {
+export async function eraseConversations(sql: Sql, { conversationIds, endUser, idleMs }: Erasure): Promise<ErasureOutcome> {
   const now = await sql.now()
   const found: string[] = []
   // Locks the rows first, in the order of their IDs: an admission that comes now waits for this transaction and then finds no such user.
@@ -39,6 +43,7 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
     else if (idleMs === undefined) return { kind: 'busy' }
   }
   const erased: string[] = []
+  const users: EndUser[] = endUser ? [endUser] : []
   let turns = 0
   let messages = 0
   for (const id of found) {
@@ -56,8 +61,17 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
       noFingerprint,
       id,
     )
+    const [user] = await sql.all(
+      'select k.agent_id, c.external_user_id from conversations c join api_keys k on k.id = c.api_key_id where c.id = $1',
+      id,
+    )
+    // Null if the list has the conversation twice.
+    const externalUserId = textOrNull(user!, 'external_user_id')
+    if (externalUserId !== null) users.push({ agentId: text(user!, 'agent_id'), externalUserId })
     await sql.run('update conversations set external_user_id = null, message_count = 0, message_tokens = 0 where id = $1', id)
   }
+  // Last, because it locks their owners (`billing.spend-limit`).
+  await forgetEndUsers(sql, users)
   return { kind: 'erased', conversationIds: erased, turns, messages }
 }
 

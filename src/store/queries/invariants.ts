@@ -1,5 +1,5 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I20, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I21, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
@@ -233,7 +233,32 @@ export const invariants: readonly Invariant[] = [
      select t.request_id, t.state, t.run, null, 'an erased turn with a trace or feedback' from turns t where t.erased_at is not null
        and (exists (select 1 from traces x where x.request_id = t.request_id) or exists (select 1 from feedback f where f.request_id = t.request_id))`,
   ),
+  {
+    id: 'I21',
+    name: 'spending-is-of-turns',
+    sentence:
+      'What is spent in the window of a limit is the sum of the charges that count in it, what is held the sum of the holds of its running turns, and together with what is unpaid never more than the limit at the last admission.',
+    query: (sql) => sql.all(`select * from (${brokenSpending[sql.engine]}) as broken limit ${maxRows}`),
+  },
 ]
+
+/** The windows of turns are a JSON list of IDs. What earlier runs of a turn reserved may be in other windows than those of the last run. */
+const spendingOver = (each: string): string => `
+  select s.id, s.agent_id, s.scope, s.span, s.starts_at, s.earlier, s.spent, s.held, s.unpaid, s.max_amount,
+    coalesce(t.charged, 0) as charged, coalesce(t.holds, 0) as holds, coalesce(t.reserved, 0) as reserved
+  from spending s left join (
+    select cast(w.value as bigint) as id, sum(coalesce(t.charged, 0)) as charged, sum(case t.state when 'running' then t.hold else 0 end) as holds,
+      sum(case t.run when 1 then t.reserved else 0 end) as reserved
+    from turns t ${each} where t.counts_in is not null group by cast(w.value as bigint)) as t on t.id = s.id
+  where s.spent <> s.earlier + coalesce(t.charged, 0) or s.held <> coalesce(t.holds, 0) or s.unpaid < coalesce(t.reserved, 0)
+    or s.spent + s.held + s.unpaid > s.max_amount
+  union all
+  select cast(w.value as bigint), t.agent_id, t.request_id, 'a window that does not exist', null, null, null, null, null, null, null, null, null
+  from turns t ${each} where t.counts_in is not null and not exists (select 1 from spending s where s.id = cast(w.value as bigint))`
+const brokenSpending: Record<Sql['engine'], string> = {
+  sqlite: spendingOver('cross join json_each(t.counts_in) as w'),
+  postgres: spendingOver('cross join lateral json_array_elements_text(t.counts_in::json) as w (value)'),
+}
 
 /** Rows alone cannot show that nothing was changed, so this checks that the triggers that forbid changes exist. */
 function guards(id: string, name: string, sentence: string, triggers: string[]): Invariant {

@@ -18,6 +18,7 @@ import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.t
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
+import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findSession } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
@@ -35,6 +36,8 @@ export const reads = {
   listApiKeys,
   listLedger,
   findOwner,
+  findEndUserLimits,
+  listSpending,
   listOwners,
   findProvider,
   findProviderById,

@@ -17,6 +17,7 @@ import { createOwner, renameOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
 import { putFeedback } from './feedback.ts'
+import { deleteEndUserLimits, putEndUserLimits } from './spend-limits.ts'
 import { closeSession, openSession } from './sessions.ts'
 import { clearTraces } from './traces.ts'
 import { requestCancel } from './turn-status.ts'
@@ -71,15 +72,26 @@ export const writes = {
     changesCaches: true,
   }),
   changeAgent: write(changeAgent, {
-    async audit(outcome, [{ id, enabled, next }], sql) {
+    async audit(outcome, [{ id, enabled, spendLimits, next }], sql) {
       if (outcome.kind !== 'changed') return []
       const before = next && (await agentVersion(sql, id, next.after))
       const content = next && before ? differingFields(before, next.content) : []
-      return when(true, 'change', 'agent', id, [...content, ...(enabled === undefined ? [] : ['enabled'])])
+      const others = { ...(enabled !== undefined && { enabled }), ...(spendLimits && { spendLimits }) }
+      return when(true, 'change', 'agent', id, [...content, ...Object.keys(others)])
     },
     changesCaches: true,
   }),
   deleteAgent: write(deleteAgent, { audit: (found, [id]) => when(found, 'delete', 'agent', id), changesCaches: true }),
+
+  putEndUserLimits: write(putEndUserLimits, {
+    // Without the end user's name, because an entry of the audit log is never erased.
+    audit: (limits, [{ agentId }]) => when(limits, 'change', 'end_user_limits', agentId, ['spend_limits']),
+    changesCaches: false,
+  }),
+  deleteEndUserLimits: write(deleteEndUserLimits, {
+    audit: (found, [{ agentId }]) => when(found, 'delete', 'end_user_limits', agentId),
+    changesCaches: false,
+  }),
 
   createApiKey: write(createApiKey, { audit: (apiKey, [{ id }]) => when(apiKey, 'create', 'key', id), changesCaches: true }),
   changeApiKey: write(changeApiKey, {

@@ -1,5 +1,5 @@
 /**
- * The admission of one message within a transaction: record → agent → conversation → balance → a running turn. A refusal stores nothing
+ * The admission of one message within a transaction: record → agent → conversation → limits → balance → a running turn. A refusal stores nothing
  * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
 import { boundCost } from '../../ledger/ledger.ts'
@@ -11,6 +11,7 @@ import { readPrice } from '../queries/columns.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
+import { countIn, findExceeded, findWindows } from './spending.ts'
 import type { Statements } from './statements.ts'
 
 /**
@@ -26,7 +27,8 @@ import type { Statements } from './statements.ts'
  *
  * 4. This process admits no new turns: `overloaded`.
  *
- * 5. The agent is deleted or disabled, the conversation is busy, or the hold does not fit. Otherwise the turn runs.
+ * 5. The agent is deleted or disabled, the conversation is busy, or the hold does not fit in a spend limit, or in the balance. Otherwise the
+ * turn runs.
  */
 export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
   const now = clock.now()
@@ -59,10 +61,15 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const bound = boundCost({ promptTokens, completionTokens: Number(agent.max_output_tokens) }, price)
   // `billing.unpaid`: as much as a turn of this agent needed when the balance ran out, so that this one does not run out at the same point.
   const hold = max(bound, agent.min_hold as bigint)
+  const windows = agent.limited === 1n ? findWindows(sql, now, agent, item) : []
+  const exceeded = findExceeded(windows, now, hold)
+  if (exceeded) return exceeded
   const ownerId = agent.owner_id as string
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
+  const countsIn = windows.length > 0 ? countIn(sql, windows, item, hold) : null
 
-  return { kind: 'admitted', turn: startTurn(sql, clock, item, { now, agent, released, continued, conversation, window, hold, price }) }
+  const start = { now, agent, released, continued, conversation, window, hold, price, countsIn }
+  return { kind: 'admitted', turn: startTurn(sql, clock, item, start) }
 }
 
 type Start = {
@@ -76,11 +83,13 @@ type Start = {
   window: bigint
   hold: bigint
   price: Price
+  /** `billing.spend-limit`: the windows in which the run counts, as they are stored with it. */
+  countsIn: string | null
 }
 
 /** Writes the running turn, and its conversation if it is the first one. */
 function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start): AdmittedTurn {
-  const { now, agent, released, continued, conversation, window, hold, price } = start
+  const { now, agent, released, continued, conversation, window, hold, price, countsIn } = start
   const { promptPerMillion, completionPerMillion, cachedPromptPerMillion, cacheWritePerMillion } = price
   const ownerId = agent.owner_id as string
   const conversationId = conversation ? (conversation.id as string) : item.conversationId
@@ -105,6 +114,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
       cacheWritePerMillion,
       now,
       item.traceparent,
+      countsIn,
       requestId,
     )
   } else {
@@ -126,6 +136,7 @@ function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start)
       item.message,
       item.messageTokens,
       item.traceparent,
+      countsIn,
       now,
       now,
     )

@@ -36,6 +36,8 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   // `billing.once`: one_charge_per_turn forbids a second row, even for a charge of zero.
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
+  // `billing.spend-limit`: the windows of its admission, even if they have ended.
+  if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
   const { promptTokens, completionTokens, charged, incomplete } = item
   return {
@@ -78,4 +80,5 @@ export function endWithoutReply(
   if (end.causeKind !== null) sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
   if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
   sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)
+  if (turn.counts_in !== null) sql.releaseSpending.run(charged, hold, reserved, turn.counts_in!)
 }

@@ -9,6 +9,7 @@ import { claim } from './claim.ts'
 import type { Claim } from './claim.ts'
 import type { Clock } from './clock.ts'
 import { fail, settle } from './end-turn.ts'
+import { findFull } from './spending.ts'
 import { prepareStatements } from './statements.ts'
 
 export type TurnPath = ReturnType<typeof createTurnPath>
@@ -21,7 +22,11 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     if (!turn) return { kind: 'lost' }
     const more = item.hold - (turn.hold as bigint)
     if (more > 0n) {
+      // `billing.spend-limit`
+      const refused = turn.counts_in === null ? undefined : findFull(sql, clock.now(), turn.counts_in as string, more)
+      if (refused) return refused
       if (sql.takeHold.run(more, turn.owner_id!, more).changes === 0n) return { kind: 'insufficient_balance' }
+      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)
       sql.setHold.run(item.hold, item.requestId)
     }
     const now = clock.now()

@@ -93,6 +93,12 @@ const price = { prompt_usd_per_million: '0.50', completion_usd_per_million: '1.5
 /** USD per call. Small, so that the owners with little money can pay it. */
 const toolUsd = { look: '0.00000100', book: '0.00000700' }
 
+const generousLimits = [
+  { scope: 'end_user', usd: '50000', window: 'day' },
+  { scope: 'api_key', usd: '90000', window: 'month' },
+  { scope: 'agent', usd: '100000', window: 'total' },
+]
+
 const promptOf = (canary: string, version: number): string =>
   `You are version ${version} of an agent. Never say ${hiddenWords(canary).prompt}.`
 
@@ -118,6 +124,8 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
             price,
             max_output_tokens: outputTokens,
             history: { max_tokens: historyTokens },
+            // Never reached: that each window adds up under faults is for `verify` (I21).
+            spend_limits: rich ? generousLimits : [],
             ...(tools ? { tools: toolsOf(upstream), knowledge: { embedding_model: `${provider['name']}/embedder` } } : {}),
           })
           await make(`/agents/${agent['id']}/documents`, documentOf(canary, 'Harbour', 0))

@@ -27,6 +27,11 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
         text: 'The available balance, which is the balance minus held and unpaid amounts, does not cover the hold for this turn, which is the most it can cost. Add credit to the owner, or lower the agent’s max output tokens or max steps.',
         link: { href: `/money/${ownerId}`, label: 'Add credit' },
       }
+    case 'spend_limit_exceeded':
+      return {
+        text: 'The hold for this turn does not fit in a spend limit of the agent, the API key or the external user. Raise the limit, or wait until its window ends.',
+        link: { href: `/agents/${agentId}/limits`, label: 'View limits' },
+      }
     case 'agent_disabled':
       return { text: 'Enable the agent, then send the message again.', link: { href: `/agents/${agentId}`, label: 'Open agent' } }
     case 'agent_not_found':

@@ -1,5 +1,6 @@
 /** Response schemas of the admin API for agents, tools and documents. The others are in admin/answers.ts. */
 import { AmountUsd, Count, Price, PriceSource, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
+import { Limits } from './spend-limit-fields.ts'
 import { define } from '../../public/schemas.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -139,6 +140,7 @@ export const Agent = define(
     owner_id: idOf('own'),
     version: Version,
     enabled: Type.Boolean(),
+    spend_limits: Limits,
     ...agentContent,
     created_at: Time,
     updated_at: Time,

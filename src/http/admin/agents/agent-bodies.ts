@@ -2,6 +2,7 @@
 import type { Static } from 'typebox'
 import { newAgentExample } from '../examples.ts'
 import { Name, Usd, idGiven, wellFormed } from '../fields.ts'
+import { NewLimits } from './spend-limit-fields.ts'
 import { Tools } from './tools.ts'
 import { inWords, maxMessage } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
@@ -83,6 +84,7 @@ const options = {
     ),
   ),
   tools: Type.Optional(Tools),
+  spend_limits: Type.Optional(NewLimits),
 }
 export const NewAgent = Type.Object(
   { owner_id: idGiven('own', 'The owner who pays for the turns.'), ...fields, ...options },

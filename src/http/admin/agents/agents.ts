@@ -9,6 +9,7 @@ import { AgentChange, NewAgent, Refresh, Rollback } from './agent-bodies.ts'
 import type { AgentOptions } from './agent-bodies.ts'
 import { about, answers, gone, made, pageOf } from '../answers.ts'
 import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writePriceSource, writeTime } from '../fields.ts'
+import { readSpendLimits, writeSpendLimits } from './spend-limit-fields.ts'
 import { readTool, writeDifference, writeTool } from './tools.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
@@ -78,7 +79,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Agents',
           'changeAgent',
           'Update an agent',
-          'Creates a new version, unless only `enabled` changes. Omitted fields are unchanged. Running turns keep the version they started with.',
+          'Creates a new version, unless only `enabled` and `spend_limits` change. Omitted fields are unchanged. Running turns keep the version they started with.',
         ),
         params: AgentParams,
         body: AgentChange,
@@ -207,6 +208,7 @@ function readOptions(body: AgentOptions) {
       language: body.knowledge.language,
     },
     tools: body.tools?.map(readTool),
+    spendLimits: body.spend_limits && readSpendLimits(body.spend_limits),
   }
 }
 
@@ -233,6 +235,7 @@ const writeAgent = (agent: Agent): object => ({
   owner_id: agent.ownerId,
   version: agent.version,
   enabled: agent.enabled,
+  spend_limits: writeSpendLimits(agent.spendLimits),
   ...writeFields(agent),
   created_at: writeTime(agent.createdAt),
   updated_at: writeTime(agent.updatedAt),

@@ -22,6 +22,8 @@ const copiedTables = [
   'agent_versions',
   'api_keys',
   'api_key_secrets',
+  'end_user_limits',
+  'spending',
   'conversations',
   'turns',
   'messages',

@@ -185,7 +185,8 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
       return rowCount === rows.length
     },
     async settle() {
-      await query(`select setval(pg_get_serial_sequence('chunks', 'id'), (select coalesce(max(id), 0) + 1 from chunks), false)`)
+      for (const table of ['chunks', 'spending'])
+        await query(`select setval(pg_get_serial_sequence('${table}', 'id'), (select coalesce(max(id), 0) + 1 from ${table}), false)`)
       await query(countAllWords)
       // Plans made for empty tables would scan full ones.
       await query(`analyze chunk_words, ${tables.map(({ name }) => name).join(', ')}`)

@@ -1,6 +1,6 @@
 -- The operations of the turn path, one round trip each: the argument is a batch as JSON, the result its outcomes as JSON in the same order. Every
 -- statement of a function sees what was committed while it waited for the locks before it. Locks are always taken in one order: running turns,
--- conversations, owners, each by ID. What an admission writes after locking its owners cannot be written by another process at the same time, or the
+-- conversations, owners, each by ID; the rows of `spending` are written under the lock of their owner. What an admission writes after locking its owners cannot be written by another process at the same time, or the
 -- admission returns `again`. Each function may be called again with the same batch and then returns the same outcomes. A function never changes:
 -- a change is a function with the next number, so that two versions of the server can run side by side.
 -- The functions have planner settings because their plans are cached: a plan from the time when the tables were empty would read whole tables.
@@ -61,13 +61,72 @@ create function running_turn_v1(turn turns, window_tokens bigint) returns json l
     'steps_before', case when turn.run > 1 then steps_before_v1(turn) else 0 end)
 $$;
 
+-- A limit of an agent or an end user (`billing.spend-limit`); `since`: when a limit of this scope and span was set.
+create type spend_limit_v1 as (scope text, span text, amount bigint, since bigint);
+-- A window in which an admission counts. `id` null: it has no row yet. `used`: what is spent, held and unpaid in it, or of a window without a row
+-- what was charged in it before its limit was set.
+create type spend_window_v1 as (id bigint, scope text, subject text, span text, starts_at bigint, ends_at bigint, max_amount bigint, used bigint);
+
+create function spend_limits_v1(stored text) returns spend_limit_v1[] language plpgsql stable as $$
+begin
+  return array(select row(l.scope, l.span, l.amount, l.since)::spend_limit_v1
+    from json_to_recordset(stored::json) as l (scope text, span text, amount bigint, since bigint));
+end $$;
+
+-- The present windows of all limits of an end user, its key and its agent. An end user's own limits replace those that its agent has for end users.
+-- One look-up for each limit, because a query over all of them costs five times as much.
+create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[]
+  language plpgsql stable as $$
+declare
+  day_ms constant integer := 24 * 60 * 60 * 1000;
+  own_limits text := (select e.spend_limits from end_user_limits e where e.agent_id = of_agent and e.external_user_id = of_user);
+  spend_limit spend_limit_v1;
+  month timestamp;
+  found_id bigint;
+  found_used bigint;
+  subject_id text;
+  starts bigint;
+  ends bigint;
+  windows spend_window_v1[] := '{}';
+begin
+  if own_limits is not null then
+    limits := array(select l from unnest(limits) as l where l.scope <> 'end_user') || spend_limits_v1(own_limits);
+  end if;
+  foreach spend_limit in array limits loop
+    subject_id := case spend_limit.scope when 'agent' then of_agent when 'api_key' then of_key else of_user end;
+    if spend_limit.span = 'day' then
+      starts := at - at % day_ms;
+      ends := starts + day_ms;
+    elsif spend_limit.span = 'month' then
+      month := date_trunc('month', to_timestamp(at / 1000.0) at time zone 'UTC');
+      starts := extract(epoch from month)::bigint * 1000;
+      ends := extract(epoch from month + interval '1 month')::bigint * 1000;
+    else
+      starts := 0;
+      ends := null;
+    end if;
+    select s.id, s.spent + s.held + s.unpaid into found_id, found_used from spending s
+      where s.agent_id = of_agent and s.scope = spend_limit.scope and s.subject = subject_id and s.span = spend_limit.span and s.starts_at = starts;
+    -- the windows of the agent and of its keys have a row since the limit was set, if anything had been charged in them
+    if found_id is null and spend_limit.scope = 'end_user' and spend_limit.since > starts then
+      found_used := (select coalesce(sum(t.charged), 0)::bigint from api_keys y
+        join conversations c on c.api_key_id = y.id and c.external_user_id = of_user
+        join turns t on t.conversation_id = c.id
+        where y.agent_id = of_agent and t.started_at >= starts);
+    end if;
+    windows := windows || row(found_id, spend_limit.scope, subject_id, spend_limit.span, starts, ends, spend_limit.amount,
+      coalesce(found_used, 0))::spend_window_v1;
+  end loop;
+  return windows;
+end $$;
+
 create type admission_v1 as (ord integer, api_key_id text collate "C", agent_id text collate "C", idempotency_key text collate "C", fingerprint bytea,
   external_user_id text collate "C", message text, message_length bigint, message_tokens bigint, request_id text collate "C",
   conversation_id text collate "C", traceparent text, lease_ms bigint, may_run boolean);
 -- A turn that an admission starts; `opens_for` is the end user if the turn starts a conversation.
 create type beginning_v1 as (request_id text, api_key_id text, idempotency_key text, fingerprint bytea, conversation_id text, opens_for text,
   owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint,
-  cached_prompt_price bigint, cache_write_price bigint, message text, message_tokens bigint, traceparent text);
+  cached_prompt_price bigint, cache_write_price bigint, message text, message_tokens bigint, traceparent text, counts_in text);
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
 -- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain. `later`: its
@@ -100,6 +159,18 @@ declare
   owner_ids text[] := '{}';
   present_owner text;
   taken bigint := 0;
+  -- `billing.spend-limit`: the windows of an item, the latest end of those that are exceeded, and what the batch holds in each window
+  stored_limits text;
+  limits spend_limit_v1[];
+  windows spend_window_v1[];
+  spend_window spend_window_v1;
+  window_place integer;
+  exceeded boolean;
+  exceeded_until bigint;
+  counted_in bigint[];
+  window_ids bigint[] := '{}';
+  window_holds bigint[] := '{}';
+  window_limits bigint[] := '{}';
 begin
   select array_agg(i) into asked from json_populate_recordset(null::admission_v1, items) as i;
   outcomes := array_fill(null::json, array[cardinality(asked)]);
@@ -107,7 +178,7 @@ begin
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
         r.completion_tokens, r.charged, r.incomplete, r.failure_code, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
-        v.cached_prompt_price, v.cache_write_price, a.owner_id, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
+        v.cached_prompt_price, v.cache_write_price, a.owner_id, a.limited, a.spend_limits, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
         -- the whole of `order.admission`
         case
           when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
@@ -124,7 +195,8 @@ begin
           when a.enabled <> 1 then 'agent_disabled'
           -- `conversation.busy`, before the constraint one_running_turn_per_conversation
           when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'
-          when o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'
+          -- of an agent with limits: after them
+          when a.limited = 0 and o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'
           else 'run'
         end as verdict
       from unnest(asked) as i
@@ -149,6 +221,31 @@ begin
       order by a.owner_id, i.ord
     loop
       outcome := null;
+      -- `billing.spend-limit`: only with the lock of the owner, because the look-ups cost more than the lock
+      if item.verdict = 'run' and item.limited = 1 and may_write then
+        if item.spend_limits is distinct from stored_limits then
+          stored_limits := item.spend_limits;
+          limits := spend_limits_v1(stored_limits);
+        end if;
+        windows := spend_windows_v1(limits, item.agent_id, item.api_key_id, item.external_user_id, at);
+        exceeded := false;
+        exceeded_until := at;
+        foreach spend_window in array windows loop
+          if spend_window.used + coalesce(window_holds[array_position(window_ids, spend_window.id)], 0) + item.hold_needed > spend_window.max_amount then
+            exceeded := true;
+            -- null if one of them never ends
+            exceeded_until := case when spend_window.ends_at >= exceeded_until then spend_window.ends_at
+              when spend_window.ends_at < exceeded_until then exceeded_until end;
+          end if;
+        end loop;
+        if exceeded then
+          outcomes[item.ord] := json_build_object('kind', 'spend_limit_exceeded', 'retry_after_seconds', ceil((exceeded_until - at) / 1000.0));
+          continue;
+        elsif item.available < item.hold_needed then
+          outcomes[item.ord] := '{"kind": "insufficient_balance"}';
+          continue;
+        end if;
+      end if;
       -- an upper bound of what the answer contains
       bytes := 0;
       if item.verdict = 'run' and may_write or item.verdict = 'admitted_before' then
@@ -191,15 +288,38 @@ begin
         elsif item.record_id is not null and not record_free then
           -- its text is being erased, or its expired key cleared; a turn's lock must come before the owner's, so it is not waited for here
           outcome := '{"kind": "again"}';
+        else
+          counted_in := null;
+          if item.limited = 1 then
+            foreach spend_window in array windows loop
+              if spend_window.id is null then
+                insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
+                  values (item.agent_id, spend_window.scope, spend_window.subject, spend_window.span, spend_window.starts_at, spend_window.ends_at,
+                    spend_window.used, spend_window.used, spend_window.max_amount)
+                  returning id into strict spend_window.id;
+              end if;
+              counted_in := counted_in || spend_window.id;
+              window_place := array_position(window_ids, spend_window.id);
+              if window_place is null then
+                window_ids := window_ids || spend_window.id;
+                window_place := cardinality(window_ids);
+              end if;
+              window_holds[window_place] := coalesce(window_holds[window_place], 0) + item.hold_needed;
+              window_limits[window_place] := spend_window.max_amount;
+            end loop;
+          end if;
+          taken := taken + item.hold_needed;
+        end if;
+        if outcome is not null then
+          null;
         elsif item.live then
           update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
               holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
               completion_price = item.completion_price, cached_prompt_price = item.cached_prompt_price,
               cache_write_price = item.cache_write_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null,
-              cancel_requested_at = null, traceparent = item.traceparent
+              cancel_requested_at = null, traceparent = item.traceparent, counts_in = to_json(counted_in)::text
             where request_id = item.record_id and state = 'released' and fence = item.fence
             returning * into strict turn;
-          taken := taken + item.hold_needed;
           outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
         else
           if item.record_id is not null then
@@ -211,8 +331,7 @@ begin
             coalesce(item.known_conversation_id, item.conversation_id),
             case when item.known_conversation_id is null then item.external_user_id end, item.owner_id, item.agent_id, item.version, item.lease_ms,
             item.hold_needed, item.prompt_price, item.completion_price, item.cached_prompt_price, item.cache_write_price, item.message,
-            item.message_tokens, item.traceparent)::beginning_v1;
-          taken := taken + item.hold_needed;
+            item.message_tokens, item.traceparent, to_json(counted_in)::text)::beginning_v1;
           outcome := json_build_object('kind', 'started', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
             'agent_version', item.version, 'prompt_price', item.prompt_price::text, 'completion_price', item.completion_price::text,
             'cached_prompt_price', item.cached_prompt_price::text, 'cache_write_price', item.cache_write_price::text,
@@ -248,15 +367,20 @@ begin
     at := now_ms();
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
+  -- once per batch, however many of its turns count in a window
+  if cardinality(window_ids) > 0 then
+    update spending s set held = s.held + w.hold, max_amount = w.max_amount
+      from unnest(window_ids, window_holds, window_limits) as w (id, hold, max_amount) where s.id = w.id;
+  end if;
   if cardinality(started) > 0 then
     insert into conversations (id, api_key_id, external_user_id, created_at)
       select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(started) as b where b.opens_for is not null;
     insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
         run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, cached_prompt_price, cache_write_price, message, message_tokens,
-        traceparent, created_at, started_at)
+        traceparent, counts_in, created_at, started_at)
       select b.request_id, b.api_key_id, b.idempotency_key, b.fingerprint, b.conversation_id, b.owner_id, b.agent_id, b.agent_version, 'running',
         1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.cached_prompt_price, b.cache_write_price,
-        b.message, b.message_tokens, b.traceparent, at, at
+        b.message, b.message_tokens, b.traceparent, b.counts_in, at, at
       from unnest(started) as b;
   end if;
   return array_to_json(outcomes);
@@ -266,7 +390,7 @@ end $$;
 create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
   content text, content_tokens bigint, citations text, prompt_tokens bigint, cached_prompt_tokens bigint, cache_write_tokens bigint,
   completion_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, tool_calls bigint, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea, conversation_id text collate "C", owner_id text collate "C",
-  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint);
+  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint, counts_in text);
 
 -- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended
 -- in another way. At most one item per turn.
@@ -282,7 +406,7 @@ begin
     select i.ord, t.request_id, i.user_message_id, i.assistant_message_id, i.ledger_entry_id, i.content, i.content_tokens, i.citations,
       i.prompt_tokens, i.cached_prompt_tokens, i.cache_write_tokens, i.completion_tokens, i.reasoning_tokens, i.usage_estimated, i.tool_calls,
       i.charged, i.written_off, i.first_delta_ms, i.incomplete, i.trace, t.conversation_id,
-      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at
+      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at, t.counts_in
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
         ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, cached_prompt_tokens bigint,
         cache_write_tokens bigint, completion_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, tool_calls bigint, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea)
@@ -317,6 +441,13 @@ begin
   update owners o set balance = o.balance - s.charged, held = o.held - s.hold
     from (select n.owner_id, sum(n.charged)::bigint as charged, sum(n.hold)::bigint as hold from unnest(ours) as n group by n.owner_id) as s
     where o.id = s.owner_id;
+  -- `billing.spend-limit`
+  if exists (select from unnest(ours) as o where o.counts_in is not null) then
+    update spending s set spent = s.spent + w.charged, held = s.held - w.hold
+      from (select c.id::bigint as id, sum(o.charged)::bigint as charged, sum(o.hold)::bigint as hold
+        from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id) group by c.id) as w
+      where s.id = w.id;
+  end if;
   if cardinality(ours) = json_array_length(items) then
     return (select json_agg(json_build_object('kind', 'settled', 'conversation_id', o.conversation_id, 'created_at', at) order by o.ord)
       from unnest(ours) as o);
@@ -350,6 +481,16 @@ begin
       from json_to_recordset(items) as i (request_id text, reserved bigint, charged bigint)
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) group by t.owner_id) as s
     where o.id = s.owner_id;
+  -- `billing.spend-limit`
+  if exists (select from turns t where t.request_id = any (ours) and t.counts_in is not null) then
+    update spending s set spent = s.spent + w.charged, held = s.held - w.hold, unpaid = s.unpaid + w.reserved
+      from (select c.id::bigint as id, sum(t.hold)::bigint as hold, sum(coalesce(i.charged, 0))::bigint as charged,
+          sum(least(i.reserved, t.hold - coalesce(i.charged, 0)))::bigint as reserved
+        from json_to_recordset(items) as i (request_id text, reserved bigint, charged bigint)
+          join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+          cross join lateral json_array_elements_text(t.counts_in::json) as c (id) group by c.id) as w
+      where s.id = w.id;
+  end if;
   -- after their owners, as everywhere, so that two processes cannot deadlock
   update agents a set min_hold = n.needed
     from (select t.agent_id, max(i.needed_hold) as needed from json_to_recordset(items) as i (request_id text, needed_hold bigint)
@@ -396,6 +537,11 @@ declare
   outcomes json[] := array_fill('{"kind": "lost"}'::json, array[json_array_length(items)]);
   present_owner text;
   taken bigint := 0;
+  at constant bigint := now_ms();
+  exceeded boolean;
+  exceeded_until bigint;
+  window_ids bigint[] := '{}';
+  window_holds bigint[] := '{}';
 begin
   select array_agg(t.request_id) into ours from (
     select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
@@ -407,7 +553,7 @@ begin
       join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.hold > t.hold)
     order by o.id for no key update;
   for item in
-    select i.ord, t.request_id, t.owner_id, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
+    select i.ord, t.request_id, t.owner_id, t.counts_in, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
     from json_to_recordset(items) as i (ord integer, request_id text, hold bigint)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours)
       join owners o on o.id = t.owner_id
@@ -419,15 +565,35 @@ begin
       present_owner := item.owner_id;
       taken := 0;
     end if;
+    -- `billing.spend-limit`: the limits of the last admission that counts in these windows
+    if item.more > 0 and item.counts_in is not null then
+      select count(*) > 0, case when count(s.ends_at) = count(*) then max(s.ends_at) end into exceeded, exceeded_until
+        from json_array_elements_text(item.counts_in::json) as c (id) join spending s on s.id = c.id::bigint
+        where s.spent + s.held + s.unpaid + item.more > s.max_amount
+          - coalesce((select sum(u.hold) from unnest(window_ids, window_holds) as u (id, hold) where u.id = s.id), 0);
+      if exceeded then
+        outcomes[item.ord] := json_build_object('kind', 'spend_limit_exceeded',
+          'retry_after_seconds', case when exceeded_until is not null then greatest(1, ceil((exceeded_until - at) / 1000.0)) end);
+        continue;
+      end if;
+    end if;
     if item.more > 0 and item.available - taken < item.more then
       outcomes[item.ord] := '{"kind": "insufficient_balance"}';
       continue;
+    end if;
+    if item.more > 0 and item.counts_in is not null then
+      window_ids := window_ids || array(select c.id::bigint from json_array_elements_text(item.counts_in::json) as c (id));
+      window_holds := window_holds || array_fill(item.more, array[json_array_length(item.counts_in::json)]);
     end if;
     taken := taken + greatest(item.more, 0);
     advanced := advanced || item.request_id;
     outcomes[item.ord] := '{"kind": "advanced"}';
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
+  if cardinality(window_ids) > 0 then
+    update spending s set held = s.held + w.hold
+      from (select u.id, sum(u.hold)::bigint as hold from unnest(window_ids, window_holds) as u (id, hold) group by u.id) as w where s.id = w.id;
+  end if;
   insert into journal (request_id, run, step, part, kind, payload, created_at)
     select t.request_id, t.run, e.step, e.part, e.kind, e.payload, now_ms()
     from json_to_recordset(items) as i (request_id text, entries json)
@@ -507,12 +673,14 @@ begin
   end if;
   if which = 'suspect' then
     for orphan in
-      select t.request_id, t.run, t.owner_id, t.hold from turns t
+      select t.request_id, t.run, t.owner_id, t.hold, t.counts_in from turns t
         where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
         order by t.owner_id, t.request_id for no key update skip locked
     loop
       -- what it used died with its processes, and no caller made them die, so nothing is reserved
       update owners set held = held - orphan.hold where id = orphan.owner_id;
+      update spending s set held = s.held - orphan.hold
+        from json_array_elements_text(orphan.counts_in::json) as c (id) where s.id = c.id::bigint;
       update turns set state = 'failed', lease_until = null, holder = null, hold = 0, failure_code = 'internal_error',
           failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at,
           unpaid = unpaid + orphan.hold

@@ -17,12 +17,13 @@ import { DeleteAgent } from './editor/delete-agent.tsx'
 import { EnabledSwitch } from './editor/enabled-switch.tsx'
 import { LeaveGuard } from './editor/leave-guard.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
+import { LimitsTab } from './limits/limits-tab.tsx'
 import { NewAgent } from './new-agent.tsx'
 
 const ToolsTab = lazy(() => import('./tools/tools-tab.tsx').then(({ ToolsTab: tab }) => ({ default: tab })))
 const VersionsTab = lazy(() => import('./versions/versions-tab.tsx').then(({ VersionsTab: tab }) => ({ default: tab })))
 
-const tabs = ['settings', 'tools', 'versions']
+const tabs = ['settings', 'tools', 'limits', 'versions']
 
 export function AgentPage({ id, tab }: { id: string; tab: string | undefined }) {
   return id === 'new' ? <NewAgent /> : <PresentAgent id={id} tab={tab !== undefined && tabs.includes(tab) ? tab : 'settings'} />
@@ -77,6 +78,7 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
         <Tabs.List aria-label="Agent sections">
           <Tabs.Tab value="settings">Settings{unsaved ? ' (unsaved)' : ''}</Tabs.Tab>
           <Tabs.Tab value="tools">Tools ({agent.tools.length})</Tabs.Tab>
+          <Tabs.Tab value="limits">Limits ({agent.spend_limits.length})</Tabs.Tab>
           <Tabs.Tab value="versions">Versions</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="settings" pt="lg">
@@ -86,6 +88,9 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
         </Tabs.Panel>
         <Tabs.Panel value="tools" pt="lg">
           <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'tools' ? <ToolsTab agent={agent} /> : null}</Suspense>
+        </Tabs.Panel>
+        <Tabs.Panel value="limits" pt="lg">
+          {tab === 'limits' ? <LimitsTab agent={agent} /> : null}
         </Tabs.Panel>
         <Tabs.Panel value="versions" pt="lg">
           <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>

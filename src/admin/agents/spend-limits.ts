@@ -1,0 +1,42 @@
+/** `billing.spend-limit`: what is spent in the windows of an agent's limits, and the limits of single end users. */
+import { ApiError } from '../../errors.ts'
+import type { EndUser, EndUserLimits, NewSpendLimit, Spending } from '../../store/queries/spend-limits.ts'
+import type { AdminStore } from '../admin-store.ts'
+
+/** Each throws ApiError `not_found` for an agent that does not exist or was deleted. */
+export type SpendLimitsAdmin = {
+  /** The present windows of the agent and of those of its keys with any spending. */
+  listSpending(agentId: string): Promise<Spending[]>
+  /** `own`: the limits of the end user itself, if it has any. `spending`: its windows and those of the agent and its keys. */
+  findEndUserLimits(endUser: EndUser): Promise<{ own: EndUserLimits | undefined; spending: Spending[] }>
+  /** Replaces the limits that the agent has for end users. None: nothing limits this end user but its key and its agent. */
+  putEndUserLimits(endUser: EndUser, limits: NewSpendLimit[]): Promise<{ own: EndUserLimits; spending: Spending[] }>
+  /** From the next message on, the limits of the agent apply again. */
+  deleteEndUserLimits(endUser: EndUser): Promise<void>
+}
+
+export function createSpendLimitsAdmin({ store }: { store: AdminStore }): SpendLimitsAdmin {
+  async function spendingOf(agentId: string, externalUserId?: string): Promise<Spending[]> {
+    const spending = await store.read.listSpending(agentId, externalUserId)
+    if (!spending) throw noSuchAgent()
+    return spending
+  }
+  return {
+    listSpending: (agentId) => spendingOf(agentId),
+    async findEndUserLimits(endUser) {
+      const spending = await spendingOf(endUser.agentId, endUser.externalUserId)
+      return { own: await store.read.findEndUserLimits(endUser), spending }
+    },
+    async putEndUserLimits(endUser, limits) {
+      const own = await store.write.putEndUserLimits({ ...endUser, limits })
+      if (!own) throw noSuchAgent()
+      return { own, spending: await spendingOf(endUser.agentId, endUser.externalUserId) }
+    },
+    async deleteEndUserLimits(endUser) {
+      await spendingOf(endUser.agentId)
+      await store.write.deleteEndUserLimits(endUser)
+    },
+  }
+}
+
+const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')

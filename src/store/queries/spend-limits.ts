@@ -1,0 +1,186 @@
+/**
+ * Spend limits of agents and end users, and what is spent in their windows (`billing.spend-limit`). The turn path checks the limits and writes
+ * the windows.
+ */
+import type { Amount } from '../../ledger/ledger.ts'
+import { effectiveLimits, readLimits, storedLimits, windowAt } from '../../spend-limits.ts'
+import type { SpendLimit, SpendScope, SpendSpan } from '../../spend-limits.ts'
+import type { Row, Sql } from '../sql.ts'
+import { bigInteger, integer, text } from './columns.ts'
+
+export type NewSpendLimit = Omit<SpendLimit, 'since'>
+
+/** The limits with the time since when there has been one of each scope and span. */
+const dated = (limits: NewSpendLimit[], before: SpendLimit[], now: number): SpendLimit[] =>
+  limits.map((limit) => ({
+    ...limit,
+    since: before.find(({ scope, span }) => scope === limit.scope && span === limit.span)?.since ?? now,
+  }))
+
+/** Locks the owner of an agent. Whoever writes a limit or a window does this first, as the turn path does. */
+export async function lockOwner(sql: Sql, ownerId: string): Promise<void> {
+  await sql.run('update owners set balance = balance where id = $1', ownerId)
+}
+
+/**
+ * Sets the limits of an agent. Limits that are new count what was charged earlier in their present window. For an agent and its keys, this is
+ * computed here; for an end user, by the user's next admission. Call it with the owner locked.
+ */
+export async function setSpendLimits(sql: Sql, agentId: string, given: NewSpendLimit[], now: number): Promise<SpendLimit[]> {
+  const [agent] = await sql.all('select spend_limits from agents where id = $1', agentId)
+  const limits = dated(given, readLimits(text(agent!, 'spend_limits')), now)
+  await sql.run('update agents set spend_limits = $1, limited = 1 where id = $2', storedLimits(limits), agentId)
+  await countLimits(sql, agentId)
+  for (const { scope, span, amount, since } of limits) {
+    if (since !== now || scope === 'end_user') continue
+    const { startsAt, endsAt } = windowAt(span, now)
+    const subject = scope === 'agent' ? 't.agent_id' : 't.api_key_id'
+    await sql.run(
+      `insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
+         select $1, $2, subject, $3, $4, $5, charged, charged, case when charged > $6 then charged else $6 end
+         from (select ${subject} as subject, cast(sum(t.charged) as bigint) as charged from turns t
+           where t.ended_at >= $4 and t.started_at >= $4 and t.agent_id = $1 group by ${subject}) as earlier
+         where charged > 0
+       on conflict (agent_id, scope, subject, span, starts_at) do update set
+         -- the limit was removed for a time: what was charged meanwhile
+         earlier = spending.earlier + excluded.spent - spending.spent, spent = excluded.spent,
+         max_amount = case when excluded.spent + spending.held + spending.unpaid > $6 then excluded.spent + spending.held + spending.unpaid else $6 end`,
+      agentId,
+      scope,
+      span,
+      startsAt,
+      endsAt,
+      amount,
+    )
+  }
+  return limits
+}
+
+/** Notes whether an admission has any limits to look for. */
+async function countLimits(sql: Sql, agentId: string): Promise<void> {
+  await sql.run(
+    `update agents set limited = case when spend_limits <> '[]' or exists (select 1 from end_user_limits e where e.agent_id = $1) then 1 else 0 end
+      where id = $1`,
+    agentId,
+  )
+}
+
+export type EndUser = { agentId: string; externalUserId: string }
+export type EndUserLimits = EndUser & { limits: SpendLimit[]; updatedAt: number }
+
+/** Returns undefined for a deleted agent. `limits` are of scope `end_user`; none: nothing limits this end user but its key and its agent. */
+export async function putEndUserLimits(sql: Sql, given: EndUser & { limits: NewSpendLimit[] }): Promise<EndUserLimits | undefined> {
+  const { agentId, externalUserId } = given
+  const [agent] = await sql.all('select owner_id, spend_limits from agents where id = $1 and deleted_at is null', agentId)
+  if (!agent) return undefined
+  await lockOwner(sql, text(agent, 'owner_id'))
+  const now = await sql.now()
+  const before = (await findEndUserLimits(sql, given))?.limits ?? readLimits(text(agent, 'spend_limits'))
+  const limits = dated(given.limits, before, now)
+  await sql.run(
+    `insert into end_user_limits (agent_id, external_user_id, spend_limits, updated_at) values ($1, $2, $3, $4)
+      on conflict (agent_id, external_user_id) do update set spend_limits = excluded.spend_limits, updated_at = excluded.updated_at`,
+    agentId,
+    externalUserId,
+    storedLimits(limits),
+    now,
+  )
+  await countLimits(sql, agentId)
+  return { agentId, externalUserId, limits, updatedAt: now }
+}
+
+/** Returns whether the end user had limits. */
+export async function deleteEndUserLimits(sql: Sql, { agentId, externalUserId }: EndUser): Promise<boolean> {
+  const [agent] = await sql.all('select owner_id from agents where id = $1', agentId)
+  if (!agent) return false
+  await lockOwner(sql, text(agent, 'owner_id'))
+  const deleted = await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
+  await countLimits(sql, agentId)
+  return deleted === 1
+}
+
+export async function findEndUserLimits(sql: Sql, { agentId, externalUserId }: EndUser): Promise<EndUserLimits | undefined> {
+  const [row] = await sql.all(
+    'select spend_limits, updated_at from end_user_limits where agent_id = $1 and external_user_id = $2',
+    agentId,
+    externalUserId,
+  )
+  return row && { agentId, externalUserId, limits: readLimits(text(row, 'spend_limits')), updatedAt: integer(row, 'updated_at') }
+}
+
+/**
+ * `erase`: removes the names of end users from the limits and the windows of those who have no conversation with the agent any more. The
+ * figures remain. A new message of the same user then starts new windows.
+ */
+export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<void> {
+  const found: (EndUser & { ownerId: string })[] = []
+  for (const { agentId, externalUserId } of users) {
+    const [agent] = await sql.all(
+      `select a.owner_id from agents a where a.id = $1
+        and (exists (select 1 from spending s where s.agent_id = $1 and s.scope = 'end_user' and s.subject = $2)
+          or exists (select 1 from end_user_limits e where e.agent_id = $1 and e.external_user_id = $2))
+        and not exists (select 1 from api_keys k join conversations c on c.api_key_id = k.id and c.external_user_id = $2 where k.agent_id = $1)`,
+      agentId,
+      externalUserId,
+    )
+    if (agent) found.push({ agentId, externalUserId, ownerId: text(agent, 'owner_id') })
+  }
+  // By their owners, as everywhere, so that two processes cannot deadlock.
+  for (const { agentId, externalUserId, ownerId } of found.toSorted((a, b) => (a.ownerId < b.ownerId ? -1 : 1))) {
+    await lockOwner(sql, ownerId)
+    await sql.run(`update spending set subject = null where agent_id = $1 and scope = 'end_user' and subject = $2`, agentId, externalUserId)
+    await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
+    await countLimits(sql, agentId)
+  }
+}
+
+/** What is spent in one window of a limit. */
+export type Spending = {
+  scope: SpendScope
+  /** The agent, the key or the external user. */
+  subject: string
+  span: SpendSpan
+  startsAt: number
+  endsAt: number | null
+  limit: Amount
+  spent: Amount
+  held: Amount
+  unpaid: Amount
+}
+
+/** How many keys of an agent are listed: those that spent most. */
+const maxKeys = 100
+
+/**
+ * The present windows of the limits of an agent: of the agent, of its keys with any spending, and, if one is given, of an end user. Undefined
+ * for a deleted agent.
+ */
+export async function listSpending(sql: Sql, agentId: string, externalUserId?: string): Promise<Spending[] | undefined> {
+  const [agent] = await sql.all('select spend_limits from agents where id = $1 and deleted_at is null', agentId)
+  if (!agent) return undefined
+  const own = externalUserId === undefined ? undefined : await findEndUserLimits(sql, { agentId, externalUserId })
+  const now = await sql.now()
+  const listed: Spending[] = []
+  for (const { scope, span, amount: limit } of effectiveLimits(readLimits(text(agent, 'spend_limits')), own?.limits)) {
+    if (scope === 'end_user' && externalUserId === undefined) continue
+    const window = windowAt(span, now)
+    const subject = scope === 'agent' ? agentId : scope === 'end_user' ? externalUserId! : null
+    const rows = await sql.all(
+      `select subject, spent, held, unpaid from spending
+        where agent_id = $1 and scope = $2 and span = $3 and starts_at = $4 and subject = coalesce($5, subject)
+        order by spent desc, subject limit $6`,
+      agentId,
+      scope,
+      span,
+      window.startsAt,
+      subject,
+      maxKeys,
+    )
+    const described = { scope, span, ...window, limit }
+    for (const row of rows) listed.push({ ...described, subject: text(row, 'subject'), ...amountsOf(row) })
+    if (rows.length === 0 && subject !== null) listed.push({ ...described, subject, spent: 0n, held: 0n, unpaid: 0n })
+  }
+  return listed
+}
+
+const amountsOf = (row: Row) => ({ spent: bigInteger(row, 'spent'), held: bigInteger(row, 'held'), unpaid: bigInteger(row, 'unpaid') })

@@ -1,0 +1,140 @@
+/** Mutants of spend limits, on both stores: where a turn counts, how its end corrects it, and which limits apply. */
+import { edit } from './mutant.ts'
+import type { Edit, Mutant } from './mutant.ts'
+
+const spending = 'src/store/sqlite/spending.ts'
+const statements = 'src/store/sqlite/statements.ts'
+const endTurn = 'src/store/sqlite/end-turn.ts'
+const turnPath = 'src/store/sqlite/turn-path.ts'
+const admit = 'src/store/sqlite/admit.ts'
+const limits = 'src/spend-limits.ts'
+const queries = 'src/store/queries/spend-limits.ts'
+const erasure = 'src/store/queries/erasure.ts'
+const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
+const liteTables = 'src/store/sqlite/migrations/0001-schema.sql'
+
+const rule = 'billing.spend-limit'
+const fits = 'billing.spend-limit: a limit of agent admits what fits to the last unit'
+const ends = 'billing.spend-limit: each end of a turn corrects every window'
+const boundary = 'billing.spend-limit: a turn counts in the window of its admission'
+const bounded = 'billing.spend-limit: an extension that does not fit journals nothing'
+const own = "billing.spend-limit: an end user's own limits replace"
+const earlier = 'billing.spend-limit: a new limit counts what was charged'
+const forgets = 'billing.spend-limit erase: an erasure removes the name'
+const order = 'billing.spend-limit: a busy conversation comes before a limit'
+const died = 'billing.spend-limit: a turn whose process died'
+
+const onSqlite = (removes: string, title: string, ...edits: Edit[]): Mutant => ({
+  rule,
+  removes,
+  edits,
+  caughtBy: { file: 'store/sqlite.test.ts', title: `sqlite: ${title}` },
+})
+const onPostgres = (removes: string, title: string, ...edits: Edit[]): Mutant => ({
+  rule,
+  removes: `on PostgreSQL ${removes}`,
+  edits,
+  caughtBy: { file: 'store/postgres.test.ts', title: `postgres: ${title}` },
+})
+
+export const spendLimitMutants: Mutant[] = [
+  onSqlite(
+    'what is held counts',
+    fits,
+    edit(statements, 'select id, spent + held + unpaid as used from spending', 'select id, spent + unpaid as used from spending'),
+    edit(liteTables, 'check (spent + held + unpaid <= max_amount)', 'check (spent + unpaid <= max_amount)'),
+  ),
+  onSqlite(
+    'a limit comes before the balance',
+    order,
+    edit(admit, '  if (exceeded) return exceeded\n', ''),
+    edit(
+      admit,
+      "return { kind: 'insufficient_balance' }\n",
+      "return { kind: 'insufficient_balance' }\n  if (exceeded) {\n    sql.releaseHold.run(hold, 0n, ownerId)\n    return exceeded\n  }\n",
+    ),
+  ),
+  onSqlite(
+    'a settlement corrects its windows',
+    ends,
+    edit(endTurn, '  if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)\n'),
+  ),
+  onSqlite(
+    'what a turn without a reply used counts',
+    ends,
+    edit(endTurn, 'releaseSpending.run(charged, hold, reserved, turn', 'releaseSpending.run(charged, hold, 0n, turn'),
+  ),
+  onSqlite(
+    'an extension of a hold counts',
+    ends,
+    edit(turnPath, '      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)\n'),
+  ),
+  onSqlite('an extension must fit', bounded, edit(turnPath, '      if (refused) return refused\n')),
+  onSqlite('a window ends', boundary, edit(limits, "if (span === 'total') return", "if (span === 'total' || span === 'day') return")),
+  onSqlite('a month is a calendar month', boundary, edit(limits, 'at.getUTCMonth() + 1) }', 'at.getUTCMonth() + 2) }')),
+  onSqlite(
+    "an end user's own limits replace those of the agent",
+    own,
+    edit(limits, "...ofAgent.filter(({ scope }) => scope !== 'end_user'), ...ofEndUser", '...ofAgent, ...ofEndUser'),
+  ),
+  onSqlite(
+    'a new limit counts earlier charges of an end user',
+    earlier,
+    edit(spending, "const before = scope === 'end_user' && since > window.startsAt", 'const before = false'),
+  ),
+  onSqlite(
+    'a new limit counts earlier charges of a key or agent',
+    earlier,
+    edit(queries, "if (since !== now || scope === 'end_user') continue", 'continue'),
+  ),
+  onSqlite('an erasure removes the name of the end user', forgets, edit(erasure, '  await forgetEndUsers(sql, users)\n')),
+  onPostgres(
+    'what a batch holds counts',
+    'billing.spend-limit: of a thousand turns at once',
+    edit(
+      hot,
+      'spend_window.used + coalesce(window_holds[array_position(window_ids, spend_window.id)], 0) + item.hold_needed',
+      'spend_window.used + item.hold_needed',
+    ),
+    edit(
+      'src/store/postgres/migrations/0001-schema.sql',
+      'check (spent + held + unpaid <= max_amount)',
+      'check (spent + unpaid <= max_amount)',
+    ),
+  ),
+  onPostgres('a limit comes before the balance', order, edit(hot, 'when a.limited = 0 and o.balance - o.held', 'when o.balance - o.held')),
+  onPostgres(
+    'a settlement corrects its windows',
+    ends,
+    edit(hot, 'set spent = s.spent + w.charged, held = s.held - w.hold\n', 'set held = s.held - w.hold\n'),
+  ),
+  onPostgres(
+    'what a turn without a reply used counts',
+    ends,
+    edit(
+      hot,
+      'held = s.held - w.hold, unpaid = s.unpaid + w.reserved\n      from (select c.id',
+      'held = s.held - w.hold\n      from (select c.id',
+    ),
+  ),
+  onPostgres(
+    'a turn whose process died in each attempt gives its hold back',
+    died,
+    edit(
+      hot,
+      `      update spending s set held = s.held - orphan.hold
+        from json_array_elements_text(orphan.counts_in::json) as c (id) where s.id = c.id::bigint;
+`,
+    ),
+  ),
+  onPostgres(
+    'an extension must fit',
+    bounded,
+    edit(
+      hot,
+      '    if item.more > 0 and item.counts_in is not null then\n      select count(*) > 0',
+      '    if false then\n      select count(*) > 0',
+    ),
+  ),
+  onPostgres('a window ends', boundary, edit(hot, '      starts := at - at % day_ms;\n', '      starts := 0;\n')),
+]
