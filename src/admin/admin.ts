@@ -40,6 +40,9 @@ import { createTracesAdmin } from './traces.ts'
 import type { TracesAdmin } from './traces.ts'
 import { createToolTrials } from './agents/tool-trials.ts'
 import type { ToolTrialsAdmin } from './agents/tool-trials.ts'
+import { createWebhooksAdmin } from './webhooks.ts'
+import type { WebhooksAdmin } from './webhooks.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
 import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
@@ -58,6 +61,7 @@ export type AdminCalls = OwnersAdmin &
   TracesAdmin &
   RerunsAdmin &
   UsageAdmin &
+  WebhooksAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
   AuditAdmin
@@ -79,6 +83,7 @@ export type AdminOptions = {
   knowledge: Pick<Knowledge, 'search'>
   /** Checks addresses before anything is stored that would be refused later. */
   guard: Pick<Guard, 'refusedAddress'>
+  webhooks: Pick<Webhooks, 'test'>
   /** A new ID, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes
@@ -122,6 +127,7 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createTracesAdmin(modules),
     ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),
+    ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createSessionsAdmin(modules),
     ...createAuditAdmin(modules),

@@ -5,9 +5,11 @@ import { checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
+import { webhookConformance } from './webhook-conformance.ts'
 
 const check = checkOn('postgres', () => openForConformance(), noPostgres())
 conformance(check)
 journalConformance(check)
 unpaidConformance(check)
+webhookConformance(check)
 turnResourceConformance(check)

@@ -20,6 +20,7 @@ import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
+import { webhookConformance } from './webhook-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
 
@@ -37,6 +38,7 @@ const check = checkOn('sqlite', async () => {
 conformance(check)
 journalConformance(check)
 unpaidConformance(check)
+webhookConformance(check)
 turnResourceConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {

@@ -14,6 +14,7 @@ import { toolFields } from './agents/tools.ts'
 import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
+import { webhookSchemas } from './webhook-answers.ts'
 import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -109,6 +110,7 @@ export const adminSchemas = [
   ...toolFields,
   ...ChatEvents,
   ...traceSchemas,
+  ...webhookSchemas,
   Owner,
   OwnerWithHolds,
   LedgerEntry,

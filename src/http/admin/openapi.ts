@@ -21,6 +21,7 @@ const tags = {
   History: 'Stored conversations, messages and turns.',
   Erasure: 'Permanent deletion of conversation text.',
   Usage: 'Usage by hour and day.',
+  Webhooks: 'Endpoints that are notified of events, and what was delivered to them.',
   Audit: 'The audit log: who changed what.',
   Session: 'Signing in to and out of the console.',
   Service: 'Service status, and verification of the stored data.',

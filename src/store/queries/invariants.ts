@@ -1,8 +1,9 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I20, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I21, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
+import { findWrongEvents } from './webhooks/wrong-events.ts'
 
 export type Invariant = {
   id: string
@@ -219,6 +220,12 @@ export const invariants: readonly Invariant[] = [
      select t.request_id, t.state, t.run, null, 'an erased turn with a trace or feedback' from turns t where t.erased_at is not null
        and (exists (select 1 from traces x where x.request_id = t.request_id) or exists (select 1 from feedback f where f.request_id = t.request_id))`,
   ),
+  {
+    id: 'I21',
+    name: 'events-are-recorded',
+    sentence: 'Every end of a run since an enabled webhook listens has one event with a delivery to it, and every event has happened.',
+    query: (sql) => findWrongEvents(sql, maxRows),
+  },
 ]
 
 /** Rows alone cannot show that nothing was changed, so this checks that the triggers that forbid changes exist. */

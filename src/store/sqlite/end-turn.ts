@@ -3,6 +3,7 @@ import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Row } from '../sql.ts'
 import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
+import { recordEndedTurn, recordLowBalance } from './events.ts'
 import type { Statements } from './statements.ts'
 
 export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
@@ -33,6 +34,8 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
+  recordEndedTurn(sql, turn, 'completed', now)
+  recordLowBalance(sql, turn, item, now)
   const { promptTokens, completionTokens, charged, incomplete } = item
   return {
     kind: 'settled',
@@ -67,4 +70,5 @@ export function endWithoutReply(
   if (end.causeKind !== null) sql.insertError.run(turn.request_id!, turn.run!, end.causeKind, now)
   if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
   sql.releaseHold.run(hold, reserved, turn.owner_id!)
+  recordEndedTurn(sql, turn, end.state, now)
 }

@@ -37,6 +37,9 @@ const copiedTables = [
   'discarded_generations',
   'chunks',
   'chunk_vectors',
+  'webhooks',
+  'events',
+  'deliveries',
   'audit',
 ]
 /**
