@@ -13,7 +13,7 @@ type Webhook = Awaited<ReturnType<AdminCalls['findWebhook']>>
 const closed = { additionalProperties: false } as const
 
 const Url = wellFormed({ minLength: 1, maxLength: 2000 })
-const Events = Type.Array(Type.Enum(['*', ...eventTypes]), { minItems: 1, maxItems: eventTypes.length, uniqueItems: true })
+const Events = Type.Array(Type.Enum(['*', ...eventTypes]), { minItems: 1, maxItems: eventTypes.length })
 const Description = wellFormed({ maxLength: 1000 })
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()])
 const optional = {
@@ -137,7 +137,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
 function checkEvents(events: string[]): string[] {
   if (events.includes('*') && events.length > 1)
     throw new ApiError('validation_error', 'events must be ["*"] or a list of event types without "*".')
-  return events
+  return [...new Set(events)]
 }
 
 export const writeWebhook = (webhook: Webhook): object => ({
