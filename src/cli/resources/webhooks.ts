@@ -30,7 +30,7 @@ const deliveryColumns: Column[] = [
 ]
 
 type WebhookFields = {
-  url?: string
+  newUrl?: string
   event?: string[]
   owner?: string
   agent?: string
@@ -70,12 +70,12 @@ export function define(group: Command, environment: Environment): void {
 
   withFields(
     serverCommand(group, 'update <webhook>', 'Update a webhook, or enable it again', `webhook update ${example} --enabled`)
-      .option('--url <url>', 'New URL')
+      .option('--new-url <url>', 'New URL')
       .option('--enabled', 'Send events again')
       .option('--no-enabled', 'Send and record no events'),
   ).action(async (webhook: string, options: ServerOptions & WebhookFields) => {
     const client = createAdminClient(environment, options)
-    const body = { ...(await writeFields(client, options)), ...given({ url: options.url, enabled: options.enabled }) }
+    const body = { ...(await writeFields(client, options)), ...given({ url: options.newUrl, enabled: options.enabled }) }
     await printRecord(await client.call('PATCH', await findPath(client, webhook), { body }), options)
   })
 
