@@ -17,6 +17,10 @@ export function prepareEventStatements(db: DatabaseSync) {
     insertEvent: db.prepare(`insert into events (id, type, subject, owner_id, agent_id, occurred_at) values (?, ?, ?, ?, ?, ?)
       on conflict (id) do nothing`),
     insertDelivery: db.prepare('insert into deliveries (event_id, webhook_id, next_at, created_at) values (?, ?, ?, ?)'),
+    // claimed by a process that is dead: an attempt without a result
+    endAllClaims: db.prepare(
+      "update deliveries set next_at = 0 where state = 'pending' and attempts > 0 and status is null and error is null",
+    ),
     findBalance: db.prepare('select balance, unpaid, low_balance from owners where id = ?'),
     findLastCredit: db.prepare(`select id from ledger where owner_id = ? and kind = 'credit' order by created_at desc, id desc limit 1`),
   }

@@ -53,7 +53,7 @@ export async function claimDeliveries(
   const now = await sql.now()
   for (const { webhookId, limit } of wanted) {
     const rows = await sql.all(
-      `update deliveries set next_at = $1, attempts = attempts + 1, fence = fence + 1
+      `update deliveries set next_at = $1, attempts = attempts + 1, fence = fence + 1, status = null, error = null
        where webhook_id = $2 and event_id in (
          select d.event_id from deliveries d join webhooks w on w.id = d.webhook_id and w.enabled = 1
          where d.webhook_id = $2 and d.state = 'pending' and d.next_at <= $3 order by d.next_at limit $4)
