@@ -1,4 +1,4 @@
-/** When a delivery is sent again (`webhook.schedule`). */
+/** When a delivery is sent again (`webhook.delivered`). */
 
 const second = 1_000
 const minute = 60 * second

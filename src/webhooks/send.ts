@@ -1,5 +1,5 @@
 /**
- * One attempt to deliver one body. Success is a 2xx status in time. Everything else is a failure, redirects too. Returns what to store, in
+ * One attempt to deliver one body (`webhook.delivered`). Success is a 2xx status in time. Everything else is a failure, redirects too. Returns what to store, in
  * our own words: an answer may quote what an end user wrote.
  */
 import { GuardFailed, GuardRefused } from '../agent/guard/guard.ts'

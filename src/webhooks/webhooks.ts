@@ -64,7 +64,7 @@ const defaults: WebhookSettings = {
   random: Math.random,
 }
 
-// A fast endpoint gets hundreds of deliveries a second with as many connections, and a slow one occupies no more.
+// `webhook.slots`: a fast endpoint gets hundreds of deliveries a second with as many connections, and a slow one occupies no more.
 const slotsPerWebhook = 16
 // Without webhooks there is nothing to poll for. A change arrives as a message, except behind a connection pooler.
 const idlePollMs = 10_000

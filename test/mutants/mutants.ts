@@ -16,6 +16,7 @@ import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
 import { traceMutants } from './trace-mutants.ts'
 import { turnMutants } from './turn-mutants.ts'
+import { webhookMutants } from './webhook-mutants.ts'
 
 export const mutants: Mutant[] = [
   ...httpLayerMutants,
@@ -31,6 +32,7 @@ export const mutants: Mutant[] = [
   ...toolMutants,
   ...erasureMutants,
   ...traceMutants,
+  ...webhookMutants,
   ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,

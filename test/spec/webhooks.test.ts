@@ -228,7 +228,7 @@ test('webhook.delivered: 410 disables the webhook, and an operator enables it ag
   await app.verify()
 })
 
-test('webhook.rotation: for the grace period both secrets verify, and after it only the new one', async () => {
+test('webhook.signed: for the grace period both secrets verify, and after it only the new one', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver)
   const webhook = await makeWebhook(app, receiver, '/hook')
@@ -261,7 +261,7 @@ test('webhook.slots: an endpoint that hangs does not delay another one', async (
   assert.equal(receiver.at('/hang').length, 16, 'no more than its own slots')
 })
 
-test('webhook.replay webhook.test: a range is sent again under the same IDs, and a test event is sent at once', async () => {
+test('webhook.replay: a range is sent again under the same IDs, and a test event is sent at once', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver)
   await app.chat('before there is a webhook')
@@ -286,7 +286,7 @@ test('webhook.replay webhook.test: a range is sent again under the same IDs, and
   assert.equal((await deliveriesOf(app, webhook)).length, 2, 'a test is stored nowhere')
 })
 
-test('webhook.admin: bad input gets a sentence that says what is wrong, and nothing is created', async () => {
+test('webhooks: bad input gets a sentence that says what is wrong, and nothing is created', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver)
   const good = { url: receiver.url('/hook'), events: ['*'] }

@@ -309,7 +309,7 @@ export function webhookConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('webhook.retry: a delivery that has ended is due again, with the whole schedule and the same ID', async (store) => {
+  check('webhook.replay: a delivery that has ended is due again, with the whole schedule and the same ID', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const id = await makeWebhook(store)
     await bench.settle(await bench.admitted())
@@ -323,7 +323,7 @@ export function webhookConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('webhook.pruned: events and deliveries are deleted after 30 days, and not before', async (store) => {
+  check('webhook.once: events and deliveries are deleted after 30 days, and not before', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const id = await makeWebhook(store)
     await bench.settle(await bench.admitted())

@@ -14,7 +14,7 @@ export class WebhookVerificationError extends TurnkeepError {
 export type WebhookEvent = {
   /** The `webhook-id`: the same for every attempt to deliver this event. Handle each ID once. */
   id: string
-  /** Such as `turn.completed`. */
+  /** Such as turn.completed. */
   type: string
   /** When it occurred: UTC, ISO 8601. */
   timestamp: string

@@ -27,7 +27,7 @@ export function prepareEventStatements(db: DatabaseSync) {
 }
 
 /** Does nothing if the event is recorded already, or no webhook matches it. */
-export function recordEvent(sql: EventStatements, event: NewEvent, at: number): void {
+function recordEvent(sql: EventStatements, event: NewEvent, at: number): void {
   const { type, subject, ownerId, agentId } = event
   const listeners = sql.findListeners.all(`%"${type}"%`, ownerId, agentId)
   if (listeners.length === 0) return

@@ -1,5 +1,5 @@
 /**
- * The deliveries of events to webhooks: claimed, ended or scheduled again, and listed. A claim is a lease and a fence, as with turns: the
+ * The deliveries of events to webhooks (`webhook.delivered`): claimed, ended or scheduled again, and listed. A claim is a lease and a fence, as with turns: the
  * delivery is due again at the end of the lease, and only the result of the last claim is stored.
  */
 import type { Row, Sql } from '../../sql.ts'
@@ -161,7 +161,7 @@ export type ReplayOutcome =
 export const maxReplayed = 10_000
 
 /**
- * Sends everything that the webhook matches and that occurred in the range again, whether or not it was sent before. Turns are replayed
+ * `webhook.replay`: sends everything that the webhook matches and that occurred in the range again, whether or not it was sent before. Turns are replayed
  * from the turns themselves, so also those that ended before the webhook existed or while it was disabled.
  */
 export async function replayDeliveries(
