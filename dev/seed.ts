@@ -13,7 +13,7 @@ import type { Filled } from './seed/fill.ts'
 import { planTraffic } from './seed/plan.ts'
 import { startServerProcess } from './server-process.ts'
 
-const help = `Fill a development server with thirty days of sample traffic: three owners, five agents, about 600 turns.
+const help = `Fill a development server with thirty days of sample traffic: three owners, five agents, about 600 turns\nwith feedback.
 
 Usage: npm run seed -- [options]
 
@@ -112,10 +112,10 @@ function showDay(daysLeft: number): void {
   if (process.stdout.isTTY) process.stdout.write(`\r${daysLeft === 0 ? 'Last hours' : `${daysLeft} days ago`}`.padEnd(16))
 }
 
-function report({ turns, owners, agents, documents }: Filled, seed: number, seconds: number): void {
+function report({ turns, owners, agents, documents, feedback }: Filled, seed: number, seconds: number): void {
   if (process.stdout.isTTY) process.stdout.write('\r')
   console.log(`Seed ${seed}: ${owners} owners, ${Object.keys(agents).length} agents, ${documents} documents, in ${seconds.toFixed(0)} s.
-Turns: ${turns.completed} completed, ${turns.failed} failed, ${turns.released} released.`)
+Turns: ${turns.completed} completed, ${turns.incomplete} incomplete, ${turns.failed} failed, ${turns.released} released, ${turns.cancelled} cancelled; ${feedback} with feedback.`)
 }
 
 if (process.env['NODE_ENV'] === 'production') refuse('sample data is for development; NODE_ENV is production')

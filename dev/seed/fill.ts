@@ -10,7 +10,7 @@ import type { Client, Json } from './client.ts'
 import { timeOf } from './plan.ts'
 import type { Plan } from './plan.ts'
 import type { Action, At, Turn } from './plan-objects.ts'
-import { roles } from './texts.ts'
+import { findTopic, roles, startOf } from './texts.ts'
 import type { Role } from './texts.ts'
 import { toolOf } from './tools.ts'
 
@@ -31,6 +31,7 @@ export type Filled = {
   owners: number
   documents: number
   turns: Record<Turn['outcome'], number>
+  feedback: number
 }
 
 /** The store has this seed's data already, or a part of it. */
@@ -47,8 +48,8 @@ export async function fill(target: Target, plan: Plan, onDay: (daysLeft: number)
   await refuseTwice(client, plan)
   const startedAt = Date.now()
   const setTime = (at: At): Promise<void> => target.setClockOffset(Math.min(0, timeOf(at, startedAt) - Date.now()))
-  const turns = { completed: 0, failed: 0, released: 0 }
-  const filled: Filled = { agents: {} as Filled['agents'], owners: plan.owners.length, documents: 0, turns }
+  const turns = { completed: 0, incomplete: 0, failed: 0, released: 0, cancelled: 0 }
+  const filled: Filled = { agents: {} as Filled['agents'], owners: plan.owners.length, documents: 0, turns, feedback: 0 }
   const state: State = { target, client, plan, owners: new Map(), agents: new Map(), filled }
   try {
     await setTime(plan.start)
@@ -139,10 +140,24 @@ async function run(state: State, action: Action, idempotencyKey: string): Promis
 async function runTurn({ client, agents, filled }: State, turn: Turn, idempotencyKey: string): Promise<void> {
   const { id, keys } = agents.get(turn.role)!
   const { isStream, user, message } = turn
-  const answer = await client.chat({ agentId: id, apiKey: keys[turn.key]!.secret, idempotencyKey, isStream, user, message })
-  if (answer.isCompleted !== (turn.outcome === 'completed'))
+  const caller = { agentId: id, apiKey: keys[turn.key]!.secret }
+  const cancelAfter =
+    turn.outcome === 'cancelled' ? '' : turn.outcome === 'incomplete' ? startOf(findTopic(message)!.topic.reply) : undefined
+  const answer = await client.chat({
+    ...caller,
+    idempotencyKey,
+    isStream,
+    user,
+    message,
+    ...(cancelAfter === undefined ? {} : { cancelAfter }),
+  })
+  const expected = turn.outcome === 'failed' || turn.outcome === 'released' ? 'none' : turn.outcome
+  if (answer.outcome !== expected)
     throw new Error(`the turn "${message}" should have been ${turn.outcome}, and the server answered: ${answer.text.slice(-500)}`)
   filled.turns[turn.outcome] += 1
+  if (!turn.feedback) return
+  await client.giveFeedback(caller, answer.requestId, turn.feedback)
+  filled.feedback += 1
 }
 
 async function addDocument({ client, filled }: State, agent: Agent, action: Extract<Action, { kind: 'document' | 'text' }>): Promise<void> {

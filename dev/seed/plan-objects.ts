@@ -25,8 +25,14 @@ export type Turn = {
   isStream: boolean
   /** The key of the agent that is used. */
   key: 'Website' | 'Mobile app'
-  outcome: 'completed' | 'failed' | 'released'
+  outcome: Outcome
+  feedback: PlannedFeedback | null
 }
+
+/** `cancelled` and `incomplete`: the caller cancels before and after the first text. */
+export type Outcome = 'completed' | 'incomplete' | 'failed' | 'released' | 'cancelled'
+
+export type PlannedFeedback = { rating: 'up' | 'down'; comment?: string; tags?: string[] }
 
 export type Action =
   | Turn

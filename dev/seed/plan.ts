@@ -3,11 +3,11 @@
  * same each time. Knows nothing of a server (fill.ts runs the events).
  */
 import { agentsOf, changesOf, documents, ownersOf, topUpsOf } from './plan-objects.ts'
-import type { At, PlannedAgent, PlannedEvent, PlannedOwner, Turn } from './plan-objects.ts'
+import type { At, Outcome, PlannedAgent, PlannedEvent, PlannedFeedback, PlannedOwner, Turn } from './plan-objects.ts'
 import { createRandom } from './random.ts'
 import type { Random } from './random.ts'
-import { roles, topics, userNames, withNumber } from './texts.ts'
-import type { Role, Topic } from './texts.ts'
+import { feedbackTexts, roles, topics, userNames, withNumber } from './texts.ts'
+import type { Role, Topic, Trouble } from './texts.ts'
 
 export type Plan = {
   seed: number
@@ -109,9 +109,33 @@ function turnOf({ role, question, trouble }: Topic, { random, users }: Draw): Tu
     // One user of each agent comes back again and again.
     user: random.chance(0.25) ? regular! : random.pick(others),
     message: withNumber(question, role === 'orders' || role === 'returns' ? random.whole(4_100, 4_999) : random.whole(2, 30)),
-    isStream: random.chance(0.7),
+    // Only who reads a stream knows the turn to cancel.
+    isStream: random.chance(0.7) || trouble === 'silent' || trouble === 'stalled',
     key: role === 'orders' && random.chance(0.3) ? 'Mobile app' : 'Website',
-    outcome: trouble === undefined ? 'completed' : trouble === 'empty' ? 'failed' : 'released',
+    outcome: trouble === undefined ? 'completed' : outcomes[trouble],
+    feedback: random.chance(trouble === undefined ? 0.15 : 0.4) ? drawFeedback(trouble !== undefined, random) : null,
+  }
+}
+
+const outcomes: Record<Trouble, Outcome> = {
+  overloaded: 'released',
+  refused: 'released',
+  limited: 'released',
+  unauthorized: 'released',
+  empty: 'failed',
+  looping: 'failed',
+  silent: 'cancelled',
+  stalled: 'incomplete',
+}
+
+/** Most replies are liked, and a turn with trouble is not. */
+function drawFeedback(isTrouble: boolean, random: Random): PlannedFeedback {
+  const rating = isTrouble || random.chance(0.25) ? 'down' : 'up'
+  const { comments, tags } = isTrouble ? feedbackTexts.trouble : feedbackTexts[rating]
+  return {
+    rating,
+    ...(random.chance(0.5) ? { comment: random.pick(comments) } : {}),
+    ...(random.chance(0.6) ? { tags: random.sample(tags, random.whole(1, 2)) } : {}),
   }
 }
 

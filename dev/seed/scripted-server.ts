@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerMcp } from './mcp.ts'
-import { findTopic, withNumber } from './texts.ts'
+import { findTopic, startOf, withNumber } from './texts.ts'
 import type { Found } from './texts.ts'
 
 export type ScriptedServer = {
@@ -73,12 +73,16 @@ async function answerChat(
 ): Promise<void> {
   const found = findTopic(messages.findLast(({ role }) => role === 'user')?.content ?? '')
   // A model that has a tool's result needs less time for the reply.
-  const hasResult = messages.at(-1)?.role === 'tool'
+  const hasResult = messages.at(-1)?.role === 'tool' && found?.topic.trouble !== 'looping'
   await think?.(hasResult ? 450 : (found?.topic.thinkMs ?? 600))
   const trouble = found?.topic.trouble
+  if (trouble === 'silent') return waitForEnd(response)
   // A Retry-After above the longest wait of the server: the turn is released immediately, instead of after two retries.
   if (trouble === 'overloaded')
     return sendJson(response, 503, { error: { message: 'The model is overloaded. Try again in a minute.' } }, { 'retry-after': '60' })
+  if (trouble === 'limited')
+    return sendJson(response, 429, { error: { message: 'Rate limit reached: 60 requests per minute.' } }, { 'retry-after': '60' })
+  if (trouble === 'unauthorized') return sendJson(response, 401, { error: { message: 'Incorrect API key provided.' } })
   if (trouble === 'refused') return sendJson(response, 400, { error: { message: 'This model does not support printing.' } })
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const send = (choices: object[], rest: object = {}): void =>
@@ -86,13 +90,18 @@ async function answerChat(
       `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model, choices, ...rest })}\n\n`,
     )
   const call = hasResult ? undefined : toolCallOf(found)
-  const text = call || trouble === 'empty' ? '' : replyOf(found)
+  const isStalled = found?.topic.trouble === 'stalled'
+  const text = call || trouble === 'empty' ? '' : isStalled ? startOf(found.topic.reply) : replyOf(found)
   if (call) send([{ index: 0, delta: { tool_calls: [{ index: 0, type: 'function', ...call }] }, finish_reason: null }])
   for (const piece of text.match(/\S+\s*|\s+/g) ?? []) send([{ index: 0, delta: { content: piece }, finish_reason: null }])
+  if (isStalled) return waitForEnd(response)
   send([{ index: 0, delta: {}, finish_reason: call ? 'tool_calls' : 'stop' }])
   send([], { usage: usageOf(messages, call ? JSON.stringify(call) : text) })
   response.end('data: [DONE]\n\n')
 }
+
+/** Until the caller cancels the turn, which disconnects from the model. */
+const waitForEnd = async (response: ServerResponse): Promise<void> => void (await once(response, 'close'))
 
 function toolCallOf(found: Found | undefined): object | undefined {
   const tool = found?.topic.tool

@@ -12,12 +12,15 @@ export type Topic = {
   tool?: { name: string; arguments: string }
   /** How long the model takes, in milliseconds. */
   thinkMs: number
-  /**
-   * What the model does instead of replying. `overloaded`: 503, so that the turn is released; `refused`: 400, released too; `empty`: a reply
-   * without text, so that the turn fails.
-   */
-  trouble?: 'overloaded' | 'refused' | 'empty'
+  trouble?: Trouble
 }
+
+/**
+ * What the model does instead of replying. `overloaded`, `refused`, `limited`, `unauthorized`: it answers 503, 400, 429 or 401, so that the
+ * turn is released. `empty`: its reply has no text, and `looping`: it calls the tool in every step, so that the turn fails. `silent`: it sends
+ * nothing, and `stalled`: it stops after half of the reply, until the caller cancels the turn.
+ */
+export type Trouble = 'overloaded' | 'refused' | 'limited' | 'unauthorized' | 'empty' | 'looping' | 'silent' | 'stalled'
 
 export const ownerNames = {
   shop: ['Nordwind Outdoor', 'Trailhead Supply', 'Alpine Gear Co.'],
@@ -112,6 +115,23 @@ export const topics: Topic[] = [
     thinkMs: 400,
     trouble: 'overloaded',
   },
+  {
+    role: 'orders',
+    question: 'Check order {n} until it is delivered.',
+    tool: { name: 'find_order', arguments: '{"number":{n}}' },
+    reply: '',
+    thinkMs: 300,
+    trouble: 'looping',
+  },
+  { role: 'orders', question: 'Which of your jackets is the warmest? I am in a hurry.', reply: '', thinkMs: 2_900, trouble: 'silent' },
+  {
+    role: 'orders',
+    question: 'Tell me everything about the care of down jackets.',
+    reply: `Down lasts for decades if it stays dry and clean. Wash it once a year in a front-loading machine, with a soap for down, and rinse it
+twice. Dry it warm and slowly, with two tennis balls, until no lump is left. Store it loose, never compressed.`,
+    thinkMs: 1_900,
+    trouble: 'stalled',
+  },
   { role: 'orders', question: 'Write me a poem about carabiners.', reply: '', thinkMs: 1_500, trouble: 'empty' },
   {
     role: 'returns',
@@ -157,6 +177,8 @@ export const topics: Topic[] = [
     reply: 'I cannot look up card {n} from here. The desk can, on weekdays from 9:00 to 18:00.',
     thinkMs: 600,
   },
+  { role: 'library', question: 'List all authors with more than ten books.', reply: '', thinkMs: 300, trouble: 'limited' },
+  { role: 'library', question: 'Is the reading room open right now?', reply: '', thinkMs: 2_100, trouble: 'silent' },
   { role: 'library', question: 'Summarize every book on the shelf by the door.', reply: '', thinkMs: 500, trouble: 'overloaded' },
   { role: 'rooms', question: 'Which rooms can I book for twelve people, and until when?', reply: table, thinkMs: 1_800 },
   {
@@ -172,6 +194,15 @@ export const topics: Topic[] = [
     reply: "There is one in the captain's bay. For the net loft you can borrow one at the desk.",
     thinkMs: 700,
   },
+  {
+    role: 'timetable',
+    question: 'Describe the whole crossing, please, with all of the sights.',
+    reply: `The ferry leaves the north quay and passes the old lighthouse after ten minutes. Then come the three skerries, where seals rest
+at low tide, and the narrow sound with its red boathouses. At the south quay a bus to the town waits.`,
+    thinkMs: 1_200,
+    trouble: 'stalled',
+  },
+  { role: 'returns', question: 'Can you change the address of return {n}?', reply: '', thinkMs: 200, trouble: 'unauthorized' },
   {
     role: 'timetable',
     question: 'When does the last ferry leave on a Sunday?',
@@ -193,6 +224,28 @@ export const topics: Topic[] = [
   { role: 'timetable', question: 'Draw me the route as a picture.', reply: '', thinkMs: 1_100, trouble: 'empty' },
 ]
 
+/** What external users say of replies, and of turns with trouble. */
+export const feedbackTexts = {
+  up: {
+    comments: ['Quick and correct.', 'Exactly what I needed, thank you!', '谢谢，很有帮助。', 'Friendly, and right the first time.'],
+    tags: ['helpful', 'fast', 'accurate'],
+  },
+  down: {
+    comments: [
+      'Your website says something else.',
+      'This does not answer my question.',
+      'I asked the same on the phone and got a different answer: they said that it takes two weeks, not 30 days, and that I have to pay ' +
+        'for the label myself. Please check which of the two is right, because I have to decide before Friday.',
+      'Svaret var på engelsk.',
+    ],
+    tags: ['wrong', 'outdated', 'off topic', 'escalated'],
+  },
+  trouble: {
+    comments: ['There was no answer.', 'Third try, still nothing.', 'It stopped in the middle.'],
+    tags: ['no answer', 'slow'],
+  },
+} as const
+
 export type Found = { topic: Topic; number: string }
 
 /** The topic of a question as it was asked; undefined for any other text. */
@@ -206,5 +259,8 @@ export function findTopic(question: string): Found | undefined {
   }
   return undefined
 }
+
+/** The part of a reply that a stalled model has sent: whole words. */
+export const startOf = (reply: string): string => reply.slice(0, reply.indexOf(' ', reply.length / 2))
 
 export const withNumber = (text: string, number: string | number): string => text.replaceAll('{n}', String(number))

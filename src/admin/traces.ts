@@ -3,6 +3,7 @@
  * reads.
  */
 import { parseAgentConfig, splitModel } from '../agent/agent-config.ts'
+import type { AgentConfig } from '../agent/agent-config.ts'
 import { decodeTrace } from '../agent/trace.ts'
 import type { Trace } from '../agent/trace.ts'
 import { definitionsOf } from '../agent/tools/tools.ts'
@@ -21,10 +22,16 @@ export type TurnTrace = {
   state: TurnState
   run: number
   message: string
+  /** The stored reply. Null without one. */
+  reply: string | null
+  version: TracedVersion
   /** False while the turn runs, and if the trace of one of its runs is not stored: it is too old, traces are off, or its process died. */
   complete: boolean
   spans: Span[]
 }
+
+/** The version that the turn ran on, as far as a rerun can change it. */
+export type TracedVersion = Pick<AgentConfig, 'systemPrompt' | 'model' | 'temperature' | 'maxOutputTokens'> & { number: number }
 
 export type TracesAdmin = {
   /** Throws ApiError `not_found` for a turn that does not exist or was erased. */
@@ -36,10 +43,10 @@ type Options = { store: AdminStore; liveTrace(requestId: string): Trace | undefi
 
 export function createTracesAdmin({ store, liveTrace }: Options): TracesAdmin {
   return {
-    async traceTurn(requestId) {
+    async traceTurn(id) {
       // Read first: a turn that ends in between is then shown as it was.
-      const live = liveTrace(requestId)
-      const turn = await findTraced(store, requestId)
+      const live = liveTrace(id)
+      const turn = await findTraced(store, id)
       const traces = new Map(turn.traces.map(({ run, content }) => [run, decodeTrace(content)]))
       if (turn.state === 'running') traces.set(turn.run, live)
       const context = await contextOf(store, turn)
@@ -49,9 +56,11 @@ export function createTracesAdmin({ store, liveTrace }: Options): TracesAdmin {
         const history = await historyFor(store, turn, run, trace)
         spans.push(...spansOf(runOf(turn, run, trace, history), context))
       }
-      const { id, conversationId, state, message } = turn
+      const { id: requestId, conversationId, state, message, reply, agentVersion: number } = turn
+      const { systemPrompt, model, temperature, maxOutputTokens } = context.config
+      const version = { number, systemPrompt, model, temperature, maxOutputTokens }
       const complete = state !== 'running' && [...Array(turn.run).keys()].every((index) => traces.get(index + 1) !== undefined)
-      return { requestId: id, conversationId, state, run: turn.run, message, complete, spans }
+      return { requestId, conversationId, state, run: turn.run, message, reply, version, complete, spans }
     },
   }
 }

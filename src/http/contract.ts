@@ -32,6 +32,7 @@ export type Message = Static<typeof turns.StoredMessage.ref>
 export type Turn = Static<typeof turns.Turn.ref>
 export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
 export type TurnTrace = Static<typeof traces.TurnTrace.ref>
+export type TurnRerun = Static<typeof traces.TurnRerun.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type Usage = Static<typeof answers.Usage.ref>
 export type AuditEntry = Static<typeof answers.AuditEntry.ref>

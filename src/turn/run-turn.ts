@@ -28,11 +28,13 @@ export type TurnRunnerOptions = {
 /** The stored cause of a turn whose process ended during a tool call with side effects. Shown to the operator. */
 const outcomeUnknown = 'a tool with side effects was called and its outcome is unknown'
 
+type EndCause = Pick<TurnFailure, 'cause' | 'causeKind'> & Pick<Cause, 'logCause'>
+
 const balanceRanOut: Cause = { cause: 'the balance does not cover the next step', causeKind: 'insufficient_balance' }
-const cancelRequested: Cause = { cause: 'the turn was cancelled', causeKind: 'internal_error' }
+const cancelRequested: EndCause = { cause: 'the turn was cancelled', causeKind: null }
 const deadlineExceeded: Cause = { cause: 'the turn exceeded its deadline', causeKind: 'turn_timeout' }
 
-const withOutcomeUnknown = ({ cause, logCause = cause }: Cause): Cause => ({
+const withOutcomeUnknown = ({ cause, logCause = cause }: EndCause): Cause => ({
   cause: `${cause}; ${outcomeUnknown}`,
   causeKind: 'tool_outcome_unknown',
   logCause: `${logCause}; ${outcomeUnknown}`,
@@ -105,15 +107,15 @@ export function createTurnRunner({
       case 'reply':
         return settle(turn, result, false)
       case 'unavailable':
-        return release(turn, 'service_unavailable', result)
+        return fail(turn, 'released', 'service_unavailable', result)
       case 'refused':
-        return release(turn, 'internal_error', result)
+        return fail(turn, 'released', 'internal_error', result)
       case 'unusable':
         return fail(turn, 'failed', 'internal_error', result)
       case 'stopped':
         if (turn.stopReason === 'cancel') return cancel(turn, result)
-        if (turn.neededHold > 0n) return release(turn, 'insufficient_balance', balanceRanOut)
-        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', deadlineExceeded)
+        if (turn.neededHold > 0n) return fail(turn, 'released', 'insufficient_balance', balanceRanOut)
+        if (turn.stopReason === 'deadline') return fail(turn, 'released', 'service_unavailable', deadlineExceeded)
         return false
     }
   }
@@ -133,37 +135,19 @@ export function createTurnRunner({
    * reply. Either way it is one fenced write, so a settlement, a failure or a cancel happens, and never two of them.
    */
   async function cancel(turn: LiveTurn, generated: Generated): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(cancelRequested))
-    if (generated.text.length > 0) return settle(turn, generated, true)
-    const { cost: unpaid } = turn
-    const { cause } = cancelRequested
-    const ended = await writes.fail(turn, {
-      state: 'cancelled',
-      code: 'turn_cancelled',
-      cause,
-      causeKind: null,
-      unpaid,
-      neededHold: 0n,
-      trace: traceOf(turn),
-    })
-    if (!ended) return false
-    log.info({ request_id: turn.requestId }, 'turn cancelled')
-    metrics.turnEnded({ outcome: 'cancelled', code: 'turn_cancelled', causeKind: null, unpaid }, turn)
-    turn.finish({ kind: 'failed', code: 'turn_cancelled', state: 'cancelled' })
-    return true
+    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)
+    return fail(turn, 'cancelled', 'turn_cancelled', cancelRequested)
   }
 
-  /** A turn whose tool call may have had side effects fails instead, so that no retry repeats the call (`tools.journal`). */
-  function release(turn: LiveTurn, code: TurnFailure['code'], why: Cause): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))
-    return fail(turn, 'released', code, why)
-  }
-
-  async function fail(turn: LiveTurn, state: 'failed' | 'released', code: TurnFailure['code'], why: Cause): Promise<boolean> {
+  /** A turn whose tool call may have had side effects has failed, so that no retry repeats the call (`tools.journal`). */
+  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], why: EndCause): Promise<boolean> {
+    if (turn.callUnknown && state !== 'failed') return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))
     const { cause, causeKind, logCause = cause } = why
-    log.warn({ request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }, 'turn ended without a reply')
+    const about = { request_id: turn.requestId, state, code, cause_kind: causeKind, cause: logCause }
+    if (state !== 'cancelled') log.warn(about, 'turn ended without a reply')
     const { cost: unpaid, neededHold } = turn
     if (!(await writes.fail(turn, { state, code, cause, causeKind, unpaid, neededHold, trace: traceOf(turn) }))) return false
+    if (state === 'cancelled') log.info({ request_id: turn.requestId }, 'turn cancelled')
     metrics.turnEnded({ outcome: state, code, causeKind, unpaid }, turn)
     turn.finish({ kind: 'failed', code, state })
     return true

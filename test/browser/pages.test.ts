@@ -31,7 +31,7 @@ const screens: Record<string, Screen> = {
   phone,
 }
 
-const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string, string> => ({
+const pagesOf = ({ orders, library, conversationId, requestId }: SeededApp): Record<string, string> => ({
   start: '/',
   agents: '/agents',
   'agent new': '/agents/new',
@@ -46,6 +46,7 @@ const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string,
   conversations: '/conversations',
   'conversations none': '/conversations?external_user_id=nobody',
   conversation: `/conversations/${conversationId}`,
+  turn: `/turns/${requestId}`,
   feedback: '/feedback',
   'feedback none': '/feedback?tag=none',
   money: '/money',

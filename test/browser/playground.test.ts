@@ -40,27 +40,36 @@ inConsole('console: a reply is shown while it is generated, with its cost, token
   assert.equal(await box.inputValue(), '')
 })
 
-inConsole('console: a reply shows the tool calls that it needed, with arguments and results', async ({ page, app, open }) => {
-  const parameters = { type: 'object', properties: { city: { type: 'string' } } }
-  const tool = {
-    type: 'http',
-    name: 'weather',
-    description: 'Tells the weather.',
-    parameters,
-    method: 'GET',
-    url: `${tools.baseUrl}/weather`,
-  }
-  const agent = await app.makeAgent(app.caller.ownerId, { tools: [tool] })
-  tools.when('/weather', { body: 'drizzle since noon' })
-  app.model.script([{ toolCall: { id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' } }], 'It drizzles.')
-  await open(`/playground/${agent.id}`)
-  await page.getByLabel('Message', { exact: true }).fill('How is the weather?')
-  await page.getByRole('button', { name: 'Send', exact: true }).click()
-  const call = page.getByRole('group', { name: 'Tool call weather' })
-  await call.getByText('Arguments and result').click()
-  await call.getByText('drizzle since noon').waitFor()
-  await call.getByText('"city": "Oslo"').waitFor()
-})
+inConsole(
+  'console: the trace of a reply is beside it, with the tool calls that it needed, and leads to the page of its turn',
+  async ({ page, app, open }) => {
+    const parameters = { type: 'object', properties: { city: { type: 'string' } } }
+    const tool = {
+      type: 'http',
+      name: 'weather',
+      description: 'Tells the weather.',
+      parameters,
+      method: 'GET',
+      url: `${tools.baseUrl}/weather`,
+    }
+    const agent = await app.makeAgent(app.caller.ownerId, { tools: [tool] })
+    tools.when('/weather', { body: 'drizzle since noon' })
+    app.model.script([{ toolCall: { id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' } }], 'It drizzles.')
+    await open(`/playground/${agent.id}`)
+    await page.getByLabel('Message', { exact: true }).fill('How is the weather?')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    const trace = page.getByRole('region', { name: 'Turn details' }).getByRole('region', { name: 'Trace' })
+    const call = trace.getByRole('listitem', { name: 'Tool call weather, step 1' })
+    await call.getByText('Arguments and result').click()
+    await call.getByText('drizzle since noon').waitFor()
+    await call.getByText('{"city":"Oslo"}').waitFor()
+    const steps = ['Admission', 'Retrieval', 'Model call, step 1', 'Tool call weather, step 1', 'Model call, step 2', 'Settlement']
+    assert.deepEqual(await trace.getByRole('listitem').evaluateAll((items) => items.map((item) => item.ariaLabel)), steps)
+    await trace.getByRole('link', { name: 'Open turn' }).click()
+    await page.getByRole('heading', { name: 'Turn', level: 1 }).waitFor()
+    await page.getByRole('region', { name: 'Stored reply' }).getByText('It drizzles.').waitFor()
+  },
+)
 
 inConsole('console: a failed message shows the reason, charges nothing, and can be edited', async ({ page, app, open }) => {
   app.model.script({ status: 400, body: { error: { message: 'out of order until Monday' } } })
@@ -71,7 +80,8 @@ inConsole('console: a failed message shows the reason, charges nothing, and can 
   await page.getByRole('alert').waitFor()
   await page
     .getByRole('region', { name: 'Turn details' })
-    .getByText(/out of order until Monday/)
+    .getByText(/^the model server returned .*out of order until Monday/)
+    .first()
     .waitFor()
   await page.getByRole('button', { name: 'Edit message' }).click()
   assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'Are you there?')

@@ -73,6 +73,6 @@ inConsole('console: a trace shows why a turn has no reply, in the words of the p
   const attempt = turn.getByRole('region', { name: 'Run 1, attempt 1' })
   await attempt.getByText('Released', { exact: true }).waitFor()
   const failed = attempt.getByRole('listitem', { name: 'Model call, step 1' })
-  await failed.getByText('no such model <img src=x').waitFor()
+  await failed.getByText(/no such model \u202e<img src=x/).waitFor()
   assert.equal(await attempt.locator('img, script, a, svg').count(), 0, 'a text was rendered as HTML')
 })

@@ -3,10 +3,22 @@
  * valid history as little as necessary to violate this one guarantee.
  */
 import type { CheckName } from './check.ts'
-import type { AnswerEvent, CallEvent, CancelEvent, HistoryEvent, StoredConversation, StoredOwner, StoredTurns } from './history.ts'
+import type {
+  AnswerEvent,
+  CallEvent,
+  CancelEvent,
+  FeedbackEvent,
+  HistoryEvent,
+  PollEvent,
+  StoredConversation,
+  StoredFeedback,
+  StoredOwner,
+  StoredTurns,
+} from './history.ts'
 import { soundHistory } from './sound-history.ts'
 
 type Json = Record<string, any>
+type AboutTurn = { cancel: CancelEvent; poll: PollEvent; feedback: FeedbackEvent }
 
 /** A copy of the history, with ways to find the events to change. */
 export class Broken {
@@ -25,12 +37,26 @@ export class Broken {
     const { call } = this.call(name, nth)
     return this.of('answer').find((answer) => answer.call === call)!
   }
-  /** The n-th request to cancel the turn of the message with this name, and its response. */
   cancel(name: string, nth = 0): { asked: CancelEvent; answer: AnswerEvent } {
-    const asked = this.of('cancel')
-      .filter(({ message }) => message.startsWith(`${name} `))
-      .at(nth)!
+    return this.about('cancel', name, nth)
+  }
+  /** The n-th request of this kind about the turn of the message with this name, and its response. */
+  about<Kind extends keyof AboutTurn>(kind: Kind, name: string, nth = 0): { asked: AboutTurn[Kind]; answer: AnswerEvent } {
+    const asked = (this.of(kind) as AboutTurn[Kind][]).filter(({ message }) => message.startsWith(`${name} `)).at(nth)!
     return { asked, answer: this.of('answer').find(({ call }) => call === asked.call)! }
+  }
+  stored<What extends 'turns' | 'feedback'>(what: What): Extract<StoredTurns | StoredFeedback, { what: What }> {
+    return this.of('stored').find(
+      (stored): stored is Extract<StoredTurns | StoredFeedback, { what: What }> & typeof stored => stored.what === what,
+    )!
+  }
+  turnAt(name: string): number {
+    const { requestId } = this.about('poll', name).asked
+    return this.stored('turns').turns.findIndex((turn) => turn.requestId === requestId)
+  }
+  feedbackOn(name: string): StoredFeedback['feedback'][0] {
+    const { requestId } = this.about('feedback', name).asked
+    return this.stored('feedback').feedback.find((one) => one.requestId === requestId)!
   }
   stateOf(name: string): StoredTurns['turns'][0] {
     const { requestId } = this.cancel(name).asked
@@ -92,6 +118,8 @@ const refusal = (status: number, code: string, headers: Record<string, string> =
   }
 }
 
+const rateHeaders = { 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': '1800000060' }
+
 export const ways: [check: CheckName, what: string, corrupt: (history: Broken) => void][] = [
   ['H1', 'a replay with other words', (h) => h.edit(h.answer('first', -1), (body) => (body.message.content += '!'))],
   [
@@ -149,16 +177,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     'an envelope with another id than the header',
     (h) => (h.answer('other').headers['x-request-id'] = '00000000-0000-4000-8000-00000000abcd'),
   ],
-  [
-    'H5',
-    'rate headers on a 409',
-    (h) =>
-      Object.assign(h.answer('early').headers, {
-        'x-ratelimit-limit': '1000',
-        'x-ratelimit-remaining': '9',
-        'x-ratelimit-reset': '1800000060',
-      }),
-  ],
+  ['H5', 'rate headers on a 409', (h) => Object.assign(h.answer('early').headers, rateHeaders)],
   ['H5', 'no rate headers on a 200', (h) => delete h.answer('first').headers['x-ratelimit-remaining']],
   ['H5', 'a busy without Retry-After', (h) => delete h.answer('early').headers['retry-after']],
   ['H5', 'a header for browsers', (h) => (h.answer('first').headers['access-control-allow-origin'] = '*')],
@@ -326,6 +345,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
         answered: 'whole',
       }),
   ],
+  ['cancel', 'a turn that runs on after its cancel', (h) => (h.cancel('partial').asked.at -= 1600)],
   ['H2', 'a cancelled message in the history', (h) => putInHistory(h)],
   [
     'H3',
@@ -348,8 +368,66 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     'a cancel that spends nothing',
     (h) => (h.cancel('resumed').answer.headers['x-ratelimit-remaining'] = h.cancel('partial').answer.headers['x-ratelimit-remaining']!),
   ],
+  ['background', 'a turn that was accepted and is not stored', (h) => h.stored('turns').turns.splice(h.turnAt('polled'), 1)],
+  ['background', 'a message that is accepted again after its reply', (h) => acceptAgain(h)],
+  ['H1', 'another turn for the same key after it was accepted', (h) => acceptOther(h)],
+  ['envelope', 'a 202 for a caller that waits', (h) => delete h.call('followed').prefersAsync],
+  ['envelope', 'a 202 without the address of the turn', (h) => delete h.answer('polled').headers['location']],
+  ['H5', 'rate headers on a 202', (h) => Object.assign(h.answer('polled').headers, rateHeaders)],
+  [
+    'cancel',
+    'another reply in the response to a poll',
+    (h) => h.edit(h.about('poll', 'polled', 1).answer, (turn) => (turn.message.content += '!')),
+  ],
+  [
+    'cancel',
+    'a cancel that is reported and that no one asked for',
+    (h) => h.edit(h.about('poll', 'polled').answer, (turn) => (turn.cancel_requested = true)),
+  ],
+  ['envelope', 'a poll that is not found', (h) => Object.assign(h.about('poll', 'polled').answer, refusal(404, 'not_found'))],
+  [
+    'feedback',
+    'feedback that an older one has replaced',
+    (h) => Object.assign(h.feedbackOn('polled'), storedAs(h.about('feedback', 'polled').asked)),
+  ],
+  ['feedback', 'confirmed feedback that is not stored', (h) => h.stored('feedback').feedback.splice(0, 1)],
+  ['feedback', 'feedback that no one gave', (h) => (h.feedbackOn('followed').comment = 'made up')],
+  ['feedback', 'feedback on a turn that no one rated', (h) => (h.feedbackOn('followed').requestId = h.cancel('partial').asked.requestId)],
+  ['feedback', 'other feedback in the response', (h) => h.edit(h.about('feedback', 'polled').answer, (given) => (given.rating = 'down'))],
+  ['feedback', 'refused feedback that is stored', (h) => refuseFeedback(h)],
+  ['feedback', 'feedback of an erased user', (h) => eraseRated(h)],
   ['calm', 'an error with nothing broken', (h) => h.again('early', refusal(503, 'service_unavailable', { 'retry-after': '5' }))],
 ]
+
+const storedAs = ({ rating, comment, tags }: FeedbackEvent): Omit<StoredFeedback['feedback'][0], 'requestId'> => ({ rating, comment, tags })
+
+function acceptAgain(h: Broken): void {
+  const { status, headers, body } = h.answer('polled')
+  Object.assign(h.answer('polled', 3), { status, headers, body })
+}
+
+function acceptOther(h: Broken): void {
+  const answer = h.answer('polled')
+  const { requestId } = h.about('poll', 'polled').asked
+  const other = '00000000-0000-4000-8000-00000000abcd'
+  Object.assign(answer, JSON.parse(JSON.stringify(answer).replaceAll(requestId, other)))
+  h.stored('turns').turns.push({ ...h.stored('turns').turns[0]!, requestId: other })
+}
+
+/** The feedback without a response is stored, although no server received it. */
+function refuseFeedback(h: Broken): void {
+  const { asked, answer } = h.about('feedback', 'followed', 1)
+  answer.error = 'ECONNREFUSED'
+  Object.assign(h.feedbackOn('followed'), storedAs(asked))
+}
+
+/** Erased at the end, with the conversation and what a retry gets, and without the feedback. */
+function eraseRated(h: Broken): void {
+  const at = h.answer('polled', -1).at - 5
+  h.events.push({ kind: 'admin', at, startedAt: at - 1, what: 'erase', key: 'main', user: 'nia' })
+  Object.assign(h.answer('polled', -1), refusal(404, 'not_found'))
+  h.remove((event) => event === h.conversation('nia'))
+}
 
 function askRefused(h: Broken): void {
   const [{ message }, like] = [h.call('four'), structuredClone(h.models('three')[0]!)]

@@ -43,6 +43,8 @@ void describe('the checker', () => {
       'calm',
       'resume',
       'cancel',
+      'background',
+      'feedback',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

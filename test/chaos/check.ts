@@ -2,8 +2,10 @@
  * The checker of a run: every guarantee that a history can show, each check a pure function of the events. It imports no code of the
  * service, so that it does not repeat a mistake of the service.
  */
+import { acceptedOutcomes, checkBackground } from './checks/background.ts'
 import { cancelOutcomes, checkCancels } from './checks/cancels.ts'
 import { checkCanaries } from './checks/canaries.ts'
+import { checkFeedback } from './checks/feedback.ts'
 import { checkLimits } from './checks/limits.ts'
 import { checkModels, isCalm } from './checks/models.ts'
 import { checkMoney } from './checks/money.ts'
@@ -33,6 +35,8 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkCanaries(reading),
     ...checkResumes(reading),
     ...checkCancels(reading),
+    ...checkBackground(reading),
+    ...checkFeedback(reading),
   ]
 }
 
@@ -50,6 +54,11 @@ export function countCalm(events: HistoryEvent[]): number {
 /** The requests to cancel a turn, by what they led to. */
 export function countCancels(events: HistoryEvent[]): Record<string, number> {
   return cancelOutcomes(readHistoryOf(events))
+}
+
+/** The requests that were accepted, by what their callers did then. */
+export function countAccepted(events: HistoryEvent[]): Record<string, number> {
+  return acceptedOutcomes(readHistoryOf(events))
 }
 
 /** The connections that continued a stream, those of them that got the reply, and how often the text started over. */

@@ -2,7 +2,18 @@
  * Builds a history by hand, for tests of the checker: a minimal service that keeps its guarantees, with its own IDs, clock, money and
  * storage.
  */
-import type { AdminChange, AnswerEvent, CallEvent, CancelEvent, HistoryEvent, StoredTurns, Tenant } from './history.ts'
+import type {
+  AdminChange,
+  AnswerEvent,
+  CallEvent,
+  CancelEvent,
+  FeedbackEvent,
+  HistoryEvent,
+  PollEvent,
+  StoredFeedback,
+  StoredTurns,
+  Tenant,
+} from './history.ts'
 import { hiddenWords, readMessage } from './messages.ts'
 
 type StreamEvents = NonNullable<AnswerEvent['events']>
@@ -190,14 +201,48 @@ export function createEventBuilder() {
     id: 'end',
     data: JSON.stringify({ code, message: 'It says why.', request_id: requestId }),
   })
-  /** A request to cancel the turn. */
-  const cancel = (said: Said, requestId: string): number => {
+  /** A request about the turn. */
+  const ask = (
+    said: Said,
+    requestId: string,
+    asked: Pick<CancelEvent | PollEvent, 'kind'> | Pick<FeedbackEvent, 'kind' | 'rating' | 'comment' | 'tags'>,
+  ): number => {
     calls++
-    const asked: CancelEvent = { kind: 'cancel', at: now(), call: calls, supervised: 0, ...said, requestId }
-    write(asked)
+    write({ at: now(), call: calls, supervised: 0, ...said, requestId, ...asked })
     return calls
   }
-  /** The response to a cancel. */
+  const cancel = (said: Said, requestId: string): number => ask(said, requestId, { kind: 'cancel' })
+  const poll = (said: Said, requestId: string): number => ask(said, requestId, { kind: 'poll' })
+  const given: StoredFeedback['feedback'] = []
+  /** Feedback, with its response if it is confirmed. */
+  const giveFeedback = (said: Said, rating: 'up' | 'down', isConfirmed = true): void => {
+    const requestId = replies.get(said.message)!.said.request_id as string
+    const feedback = { rating, comment: `comment ${calls + 1}`, tags: ['fast'] }
+    const of = ask(said, requestId, { kind: 'feedback', ...feedback })
+    if (!isConfirmed) return answer(of, { end: 'broken', error: 'ECONNRESET' })
+    given.splice(0, given.length, ...given.filter((one) => one.requestId !== requestId), { requestId, ...feedback })
+    const headers = { 'x-request-id': uuid(9_000_000 + of), 'content-type': 'application/json; charset=utf-8', ...rate(said.key) }
+    answer(of, {
+      status: 200,
+      headers,
+      body: JSON.stringify({ request_id: requestId, ...feedback, created_at: time(at), updated_at: time(at) }),
+    })
+  }
+  /** The response to a caller that does not wait. */
+  const accept = (of: number, said: Said, requestId: string): void => {
+    const headers = {
+      'x-request-id': requestId,
+      'content-type': 'application/json; charset=utf-8',
+      location: `/v1/agents/${keyOf(said.key).agentId}/turns/${requestId}`,
+      'preference-applied': 'respond-async',
+    }
+    answer(of, {
+      status: 202,
+      headers,
+      body: JSON.stringify({ request_id: requestId, conversation_id: `conv_${ulid(0)}`, status: 'running' }),
+    })
+  }
+  /** The response to a cancel or a poll. */
   const reportTurn = (of: number, said: Said, requestId: string, turn: { status: string; cancelRequested: boolean }): void => {
     const reported = turn.status === 'completed' ? replies.get(said.message)!.said : undefined
     const body = {
@@ -267,6 +312,7 @@ export function createEventBuilder() {
       return { requestId, key: 'main', state: 'cancelled', run: 1, attempts: 1, heldUsd: '0.00000000' }
     })
     write({ kind: 'stored', what: 'turns', at: now(), turns: [...turns, ...unanswered] })
+    write({ kind: 'stored', what: 'feedback', at: now(), feedback: given })
   }
 
   /** Moves the clock. */
@@ -297,6 +343,9 @@ export function createEventBuilder() {
     created,
     errorEvent,
     cancel,
+    poll,
+    giveFeedback,
+    accept,
     reportTurn,
     simple,
     change,

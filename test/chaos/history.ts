@@ -17,6 +17,8 @@ export type HistoryEvent =
   | { kind: 'setup'; at: number; tenants: Tenant[] }
   | CallEvent
   | CancelEvent
+  | PollEvent
+  | FeedbackEvent
   | AnswerEvent
   | ModelCallEvent
   | ModelEndEvent
@@ -25,6 +27,7 @@ export type HistoryEvent =
   | StoredConversation
   | StoredOwner
   | StoredTurns
+  | StoredFeedback
   | { kind: 'verify'; at: number; broken: { invariant: string; rows: number }[] }
   | { kind: 'end'; at: number }
 
@@ -104,6 +107,8 @@ export type CallEvent = {
   /** When the caller disconnects: `waiting` immediately after sending, `headers` after they arrived, a number: after that many events. */
   leaves?: 'waiting' | 'headers' | number
   reads?: 'slowly'
+  /** It sends `Prefer: respond-async`. */
+  prefersAsync?: true
   /** It sends FIN directly after the request. */
   halfCloses?: true
   /** A last read, when there are no faults any more. */
@@ -112,9 +117,8 @@ export type CallEvent = {
   resumes?: { requestId: string; call: number; after: string | null }
 }
 
-/** A request to cancel a turn while a call of its caller runs. Its response is an `answer` with the same `call`. */
-export type CancelEvent = {
-  kind: 'cancel'
+/** A request about a turn that its caller has started. Its response is an `answer` with the same `call`. */
+type AboutTurn = {
   at: number
   /** Numbered together with the calls. */
   call: number
@@ -125,6 +129,12 @@ export type CancelEvent = {
   supervised: number
   requestId: string
 }
+/** Asks to cancel the turn. */
+export type CancelEvent = AboutTurn & { kind: 'cancel' }
+/** Asks for the status of the turn. */
+export type PollEvent = AboutTurn & { kind: 'poll' }
+/** Gives feedback on the turn. No two have the same comment. */
+export type FeedbackEvent = AboutTurn & { kind: 'feedback'; rating: 'up' | 'down'; comment: string; tags: string[] }
 
 export type AnswerEvent = {
   kind: 'answer'
@@ -217,6 +227,13 @@ export type StoredTurns = {
   what: 'turns'
   at: number
   turns: { requestId: string; key: string; state: string; run: number; attempts: number; heldUsd: string }[]
+}
+
+export type StoredFeedback = {
+  kind: 'stored'
+  what: 'feedback'
+  at: number
+  feedback: { requestId: string; rating: string; comment: string | null; tags: string[] }[]
 }
 
 export type History = {

@@ -20,6 +20,9 @@ export type PlantedBug = {
     | 'history'
     | 'tenancy'
     | 'settlement'
+    | 'cancel'
+    | 'background'
+    | 'feedback'
   /** What holds no more, as a short phrase without a full stop. */
   removes: string
   edits: Edit[]
@@ -40,6 +43,7 @@ const hotFunctions = 'src/store/postgres/migrations/0002-turn-path.sql'
 const turn = 'src/turn/turn.ts'
 const runTurn = 'src/turn/run-turn.ts'
 const eventStream = 'src/http/public/event-stream.ts'
+const followedTurns = 'src/turn/followed-turns.ts'
 
 export const plantedBugs: PlantedBug[] = [
   {
@@ -397,5 +401,97 @@ export const plantedBugs: PlantedBug[] = [
     removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
     edits: [edit(statements, '        cancel_requested_at = null, traceparent = ?\n', '        traceparent = ?\n')],
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
+  },
+  {
+    name: 'cancel-lost-with-its-process',
+    part: 'cancel',
+    removes: 'a cancel that was requested is known to the process that recovers the turn',
+    edits: [edit(claim, 'cancelRequested: orphan.cancel_requested_at !== null', 'cancelRequested: false')],
+    caughtBy: { harness: 'simulation', checks: ['one-model-call', 'history', 'cancel'] },
+  },
+  {
+    name: 'cancelled-turn-that-is-charged',
+    part: 'cancel',
+    removes: 'a cancelled turn is not charged',
+    edits: [
+      edit(
+        endTurn,
+        '  sql.releaseHold.run(hold, reserved, turn.owner_id!)\n',
+        `  if (end.state === 'cancelled') {
+    sql.insertCharge.run(\`led_\${String(turn.request_id)}\`, turn.owner_id!, -hold, 0n, turn.request_id!, now)
+    sql.payFromHold.run(hold, hold, turn.owner_id!)
+  } else sql.releaseHold.run(hold, reserved, turn.owner_id!)\n`,
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['money', 'verify'] },
+  },
+  {
+    name: 'partial-reply-that-costs-nothing',
+    part: 'cancel',
+    removes: 'the text of a cancelled turn is charged',
+    edits: [
+      edit(
+        'src/turn/settlement.ts',
+        '    ...charge(usage, admitted.price, admitted.hold),\n',
+        '    ...(incomplete ? { charged: 0n, writtenOff: 0n } : charge(usage, admitted.price, admitted.hold)),\n',
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['money'] },
+  },
+  {
+    name: 'cancel-that-stops-every-turn',
+    part: 'cancel',
+    removes: 'a cancel stops the one turn that it names',
+    edits: [
+      edit(
+        followedTurns,
+        "      if (running) running.stop('cancel')\n",
+        "      if (running) for (const turn of live.values()) turn.stop('cancel')\n",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['cancel', 'process'] },
+  },
+  {
+    name: 'delta-repeated-on-the-next-connection',
+    part: 'streams',
+    removes: 'a continued stream starts where the last one ended',
+    edits: [edit('src/turn/turn-text.ts', 'this.#text.slice(offset))\n  }', 'this.#text.slice(Math.max(0, offset - 1)))\n  }')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['resume'] },
+  },
+  {
+    name: 'reset-that-is-not-sent',
+    part: 'streams',
+    removes: 'a caller learns that the text starts over',
+    edits: [edit(eventStream, 'onReset: () => closeOnError(() => stream.reset())', 'onReset: () => undefined')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['resume'] },
+  },
+  {
+    name: 'accepted-before-the-admission',
+    part: 'background',
+    removes: 'a turn is accepted when it is admitted',
+    edits: [
+      edit(
+        'src/http/public/chat-routes.ts',
+        '    const started = await turns.begin(turnRequest(request))\n',
+        `    const beginning = turns.begin(turnRequest(request))
+    const early = { requestId: request.id, conversationId: \`conv_\${'0'.repeat(26)}\` } as RunningTurn
+    if (prefersAsync(request.raw)) return sendAccepted(request, reply, early)
+    const started = await beginning\n`,
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['background', 'H1'] },
+  },
+  {
+    name: 'first-feedback-that-stays',
+    part: 'feedback',
+    removes: 'the last feedback counts',
+    edits: [
+      edit(
+        'src/store/queries/feedback.ts',
+        'tags = excluded.tags,\n       updated_at = excluded.updated_at`',
+        'tags = excluded.tags,\n       updated_at = excluded.updated_at where excluded.rating = feedback.rating`',
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['feedback'] },
   },
 ]

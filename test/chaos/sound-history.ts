@@ -26,7 +26,21 @@ export function soundHistory(): HistoryEvent[] {
     change,
     ...builder
   } = createEventBuilder()
-  const { lastLook, nextRequestId, clearWindows, forget, stream, streamOf, created, errorEvent, cancel, reportTurn } = builder
+  const {
+    lastLook,
+    nextRequestId,
+    clearWindows,
+    forget,
+    stream,
+    streamOf,
+    created,
+    errorEvent,
+    cancel,
+    poll,
+    giveFeedback,
+    accept,
+    reportTurn,
+  } = builder
 
   write({ kind: 'begin', at: 0, seed: 1, options: {}, schedule: [] })
   write({ kind: 'process', at: now(), supervised: 0, what: 'started', why: 'first' })
@@ -101,6 +115,35 @@ export function soundHistory(): HistoryEvent[] {
   reply(partial, partialBy, 'stream')
   reportTurn(askedAfterText, partial, partialId, { status: 'completed', cancelRequested: true })
   reportTurn(cancel(resumed, resumedId), resumed, resumedId, { status: 'completed', cancelRequested: false })
+
+  // Callers that do not wait: one polls, and one follows the stream. Both give feedback, once without a response.
+  const polled = said('polled', 'main', 'nia', 'quick 2')
+  const polledId = nextRequestId()
+  accept(call(polled, { prefersAsync: true }), polled, polledId)
+  const polledModel = model(polled, 'text')
+  reportTurn(poll(polled, polledId), polled, polledId, { status: 'running', cancelRequested: false })
+  refuse(call(polled), 'idempotency_in_progress', 'main', '00000000-0000-4000-8000-00000000dddd')
+  modelEnds(polledModel)
+  settle(polled, polledModel)
+  reportTurn(poll(polled, polledId), polled, polledId, { status: 'completed', cancelRequested: false })
+  reply(polled, call(polled))
+  reply(polled, call(polled, { prefersAsync: true }))
+  giveFeedback(polled, 'up')
+  giveFeedback(polled, 'down')
+  const followed = said('followed', 'main', 'oli', 'quick 2')
+  const followedId = nextRequestId()
+  const followedBy = call(followed, { prefersAsync: true })
+  accept(followedBy, followed, followedId)
+  const followedModel = model(followed, 'text')
+  modelEnds(followedModel)
+  settle(followed, followedModel)
+  stream(
+    call(followed, { transport: 'resume', resumes: { requestId: followedId, call: followedBy, after: null } }),
+    followedId,
+    streamOf(followed),
+  )
+  giveFeedback(followed, 'up')
+  giveFeedback(followed, 'down', false)
 
   const failed = said('failed', 'main', 'bob', 'fails 1 503')
   const failedBy = call(failed)

@@ -5,7 +5,8 @@
  * `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
  */
 import { createAsking } from './callers/ask.ts'
-import type { Target } from './callers/ask.ts'
+import type { Target } from './callers/about-turn.ts'
+import type { Asking } from './callers/ask.ts'
 import { runCaller } from './callers/caller.ts'
 import type { Book } from './callers/caller.ts'
 import { lookLast } from './callers/last-look.ts'
@@ -20,10 +21,7 @@ export type Workload = {
   /** Call it when there are no faults any more: no new message, every open key until it is final, and then everything is read once more. */
   stop(): Promise<void>
   /** Until now. `turns` had a reply, `failed`, `cancelled` and `refused` are final without one, `open` are in progress. */
-  counts(): Record<
-    'turns' | 'failed' | 'cancelled' | 'refused' | 'open' | 'erased' | 'calls' | 'retries' | 'left' | 'resumes' | 'cancels',
-    number
-  >
+  counts(): Record<'turns' | 'failed' | 'cancelled' | 'refused' | 'open' | 'erased' | keyof Asking['counts'], number>
 }
 
 // H9 gives every key thirty seconds. A key that is still open after this time has violated it.

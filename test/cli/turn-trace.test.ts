@@ -93,7 +93,8 @@ test('turn trace: what is known only from the journal is below the attempt that 
     tool('early', 2, 20),
     tool('next', 2, null),
   ]
-  const ids = { request_id: 'r', conversation_id: 'c', status: 'released', run: 1, message: 'hi', complete: false }
+  const version = { number: 1, model: 'm' }
+  const ids = { request_id: 'r', conversation_id: 'c', status: 'released', run: 1, message: 'hi', reply: null, version, complete: false }
   const lines = traceLines({ ...ids, spans }, { width: 80, prompt: false }).filter((line) => /^Run|Cause|tool call/.test(line))
   assert.deepEqual(
     lines.map((line) => line.trim().replace(/, from the journal$/, '')),

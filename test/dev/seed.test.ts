@@ -43,7 +43,20 @@ describe('seed: the plan', () => {
         assert.equal(days.size, 30)
         const turns = turnsOf(plan)
         assert.ok(turns.length > 450 && turns.length < 700, `${turns.length} turns`)
-        assert.deepEqual([...new Set(turns.map(({ outcome }) => outcome))].toSorted(), ['completed', 'failed', 'released'])
+        assert.deepEqual([...new Set(turns.map(({ outcome }) => outcome))].toSorted(), [
+          'cancelled',
+          'completed',
+          'failed',
+          'incomplete',
+          'released',
+        ])
+        const feedback = turns.flatMap((turn) => turn.feedback ?? [])
+        assert.ok(feedback.length > 40 && feedback.length < 200, `${feedback.length} with feedback`)
+        for (const rating of ['up', 'down'])
+          assert.ok(
+            feedback.some((given) => given.rating === rating && given.comment && given.tags),
+            rating,
+          )
         assert.ok(new Set(turns.map(({ user }) => user)).size >= 8)
       }),
       { numRuns: 50 },
@@ -72,12 +85,13 @@ describe('seed: what is stored', { timeout: 120_000 }, () => {
   after(() => rmSync(base, { recursive: true }))
 
   test('the command prints what it created, as in the plan', () => {
-    const turns = planTraffic(7).events.flatMap(({ action }) => (action.kind === 'turn' ? [action.outcome] : []))
-    const count = (wanted: string): number => turns.filter((outcome) => outcome === wanted).length
+    const turns = planTraffic(7).events.flatMap(({ action }) => (action.kind === 'turn' ? [action] : []))
+    const count = (wanted: string): string => `${turns.filter(({ outcome }) => outcome === wanted).length} ${wanted}`
+    const counts = ['completed', 'incomplete', 'failed', 'released', 'cancelled'].map(count).join(', ')
+    const said = `Turns: ${counts}; ${turns.filter(({ feedback }) => feedback).length} with feedback.`
     for (const { code, stdout, stderr } of results) {
       assert.equal(code, 0, stderr)
       assert.match(stdout, /^Seed 7: 3 owners, 5 agents, 9 documents, in \d+ s\.\n/)
-      const said = `Turns: ${count('completed')} completed, ${count('failed')} failed, ${count('released')} released.`
       assert.ok(stdout.includes(said), stdout)
     }
   })
@@ -199,7 +213,8 @@ function readStored(folder: string): Stored {
       `select title, status from documents order by title, status`,
       `select role, content, tokens from messages order by created_at, role`,
       `select amount, note, kind from ledger order by created_at, amount`,
-      `select state, failure_code, agent_version, prompt_tokens, completion_tokens, charged, message from turns order by created_at`,
+      `select state, failure_code, agent_version, prompt_tokens, completion_tokens, charged, incomplete, failure_cause, message from turns order by created_at`,
+      `select t.message, f.rating, f.comment, f.tags from feedback f join turns t using (request_id) order by t.created_at`,
     ].map((query) => db.prepare(query).all())
     const times = db.prepare(`select created_at as at from turns order by created_at`).all()
     return { rows, times: times.map(({ at }) => Number(at)) }

@@ -303,6 +303,8 @@ create table feedback (
 
 CREATE INDEX feedback_newest_first ON public.feedback USING btree (updated_at, request_id, agent_id);
 
+CREATE INDEX feedback_tags ON public.feedback USING gin (((tags)::jsonb));
+
 create table journal (
   request_id text collate "C" not null,
   run bigint not null,

@@ -160,9 +160,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'a turn whose model is unavailable is released, not failed for good',
-    edits: [
-      edit(runTurn, "return release(turn, 'service_unavailable', result)", "return fail(turn, 'failed', 'service_unavailable', result)"),
-    ],
+    edits: [edit(runTurn, "fail(turn, 'released', 'service_unavailable', result)", "fail(turn, 'failed', 'service_unavailable', result)")],
     caughtBy: {
       file: states,
       title: "fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history",

@@ -52,7 +52,12 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a turn is not released while the outcome of a call is unknown',
-    edits: [edit(runTurn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))\n")],
+    edits: [
+      edit(
+        runTurn,
+        "    if (turn.callUnknown && state !== 'failed') return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))\n",
+      ),
+    ],
     caughtBy: { file: released, title: 'tools.journal: a deadline during a call with side effects: the turn has failed' },
   },
   {

@@ -63,6 +63,12 @@ export const overloadMutants: Mutant[] = [
   },
   {
     rule: 'overload.unread',
+    removes: 'the steps of a reply count toward the page that the operator reads',
+    edits: [edit('src/store/queries/conversations.ts', 'select sum(octet_length(j.payload))', 'select sum(0)')],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'overload.unread: the steps and citations of the messages count toward' },
+  },
+  {
+    rule: 'overload.unread',
     removes: 'two pages are read at a time',
     edits: [edit('src/turn/conversations.ts', 'maxBytes / pagesAtATime', '0 / pagesAtATime')],
     caughtBy: { file: 'store/conversations.test.ts', title: 'overload.unread: pages of messages are read two at a time' },

@@ -65,7 +65,7 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.cancel',
     removes: 'text that was generated is the reply',
-    edits: [edit(runTurn, '    if (generated.text.length > 0) return settle(turn, generated, true)\n')],
+    edits: [edit(runTurn, '    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)\n')],
     caughtBy: { file: resource, title: 'turn.cancel: after text, the text so far is the reply' },
   },
   {

@@ -1,7 +1,8 @@
 /**
- * Preloaded into every test file by test/run.ts: ends a file that is still running at the deadline, so that it fails instead of hanging,
- * and ends a finished file immediately. Does not change the result of any test.
+ * Preloaded into every test file by test/run.ts: ends a file in which no test has finished for a long time, so that it fails instead of
+ * hanging, and ends a finished file immediately. Does not change the result of any test.
  */
+import { afterEach } from 'node:test'
 import { isMainThread } from 'node:worker_threads'
 
 // Twice the time that one test may take.
@@ -11,10 +12,11 @@ const lastWordsMs = 50
 
 // The threads of a store start with the same arguments, so they load this file too.
 if (isMainThread) {
-  setTimeout(() => {
-    console.error(`the file was not over within ${limitMs / 1000} s: ${process.argv[1]}`)
+  const deadline = setTimeout(() => {
+    console.error(`no test has finished for ${limitMs / 1000} s: ${process.argv[1]}`)
     process.exit(1)
   }, limitMs).unref()
+  afterEach(() => void deadline.refresh())
 
   // When a process ends by itself, Node 24 frees its environment. Under full load, it has been seen to wait there forever for a request of
   // a connection that was reset. At this point, every test has its result and no open handle can be hidden by the exit.

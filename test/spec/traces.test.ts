@@ -54,6 +54,10 @@ void test('trace.stored: a turn of three steps: its prompts are those that the m
   const { json } = await app.chat('Monday returned')
   const trace = await traceOf(app, json['request_id'])
   assert.deepEqual([trace['status'], trace['run'], trace['message'], trace['complete']], ['completed', 1, 'Monday returned', true])
+  const { version } = trace
+  assert.deepEqual([trace['reply'], version.number, version.system_prompt], ['Let me see.\n\nAll done.', 1, 'You are a test.'])
+  const [{ provider, model, parameters }] = spansOf(trace, 'model_call') as [Json]
+  assert.deepEqual([version.model, version.temperature, version.max_output_tokens], [`${provider}/${model}`, ...Object.values(parameters)])
   assert.deepEqual(
     trace['spans'].map((span: Json) => span['type']),
     ['attempt', 'admission', 'retrieval', 'model_call', 'tool_call', 'tool_call', 'model_call', 'tool_call', 'model_call', 'settlement'],

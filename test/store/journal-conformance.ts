@@ -219,6 +219,34 @@ export function journalConformance(check: Check): void {
     await bench.verify()
   })
 
+  check('overload.unread: the steps and citations of the messages count toward the 2 MiB of a page', async (store) => {
+    const bench = await Bench.make(store, 10n ** 9n)
+    const payload = JSON.stringify('x'.repeat(300_000))
+    const citations = Array.from({ length: 20 }, () => ({ documentId: 'doc_1', title: 'x'.repeat(20_000), section: '' }))
+    let conversationId = ''
+    for (let n = 0; n < 8; n++) {
+      const turn = await bench.admitted({ externalUserId: 'ann', message: '\u0001'.repeat(30_000) })
+      conversationId = turn.conversationId
+      await bench.advance(turn, { entries: n % 2 ? stepOf(1, payload) : [], finishedSideEffects: false })
+      await bench.settle(turn, { citations: n % 2 ? [] : citations })
+    }
+    const ids = new Set<string>()
+    for (let before = page.before, more = true; more;) {
+      const found = (await store.read.listAllMessages({ limit: 100, before, conversationId }))!
+      const bytes = found.items.map((one) => {
+        const steps = one.steps.reduce((sum, step) => sum + step.payload.length, 0)
+        return steps + JSON.stringify(one.citations).length + JSON.stringify(one.content).length
+      })
+      const all = bytes.reduce((sum, some) => sum + some, 0)
+      assert.ok(all <= 2 * 1024 * 1024 && (!found.more || all > 1024 * 1024), `a page of ${all} bytes`)
+      for (const { id } of found.items) ids.add(id)
+      const last = found.items.at(-1)!
+      ;({ more } = found)
+      before = { createdAt: last.createdAt, id: last.id }
+    }
+    assert.equal(ids.size, 16)
+  })
+
   check('retry.continues: when two processes journal the end of one call, one is stored', async (store) => {
     const bench = await Bench.make(store, 10n ** 9n)
     for (let round = 0; round < 20; round++) await raceForOneFinish(bench, bench)

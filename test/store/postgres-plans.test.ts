@@ -205,6 +205,40 @@ void test(
   },
 )
 
+void test(
+  'postgres: a rare tag of feedback is found by an index, and a page of a frequent one is read in order',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open()
+    const bench = await Bench.make(store, 1n)
+    const count = 20_000
+    await fillTurns(database, bench, count)
+    await database.rows(
+      `insert into feedback (request_id, agent_id, rating, comment, tags, created_at, updated_at)
+     select 'filled-' || n, $1, 'down', null, case when n % 1000 = 0 then '["slow","rare"]' else '["slow"]' end, n, n
+     from generate_series(0, ${count - 1}) as n`,
+      bench.agentId,
+    )
+    await database.rows('vacuum analyze')
+    const rare = await planOf(database, { tag: 'rare' })
+    assert.match(rare, /feedback_tags/, rare)
+    assert.doesNotMatch(rare, /Seq Scan on feedback/, rare)
+    const frequent = await planOf(database, { tag: 'slow' })
+    assert.match(frequent, /feedback_newest_first/, frequent)
+    assert.doesNotMatch(frequent, /Sort/, frequent)
+    const page = { limit: 21, before: { createdAt: count, id: '' } }
+    // More often than a connection needs to choose a plan for all values.
+    for (let round = 0; round < 10; round++)
+      for (const [tag, rows] of [
+        ['rare', 20],
+        ['slow', 21],
+        ['none', 0],
+      ] as const)
+        assert.equal((await store.read.listFeedback({ tag }, page)).length, rows)
+  },
+)
+
 /** How PostgreSQL runs the statement of a list of feedback. */
 async function planOf({ url }: OwnPostgres, filter: FeedbackFilter): Promise<string> {
   return withClient(url, async (client) => {

@@ -1,5 +1,4 @@
 /** A service for browser tests with the sample data of `npm run seed`: thirty days of traffic through the real API. */
-import assert from 'node:assert/strict'
 import { ClockOffset } from '../../dev/clock-socket.ts'
 import { fill } from '../../dev/seed/fill.ts'
 import type { FilledAgent } from '../../dev/seed/fill.ts'
@@ -18,6 +17,8 @@ export type SeededApp = {
   library: FilledAgent
   /** The longest conversation of `orders`. */
   conversationId: string
+  /** The newest turn with a reply in it. */
+  requestId: string
   close(): Promise<void>
 }
 
@@ -41,24 +42,13 @@ export async function startSeededApp(): Promise<SeededApp> {
     await app.made('PATCH', `/agents/${app.caller.agentId}`, { name: 'Smoke test', enabled: false })
     const user = encodeURIComponent(longestOf(plan))
     const { data } = await app.made('GET', `/conversations?agent_id=${agents.orders.agentId}&external_user_id=${user}`)
-    await giveFeedback(app, agents.orders)
-    return { adminUrl: app.adminUrl, app, orders: agents.orders, library: agents.library, conversationId: data[0].id, close }
+    const conversationId = data[0].id
+    const turns = await app.made('GET', `/turns?conversation_id=${conversationId}&status=completed`)
+    const requestId = turns['data'][0].request_id
+    return { adminUrl: app.adminUrl, app, orders: agents.orders, library: agents.library, conversationId, requestId, close }
   } catch (error) {
     await close()
     throw error
-  }
-}
-
-/** On three more replies of the agent: with and without a comment and tags. */
-async function giveFeedback(app: TestApp, caller: FilledAgent): Promise<void> {
-  const given = [
-    { rating: 'up' },
-    { rating: 'down', comment: 'The answer names another price than the page of the shop. '.repeat(5), tags: ['wrong price', 'escalated'] },
-    { rating: 'up', comment: 'Quick and correct.', tags: ['fast'] },
-  ]
-  for (const [index, feedback] of given.entries()) {
-    const { json } = await app.chat('Where is my order?', { caller, user: `rater-${index}` })
-    assert.equal((await app.chatRequest(feedback, { caller, path: `turns/${json['request_id']}/feedback` })).status, 200)
   }
 }
 

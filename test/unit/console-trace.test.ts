@@ -1,8 +1,8 @@
 /** How the console groups a trace: by attempt, and what each attempt did in the order of time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { groupByAttempt } from '../../packages/console/src/pages/conversations/trace-attempts.ts'
-import type { Span } from '../../packages/console/src/pages/conversations/trace-attempts.ts'
+import { groupByAttempt } from '../../packages/console/src/show/trace-attempts.ts'
+import type { Span } from '../../packages/console/src/show/trace-attempts.ts'
 
 const common = { run: 1, duration_ms: null }
 const tool = (name: string, attempt: number | null, startMs: number | null): Span => ({

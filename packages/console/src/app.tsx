@@ -19,6 +19,7 @@ const DocumentPage = lazy(() => import('./pages/knowledge/document.tsx').then(({
 const Keys = lazy(() => import('./pages/keys/keys.tsx').then(({ Keys: page }) => ({ default: page })))
 const Conversations = lazy(() => import('./pages/conversations/conversations.tsx').then(({ Conversations: page }) => ({ default: page })))
 const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').then(({ Transcript: page }) => ({ default: page })))
+const TurnPage = lazy(() => import('./pages/turn/turn.tsx').then(({ TurnPage: page }) => ({ default: page })))
 const FeedbackPage = lazy(() => import('./pages/feedback/feedback.tsx').then(({ FeedbackPage: page }) => ({ default: page })))
 const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: page }) => ({ default: page })))
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
@@ -63,6 +64,7 @@ export function App() {
             <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
+            <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
             <Route path="/feedback" component={FeedbackPage} />
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>

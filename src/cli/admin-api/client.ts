@@ -8,8 +8,15 @@ import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 
 export type Fields = Record<string, unknown>
 export type Query = Record<string, string | undefined>
-/** `body` is sent as JSON, `form` as multipart/form-data. `signal` cancels the request. */
-export type Call = { query?: Query; body?: unknown; form?: FormData; headers?: Record<string, string>; signal?: AbortSignal | undefined }
+/** `body` is sent as JSON, `form` as multipart/form-data. `signal` cancels the request. `timeoutMs`: of a call that takes longer than most. */
+export type Call = {
+  query?: Query
+  body?: unknown
+  form?: FormData
+  headers?: Record<string, string>
+  signal?: AbortSignal | undefined
+  timeoutMs?: number
+}
 export type Page = { data: Fields[]; nextCursor: string | null }
 
 export type AdminClient = {
@@ -25,7 +32,7 @@ export type AdminClient = {
   pages(path: string, limit?: number, query?: Query, signal?: AbortSignal): AsyncGenerator<Page>
 }
 
-// Longer than the slowest call, a provider test, which takes up to 20 s.
+// Longer than a provider test, which takes up to 20 s. Only a rerun takes longer.
 const timeoutMs = 30_000
 // Enough for 20 MiB at 0.5 Mbit/s.
 const uploadMs = 330_000
@@ -57,7 +64,7 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
   async function call(method: string, path: string, given: Call = {}): Promise<Fields> {
     let response: Response
     let text: string
-    const timeout = AbortSignal.timeout(given.form ? uploadMs : timeoutMs)
+    const timeout = AbortSignal.timeout(given.timeoutMs ?? (given.form ? uploadMs : timeoutMs))
     try {
       response = await open(method, path, { ...given, signal: given.signal ? AbortSignal.any([given.signal, timeout]) : timeout })
       text = await response.text()

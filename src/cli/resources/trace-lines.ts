@@ -14,7 +14,7 @@ export type TraceOptions = {
 }
 
 /** `first` is before the first line of the text, `rest` before the lines that continue it. */
-type Line = { first: string; rest: string; text: string }
+export type Line = { first: string; rest: string; text: string }
 
 const maxCharacters = 2_000
 // `1,234,567 ms` and a gap.
@@ -22,7 +22,11 @@ const timeWidth = 13
 
 const margin = ' '.repeat(timeWidth)
 
-const line = (indent: number, text: string, hanging = 2): Line => ({ first: ' '.repeat(indent), rest: ' '.repeat(indent + hanging), text })
+export const line = (indent: number, text: string, hanging = 2): Line => ({
+  first: ' '.repeat(indent),
+  rest: ' '.repeat(indent + hanging),
+  text,
+})
 
 export function traceLines(trace: Trace, { width, prompt }: TraceOptions): string[] {
   const { request_id: requestId, conversation_id: conversationId, status, run, message, spans } = trace
@@ -81,7 +85,7 @@ function modelTexts(call: ModelCall, prompt: boolean): Line[] {
     provider === '' ? model : `${provider}/${model}`,
     ...(call.duration_ms === null ? [] : [writeMs(call.duration_ms)]),
     ...(firstText === null ? [] : [`first text ${writeMs(firstText)}`]),
-    ...(usage ? [`${count(usage.prompt_tokens)} + ${count(usage.completion_tokens)} tokens${usage.estimated ? ' (estimated)' : ''}`] : []),
+    ...(usage ? [writeTokens(usage)] : []),
     ...(finish === null ? [] : [`finish reason ${finish}`]),
     ...source(call),
   ]
@@ -119,7 +123,8 @@ const messageTexts = ({ role, content, tool_calls: calls = [], tool_call_id: id 
   ...calls.map((call: AskedCall) => line(4, `calls ${call.name} (${call.id}): ${call.arguments}`)),
 ]
 
-function wrapped({ first, rest, text }: Line, width: number): string[] {
+/** Control characters are escaped. */
+export function wrapped({ first, rest, text }: Line, width: number): string[] {
   let flowed = ''
   const wrap = new WordWrap(
     () => Math.max(20, width - rest.length),
@@ -138,6 +143,9 @@ function start(text: string): string {
   if (characters.length <= maxCharacters) return text
   return `${characters.slice(0, maxCharacters).join('')}… (${count(characters.length - maxCharacters)} more characters; --json prints all)`
 }
+
+export const writeTokens = ({ prompt_tokens: prompt, completion_tokens: completion, estimated }: NonNullable<ModelCall['usage']>): string =>
+  `${count(prompt)} + ${count(completion)} tokens${estimated ? ' (estimated)' : ''}`
 
 const count = (value: number): string => value.toLocaleString('en-US')
 const writeMs = (ms: number): string => `${count(ms)} ms`

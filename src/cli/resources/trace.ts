@@ -40,6 +40,8 @@ export type Trace = {
   status: string
   run: number
   message: string
+  reply: string | null
+  version: { number: number; model: string }
   complete: boolean
   spans: Span[]
 }

@@ -1,4 +1,4 @@
-/** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, and cancels it. */
+/** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, cancels and reruns it. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -13,6 +13,7 @@ import { listOf, printList, printRecord, printTable, tell, write } from '../term
 import { escapeForTerminal, recordLines, shortened, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import { endOfTurn, followTurn, turnPath } from './follow-turn.ts'
+import { defineRerun } from './rerun.ts'
 import { traceLines } from './trace-lines.ts'
 import { hasContent, readTrace } from './trace.ts'
 
@@ -73,6 +74,8 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(group, 'trace <request-id>', 'Explain a turn: its attempts, passages, model calls and tool calls', `turn trace ${example}`)
     .option('--prompt', 'Show the prompt that each model call was sent')
     .action((requestId: string, options: TraceOptions) => printTrace(client(options), requestId, options))
+
+  defineRerun(group, environment, example)
 
   serverCommand(
     group,

@@ -114,6 +114,17 @@ export const TurnTrace = define(
     status: Type.Enum(['running', 'completed', 'failed', 'released', 'cancelled']),
     run: Type.Integer({ minimum: 1, description: 'The number of runs.' }),
     message: Type.String({ description: "The end user's message, also of a turn without a reply." }),
+    reply: described(Type.String(), 'The stored reply. Null without one.'),
+    version: Type.Object(
+      {
+        number: Type.Integer({ minimum: 1 }),
+        system_prompt: Type.String(),
+        model: Type.String(),
+        temperature: orNull(Type.Number()),
+        max_output_tokens: Count,
+      },
+      { description: 'What the turn ran with: the version of the agent, as far as a rerun can change it.' },
+    ),
     complete: Type.Boolean({
       description: 'False while the turn runs, and if a run has no stored trace: it is too old, traces are off, or every attempt died.',
     }),
@@ -121,7 +132,7 @@ export const TurnTrace = define(
   }),
 )
 
-const TurnRerun = define(
+export const TurnRerun = define(
   'TurnRerun',
   Type.Object({
     text: Type.String({ description: 'The reply. Empty if the run has no reply.' }),
@@ -142,6 +153,7 @@ export const traceSchemas = [Span, TurnTrace, TurnRerun]
 
 const first = { run: 1, attempt: 1 }
 const message = 'May I return order 4711?'
+const prompt = 'You answer questions about orders. Be brief.'
 const modelCall = {
   type: 'model_call',
   ...first,
@@ -154,7 +166,7 @@ const modelCall = {
   model: 'gpt-5.4-mini',
   parameters: { temperature: null, max_output_tokens: 2048 },
   messages: [
-    { role: 'system', content: 'You answer questions about orders. Be brief.' },
+    { role: 'system', content: prompt },
     { role: 'user', content: message },
   ],
   tools: [],
@@ -175,6 +187,8 @@ export const traceAnswer = {
     status: 'completed',
     run: 1,
     message,
+    reply: modelCall.text,
+    version: { number: 3, system_prompt: prompt, model: 'openai/gpt-5.4-mini', temperature: null, max_output_tokens: 2048 },
     complete: true,
     spans: [
       attempt,

@@ -9,7 +9,8 @@ import { about, answers } from './answers.ts'
 import { wellFormed, writeUsd } from './fields.ts'
 import { rerunAnswer, traceAnswer } from './trace-answers.ts'
 
-type Span = Awaited<ReturnType<AdminCalls['traceTurn']>>['spans'][number]
+type Trace = Awaited<ReturnType<AdminCalls['traceTurn']>>
+type Span = Trace['spans'][number]
 type ModelCall = Extract<Span, { type: 'model_call' }>
 type Message = NonNullable<ModelCall['messages']>[number]
 
@@ -56,9 +57,10 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { requestId, conversationId, state, run, message, complete, spans } = await request.admin.traceTurn(request.params.request_id)
+      const trace = await request.admin.traceTurn(request.params.request_id)
+      const { requestId, conversationId, state, run, message, reply, complete, spans } = trace
       const ids = { request_id: requestId, conversation_id: conversationId }
-      return { ...ids, status: state, run, message, complete, spans: spans.map(writeSpan) }
+      return { ...ids, status: state, run, message, reply, version: writeVersion(trace), complete, spans: spans.map(writeSpan) }
     },
   )
 
@@ -92,6 +94,14 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 }
+
+const writeVersion = ({ version: { number, systemPrompt, model, temperature, maxOutputTokens } }: Trace) => ({
+  number,
+  system_prompt: systemPrompt,
+  model,
+  temperature,
+  max_output_tokens: maxOutputTokens,
+})
 
 function writeSpan(span: Span): object {
   const { type, run, attempt, startMs, durationMs } = span

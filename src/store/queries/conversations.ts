@@ -102,7 +102,7 @@ export async function listMessages(
     apiKeyId,
   )
   if (!own) return undefined
-  const found = await findPage(sql, conversationId, page)
+  const found = await findPage(sql, conversationId, page, '0')
   if (!found) return { items: [], more: false }
   const rows = await sql.all(
     `select id, role, content, created_at, request_id from messages
@@ -111,38 +111,42 @@ export async function listMessages(
     found.first,
     found.last,
   )
-  return bounded(rows.map(readMessage), found.more)
+  return bounded(rows.map(readMessage), found)
 }
 
 // Of the other fields of a message, with their names.
 const messageBytes = 512
 
+/** A range of `seq`. `more`: older messages follow. `besides`: for each message, the bytes of JSON that are listed with its text. */
+type FoundPage = { first: number; last: number; more: boolean; besides: number[] }
+
 /**
- * `overload.unread`: finds the messages of a page by their sizes, so that no text is read that does not fit. Returns the range of `seq`, and
- * whether older messages follow; undefined for a page without messages.
+ * `overload.unread`: finds the messages of a page by their sizes, so that nothing is read that does not fit. `besides` is SQL: the bytes of
+ * JSON that are listed with the text of a message `m`. Returns undefined for a page without messages.
  */
-async function findPage(
-  sql: Sql,
-  conversationId: string,
-  { limit, before }: PageRequest,
-): Promise<{ first: number; last: number; more: boolean } | undefined> {
+async function findPage(sql: Sql, conversationId: string, { limit, before }: PageRequest, besides: string): Promise<FoundPage | undefined> {
   const rows = await sql.all(
-    `select seq, octet_length(content) + coalesce(octet_length(citations), 0) as bytes from messages
-     where conversation_id = $1 and ($2 = '' or seq < (select seq from messages where conversation_id = $1 and id = $2))
-     order by seq desc limit $3`,
+    `select m.seq, octet_length(m.content) as bytes, ${besides} as besides from messages m
+     where m.conversation_id = $1 and ($2 = '' or m.seq < (select seq from messages where conversation_id = $1 and id = $2))
+     order by m.seq desc limit $3`,
     conversationId,
     before.id,
     limit + 1,
   )
-  const sizes = rows.map((row) => integer(row, 'bytes'))
+  const sizes = rows.map((row) => integer(row, 'bytes') + integer(row, 'besides'))
   const count = Math.min(limit, fittingIn(sizes))
   if (count === 0) return undefined
-  return { first: integer(rows[count - 1]!, 'seq'), last: integer(rows[0]!, 'seq'), more: rows.length > count }
+  return {
+    first: integer(rows[count - 1]!, 'seq'),
+    last: integer(rows[0]!, 'seq'),
+    more: rows.length > count,
+    besides: rows.map((row) => integer(row, 'besides')),
+  }
 }
 
 /** The messages whose texts fit as JSON, which may need six bytes for one. */
-function bounded<One extends Message>(messages: One[], more: boolean): BoundedItems<One> {
-  const count = fittingIn(messages.map(({ content }) => Buffer.byteLength(JSON.stringify(content))))
+function bounded<One extends Message>(messages: One[], { more, besides }: FoundPage): BoundedItems<One> {
+  const count = fittingIn(messages.map(({ content }, index) => Buffer.byteLength(JSON.stringify(content)) + besides[index]!))
   return { items: messages.slice(0, count), more: more || count < messages.length }
 }
 
@@ -222,6 +226,11 @@ const readAnyConversation = (row: Row): AnyConversation => ({
   messageCount: integer(row, 'message_count'),
 })
 
+// Both are stored as JSON. The steps are those of `listStepsOfTurns`, and only a reply has them.
+const citationsAndSteps = `coalesce(octet_length(m.citations), 0) + case when m.role = 'assistant' then coalesce((
+       select sum(octet_length(j.payload)) from turns t join journal j on j.request_id = t.request_id and j.run >= coalesce(t.continues_from, t.run)
+       where t.request_id = m.request_id), 0) else 0 end`
+
 /** Newest first, for any key, bounded like `listMessages`. Undefined if the conversation does not exist. An erased one has no messages. */
 export async function listAllMessages(
   sql: Sql,
@@ -229,7 +238,7 @@ export async function listAllMessages(
 ): Promise<BoundedItems<MessageOfTurn> | undefined> {
   const [known] = await sql.all('select id from conversations where id = $1', conversationId)
   if (!known) return undefined
-  const found = await findPage(sql, conversationId, page)
+  const found = await findPage(sql, conversationId, page, citationsAndSteps)
   if (!found) return { items: [], more: false }
   const rows = await sql.all(
     `select m.id, m.role, m.content, m.citations, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
@@ -246,7 +255,7 @@ export async function listAllMessages(
     steps: [],
     turn: readFigures(row),
   }))
-  const part = bounded(messages, found.more)
+  const part = bounded(messages, found)
   const replies = part.items.filter(({ role }) => role === 'assistant')
   const steps = await listStepsOfTurns(
     sql,

@@ -1,37 +1,26 @@
 /**
  * A caller that follows the specification: one message with one Idempotency-Key, sent again with the same key until the response is final.
- * It may continue a broken stream before it sends the key again, and may ask to cancel the turn. Records every attempt in the history. Gives up a key only when that is allowed: if a balance stays empty, and at the end of the run.
+ * It may continue a broken stream before it sends the key again, ask to cancel the turn, or not wait for the reply and follow or poll the
+ * turn instead. Records every attempt in the history. Gives up a key only when that is allowed: if a balance stays empty, and at the end of
+ * the run.
  */
 import { Agent } from 'node:http'
 import { setTimeout as pass } from 'node:timers/promises'
-import type { CallEvent, Flaw, History, KeySetup } from '../history.ts'
+import type { CallEvent, Flaw, History } from '../history.ts'
 import type { Random } from '../random.ts'
+import { createTurnCalls, pathOfTurn } from './about-turn.ts'
+import type { Cancelling, Target, Turn, TurnCalls } from './about-turn.ts'
 import { send } from './send.ts'
 import type { Came } from './send.ts'
 
-export type Target = {
-  /** Indexed by place, fixed for the whole run. A place without a server refuses connections. */
-  urls: string[]
-  adminToken: string
-  store: 'sqlite' | 'postgres'
-  /** A place with a running server. */
-  adminUrl(): string
-}
-
-/** An API key with its secret. */
-export type Key = KeySetup & { text: string }
-
-/** A message to be answered once. */
-export type Turn = { key: Key; user: string; idempotencyKey: string; message: string }
-
 /** How one attempt is made. Retries are made without it, except that a caller that continues its streams always does. */
-export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final'> & {
+export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final' | 'prefersAsync'> & {
   transport: 'chat' | 'stream'
   supervised?: number
   /** A stream that ends without a final event is continued, before the key is sent again. */
   continues?: boolean
   /** For a stream: asks to cancel the turn this long after that many events. */
-  cancels?: { afterEvents: number; delayMs: number; times: number }
+  cancels?: Cancelling
 }
 
 /** `refused`: final, and nothing was stored. */
@@ -43,11 +32,12 @@ export type Asking = {
   once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Attempt>
   /** Until it is final. `copies` more are sent with the first attempt, to other places. */
   resolve(turn: Turn, manner: Manner & { copies?: number }, random: Random, connections: Agent): Promise<Outcome>
-  counts: { calls: number; retries: number; left: number; resumes: number; cancels: number }
+  counts: Record<'calls' | 'retries' | 'left' | 'resumes' | 'cancels' | 'accepted' | 'polls' | 'feedback', number>
 }
 
 // The codes to retry with the same key.
 const comeBack = new Set([
+  'accepted',
   'service_unavailable',
   'api_rate_limit_unavailable',
   'idempotency_in_progress',
@@ -63,8 +53,8 @@ const maxEmptyBalances = 5
 // again only with its key.
 const maxResumes = 20
 const maxErrorsInARow = 2
-// The pause between two requests to cancel one turn.
-const maxBetweenCancelsMs = 400
+// Of the callers with a reply.
+const feedbackShare = 0.3
 
 type AskingOptions = {
   target: Target
@@ -74,10 +64,11 @@ type AskingOptions = {
 }
 
 export function createAsking({ target, history, over }: AskingOptions): Asking {
-  const counts = { calls: 0, retries: 0, left: 0, resumes: 0, cancels: 0 }
+  const counts = { calls: 0, retries: 0, left: 0, resumes: 0, cancels: 0, accepted: 0, polls: 0, feedback: 0 }
+  const { cancel, poll, giveFeedback }: TurnCalls = createTurnCalls({ target, history, over, counts })
 
   async function once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Attempt> {
-    const { supervised = random.int(0, target.urls.length - 1), transport, flaw, continues: _, cancels, ...how } = manner
+    const { supervised = random.int(0, target.urls.length - 1), transport, flaw, continues: _, cancels, prefersAsync, ...how } = manner
     const { key, user, idempotencyKey, message } = turn
     const call = ++counts.calls
     let cancelling: Promise<void> | undefined
@@ -93,6 +84,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       message,
       supervised,
       ...(flaw === undefined ? {} : { flaw }),
+      ...(prefersAsync ? { prefersAsync } : {}),
       ...how,
     })
     const came = await send({
@@ -100,6 +92,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       url: `${target.urls[supervised]}/v1/agents/${flaw === 'another agent' ? `${key.agentId}x` : key.agentId}/${transport === 'chat' ? 'chat' : 'chat/stream'}`,
       headers: {
         'content-type': 'application/json',
+        ...(prefersAsync ? { prefer: 'respond-async' } : {}),
         ...(header === null ? {} : { 'idempotency-key': Buffer.from(header).toString('latin1') }),
         ...(flaw === 'no key' ? {} : { authorization: `Bearer ${flaw === 'wrong secret' ? `${key.text}x` : key.text}` }),
       },
@@ -110,6 +103,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       onEvents: cancels && ((count, head) => cancelOnce(count, head.statusCode === 200 ? String(head.headers['x-request-id']) : undefined)),
     })
     if (came.end === 'left') counts.left++
+    if (came.status === 202) counts.accepted++
     history.write({ kind: 'answer', call, ...came })
     await cancelling
     return { ...came, call }
@@ -117,29 +111,6 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
     function cancelOnce(count: number, requestId: string | undefined): void {
       if (requestId !== undefined && count >= cancels!.afterEvents) cancelling ??= cancel(turn, requestId, cancels!, random.fork('cancel'))
     }
-  }
-
-  /** Some callers ask twice, at two servers. */
-  async function cancel(turn: Turn, requestId: string, { delayMs, times }: NonNullable<Manner['cancels']>, random: Random): Promise<void> {
-    const { key, user, idempotencyKey, message } = turn
-    const made = Array.from({ length: times }, async (_, n) => {
-      const draw = random.fork(`${n}`)
-      await pass(delayMs + (n === 0 ? 0 : draw.int(0, maxBetweenCancelsMs)))
-      const supervised = draw.int(0, target.urls.length - 1)
-      const call = ++counts.calls
-      counts.cancels++
-      const asked = { call, key: key.name, user, idempotencyKey, message, supervised, requestId }
-      history.write({ kind: 'cancel', at: history.now(), ...asked })
-      const came = await send({
-        url: `${target.urls[supervised]}${pathOf(turn, requestId)}/cancel`,
-        headers: { authorization: `Bearer ${key.text}` },
-        connections: undefined,
-        patienceMs: draw.int(8_000, 20_000),
-        now: history.now,
-      })
-      history.write({ kind: 'answer', call, ...came })
-    })
-    await Promise.all(made)
   }
 
   /**
@@ -155,7 +126,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
     let errors = 0
     for (let n = 0; n < maxResumes && errors < maxErrorsInARow && !over.aborted; n++) {
       const draw = random.fork(`resume ${n}`)
-      const isLong = came.status !== 200 || draw.chance(0.2)
+      const isLong = came.status! > 202 || came.status === null || draw.chance(0.2)
       await pass(isLong ? pauseOf(came, draw) : draw.int(0, 50), undefined, { signal: over }).catch(() => undefined)
       const supervised = draw.int(0, target.urls.length - 1)
       const leaves = draw.chance(0.3) ? { leaves: draw.int(1, 8) } : {}
@@ -165,7 +136,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       history.write({ kind: 'call', at: history.now(), transport: 'resume', ...asked, resumes: { requestId, call: last.call, after } })
       const response = await send({
         ...leaves,
-        url: `${target.urls[supervised]}${pathOf(turn, requestId)}/stream`,
+        url: `${target.urls[supervised]}${pathOfTurn(turn, requestId)}/stream`,
         method: 'GET',
         headers: { authorization: `Bearer ${key.text}`, ...(after === null ? {} : { 'last-event-id': after }) },
         connections,
@@ -201,9 +172,15 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
     let came = await once(turn, manner, random, connections)
     await Promise.all(first)
     for (let attempts = 0; ; attempts++) {
-      if (manner.continues && isBroken(came)) came = await resume(turn, came, random.fork(`continued ${attempts}`), connections)
+      const draw = random.fork(`continued ${attempts}`)
+      const isAccepted = codeOf(came) === 'accepted'
+      if (isAccepted && draw.chance(0.5)) await poll(turn, came.headers['x-request-id']!, draw)
+      else if (isAccepted || (manner.continues && isBroken(came))) came = await resume(turn, came, draw, connections)
       const code = codeOf(came)
-      if (code === 'reply') return 'replied'
+      if (code === 'reply') {
+        if (draw.chance(feedbackShare)) await giveFeedback(turn, came.headers['x-request-id']!, draw.fork('feedback'))
+        return 'replied'
+      }
       if (code === 'turn_cancelled') return 'cancelled'
       if (code === 'internal_error' && ++failures >= maxFailures) return 'failed'
       if (code === 'insufficient_balance' && ++emptyBalances >= maxEmptyBalances) return 'refused'
@@ -212,14 +189,14 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       if (over.aborted) return 'open'
       await pass(pauseOf(came, random), undefined, { signal: over }).catch(() => undefined)
       counts.retries++
-      came = await once(turn, { transport: random.chance(0.8) ? manner.transport : random.pick(['chat', 'stream']) }, random, connections)
+      const transport = random.chance(0.8) ? manner.transport : random.pick(['chat', 'stream'] as const)
+      const prefersAsync = transport === 'chat' && random.chance(0.2)
+      came = await once(turn, { transport, ...(prefersAsync ? { prefersAsync } : {}) }, random, connections)
     }
   }
 
   return { once, resolve, counts }
 }
-
-const pathOf = ({ key }: Turn, requestId: string): string => `/v1/agents/${key.agentId}/turns/${requestId}`
 
 /** A stream that has started and has no final event: the turn may go on. */
 function isBroken(came: Came): boolean {
@@ -234,6 +211,7 @@ export function codeOf({ end, status, body, events }: Came): string | undefined 
   if (events && last?.event === 'response.completed') return 'reply'
   if (events) return last?.event === 'error' ? (JSON.parse(last.data) as { code: string }).code : 'no end'
   if (status === 200) return 'reply'
+  if (status === 202) return 'accepted'
   try {
     return (JSON.parse(body ?? '') as { error: { code: string } }).error.code
   } catch {

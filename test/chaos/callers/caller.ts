@@ -1,17 +1,17 @@
 /**
  * One caller: its own users in one tenant, one message after the other, and sometimes what other callers do: disconnect, send one key many
- * times, return with an old one, send another body with it, send two messages at once, continue broken streams, cancel turns, send
- * invalid requests. Its actions are drawn from
- * its own stream of the seed, message by message, so that neither a fault nor another caller changes them. The number of retries depends on
- * the run.
+ * times, return with an old one, send another body with it, send two messages at once, continue broken streams, cancel turns, not wait for
+ * a reply, send invalid requests. Its actions are drawn from its own stream of the seed, message by message, so that neither a fault nor
+ * another caller changes them. The number of retries depends on the run.
  */
 import { setTimeout as pass } from 'node:timers/promises'
 import { flaws } from '../history.ts'
 import type { AdminChange, Flaw } from '../history.ts'
-import { drawMessage } from '../messages.ts'
+import { drawMessage, readMessage } from '../messages.ts'
 import type { Random } from '../random.ts'
 import { keptAlive } from './ask.ts'
-import type { Asking, Key, Manner, Outcome, Turn } from './ask.ts'
+import type { Key, Turn } from './about-turn.ts'
+import type { Asking, Manner, Outcome } from './ask.ts'
 import type { Testbed } from './operator.ts'
 
 export type Book = {
@@ -83,7 +83,8 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
   /** A normal message, sent in one of several ways. */
   function generate(count: number, draw: Random): Promise<void> {
     next(draw)
-    return resolve(turnOf(count, draw), mannerOf(draw), draw)
+    const turn = turnOf(count, draw)
+    return resolve(turn, mannerOf(draw, turn.message), draw)
   }
 
   const acts: Record<string, { share: number; act(count: number, draw: Random): Promise<unknown> }> = {
@@ -204,15 +205,16 @@ function keyTextOf(name: string, draw: Random): string {
     : draw.pick([`"k-${name}"`, `k ${name} ключ`, `k-${name}-${'x'.repeat(255 - name.length - 3)}`, `K-${name}%20`])
 }
 
-function mannerOf(draw: Random): Manner {
+/** A cancel has most to stop while the model is silent. */
+function mannerOf(draw: Random, message = ''): Manner {
   const manner = connectionOf(draw)
-  if (manner.transport === 'chat') return manner
+  if (manner.transport === 'chat') return draw.chance(0.5) ? { ...manner, prefersAsync: true } : manner
   const delayMs = draw.chance(0.5) ? draw.int(0, 20) : draw.int(20, 600)
   // Most replies are short, so most requests are made early.
   const cancels = { afterEvents: draw.pick([0, 0, 0, 1, 2, 4]), delayMs, times: draw.chance(0.3) ? 2 : 1 }
   const leaves = draw.pick(['headers', 1, 2, 3, 5, 8] as const)
   const continued = draw.chance(0.8) ? { continues: true, ...(draw.chance(0.35) ? { leaves } : {}) } : {}
-  return { ...manner, ...continued, ...(draw.chance(0.3) ? { cancels } : {}) }
+  return { ...manner, ...continued, ...(draw.chance(readMessage(message)?.behaviour === 'silent' ? 0.8 : 0.3) ? { cancels } : {}) }
 }
 
 function connectionOf(draw: Random): Manner {

@@ -60,6 +60,13 @@ export async function lookLast({ admin, testbed, asking, book, history, random }
         heldUsd: String(turn['held_usd']),
       }))
       history.write({ kind: 'stored', what: 'turns', at: history.now(), turns })
+      const feedback = (await admin.all(`/feedback?agent_id=${agent.id}`)).map((given) => ({
+        requestId: String(given['request_id']),
+        rating: String(given['rating']),
+        comment: given['comment'] as string | null,
+        tags: given['tags'] as string[],
+      }))
+      history.write({ kind: 'stored', what: 'feedback', at: history.now(), feedback })
     }
   }
 }

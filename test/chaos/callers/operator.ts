@@ -7,7 +7,7 @@ import type { AdminChange, History, Tenant } from '../history.ts'
 import { hiddenWords } from '../messages.ts'
 import type { Random } from '../random.ts'
 import type { Upstream } from '../upstream.ts'
-import type { Key, Target } from './ask.ts'
+import type { Key, Target } from './about-turn.ts'
 
 type Json = Record<string, any>
 

@@ -1,7 +1,7 @@
 /** H12: no caller sees text of another tenant, and none sees text of a prompt, a document, a tool or reasoning (`tools.private`). Pure. */
 import type { Reading, Violation } from './reading.ts'
 
-export function* checkCanaries({ tenants, tries, cancels, conversations, models }: Reading): Generator<Violation> {
+export function* checkCanaries({ tenants, tries, aboutTurns, conversations, models }: Reading): Generator<Violation> {
   const tenantOf = new Map(tenants.flatMap((tenant) => tenant.keys.map(({ name }) => [name, tenant] as const)))
   const hidden = tenants.flatMap((tenant) => Object.values(tenant.hidden))
 
@@ -11,7 +11,7 @@ export function* checkCanaries({ tenants, tries, cancels, conversations, models 
     return [...secrets, ...foreign].find((word) => text.includes(word))
   }
 
-  for (const { call, answer, events } of [...tries, ...cancels]) {
+  for (const { call, answer, events } of [...tries, ...aboutTurns]) {
     if (!answer) continue
     const text = [...Object.values(answer.headers), answer.body ?? '', ...(answer.events ?? []).map(({ data }) => data)].join('\n')
     // A word may be split over several pieces of a stream.

@@ -3,6 +3,7 @@
  * cancelled or with an incomplete reply. That a cancelled turn is not charged and not in the history is checked with the others, in money.ts
  * and replies.ts. Pure.
  */
+import { isUnheard } from './reading.ts'
 import type { Cancel, Reading, Request, Violation } from './reading.ts'
 import { transient } from './replies.ts'
 
@@ -17,13 +18,20 @@ export function checkCancels(reading: Reading): Violation[] {
 // The answer is certain that nothing was stored.
 const refusals = new Set(['invalid_api_key', 'rate_limit_exceeded', 'api_rate_limit_unavailable', 'not_found'])
 
-/** A request whose response was lost may have been stored. One that came after the end of the turn was not. */
-function mayBeStored({ answer, code, turn }: Cancel): boolean {
-  if (answer?.end === 'broken' && answer.error === 'ECONNREFUSED') return false
-  return turn ? turn.cancel_requested : !refusals.has(code ?? '')
-}
+/** A request whose response was lost may have been stored. */
+export const mayHaveEffect = (one: Pick<Cancel, 'answer' | 'code'>): boolean => !isUnheard(one) && !refusals.has(one.code ?? '')
 
-function* wasAsked({ cancels, tries, message }: Request): Generator<Violation> {
+/** One that came after the end of the turn was not stored. */
+const mayBeStored = (cancel: Cancel): boolean => mayHaveEffect(cancel) && cancel.turn?.cancel_requested !== false
+
+// A turn runs while a caller gets these.
+const isOfRunning = new Set(['accepted', 'idempotency_in_progress', 'conversation_busy'])
+
+function* wasAsked({ cancels, polls, tries, message }: Request): Generator<Violation> {
+  for (const { turn, answer, events } of polls) {
+    if (turn?.cancel_requested && !cancels.some((cancel) => mayBeStored(cancel) && cancel.call.at <= answer!.at))
+      yield { check: 'cancel', what: `a cancel of "${message}" is reported, and no one asked for it`, events }
+  }
   for (const { code, reply, answer, events } of tries) {
     const isCut = code === 'turn_cancelled' || reply?.said.message.incomplete === true
     if (isCut && !cancels.some((cancel) => mayBeStored(cancel) && cancel.call.at <= answer!.at))
@@ -39,7 +47,7 @@ function* endsOnce(request: Request, reading: Reading): Generator<Violation> {
   for (const { call, code, answer, events } of tries) {
     if (call.at <= cancelledAt || code === undefined || code === 'turn_cancelled' || code === 'reply' || code === 'ended') continue
     const isAllowed =
-      (transient.has(code) && code !== 'idempotency_in_progress' && code !== 'conversation_busy') ||
+      (transient.has(code) && !isOfRunning.has(code)) ||
       (code === 'internal_error' && reading.disturbed(call.at, answer!.at)) ||
       code === 'invalid_api_key' ||
       reading.erasedBy(request, answer!.at) !== undefined
@@ -53,10 +61,10 @@ function* endsOnce(request: Request, reading: Reading): Generator<Violation> {
 // A lease lasts 12 s. By then a process that has lost its lease knows it.
 const knowsWithinMs = 15_000
 
-/** An end in the response to a cancel is the end that the caller of the message gets. */
+/** An end in the response to a cancel or a poll is the end that the caller of the message gets. */
 function* asReported(request: Request): Generator<Violation> {
-  const { cancels, reply, cancelledAt, message } = request
-  for (const { turn, events } of cancels) {
+  const { cancels, polls, reply, cancelledAt, message } = request
+  for (const { turn, events } of [...cancels, ...polls]) {
     if (!turn) continue
     const { status, message: said, usage, error } = turn
     const wrong = (what: string): Violation => ({
@@ -73,7 +81,7 @@ function* asReported(request: Request): Generator<Violation> {
   }
 }
 
-// The response to a cancel has waited two seconds if the turn still ran. A process looks for requests every second, and a tool call with side
+// A process looks for requests every second, and a tool call with side
 // effects that has started takes 0.7 s.
 const stopsWithinMs = 1500
 
@@ -85,8 +93,11 @@ function* stops(reading: Reading): Generator<Violation> {
   for (const { cancels, message, requestIds } of reading.requests) {
     // A turn that was released runs again without the request.
     if ([...requestIds].some((id) => (reading.runs.get(id)?.run ?? 1) > 1)) continue
-    for (const { turn, answer, events } of cancels) {
+    for (const { call, turn, answer, events } of cancels) {
       if (!turn?.cancel_requested) continue
+      // The response comes when the turn has ended, and after two seconds.
+      if (answer!.at - call.at > stopsWithinMs && !reading.disturbed(call.at, answer!.at))
+        yield { check: 'cancel', what: `"${message}" ran on for ${Math.round(answer!.at - call.at)} ms after its cancel`, events }
       const by = answer!.at + stopsWithinMs
       const models = reading.modelsOf.get(message) ?? []
       const late = models

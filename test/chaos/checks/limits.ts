@@ -3,7 +3,9 @@
  * closed). Pure.
  */
 import type { HistoryEvent } from '../history.ts'
-import type { Cancel, Reading, Try, Violation } from './reading.ts'
+import type { Reading, Try, Violation } from './reading.ts'
+
+type Sent = Try | Reading['aboutTurns'][number]
 
 export function checkLimits(reading: Reading): Violation[] {
   return [...spentOnce(reading), ...withinWindow(reading), ...failsClosed(reading)]
@@ -24,14 +26,14 @@ const spendsNothing = new Set([
 ])
 
 /** Certainly passed the rate window: a 503 `service_unavailable` may come before it. */
-const spent = ({ code, answer }: Try | Cancel): boolean =>
+const spent = ({ code, answer }: Sent): boolean =>
   answer?.status !== null && answer !== undefined && code !== 'service_unavailable' && !spendsNothing.has(code ?? '') && answer.status < 500
 
 /** H6: no two responses of one window have the same number of remaining units, because each has spent one. */
 function* spentOnce(reading: Reading): Generator<Violation> {
-  const seen = new Map<string, Try | Cancel>()
+  const seen = new Map<string, Sent>()
   const lost = lossesOf(reading.events)
-  for (const one of [...reading.tries, ...reading.cancels].toSorted((a, b) => a.call.at - b.call.at)) {
+  for (const one of [...reading.tries, ...reading.aboutTurns].toSorted((a, b) => a.call.at - b.call.at)) {
     const { call, answer, events } = one
     const remaining = answer?.headers['x-ratelimit-remaining']
     if (!answer || answer.status !== 200 || remaining === undefined) continue
@@ -48,7 +50,7 @@ function* spentOnce(reading: Reading): Generator<Violation> {
 function* withinWindow(reading: Reading): Generator<Violation> {
   const lost = lossesOf(reading.events)
   for (const key of reading.tenants.flatMap(({ keys }) => keys)) {
-    const accepted = [...reading.tries, ...reading.cancels]
+    const accepted = [...reading.tries, ...reading.aboutTurns]
       .filter((one) => one.call.key === key.name && spent(one))
       .toSorted((a, b) => a.call.at - b.call.at)
     if (accepted.length <= key.limit) continue
@@ -70,9 +72,9 @@ function* withinWindow(reading: Reading): Generator<Violation> {
 }
 
 /** H7: a request during an outage of the rate windows never gets a 2xx. */
-function* failsClosed({ events, tries, cancels }: Reading): Generator<Violation> {
+function* failsClosed({ events, tries, aboutTurns }: Reading): Generator<Violation> {
   for (const { from, to, id } of spansOf(events, limiterDown)) {
-    for (const { call, answer, events: supervisedServers } of [...tries, ...cancels]) {
+    for (const { call, answer, events: supervisedServers } of [...tries, ...aboutTurns]) {
       if (answer?.status !== null && answer !== undefined && answer.status < 300 && call.at >= from && answer.headAt! <= to)
         yield { check: 'H7', what: `a ${answer.status} while the window could not be asked (fault ${id})`, events: supervisedServers }
     }

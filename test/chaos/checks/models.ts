@@ -85,7 +85,7 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
     }
   }
 }
-const begins = new Set(['reply', 'internal_error', 'service_unavailable'])
+const begins = new Set(['reply', 'accepted', 'internal_error', 'service_unavailable'])
 /** A stream that has started was admitted, whatever its end: the hold for its second step may not have been covered. */
 const mayBegin = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || begins.has(one.code) || one.answer?.status === 200)
 

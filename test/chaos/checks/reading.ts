@@ -7,9 +7,11 @@ import type {
   AnswerEvent,
   CallEvent,
   CancelEvent,
+  FeedbackEvent,
   HistoryEvent,
   KeySetup,
   ModelCallEvent,
+  PollEvent,
   StoredConversation,
   Tenant,
 } from '../history.ts'
@@ -32,6 +34,10 @@ export type CheckName =
   | 'resume'
   /** A turn ends once, and as cancelled only if a caller asked for it. */
   | 'cancel'
+  /** A turn whose caller does not wait is admitted before it is accepted. */
+  | 'background'
+  /** The last feedback counts. */
+  | 'feedback'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }
@@ -51,14 +57,14 @@ export type Try = {
   answer: AnswerEvent | undefined
   /** Positions of the two in the history. */
   events: number[]
-  /** `reply`, the error code, `ended` for a 204, or undefined if the response was incomplete. */
+  /** `reply`, the error code, `accepted` for a 202, `ended` for a 204, or undefined if the response was incomplete. */
   code: string | undefined
   reply: { text: string; said: Reply } | undefined
   /** From the body of the response, if it has one. */
   requestId: string | undefined
 }
 
-/** The response to a request to cancel. */
+/** The response to a request to cancel, and to a poll. */
 export type Turn = Pick<Reply, 'request_id' | 'conversation_id'> & {
   external_user_id: string
   status: string
@@ -70,12 +76,17 @@ export type Turn = Pick<Reply, 'request_id' | 'conversation_id'> & {
   cancel_requested: boolean
 }
 
-export type Cancel = Pick<Try, 'answer' | 'events' | 'requestId'> & {
-  call: CancelEvent
-  /** `turn`, the error code, or undefined if the response was incomplete. */
+/** The response to feedback. */
+export type Feedback = { request_id: string; rating: string; comment: string; tags: string[]; created_at: string; updated_at: string }
+
+type AboutTurn<Event> = Pick<Try, 'answer' | 'events' | 'requestId'> & {
+  call: Event
+  /** `done`, the error code, or undefined if the response was incomplete. */
   code: string | undefined
-  turn: Turn | undefined
 }
+export type Cancel = AboutTurn<CancelEvent> & { turn: Turn | undefined }
+export type Poll = AboutTurn<PollEvent> & { turn: Turn | undefined }
+export type GivenFeedback = AboutTurn<FeedbackEvent> & { feedback: Feedback | undefined }
 
 /** The caller had disconnected. */
 export const isUnheard = ({ answer }: Pick<Try, 'answer'>): boolean => answer?.end === 'broken' && answer.error === 'ECONNREFUSED'
@@ -91,6 +102,8 @@ export type Request = {
   tries: Try[]
   /** The requests to cancel its turn. */
   cancels: Cancel[]
+  polls: Poll[]
+  feedback: GivenFeedback[]
   /** When its caller first got `turn_cancelled`. */
   cancelledAt: number | undefined
   /** Of the first reply that was seen. */
@@ -105,6 +118,8 @@ export type Reading = {
   tenants: Tenant[]
   tries: Try[]
   cancels: Cancel[]
+  /** All requests about turns that were started by others. */
+  aboutTurns: (Cancel | Poll | GivenFeedback)[]
   requests: Request[]
   /** By message, which no two requests share. */
   byMessage: Map<string, Request>
@@ -131,8 +146,13 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
   const tenants = of('setup').flatMap(({ tenants: reported }) => reported)
   const answers = new Map(of('answer').map((answer) => [answer.call, answer]))
   const tries = of('call').map((call) => tryOf(call, answers.get(call.call)))
-  const cancels = of('cancel').map((call) => cancelOf(call, answers.get(call.call)))
-  const requests = requestsOf(tries, cancels, tenants)
+  const cancels = of('cancel').map((call): Cancel => withTurn(aboutTurn(call, answers.get(call.call))))
+  const polls = of('poll').map((call): Poll => withTurn(aboutTurn(call, answers.get(call.call))))
+  const feedback = of('feedback').map((call): GivenFeedback => {
+    const { said, ...about } = aboutTurn(call, answers.get(call.call))
+    return { ...about, feedback: said as Feedback | undefined }
+  })
+  const requests = requestsOf(tries, { cancels, polls, feedback }, tenants)
   const models = of('model')
   const admin = of('admin')
   const spans = disturbances(events)
@@ -143,6 +163,7 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
     tenants,
     tries,
     cancels,
+    aboutTurns: [...cancels, ...polls, ...feedback],
     requests,
     byMessage: new Map(requests.map((request) => [request.message, request])),
     models,
@@ -166,7 +187,8 @@ function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefine
   const nothing = { call, answer, events, code: undefined, reply: undefined, requestId: undefined }
   if (!answer || answer.status === null) return nothing
   if (answer.status === 204) return { ...nothing, code: answer.end === 'whole' ? 'ended' : undefined }
-  const last = answer.events?.at(-1)
+  const [accepted, last] = [parse(answer.body ?? '') as { request_id?: string } | undefined, answer.events?.at(-1)]
+  if (answer.status === 202) return answer.end === 'whole' ? { ...nothing, code: 'accepted', requestId: accepted?.request_id } : nothing
   const text =
     last?.event === 'response.completed'
       ? last.data
@@ -185,12 +207,17 @@ function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefine
   return { ...nothing, code: code ?? 'no code', requestId }
 }
 
-function cancelOf(call: Indexed<CancelEvent>, answer: Indexed<AnswerEvent> | undefined): Cancel {
+function withTurn<Event>({ said, ...about }: AboutTurn<Event> & { said: unknown }): AboutTurn<Event> & { turn: Turn | undefined } {
+  return { ...about, turn: said as Turn | undefined }
+}
+
+/** `said`: the body of a 200. */
+function aboutTurn<Event>(call: Indexed<Event>, answer: Indexed<AnswerEvent> | undefined): AboutTurn<Event> & { said: unknown } {
   const events = [call.index, ...(answer ? [answer.index] : [])]
-  const nothing = { call, answer, events, code: undefined, turn: undefined, requestId: undefined }
+  const nothing = { call, answer, events, code: undefined, said: undefined, requestId: undefined }
   if (!answer || answer.status === null || answer.end !== 'whole') return nothing
   const said = parse(answer.body ?? '')
-  if (answer.status === 200) return { ...nothing, code: 'turn', turn: said as Turn }
+  if (answer.status === 200) return { ...nothing, code: 'done', said }
   const { code = 'no code', request_id: requestId } = ((said as { error?: unknown })?.error ?? {}) as { code?: string; request_id?: string }
   return { ...nothing, code, requestId }
 }
@@ -210,12 +237,17 @@ export function parse(text: string): unknown {
   }
 }
 
-function requestsOf(tries: Try[], cancels: Cancel[], tenants: Tenant[]): Request[] {
+function requestsOf(tries: Try[], about: Pick<Request, 'cancels' | 'polls' | 'feedback'>, tenants: Tenant[]): Request[] {
   const keys = new Map(tenants.flatMap((tenant) => tenant.keys.map((key) => [key.name, { key, tenant }] as const)))
   const sound = tries.filter(({ call }) => call.flaw === undefined && call.idempotencyKey !== null)
-  const groupOf = ({ call }: Try | Cancel): string => JSON.stringify([call.key, call.idempotencyKey, call.user, call.message])
+  const groupOf = ({ call }: Pick<Try | Reading['aboutTurns'][number], 'call'>): string =>
+    JSON.stringify([call.key, call.idempotencyKey, call.user, call.message])
   const groups = Map.groupBy(sound, groupOf)
-  const cancelsOf = Map.groupBy(cancels, groupOf)
+  const [cancels, polls, feedback] = [
+    Map.groupBy(about.cancels, groupOf),
+    Map.groupBy(about.polls, groupOf),
+    Map.groupBy(about.feedback, groupOf),
+  ]
   return [...groups].flatMap(([name, group]) => {
     const { call } = group[0]!
     const known = keys.get(call.key)
@@ -223,7 +255,9 @@ function requestsOf(tries: Try[], cancels: Cancel[], tenants: Tenant[]): Request
     const answered = group.filter(({ reply }) => reply).toSorted((a, b) => a.answer!.at - b.answer!.at)[0]
     // An error on /chat may occur before any turn, with its own ID.
     const ids = group.flatMap(({ requestId, code, answer }) =>
-      requestId !== undefined && (answer?.events || code === 'reply' || code === 'turn_cancelled') ? [requestId] : [],
+      requestId !== undefined && (answer?.events || code === 'reply' || code === 'turn_cancelled' || code === 'accepted')
+        ? [requestId]
+        : [],
     )
     const cancelled = group.flatMap(({ code, answer }) => (code === 'turn_cancelled' ? [answer!.at] : []))
     return [
@@ -233,7 +267,9 @@ function requestsOf(tries: Try[], cancels: Cancel[], tenants: Tenant[]): Request
         message: call.message,
         idempotencyKey: call.idempotencyKey!,
         tries: group,
-        cancels: cancelsOf.get(name) ?? [],
+        cancels: cancels.get(name) ?? [],
+        polls: polls.get(name) ?? [],
+        feedback: feedback.get(name) ?? [],
         cancelledAt: cancelled.length === 0 ? undefined : Math.min(...cancelled),
         reply: answered && { ...answered.reply!, at: answered.answer!.at },
         requestIds: new Set(ids),

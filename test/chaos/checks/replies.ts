@@ -201,7 +201,9 @@ function* ownWords({ requests, models, events }: Reading): Generator<Violation> 
   }
 }
 
+/** Not the end of a request. */
 export const transient = new Set([
+  'accepted',
   'service_unavailable',
   'api_rate_limit_unavailable',
   'rate_limit_exceeded',

@@ -93,7 +93,7 @@ function possiblyRunning(reading: Reading, { tries: all, reply, cancelledAt }: R
       return { one, span: { from: one.call.at, to: Math.max(to, one.call.at) } }
     })
 }
-const running = new Set(['internal_error', 'service_unavailable', 'idempotency_in_progress'])
+const running = new Set(['internal_error', 'service_unavailable', 'idempotency_in_progress', 'accepted'])
 
 /** H11: busy only while another turn of the user may be running, in progress only while this one may be. */
 function* busyIsTrue(reading: Reading): Generator<Violation> {
@@ -129,7 +129,8 @@ function* switchedOff(reading: Reading): Generator<Violation> {
       const on = changes.slice(at + 1).find(({ enabled }) => enabled)
       for (const { tries, openedAt, message } of requests) {
         const admitted = tries.find(
-          ({ code, answer }) => code === 'reply' && openedAt > change.at && answer!.at < (on?.startedAt ?? Infinity),
+          ({ code, answer }) =>
+            (code === 'reply' || code === 'accepted') && openedAt > change.at && answer!.at < (on?.startedAt ?? Infinity),
         )
         if (admitted)
           yield { check: 'operator', what: `"${message}" was answered while its agent was off`, events: [change.index, ...admitted.events] }
@@ -152,11 +153,11 @@ function* switchedOff(reading: Reading): Generator<Violation> {
 const knownWithinMs = 1000
 
 /** A second after its revocation a key is refused, also for stored replies. */
-function* revoked({ admin, tries, cancels }: Reading): Generator<Violation> {
+function* revoked({ admin, tries, aboutTurns }: Reading): Generator<Violation> {
   for (const change of admin) {
     if (change.what !== 'revoke') continue
     const sound = tries.filter(({ call }) => call.flaw === undefined)
-    for (const { call, answer, code, events } of [...sound, ...cancels]) {
+    for (const { call, answer, code, events } of [...sound, ...aboutTurns]) {
       if (call.key !== change.key || call.at <= change.at + knownWithinMs || code === undefined) continue
       if (answer!.status! < 300 || !(code === 'invalid_api_key' || answer!.status! >= 500))
         yield { check: 'operator', what: `${code} for a key that was revoked`, events: [change.index, ...events] }

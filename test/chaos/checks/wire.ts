@@ -2,15 +2,17 @@
 import { flaws } from '../history.ts'
 import type { AnswerEvent } from '../history.ts'
 import { parse } from './reading.ts'
-import type { Cancel, Reading, Reply, Request, Try, Turn, Violation } from './reading.ts'
+import type { Feedback, Reading, Reply, Request, Try, Turn, Violation } from './reading.ts'
+
+type AboutTurn = Reading['aboutTurns'][number]
 
 export function checkWire(reading: Reading): Violation[] {
   const answered = reading.tries.filter(({ answer }) => answer && answer.status !== null)
   return [
     ...answered.flatMap((one) => [...stream(one), ...headers(one, reading), ...body(one), ...flawed(one, reading)]),
-    ...reading.cancels
+    ...reading.aboutTurns
       .filter(({ answer }) => answer && answer.status !== null)
-      .flatMap((one) => [...headers(one, reading), ...cancelled(one, reading)]),
+      .flatMap((one) => [...headers(one, reading), ...aboutTurn(one, reading)]),
     ...reading.requests.flatMap((request) => [...deltas(request), ...codes(request, reading)]),
   ]
 }
@@ -110,7 +112,7 @@ function* deltas({ tries, openedAt }: Request): Generator<Violation> {
 }
 
 /** H5: a UUID in each response; the rate limit headers in a 200 of JSON and a 429 and nowhere else; Retry-After where it is specified. */
-function* headers({ call, answer, code, events }: Try | Cancel, { tenants }: Reading): Generator<Violation> {
+function* headers({ call, answer, code, events }: Try | AboutTurn, { tenants }: Reading): Generator<Violation> {
   const { headers: given, status, events: streamed } = answer!
   const wrong = (what: string): Violation => ({ check: 'H5', what, events })
   if (!uuid.test(given['x-request-id'] ?? '')) yield wrong(`X-Request-ID is ${given['x-request-id']}`)
@@ -143,7 +145,7 @@ function* headers({ call, answer, code, events }: Try | Cancel, { tenants }: Rea
 }
 
 /** Every failure has the error envelope, and every 200 the specified response. */
-function* body({ answer, events }: Try): Generator<Violation> {
+function* body({ call, answer, events }: Try): Generator<Violation> {
   const { status, body: text, end, headers: given } = answer!
   // An empty 204 is for resumes.ts.
   if (text === null || end !== 'whole' || (status === 204 && text === '')) return
@@ -156,6 +158,19 @@ function* body({ answer, events }: Try): Generator<Violation> {
       if ((said as Reply).request_id !== given['x-request-id'])
         yield { check: 'H5', what: 'the body names another request than X-Request-ID', events }
     }
+    return
+  }
+  if (status === 202) {
+    const { request_id: requestId = '', conversation_id: conversationId = '', status: state } = (said ?? {}) as Record<string, string>
+    const isRight =
+      hasFields(said, 'conversation_id request_id status') &&
+      requestId === given['x-request-id'] &&
+      id('conv').test(conversationId) &&
+      state === 'running' &&
+      given['location']?.endsWith(`/turns/${requestId}`) &&
+      given['preference-applied'] === 'respond-async' &&
+      call.prefersAsync === true
+    if (!isRight) yield wrong(`a 202 with ${text}`)
     return
   }
   yield* envelope({ answer, events })
@@ -198,12 +213,13 @@ function isUsage(usage: Reply['usage']): boolean {
 const turnFields = 'cancel_requested conversation_id created_at ended_at error external_user_id message request_id status usage'
 const endsWithoutReply = new Set(['failed', 'released', 'cancelled'])
 
-/** The response to a cancel is the turn, or an error that something explains. */
-function* cancelled(one: Cancel, reading: Reading): Generator<Violation> {
-  const { call, answer, code, turn, events } = one
+/** The response to a cancel or a poll is the turn, that to feedback is the feedback, or an error that something explains. */
+function* aboutTurn(one: AboutTurn, reading: Reading): Generator<Violation> {
+  const { call, answer, code, events } = one
   if (answer!.end !== 'whole') return
-  if (turn) {
-    if (!isTurn(turn, call)) yield { check: 'envelope', what: `a cancel is answered with ${answer!.body}`, events }
+  if (code === 'done') {
+    const isRight = 'feedback' in one ? isFeedback(one.feedback!, call) : isTurn(one.turn!, call)
+    if (!isRight) yield { check: 'envelope', what: `a ${call.kind} is answered with ${answer!.body}`, events }
     return
   }
   yield* envelope(one)
@@ -215,10 +231,17 @@ function* cancelled(one: Cancel, reading: Reading): Generator<Violation> {
     (code === 'rate_limit_exceeded' && (key?.limit ?? 0) < 1000) ||
     (code === 'invalid_api_key' && isRevoked(reading, call.key, answer!)) ||
     (code === 'not_found' && key && reading.erasedBy({ key, user: call.user }, answer!.at) !== undefined)
-  if (!explained) yield { check: 'envelope', what: `a cancel is answered with ${answer!.status} ${code}`, events }
+  if (!explained) yield { check: 'envelope', what: `a ${call.kind} is answered with ${answer!.status} ${code}`, events }
 }
 
-function isTurn(turn: Turn, call: Cancel['call']): boolean {
+/** That it is what was given is for feedback.ts. */
+const isFeedback = (feedback: Feedback, call: AboutTurn['call']): boolean =>
+  hasFields(feedback, 'comment created_at rating request_id tags updated_at') &&
+  feedback.request_id === call.requestId &&
+  time.test(feedback.created_at) &&
+  time.test(feedback.updated_at)
+
+function isTurn(turn: Turn, call: AboutTurn['call']): boolean {
   if (!hasFields(turn, turnFields)) return false
   const { status, message, usage, error, ended_at: endedAt } = turn
   const ends =
@@ -260,6 +283,8 @@ function* codes(request: Request, reading: Reading): Generator<Violation> {
     const explained =
       code === 'reply' ||
       code === 'ended' ||
+      // That it was asked for is checked with its body.
+      code === 'accepted' ||
       // That someone asked for it is for cancels.ts.
       code === 'turn_cancelled' ||
       code in retryAfter ||

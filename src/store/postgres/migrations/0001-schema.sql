@@ -281,6 +281,8 @@ create table feedback (
   updated_at bigint not null
 );
 create index feedback_newest_first on feedback (updated_at, request_id, agent_id);
+-- For a rare tag. The embedded store reads lists of feedback in a thread of their own and needs none.
+create index feedback_tags on feedback using gin ((tags::jsonb));
 
 create table knowledge_bases (
   agent_id text collate "C" primary key references agents,

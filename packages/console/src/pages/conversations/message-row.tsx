@@ -13,8 +13,8 @@ import { IncompleteBadge } from '../../show/state-badge.tsx'
 import { Folds } from './folds.tsx'
 import type { Fold } from './folds.tsx'
 import { ToolCalls } from './tool-calls.tsx'
-import { TurnDetails } from './turn-details.tsx'
-import { TurnTrace } from './turn-trace.tsx'
+import { TurnDetails } from '../../show/turn-details.tsx'
+import { TurnTrace } from '../../show/turn-trace.tsx'
 
 type MessageRowProps = { message: Message; user: string; agentId: string | undefined }
 

@@ -7,8 +7,8 @@ import { LiveTurn } from '../../show/live-turn.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
 import { Folds } from './folds.tsx'
-import { FailureText, TurnDetails } from './turn-details.tsx'
-import { TurnTrace } from './turn-trace.tsx'
+import { FailureText, TurnDetails } from '../../show/turn-details.tsx'
+import { TurnTrace } from '../../show/turn-trace.tsx'
 
 const said = {
   completed: 'The reply was stored.',

@@ -1,4 +1,4 @@
-/** Feedback as a list. Each row leads to the conversation of its turn. */
+/** Feedback as a list. Each row leads to its turn and to the conversation. */
 import { Anchor, Group, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
@@ -43,21 +43,16 @@ export function FeedbackTable({ feedback }: { feedback: Feedback[] }) {
               </Table.Td>
               <AgentCell agentId={rest.agent_id} />
               <Table.Td>
-                <StateBadge state={rest.state} />
+                <Group gap="xs" wrap="nowrap">
+                  <StateBadge state={rest.state} />
+                  <OpenLink href={`/turns/${segment(requestId)}`} label={`Open turn ${requestId}`} />
+                </Group>
               </Table.Td>
               <Table.Td>
                 <Moment at={rest.updated_at} />
               </Table.Td>
               <Table.Td>
-                <Anchor
-                  component={Link}
-                  href={`/conversations/${segment(conversationId)}`}
-                  underline="always"
-                  inherit
-                  aria-label={`Open conversation of turn ${requestId}`}
-                >
-                  Open
-                </Anchor>
+                <OpenLink href={`/conversations/${segment(conversationId)}`} label={`Open conversation of turn ${requestId}`} />
               </Table.Td>
             </Table.Tr>
           ))}
@@ -66,3 +61,9 @@ export function FeedbackTable({ feedback }: { feedback: Feedback[] }) {
     </Table.ScrollContainer>
   )
 }
+
+const OpenLink = ({ href, label }: { href: string; label: string }) => (
+  <Anchor component={Link} href={href} underline="always" inherit aria-label={label}>
+    Open
+  </Anchor>
+)

@@ -1,8 +1,7 @@
-/** One turn next to the conversation: cost, usage, failure, steps and passages. */
+/** One turn next to the conversation: cost, usage, failure, passages and trace. */
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { ApiFailure, call, segment } from '../../api/client.ts'
+import { ApiFailure, segment } from '../../api/client.ts'
 import type { Message, TurnWithSteps } from '../../api/types.ts'
 import { Citations } from '../../show/citations.tsx'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
@@ -10,7 +9,8 @@ import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
-import { TurnSteps } from '../../show/turn-steps.tsx'
+import { useTurn } from '../../show/turn-details.tsx'
+import { TurnTrace } from '../../show/turn-trace.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
 export function TurnPanel({ requestId, reply }: { requestId: string | null; reply: Message | undefined }) {
@@ -22,7 +22,7 @@ export function TurnPanel({ requestId, reply }: { requestId: string | null; repl
         </Title>
         {requestId === null ? (
           <Text size="sm" c="dimmed">
-            Cost, latency, steps, and passages of a reply appear here.
+            Cost, latency, passages, and the trace of a reply appear here.
           </Text>
         ) : (
           <Shown key={requestId} requestId={requestId} reply={reply} />
@@ -33,11 +33,7 @@ export function TurnPanel({ requestId, reply }: { requestId: string | null; repl
 }
 
 function Shown({ requestId, reply }: { requestId: string; reply: Message | undefined }) {
-  const turn = useQuery({
-    queryKey: ['turns', requestId],
-    queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
-    refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
-  })
+  const turn = useTurn(requestId)
   if (turn.error instanceof ApiFailure && turn.error.status === 404) return <Text size="sm">No turn was started. Nothing was charged.</Text>
   return (
     <Waiting for={turn} what="the turn">
@@ -51,8 +47,13 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
           <TurnFigures turn={read} />
           {read.failure && read.state !== 'cancelled' ? <Failure turn={read} failure={read.failure} /> : null}
           <FeedbackOfTurn feedback={read.feedback} />
-          <TurnSteps steps={read.steps} />
           {reply ? <Citations citations={reply.citations} /> : null}
+          <Stack component="section" gap="sm" aria-label="Trace">
+            <Title order={3} size="h5">
+              Trace
+            </Title>
+            <TurnTrace requestId={requestId} />
+          </Stack>
           <Text size="sm">
             <Anchor component={Link} href={`/conversations/${segment(read.conversation_id)}`} inherit underline="always">
               Open conversation

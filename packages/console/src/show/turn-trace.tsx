@@ -1,33 +1,51 @@
-/** The trace of a turn, loaded when it is expanded: each attempt, and what it did in order. */
-import { Alert, Badge, Group, Stack, Text, Title } from '@mantine/core'
+/** The trace of a turn, loaded when it is shown: each attempt, and what it did in order. */
+import { Alert, Anchor, Badge, Group, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { call, segment } from '../../api/client.ts'
-import type { TurnTrace as Trace } from '../../api/types.ts'
-import { writeMs } from '../../show/measures.ts'
-import { Waiting } from '../../show/waiting.tsx'
+import { Link } from 'wouter'
+import { call, segment } from '../api/client.ts'
+import type { TurnTrace as Trace } from '../api/types.ts'
+import { writeMs } from './measures.ts'
+import { Waiting } from './waiting.tsx'
 import { groupByAttempt } from './trace-attempts.ts'
-import type { SpanOf, TracedAttempt } from './trace-attempts.ts'
+import type { Span, SpanOf, TracedAttempt } from './trace-attempts.ts'
 import { TraceSpan } from './trace-span.tsx'
 
-export function TurnTrace({ requestId }: { requestId: string }) {
-  const trace = useQuery({
+export const useTrace = (requestId: string) =>
+  useQuery({
     queryKey: ['turns', requestId, 'trace'],
     queryFn: ({ signal }) => call<Trace>(`/turns/${segment(requestId)}/trace`, { signal }),
     refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2_000 : false),
   })
+
+/** With a link to the page of the turn. */
+export function TurnTrace({ requestId }: { requestId: string }) {
+  const trace = useTrace(requestId)
   return (
     <Waiting for={trace} what="the trace">
       {(read) => (
-        <Stack gap="sm" maw={720}>
-          {read.complete ? null : <Incomplete status={read.status} />}
-          {groupByAttempt(read.spans).map((attempt) => (
-            <Attempt key={`${attempt.run}-${attempt.attempt}`} attempt={attempt} />
-          ))}
+        <Stack gap="sm">
+          <TraceAttempts trace={read} />
+          <Text size="sm">
+            <Anchor component={Link} href={`/turns/${segment(requestId)}`} inherit underline="always">
+              Open turn
+            </Anchor>{' '}
+            to run it again with another prompt or model.
+          </Text>
         </Stack>
       )}
     </Waiting>
   )
 }
+
+export const TraceAttempts = ({ trace: { complete, status, spans } }: { trace: Trace }) => (
+  <Stack gap="sm" maw={720}>
+    {complete ? null : <Incomplete status={status} />}
+    <Attempts spans={spans} />
+  </Stack>
+)
+
+export const Attempts = ({ spans }: { spans: readonly Span[] }) =>
+  groupByAttempt(spans).map((attempt) => <Attempt key={`${attempt.run}-${attempt.attempt}`} attempt={attempt} />)
 
 const Incomplete = ({ status }: { status: Trace['status'] }) => (
   <Alert color="gray" variant="light" py="xs">

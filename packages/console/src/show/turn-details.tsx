@@ -1,22 +1,26 @@
-/** The details of a turn, loaded when they are expanded: figures, failure, steps. */
+/** The details of a turn, loaded when they are shown: figures, failure, feedback and, unless a trace is next to them, steps. */
 import { Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { call, segment } from '../../api/client.ts'
-import type { TurnWithSteps } from '../../api/types.ts'
-import { FailureAdvice } from '../../show/failure-advice.tsx'
-import { FeedbackOfTurn } from '../../show/feedback.tsx'
-import { IdText } from '../../show/id-text.tsx'
-import { Moment } from '../../show/moment.tsx'
-import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
-import { Waiting } from '../../show/waiting.tsx'
-import { TurnFigures } from '../../show/turn-figures.tsx'
-import { TurnSteps } from '../../show/turn-steps.tsx'
+import { call, segment } from '../api/client.ts'
+import type { TurnWithSteps } from '../api/types.ts'
+import { FailureAdvice } from './failure-advice.tsx'
+import { FeedbackOfTurn } from './feedback.tsx'
+import { IdText } from './id-text.tsx'
+import { Moment } from './moment.tsx'
+import { IncompleteBadge, StateBadge } from './state-badge.tsx'
+import { Waiting } from './waiting.tsx'
+import { TurnFigures } from './turn-figures.tsx'
+import { TurnSteps } from './turn-steps.tsx'
 
-export function TurnDetails({ requestId }: { requestId: string }) {
-  const turn = useQuery({
+export const useTurn = (requestId: string) =>
+  useQuery({
     queryKey: ['turns', requestId],
     queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
+    refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
   })
+
+export function TurnDetails({ requestId, withSteps = true }: { requestId: string; withSteps?: boolean }) {
+  const turn = useTurn(requestId)
   return (
     <Waiting for={turn} what="the turn">
       {(read) => (
@@ -29,7 +33,7 @@ export function TurnDetails({ requestId }: { requestId: string }) {
             </Text>
           </Group>
           <Group gap="xs" wrap="nowrap">
-            <Text size="sm" c="dimmed" span>
+            <Text size="sm" c="dimmed" span style={{ flexShrink: 0 }}>
               Request ID
             </Text>
             <IdText id={read.request_id} />
@@ -42,7 +46,7 @@ export function TurnDetails({ requestId }: { requestId: string }) {
             </div>
           ) : null}
           <FeedbackOfTurn feedback={read.feedback} />
-          <TurnSteps steps={read.steps} />
+          {withSteps ? <TurnSteps steps={read.steps} /> : null}
         </Stack>
       )}
     </Waiting>

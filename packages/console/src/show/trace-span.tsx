@@ -1,8 +1,8 @@
 /** One step of a trace: a search, a model call with its prompt, a tool call with its result, or what was held and charged. Texts stay text. */
 import { Badge, Box, Code, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { writeCount, writeMs } from '../../show/measures.ts'
-import { Money } from '../../show/money.tsx'
+import { writeCount, writeMs } from './measures.ts'
+import { Money } from './money.tsx'
 import type { SpanOf, Work } from './trace-attempts.ts'
 
 export function TraceSpan({ span }: { span: Work }) {

@@ -1,5 +1,5 @@
 /** Groups the spans of a trace by attempt, and puts what each attempt did in order. Pure. */
-import type { TurnTrace } from '../../api/types.ts'
+import type { TurnTrace } from '../api/types.ts'
 
 export type Span = TurnTrace['spans'][number]
 export type SpanOf<Type extends Span['type']> = Extract<Span, { type: Type }>
