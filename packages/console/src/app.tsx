@@ -25,7 +25,6 @@ const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: pa
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
 const Webhooks = lazy(() => import('./pages/webhooks/webhooks.tsx').then(({ Webhooks: page }) => ({ default: page })))
-const WebhookPage = lazy(() => import('./pages/webhooks/webhook.tsx').then(({ WebhookPage: page }) => ({ default: page })))
 const Operations = lazy(() => import('./pages/operations/operations.tsx').then(({ Operations: page }) => ({ default: page })))
 
 const reading = (
@@ -71,8 +70,7 @@ export function App() {
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>
             <Route path="/usage" component={UsagePage} />
-            <Route path="/webhooks" component={Webhooks} />
-            <Route path="/webhooks/:id">{({ id }) => <WebhookPage key={id} id={id} />}</Route>
+            <Route path="/webhooks/:id?">{({ id }) => <Webhooks key={id} id={id} />}</Route>
             <Route path="/operations" component={Operations} />
             <Route component={Lost} />
           </Switch>

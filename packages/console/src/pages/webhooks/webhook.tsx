@@ -11,7 +11,7 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { EnabledState, writeEvents } from './webhooks.tsx'
+import { EnabledState, writeEvents } from './facts.tsx'
 
 export function WebhookPage({ id }: { id: string }) {
   const path = `/webhooks/${segment(id)}`

@@ -1,5 +1,5 @@
-/** The webhooks, newest first. They are created with the command line or the admin API, which show the secret once. */
-import { Anchor, Badge, Code, Stack, Table, Text } from '@mantine/core'
+/** The webhooks, newest first, or one of them. They are created with the command line or the admin API, which show the secret once. */
+import { Anchor, Stack, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
@@ -9,8 +9,12 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { EnabledState, writeEvents } from './facts.tsx'
+import { WebhookPage } from './webhook.tsx'
 
-export function Webhooks() {
+export const Webhooks = ({ id }: { id: string | undefined }) => (id === undefined ? <AllWebhooks /> : <WebhookPage id={id} />)
+
+function AllWebhooks() {
   const list = useList<Webhook>(['webhooks'], '/webhooks')
   return (
     <Page title="Webhooks" lead="Webhooks notify your own servers of turns, feedback, balances and documents.">
@@ -23,8 +27,7 @@ export function Webhooks() {
             </Stack>
           ) : (
             <Empty title="No webhooks yet">
-              To create one, run <Code>npx turnkeep webhook create https://…</Code> or call the admin API. Both show the signing secret
-              once.
+              To create one, run npx turnkeep webhook create https://… or call the admin API. Both show the signing secret once.
             </Empty>
           )
         }
@@ -72,11 +75,3 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
     </Table.ScrollContainer>
   )
 }
-
-export const writeEvents = (events: string[]): string => (events.includes('*') ? 'All events' : events.join(', '))
-
-export const EnabledState = ({ enabled }: { enabled: boolean }) => (
-  <Badge variant="outline" color={enabled ? 'teal' : 'gray'}>
-    {enabled ? 'Enabled' : 'Disabled'}
-  </Badge>
-)
