@@ -20,6 +20,8 @@ import { createApiKeysAdmin } from './api-keys.ts'
 import type { ApiKeysAdmin } from './api-keys.ts'
 import { createDocumentsAdmin } from './agents/documents.ts'
 import type { DocumentsAdmin } from './agents/documents.ts'
+import { createEndUsersAdmin } from './end-users.ts'
+import type { EndUsersAdmin } from './end-users.ts'
 import { createHistoryAdmin } from './history.ts'
 import type { HistoryAdmin } from './history.ts'
 import { createLedgerAdmin } from './owners/ledger-entries.ts'
@@ -58,6 +60,7 @@ export type AdminCalls = OwnersAdmin &
   DocumentsAdmin &
   ApiKeysAdmin &
   HistoryAdmin &
+  EndUsersAdmin &
   TracesAdmin &
   RerunsAdmin &
   UsageAdmin &
@@ -124,6 +127,7 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createDocumentsAdmin(modules),
     ...createApiKeysAdmin(modules),
     ...createHistoryAdmin(modules),
+    ...createEndUsersAdmin(modules),
     ...createTracesAdmin(modules),
     ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),

@@ -22,13 +22,14 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['agent', 'Manage agents, their versions and their tools', () => import('./resources/agents.ts')],
   ['document', "Manage the documents of an agent's knowledge base", () => import('./resources/documents.ts')],
   ['key', 'Manage the API keys of an agent', () => import('./resources/keys.ts')],
-  ['ledger', 'Add and list the ledger entries of an owner', () => import('./resources/ledger.ts')],
+  ['ledger', 'Add and list ledger entries', () => import('./resources/ledger.ts')],
   ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
   ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
   ['turn', 'Show, follow and cancel turns', () => import('./resources/turns.ts')],
   ['webhook', 'Manage webhooks and what was delivered to them', () => import('./resources/webhooks.ts')],
   ['feedback', 'List the feedback of external users on turns', () => import('./resources/feedback.ts')],
-  ['usage', 'Show turns, tokens, charges and latency by hour or day', () => import('./resources/usage.ts')],
+  ['end-user', 'List, show and export the end users of an agent', () => import('./resources/end-users.ts')],
+  ['usage', 'Show turns, tokens, charges and latency by time, agent or user', () => import('./resources/usage.ts')],
   ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
   ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
 ]
@@ -38,7 +39,7 @@ const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key', 'webhook']],
   ['Billing:', ['owner', 'ledger', 'usage']],
-  ['Conversations:', ['chat', 'conversation', 'turn', 'feedback', 'audit']],
+  ['Conversations:', ['chat', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 

@@ -6,6 +6,7 @@
 import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
 import type * as answers from './admin/answers.ts'
+import type * as endUsers from './admin/end-user-answers.ts'
 import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
 import type * as traces from './admin/trace-answers.ts'
@@ -38,6 +39,8 @@ export type Feedback = Static<typeof turns.Feedback.ref>
 export type Webhook = Static<typeof webhooks.Webhook.ref>
 export type WebhookTest = Static<typeof webhooks.WebhookTest.ref>
 export type Delivery = Static<typeof webhooks.Delivery.ref>
+export type EndUser = Static<typeof endUsers.EndUser.ref>
+export type EndUserDetail = Static<typeof endUsers.EndUserDetail.ref>
 export type Usage = Static<typeof answers.Usage.ref>
 export type AuditEntry = Static<typeof answers.AuditEntry.ref>
 

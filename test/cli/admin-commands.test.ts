@@ -334,3 +334,82 @@ describe('turnkeep usage', () => {
     assert.equal((await turnkeep(['usage', '--bucket', 'week'])).code, 2)
   })
 })
+
+describe('turnkeep reports', () => {
+  const month = new Date().toISOString().slice(0, 7)
+  const csv = async (path: string): Promise<string> => (await app.admin('GET', path, undefined, { accept: 'text/csv' })).text
+
+  test('billing.reports: usage --group-by prints rows with names and a total, in 80 columns, and --csv what the API returns', async () => {
+    const { ownerId } = await app.makeCaller()
+    const names = ['Support for the shop', 'Sales', 'Returns']
+    const agents = await Promise.all(names.map((name) => app.makeAgent(ownerId, { name })))
+    for (const { id } of agents) {
+      const { api_key: apiKey } = await app.made('POST', `/agents/${id}/keys`, { permission: 'full' })
+      await app.chat('hi', { user: '+49 30 1', caller: { agentId: id, apiKey, ownerId } })
+    }
+    const flags = ['usage', '--owner', ownerId, '--month', month]
+    const { stdout } = await turnkeep([...flags, '--group-by', 'agent'])
+    const { data } = await app.made('GET', `/usage?owner_id=${ownerId}&group_by=agent`)
+    const lines = stdout.trimEnd().split('\n')
+    assert.match(lines[0]!, /^agent +turns +prompt tokens +completion tokens +charged \$$/)
+    assert.deepEqual(
+      lines.slice(1, 4).map((line) => line.split(/ {2,}/)[0]),
+      data.map((line: Json) => line.agent_name),
+    )
+    const total = data.reduce((sum: bigint, line: Json) => sum + BigInt(line.charged_usd.replace('.', '')), 0n)
+    assert.equal(lines[4]!.split(/ +/)[4]!.replace('.', '').padEnd(9, '0'), String(total).padStart(9, '0'))
+    assert.ok(
+      lines.every((line) => line.length <= 80),
+      stdout,
+    )
+    const users = await turnkeep([...flags, '--group-by', 'agent,end_user,day'])
+    assert.match(users.stdout, /^day \(UTC\) +agent +external user|^agent +external user +day \(UTC\)/)
+
+    const grouped = await turnkeep([...flags, '--group-by', 'agent', '--csv'])
+    assert.equal(grouped.stdout, await csv(`/usage?owner_id=${ownerId}&group_by=agent&from=${month}-01`))
+    assert.deepEqual(JSON.parse((await turnkeep([...flags, '--group-by', 'agent', '--json'])).stdout), { data, next_cursor: null })
+    const ledger = await turnkeep(['ledger', 'list', ownerId, '--month', month, '--csv'])
+    assert.equal(ledger.stdout, await csv(`/ledger?owner_id=${ownerId}`))
+    assert.match(ledger.stdout, /,'\+49 30 1\r\n/)
+    const ofAgent = await turnkeep(['ledger', 'list', '--agent', 'Sales', '--user', '+49 30 1', '--json'])
+    assert.deepEqual(
+      JSON.parse(ofAgent.stdout).data.map((entry: Json) => [entry.kind, entry.agent_id]),
+      [['charge', agents[1]!.id]],
+    )
+    assert.match((await turnkeep(['ledger', 'list', '--limit', '1'])).stdout, /^id .* note +owner\n/)
+  })
+
+  test('reports: options that contradict each other, and unknown months, groups and filters, are refused', async () => {
+    const cases: [string[], number, RegExp][] = [
+      [['usage', '--month', '2026-13'], 2, /must be a month, such as 2026-10/],
+      [['usage', '--month', '2026-10', '--from', '2026-10-02'], 2, /--month is the whole time range/],
+      [['usage', '--bucket', 'day', '--csv'], 2, /--bucket is not for --csv/],
+      [['usage', '--csv', '--json'], 2, /two formats/],
+      [['usage', '--group-by', 'week'], 1, /group_by must be one or more of owner, agent/],
+      [['usage', '--group-by', 'week', '--csv'], 1, /group_by must be one or more of owner, agent/],
+      [['usage', '--group-by', 'agent', '--agent', 'agt_x'], 1, /no agent has the id agt_x/],
+      [['ledger', 'list', '--csv', '--limit', '5'], 2, /--csv prints every entry/],
+      [['ledger', 'list', 'own_x'], 1, /does not exist/],
+      [['end-user', 'export', app.caller.agentId, 'no one'], 1, /This end user does not exist/],
+    ]
+    for (const [args, code, words] of cases) {
+      const ran = await turnkeep(args)
+      assert.deepEqual([ran.code, ran.stdout], [code, ''], args.join(' '))
+      assert.match(ran.stderr, words)
+    }
+  })
+
+  test('end-users: list, show and export print what the API returns', async () => {
+    const { agentId } = app.caller
+    await app.chat('hello', { user: 'the exported one' })
+    const { data } = await app.made('GET', `/agents/${agentId}/end-users?window=total`)
+    assert.deepEqual((await json('end-user', 'list', agentId, '--window', 'total')).data, data)
+    assert.match((await turnkeep(['end-user', 'list', agentId])).stdout, /^external user +spent \$ +turns +last activity \(UTC\)\n/)
+    const path = `/agents/${agentId}/end-users`
+    const query = `external_user_id=${encodeURIComponent('the exported one')}`
+    assert.deepEqual(await json('end-user', 'show', agentId, 'the exported one'), await app.made('GET', `${path}/detail?${query}`))
+    const { stdout } = await turnkeep(['end-user', 'export', agentId, 'the exported one'])
+    assert.equal(stdout, (await app.admin('GET', `${path}/export?${query}`)).text)
+    assert.equal(stdout.trimEnd().split('\n').length, 5)
+  })
+})

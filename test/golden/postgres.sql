@@ -362,6 +362,8 @@ END)
 
 CREATE INDEX ledger_newest_first ON public.ledger USING btree (owner_id, created_at, id);
 
+CREATE INDEX ledger_of_all_owners ON public.ledger USING btree (created_at, id);
+
 CREATE UNIQUE INDEX one_charge_per_turn ON public.ledger USING btree (request_id) WHERE (kind = 'charge'::text);
 
 CREATE UNIQUE INDEX one_entry_per_key ON public.ledger USING btree (owner_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
@@ -538,7 +540,7 @@ CREATE INDEX turns_by_trace ON public.turns USING btree (substr(traceparent, 4, 
 
 CREATE INDEX turns_newest_first ON public.turns USING btree (created_at, request_id, agent_id);
 
-CREATE INDEX turns_of_conversation ON public.turns USING btree (conversation_id);
+CREATE INDEX turns_of_conversation ON public.turns USING btree (conversation_id, request_id);
 
 CREATE INDEX unpaid_turns ON public.turns USING btree (ended_at) WHERE (unpaid > 0);
 

@@ -319,6 +319,8 @@ CREATE TABLE ledger (
 
 CREATE INDEX ledger_newest_first on ledger (owner_id, created_at, id);
 
+CREATE INDEX ledger_of_all_owners on ledger (created_at, id);
+
 CREATE UNIQUE INDEX one_charge_per_turn on ledger (request_id) where kind = 'charge';
 
 CREATE UNIQUE INDEX one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
@@ -485,7 +487,7 @@ CREATE INDEX turns_by_trace on turns (substr(traceparent, 4, 32), created_at, re
 
 CREATE INDEX turns_newest_first on turns (created_at, request_id, agent_id);
 
-CREATE INDEX turns_of_conversation on turns (conversation_id);
+CREATE INDEX turns_of_conversation on turns (conversation_id, request_id);
 
 CREATE INDEX unpaid_turns on turns (ended_at) where unpaid > 0;
 

@@ -11,6 +11,7 @@ import type { Mutant } from './mutant.ts'
 import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
+import { reportMutants } from './report-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
@@ -31,6 +32,7 @@ export const mutants: Mutant[] = [
   ...loopMutants,
   ...toolMutants,
   ...erasureMutants,
+  ...reportMutants,
   ...traceMutants,
   ...webhookMutants,
   ...knowledgeMutants,

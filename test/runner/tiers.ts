@@ -42,6 +42,7 @@ const inCi = [
   'process.test.ts',
   'race/',
   'retrieval',
+  'store/usage-reconciles',
 ]
 /** The strongest form of what a faster test proves in an earlier tier. */
 const inDeep = [
@@ -58,6 +59,7 @@ const inDeep = [
   'race/three-processes',
   'race/tools-crash',
   'race/workers',
+  'store/reports-million',
   'simulation/planted',
 ]
 /** Exceptions to a folder above: the flows without which the product does not work, and one crash at each moment of a turn. */

@@ -74,7 +74,10 @@ void test('admin openapi: the real responses of every route match its schema', a
     if (type === undefined) return assert.equal(described.content, undefined, name)
     assert.ok(described.content[type], `${name} ${type}`)
     const check = compile(described.content[type].schema)
-    const values = type === 'text/event-stream' ? parseEvents(answer.text) : [type === 'text/csv' ? answer.text : answer.json]
+    const values =
+      type === 'text/event-stream'
+        ? parseEvents(answer.text)
+        : [type === 'text/csv' || type === 'application/x-ndjson' ? answer.text : answer.json]
     for (const value of values) assert.ok(check.Check(value), `${name}: ${JSON.stringify(value)} ${JSON.stringify(check.Errors(value)[1])}`)
   }
 
@@ -184,7 +187,14 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', '/turns/none/stream')
   await ask('GET', `/owners/${owner.id}/ledger`)
   await ask('GET', `/owners/${owner.id}/ledger`, undefined, { accept: 'text/csv' })
+  await ask('GET', '/ledger')
+  await ask('GET', '/ledger', undefined, { accept: 'text/csv' })
   await ask('GET', '/usage')
+  await ask('GET', '/usage?group_by=end_user,month')
+  await ask('GET', '/usage?group_by=agent', undefined, { accept: 'text/csv' })
+  await ask('GET', `/agents/${agent.id}/end-users`)
+  await ask('GET', `/agents/${agent.id}/end-users/detail?external_user_id=ann`)
+  await ask('GET', `/agents/${agent.id}/end-users/export?external_user_id=ann`)
   await ask('GET', '/status')
   await ask('POST', '/verify')
   await ask('GET', '/usage?bucket=week')

@@ -192,13 +192,13 @@ void test('ledger: Accept text/csv returns the whole ledger, quoted', async () =
   assert.equal(
     text,
     [
-      'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
+      'id,created_at,kind,amount_usd,written_off_usd,request_id,note,owner_id,agent_id,key_id,conversation_id,external_user_id',
       // What a spreadsheet would run as a formula is prefixed; a negative amount stays a number.
       ...['a=b', "'\t=1", "'@SUM(A1)", "'-1", "'+1", `"'=HYPERLINK(""x"")"`].map(
-        (note, n) => `${data[n].id},${data[n].created_at},adjustment,-0.00000001,0.00000000,,${note}`,
+        (note, n) => `${data[n].id},${data[n].created_at},adjustment,-0.00000001,0.00000000,,${note},${owner.id},,,,`,
       ),
-      `${data[6].id},${data[6].created_at},credit,2.00000000,0.00000000,,"said ""hi"", twice\nand left"`,
-      `${data[7].id},${data[7].created_at},credit,1.00000000,0.00000000,,`,
+      `${data[6].id},${data[6].created_at},credit,2.00000000,0.00000000,,"said ""hi"", twice\nand left",${owner.id},,,,`,
+      `${data[7].id},${data[7].created_at},credit,1.00000000,0.00000000,,,${owner.id},,,,`,
       '',
     ].join('\r\n'),
   )

@@ -149,7 +149,7 @@ void test('usage: percentiles are exact by nearest rank, in every bucket and ove
         now: async () => 0,
         run: async () => 0,
         async all(text, from, to): Promise<Row[]> {
-          if (!text.startsWith('select state')) return []
+          if (!text.startsWith('select t.state')) return []
           return turns
             .filter(({ endedAt }) => endedAt >= Number(from) && endedAt < Number(to))
             .map(({ latency }) => ({

@@ -50,6 +50,10 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `update owners set balance = balance - (select sum(amount) from ledger where kind = 'charge'); delete from ledger where kind = 'charge'`,
     },
     {
+      what: 'a charge of another time than the end of its turn',
+      script: `update turns set ended_at = ended_at + 1 where state = 'completed'`,
+    },
+    {
       what: 'two charges for one turn',
       script: `drop index one_charge_per_turn;
         insert into ledger (id, owner_id, kind, amount, request_id, created_at)

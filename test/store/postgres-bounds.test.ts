@@ -105,7 +105,7 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   const settled = await bench.settle(turns[0]!, { charged: hold, writtenOff: largest })
   assert.equal((settled as { reply: StoredReply }).reply.charged, hold)
   assert.deepEqual(await bench.money(), { balance: 3n, held: 0n })
-  const [entry] = await store.read.listLedger(bench.ownerId, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
+  const [entry] = await store.read.listLedger({ ownerId: bench.ownerId }, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
   assert.deepEqual([entry!.amount, entry!.writtenOff], [-hold, largest])
 })
 

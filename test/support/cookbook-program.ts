@@ -74,3 +74,19 @@ export async function startProgram(
     if ((await Promise.race([once(child.stdout, 'data'), ended])) === 'gone') throw new Error(`${file} ended:\n${said}`)
   }
 }
+
+/** Runs a program to its end. `killWhen` kills it when this promise resolves. */
+export async function runProgram(
+  folder: string,
+  file: string,
+  environment: Record<string, string>,
+  killWhen?: Promise<unknown>,
+): Promise<{ code: number | null; said: string }> {
+  const env = { PATH: process.env['PATH'] ?? '', ...environment }
+  const child = spawn(process.execPath, [join(folder, file)], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (piece: string) => (said += piece))
+  void killWhen?.then(() => child.kill('SIGKILL'))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, said }
+}

@@ -269,7 +269,7 @@ export const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkee
 
 export async function read(response: Response): Promise<Answer> {
   const text = await response.text()
-  const json = response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : {}
+  const json = response.headers.get('content-type')?.includes('/json') ? JSON.parse(text) : {}
   return { status: response.status, headers: response.headers, json, text }
 }
 

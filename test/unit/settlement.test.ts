@@ -45,7 +45,7 @@ void test('billing.once: a repeated settlement is the same one: its ids are crea
   assert.ok(end.kind === 'completed', end.kind)
   assert.deepEqual(asked, [asked[0], asked[0], asked[0]])
   assert.equal(end.reply.messageId, asked[0]!.assistantMessageId)
-  const entries = await store.read.listLedger(bench.ownerId, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
+  const entries = await store.read.listLedger({ ownerId: bench.ownerId }, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
   assert.equal(entries[0]!.id, asked[0]!.ledgerEntryId)
   await bench.verify()
 })

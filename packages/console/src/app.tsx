@@ -21,6 +21,7 @@ const Conversations = lazy(() => import('./pages/conversations/conversations.tsx
 const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').then(({ Transcript: page }) => ({ default: page })))
 const TurnPage = lazy(() => import('./pages/turn/turn.tsx').then(({ TurnPage: page }) => ({ default: page })))
 const FeedbackPage = lazy(() => import('./pages/feedback/feedback.tsx').then(({ FeedbackPage: page }) => ({ default: page })))
+const EndUsers = lazy(() => import('./pages/end-users/end-users.tsx').then(({ EndUsers: page }) => ({ default: page })))
 const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: page }) => ({ default: page })))
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
@@ -66,6 +67,8 @@ export function App() {
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
             <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
+            <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUsers agentId={agentId} one />}</Route>
+            <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
             <Route path="/feedback" component={FeedbackPage} />
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>

@@ -9,6 +9,7 @@ const ways = [
   { href: '/knowledge', label: 'Knowledge' },
   { href: '/keys', label: 'API keys' },
   { href: '/conversations', label: 'Conversations' },
+  { href: '/end-users', label: 'External users' },
   { href: '/feedback', label: 'Feedback' },
   { href: '/money', label: 'Owners' },
   { href: '/usage', label: 'Usage' },

@@ -2,11 +2,12 @@
 import { ApiError } from '../../errors.ts'
 import { formatUsd, maxAmount } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { LedgerEntry } from '../../store/queries/ledger.ts'
+import type { LedgerEntry, ListedEntry } from '../../store/queries/ledger.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
+import type { UsageFilterAsked } from './usage.ts'
 
 export type LedgerAdmin = {
   /**
@@ -14,8 +15,16 @@ export type LedgerAdmin = {
    * first entry. Throws ApiError `not_found`, or `conflict` for a different body with the same key and for a balance out of bounds.
    */
   addLedgerEntry(given: { ownerId: string; idempotencyKey: string; amount: Amount; note: string | null }): Promise<LedgerEntry>
-  /** Newest first. Throws ApiError `not_found`. */
-  listLedger(ownerId: string, page: PageWanted): Promise<Page<LedgerEntry>>
+  /**
+   * Of all owners, or of one, newest first. Throws ApiError `not_found` for an unknown owner, and `validation_error` for an empty time range.
+   */
+  listLedger(filter: LedgerFilterAsked, page: PageWanted): Promise<Page<ListedEntry>>
+}
+
+export type LedgerFilterAsked = UsageFilterAsked & {
+  /** Created at or after this time, and before `to`. Epoch milliseconds. */
+  from?: number | undefined
+  to?: number | undefined
 }
 
 export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): LedgerAdmin {
@@ -35,9 +44,12 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
           throw new ApiError('conflict', `The balance must not exceed ${formatUsd(maxAmount)} USD.`)
       }
     },
-    async listLedger(ownerId, page) {
-      if (!(await store.read.findOwner(ownerId))) throw new ApiError('not_found', 'This owner does not exist.')
-      return pageOf(await store.read.listLedger(ownerId, pageRequest(page)), page)
+    async listLedger({ keyId, ...filter }, page) {
+      const { ownerId, from, to } = filter
+      if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
+      if (ownerId !== undefined && !(await store.read.findOwner(ownerId))) throw new ApiError('not_found', 'This owner does not exist.')
+      const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
+      return pageOf(await store.read.listLedger({ ...filter, apiKeyId }, pageRequest(page)), page)
     },
   }
 }

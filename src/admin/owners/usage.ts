@@ -1,23 +1,37 @@
-/** Usage by hour or day for the operator: validates the time range and the filters. The store computes the figures. */
+/** Usage by hour or day, and by group, for the operator: validates the time range and the filters. The store computes the figures. */
 import { ApiError } from '../../errors.ts'
+import type { UsageFilter } from '../../store/queries/reported-turns.ts'
 import type { UsageFound } from '../../store/queries/usage.ts'
+import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
+import { linePage, linePages, wantsBy } from './usage-lines.ts'
+import type { GroupedLine, LinesAsked, UsageGrouping } from './usage-lines.ts'
 
-export type UsageAsked = {
+export type UsageFilterAsked = {
   ownerId?: string | undefined
   agentId?: string | undefined
   /** The key's ID, or its public part. */
   keyId?: string | undefined
-  bucket: 'hour' | 'day'
+  externalUserId?: string | undefined
+}
+
+type RangeAsked = {
   /** Epoch milliseconds. Default: enough buckets before `to` for a first look. */
   from?: number | undefined
   /** Default: now, by the store's clock. */
   to?: number | undefined
 }
+export type UsageAsked = UsageFilterAsked & RangeAsked & { bucket: 'hour' | 'day' }
+export type GroupedUsageAsked = UsageFilterAsked & RangeAsked & { groupBy: UsageGrouping[] }
 
+/** All throw ApiError `validation_error` for an empty or too long time range. */
 export type UsageAdmin = {
-  /** UTC buckets, oldest first. Throws ApiError `validation_error` for an empty or too long time range. */
+  /** UTC buckets, oldest first. */
   readUsage(asked: UsageAsked): Promise<UsageFound>
+  /** `billing.reports`: one page of lines, the oldest period first, and by ID within a period. */
+  listUsageLines(asked: GroupedUsageAsked, page: PageWanted): Promise<Page<GroupedLine>>
+  /** All lines in the same order, some thousands at a time. */
+  readUsageLines(asked: GroupedUsageAsked): Promise<AsyncGenerator<GroupedLine[]>>
 }
 
 const hourMs = 60 * 60 * 1000
@@ -29,16 +43,32 @@ const spans = {
 }
 
 export function createUsageAdmin({ store }: { store: AdminStore }): UsageAdmin {
+  async function rangeOf({ from, to }: RangeAsked, bucket: 'hour' | 'day', what: string): Promise<{ from: number; to: number }> {
+    const { maxMs, longest, shownMs } = spans[bucket]
+    const end = to ?? (await store.read.storeTime()) + 1
+    const start = from ?? end - shownMs
+    if (start >= end) throw new ApiError('validation_error', 'from must be before to.')
+    if (end - start > maxMs) throw new ApiError('validation_error', `from and to must be at most ${longest} apart${what}.`)
+    return { from: start, to: end }
+  }
+
+  /** An unknown key has no turns, and its own text matches no ID. */
+  async function filterOf({ ownerId, agentId, keyId, externalUserId }: UsageFilterAsked): Promise<UsageFilter> {
+    const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
+    return { ownerId, agentId, apiKeyId, externalUserId }
+  }
+
+  async function linesAsked(asked: GroupedUsageAsked): Promise<LinesAsked> {
+    const range = await rangeOf(asked, 'day', '')
+    return { ...(await filterOf(asked)), ...range, ...wantsBy(asked.groupBy) }
+  }
+
   return {
-    async readUsage({ ownerId, agentId, keyId, bucket, from, to }) {
-      const { bucketMs, maxMs, longest, shownMs } = spans[bucket]
-      const end = to ?? (await store.read.storeTime()) + 1
-      const start = from ?? end - shownMs
-      if (start >= end) throw new ApiError('validation_error', 'from must be before to.')
-      if (end - start > maxMs)
-        throw new ApiError('validation_error', `from and to must be at most ${longest} apart when bucket is ${bucket}.`)
-      const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
-      return store.read.usageByBucket({ ownerId, agentId, apiKeyId, from: start, to: end, bucketMs })
+    async readUsage(asked) {
+      const range = await rangeOf(asked, asked.bucket, ` when bucket is ${asked.bucket}`)
+      return store.read.usageByBucket({ ...(await filterOf(asked)), ...range, bucketMs: spans[asked.bucket].bucketMs })
     },
+    listUsageLines: async (asked, page) => linePage(store, await linesAsked(asked), page),
+    readUsageLines: async (asked) => linePages(store, await linesAsked(asked)),
   }
 }

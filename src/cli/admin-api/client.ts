@@ -28,6 +28,8 @@ export type AdminClient = {
   call(method: string, path: string, call?: Call): Promise<Fields>
   /** Returns any response as soon as its headers arrive; the caller reads the body. Rejects with the error of fetch, including an abort. */
   open(method: string, path: string, call: Call & { signal: AbortSignal }): Promise<Response>
+  /** Yields the body of a response of another media type in parts, such as a report as CSV. Throws CommandFailed as `call`. */
+  download(path: string, accept: string, query?: Query): AsyncGenerator<Uint8Array>
   /** Yields the pages of a list, newest first, with at most `limit` items in total. Throws CommandFailed. */
   pages(path: string, limit?: number, query?: Query, signal?: AbortSignal): AsyncGenerator<Page>
 }
@@ -36,6 +38,8 @@ export type AdminClient = {
 const timeoutMs = 30_000
 // Enough for 20 MiB at 0.5 Mbit/s.
 const uploadMs = 330_000
+// A report may read for this long before it sends its next part.
+const stalledMs = 150_000
 const maxPage = 100
 
 /** Throws CommandFailed with code 2 if the address or the token is unknown. */
@@ -90,7 +94,30 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
     }
   }
 
-  return { url, open, call, pages }
+  async function* download(path: string, accept: string, query: Query = {}): AsyncGenerator<Uint8Array> {
+    const stalled = new AbortController()
+    const timer = setTimeout(() => stalled.abort(new Error(`no data for ${stalledMs / 1000} seconds`)), stalledMs)
+    try {
+      const response = await open('GET', path, { query, headers: { accept }, signal: stalled.signal })
+      if (!response.ok) throw new CommandFailed(...refusal(response, parseFields(await response.text()), url))
+      if (!response.headers.get('content-type')?.startsWith(accept))
+        throw new CommandFailed(
+          2,
+          `unexpected response: it is not ${accept}. Check that the URL is that of a Turnkeep server of this version.`,
+        )
+      for await (const part of response.body!) {
+        timer.refresh()
+        yield part
+      }
+    } catch (error) {
+      if (error instanceof CommandFailed) throw error
+      throw new CommandFailed(2, `the response of ${url} is incomplete: ${causeOf(error)}. Run the command again.`)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return { url, open, call, pages, download }
 }
 
 export const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
-import { findId } from '../admin-api/names.ts'
+import { findFilters, findId, refuseUnknownFilters } from '../admin-api/names.ts'
 import { ownerPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { countFromOne, given, serverCommand, usd } from '../terminal/command-options.ts'
-import type { ServerOptions } from '../terminal/command-options.ts'
-import { printList, printRecord, tell } from '../terminal/print.ts'
+import { countFromOne, given, month, rangeOf, serverCommand, usd } from '../terminal/command-options.ts'
+import type { Month, ServerOptions } from '../terminal/command-options.ts'
+import { printDownload, printList, printRecord, tell } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -21,7 +21,19 @@ const columns: Column[] = [
   { title: 'note', path: 'note' },
 ]
 
+const ownerColumn: Column = { title: 'owner', path: 'owner_id', as: 'id' }
+
 type AddOptions = ServerOptions & { note?: string; idempotencyKey?: string }
+type ListOptions = ServerOptions & {
+  month?: Month
+  from?: string
+  to?: string
+  agent?: string
+  key?: string
+  user?: string
+  limit?: number
+  csv?: true
+}
 
 export function define(group: Command, environment: Environment): void {
   serverCommand(
@@ -50,10 +62,32 @@ export function define(group: Command, environment: Environment): void {
       }
     })
 
-  serverCommand(group, 'list <owner>', 'List the ledger entries of an owner, newest first', 'ledger list "Acme Ltd" --limit 20')
+  serverCommand(
+    group,
+    'list [owner]',
+    'List the ledger entries of an owner, or of all owners, newest first',
+    'ledger list "Acme Ltd" --month 2026-10 --csv',
+  )
+    .option('--month <month>', 'Only entries of this UTC month, such as 2026-10', month)
+    .option('--from <time>', 'Created at or after this time, such as 2026-11-21 or 2026-11-21T12:00:00Z')
+    .option('--to <time>', 'Created before this time')
+    .option('--agent <agent>', 'Only charges of this agent')
+    .option('--key <key>', 'Only charges of this API key')
+    .option('--user <name>', 'Only charges of this external user')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
-    .action(async (owner: string, options: ServerOptions & { limit?: number }) => {
+    .option('--csv', 'Print every entry as CSV')
+    .action(async (owner: string | undefined, { csv, agent, key, user, limit, ...options }: ListOptions) => {
+      if (csv && (options.json || limit !== undefined)) throw new CommandFailed(2, '--csv prints every entry: remove --json and --limit.')
       const client = createAdminClient(environment, options)
-      await printList(client, `${ownerPath(await findId(client, 'owner', owner))}/ledger`, columns, options)
+      const filters = await findFilters(client, { owner, agent, key })
+      const query = { owner_id: filters.owner, agent_id: filters.agent, key_id: filters.key, external_user_id: user, ...rangeOf(options) }
+      if (csv) return printDownload(client.download('/ledger', 'text/csv', query))
+      const shown = owner === undefined ? [...columns, ownerColumn] : columns
+      await printList(client, '/ledger', shown, {
+        ...options,
+        ...given({ limit }),
+        query,
+        ifEmpty: () => refuseUnknownFilters(client, filters),
+      })
     })
 }

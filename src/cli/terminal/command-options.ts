@@ -1,6 +1,7 @@
 /** What all command definitions share: common options, parsers of option values, and the end of every help text. */
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
+import { CommandFailed } from './command-failed.ts'
 
 /** Returns the exit codes section of a help text. `codes` are the descriptions of exit codes 0, 1, 2 and so on, each a few words. */
 export const writeExitCodes = (...codes: string[]): string =>
@@ -53,6 +54,23 @@ export function wholeNumber(text: string): number {
 export function countFromOne(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
   return Number(text)
+}
+
+/** A month as its first day, and that of the next month. */
+export type Month = { from: string; to: string }
+
+export function month(text: string): Month {
+  const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? []
+  if (year === undefined) throw new InvalidArgumentError('It must be a month, such as 2026-10.')
+  return { from: `${text}-01`, to: new Date(Date.UTC(Number(year), Number(number))).toISOString().slice(0, 10) }
+}
+
+/** The time range of a report: a month, or `from` and `to`. Throws CommandFailed with code 2 for both. */
+export function rangeOf(options: { month?: Month; from?: string; to?: string }): { from?: string | undefined; to?: string | undefined } {
+  const { month: whole, from, to } = options
+  if (whole && (from !== undefined || to !== undefined))
+    throw new CommandFailed(2, '--month is the whole time range: remove --from and --to, or --month.')
+  return whole ?? { from, to }
 }
 
 export function usd(text: string): string {

@@ -69,6 +69,11 @@ export async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
+/** Writes a response that is not JSON as it arrives. */
+export async function printDownload(parts: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const part of parts) if (!process.stdout.write(part)) await once(process.stdout, 'drain')
+}
+
 /** Writes a line to stderr, for everything that is not the result. */
 export function tell(line: string): void {
   process.stderr.write(`${line}\n`)

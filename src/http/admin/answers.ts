@@ -7,9 +7,11 @@ import type { FailureCode } from '../../errors.ts'
 import { describeFailures, describeHeaders } from '../public/answers.ts'
 import { chatEvents, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
+import { endUserSchemas } from './end-user-answers.ts'
+import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
-import { LedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
+import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
@@ -89,6 +91,36 @@ export const Usage = define(
   Type.Object({ data: Type.Array(Type.Object({ bucket_start: Time, ...figures })), totals: Type.Object(figures) }),
 )
 
+export const UsageLine = define(
+  'UsageLine',
+  Type.Object({
+    month: Type.Union([Type.String(), Type.Null()], {
+      description: 'Such as 2026-10, in UTC. Null if not grouped by it, like the next fields.',
+    }),
+    day: orNull(Type.String()),
+    owner_id: orNull(idOf('own')),
+    owner_name: Type.Union([Type.String(), Type.Null()], { description: 'Names are those of today.' }),
+    agent_id: orNull(idOf('agt')),
+    agent_name: orNull(Type.String()),
+    key_id: orNull(idOf('key')),
+    key_name: orNull(Type.String()),
+    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Also null for an erased end user.' }),
+    erased_conversation_id: Type.Union([idOf('conv'), Type.Null()], {
+      description: 'The conversation of an erased end user, if grouped by end user.',
+    }),
+    turns: figures.turns,
+    completed: Count,
+    failed: Count,
+    released: Count,
+    cancelled: figures.cancelled,
+    prompt_tokens: Count,
+    completion_tokens: Count,
+    charged_usd: AmountUsd,
+    written_off_usd: AmountUsd,
+    unpaid_usd: AmountUsd,
+  }),
+)
+
 export const AuditEntry = define(
   'AuditEntry',
   Type.Object({
@@ -111,9 +143,11 @@ export const adminSchemas = [
   ...ChatEvents,
   ...traceSchemas,
   ...webhookSchemas,
+  ...endUserSchemas,
   Owner,
   OwnerWithHolds,
   LedgerEntry,
+  ListedLedgerEntry,
   Provider,
   ProviderTest,
   Tool,
@@ -132,6 +166,7 @@ export const adminSchemas = [
   Feedback,
   Erased,
   Usage,
+  UsageLine,
   AuditEntry,
   Session,
   Status,
@@ -157,7 +192,8 @@ type Answer = { ref: TSchema; example: object }
 type Named = { schema: { $id: string }; ref: TSchema }
 type Answered = Named | Answer
 
-const exampleOf = (answered: Answered): object => ('example' in answered ? answered.example : answerExamples[answered.schema.$id]!)
+const exampleOf = (answered: Answered): object =>
+  'example' in answered ? answered.example : (answerExamples[answered.schema.$id] ?? reportExamples[answered.schema.$id])!
 const json = (answered: Answered) => ({ 'application/json': { schema: answered.ref, example: exampleOf(answered) } })
 
 export const pageOf = (item: Named): Answer => ({
@@ -166,6 +202,12 @@ export const pageOf = (item: Named): Answer => ({
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Pass as `cursor` to get the next page. Null on the last page.' }),
   }),
   example: pageExample(exampleOf(item)),
+})
+
+/** A response that is either of these. Its example is that of the first. */
+export const oneOf = (first: Answered, second: Answered): Answer => ({
+  ref: Type.Unsafe<unknown>({ oneOf: [first.ref, second.ref] }),
+  example: exampleOf(first),
 })
 
 /** Describes a 200 response with this body, and the errors of the route. */
@@ -207,6 +249,16 @@ export const gone = (...codes: FailureCode[]): Record<number, object> => ({
 export const alsoAs = (mediaType: string, example: string, response: ReturnType<typeof answers>) => ({
   ...response,
   200: { ...response[200], content: { ...response[200].content, [mediaType]: { schema: Type.String(), example } } },
+})
+
+/** Describes a 200 response of one JSON object per line, and the errors of the route. */
+export const ndjson = (example: string, ...codes: FailureCode[]) => ({
+  200: {
+    description: 'One JSON object per line.',
+    headers: describeHeaders(),
+    content: { 'application/x-ndjson': { schema: Type.String(), example } },
+  },
+  ...failuresOf(codes),
 })
 
 export const about = (tag: string, operationId: string, summary: string, description: string) => ({

@@ -3,19 +3,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
 import { Erased, about, answers } from './answers.ts'
-import { AgentParams, ConversationParams, wellFormed } from './fields.ts'
+import { AgentParams, ConversationParams, ExternalUserId } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
-const EndUser = Type.Object(
-  {
-    external_user_id: Type.String({
-      ...wellFormed({ minLength: 1, maxLength: 255 }),
-      description: 'The `external_user_id` exactly as callers send it.',
-      examples: ['customer-4711'],
-    }),
-  },
-  { additionalProperties: false },
-)
+const EndUser = Type.Object({ external_user_id: ExternalUserId }, { additionalProperties: false })
 
 export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = async (app, { erasure }) => {
   app.delete(

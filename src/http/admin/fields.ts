@@ -22,6 +22,13 @@ export const WebhookParams = Type.Object({ id: idGiven('whk', 'Id of the webhook
 export const KeyParams = Type.Object({ id: idGiven('key', 'Id of the API key (`key_…`), not the public part of the key.') })
 export const ConversationParams = Type.Object({ id: idGiven('conv', 'Id of the conversation.') })
 
+/** In a request: the name of an end user. */
+export const ExternalUserId = Type.String({
+  ...wellFormed({ minLength: 1, maxLength: 255 }),
+  description: 'The `external_user_id` of an end user, exactly as callers send it.',
+  examples: ['customer-4711'],
+})
+
 /** A decimal string of USD. `readUsd` validates the format and the range. */
 export const Usd = Type.String({ minLength: 1, maxLength: 24 })
 

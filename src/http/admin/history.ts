@@ -102,7 +102,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeConversation = (conversation: Conversation): object => ({
+export const writeConversation = (conversation: Conversation): object => ({
   id: conversation.id,
   agent_id: conversation.agentId,
   key_id: conversation.apiKeyId,
@@ -112,7 +112,7 @@ const writeConversation = (conversation: Conversation): object => ({
   message_count: conversation.messageCount,
 })
 
-const writeMessage = ({ id, role, content, createdAt, requestId, citations, toolCalls, turn }: Message): object => ({
+export const writeMessage = ({ id, role, content, createdAt, requestId, citations, toolCalls, turn }: Message): object => ({
   id,
   role,
   content,

@@ -34,17 +34,26 @@ export const OwnerWithHolds = define(
   }),
 )
 
-export const LedgerEntry = define(
-  'LedgerEntry',
+const entryFields = {
+  id: idOf('led'),
+  owner_id: idOf('own'),
+  kind: Type.Enum(['credit', 'adjustment', 'charge']),
+  amount_usd: AmountUsd,
+  written_off_usd: AmountUsd,
+  request_id: orNull(RequestId),
+  note: orNull(Type.String()),
+  created_at: Time,
+}
+export const LedgerEntry = define('LedgerEntry', Type.Object(entryFields))
+
+export const ListedLedgerEntry = define(
+  'ListedLedgerEntry',
   Type.Object({
-    id: idOf('led'),
-    owner_id: idOf('own'),
-    kind: Type.Enum(['credit', 'adjustment', 'charge']),
-    amount_usd: AmountUsd,
-    written_off_usd: AmountUsd,
-    request_id: orNull(RequestId),
-    note: orNull(Type.String()),
-    created_at: Time,
+    ...entryFields,
+    agent_id: Type.Union([idOf('agt'), Type.Null()], { description: 'Of the turn of a charge. Null for a credit or an adjustment.' }),
+    key_id: orNull(idOf('key')),
+    conversation_id: orNull(idOf('conv')),
+    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Of the turn of a charge. Null after erasure.' }),
   }),
 )
 

@@ -1,19 +1,38 @@
 /** The admin routes for owners and their ledgers. */
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
 import { available } from '../../ledger/ledger.ts'
-import { LedgerEntry as Entry, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
+import { LedgerEntry as Entry, ListedLedgerEntry as Listed, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
 import { about, alsoAs, answers, made, pageOf } from './answers.ts'
-import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './fields.ts'
-import { ledgerCsv } from './ledger-csv.ts'
+import {
+  ExternalUserId,
+  Moment,
+  Name,
+  OwnerParams,
+  PageQuery,
+  Usd,
+  idGiven,
+  pageQuery,
+  readMoment,
+  readPage,
+  readUsd,
+  wellFormed,
+  writePage,
+  writeTime,
+  writeUsd,
+} from './fields.ts'
+import { ledgerColumns, ledgerCsv, wantsCsv } from './csv.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
 
 type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
 type RunningHold = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['runningTurns'][number]
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
+type ListedEntry = Awaited<ReturnType<AdminCalls['listLedger']>>['data'][number]
 
 const closed = { additionalProperties: false } as const
 
@@ -119,12 +138,26 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** The CSV response of listLedger. */
+/** The CSV response of a ledger. */
 const ledgerCsvExample = [
-  'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
-  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',
+  ledgerColumns.join(','),
+  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117,own_01jd3v9qk8x2m5n7p4r6t8w0ya,,,,',
   '',
 ].join('\r\n')
+
+const ledgerFilters = {
+  ...pageQuery,
+  agent_id: Type.Optional(idGiven('agt', 'Only the charges of this agent.')),
+  key_id: Type.Optional(idGiven('key', 'Only the charges of this API key, by its id (`key_…`).')),
+  external_user_id: Type.Optional(ExternalUserId),
+  from: Type.Optional(Moment),
+  to: Type.Optional(Moment),
+}
+const OwnerLedgerQuery = Type.Object(ledgerFilters, closed)
+const LedgerQuery = Type.Object({ ...ledgerFilters, owner_id: Type.Optional(idGiven('own', 'Only the entries of this owner.')) }, closed)
+
+const filtersDescribed =
+  'Credits, adjustments and the charges of turns. `from` (inclusive) and `to` (exclusive) filter by creation time; a charge is created when its turn ends. A filter by agent, key or end user matches only charges. With `Accept: text/csv` the response is every matching entry as CSV, without pages.'
 
 export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
@@ -160,28 +193,36 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners/:id/ledger',
     {
       schema: {
-        ...about(
-          'Owners',
-          'listLedger',
-          'List ledger entries, newest first',
-          'Credits, adjustments and the charges of turns. With `Accept: text/csv` the response is the complete ledger as CSV, without pages.',
-        ),
+        ...about('Owners', 'listLedger', 'List ledger entries, newest first', filtersDescribed),
         params: OwnerParams,
-        querystring: PageQuery,
-        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Entry), 'validation_error', 'not_found')),
+        querystring: OwnerLedgerQuery,
+        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'validation_error', 'not_found')),
       },
     },
-    async (request, reply) => {
-      const { id } = request.params
-      if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(id, readPage(request.query)), writeEntry)
-      // Reads the first page before sending anything, so an unknown owner still gets a 404.
-      const rows = await ledgerCsv((page) => request.admin.listLedger(id, page))
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
+    (request, reply) => answerLedger(request, reply, { ...request.query, owner_id: request.params.id }),
+  )
+
+  app.get(
+    '/ledger',
+    {
+      schema: {
+        ...about('Owners', 'listAllLedgers', 'List the ledger entries of all owners, newest first', filtersDescribed),
+        querystring: LedgerQuery,
+        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'validation_error', 'not_found')),
+      },
     },
+    (request, reply) => answerLedger(request, reply, request.query),
   )
 }
 
-const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
+async function answerLedger(request: FastifyRequest, reply: FastifyReply, query: Static<typeof LedgerQuery>): Promise<object> {
+  const { owner_id: ownerId, agent_id: agentId, key_id: keyId, external_user_id: externalUserId, from, to, ...page } = query
+  const filter = { ownerId, agentId, keyId, externalUserId, from: readMoment('from', from), to: readMoment('to', to) }
+  if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(filter, readPage(page)), writeListedEntry)
+  // Reads the first page before sending anything, so an unknown owner still gets a 404.
+  const rows = await ledgerCsv((one) => request.admin.listLedger(filter, one))
+  return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
+}
 
 const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: Owner): object => ({
   id,
@@ -212,4 +253,12 @@ const writeEntry = (entry: LedgerEntry): object => ({
   request_id: entry.requestId,
   note: entry.note,
   created_at: writeTime(entry.createdAt),
+})
+
+const writeListedEntry = (entry: ListedEntry): object => ({
+  ...writeEntry(entry),
+  agent_id: entry.agentId,
+  key_id: entry.apiKeyId,
+  conversation_id: entry.conversationId,
+  external_user_id: entry.externalUserId,
 })

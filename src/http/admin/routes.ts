@@ -7,6 +7,7 @@ import { ApiError } from '../../errors.ts'
 import type { Erasure } from '../../turn/erasure.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
+import { endUserRoutes } from './end-users.ts'
 import { erasureRoutes } from './erasure.ts'
 import { conversationRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
@@ -65,6 +66,7 @@ const nounRoutes = [
   usageRoutes,
   webhookRoutes,
   deliveryRoutes,
+  endUserRoutes,
   trialRoutes,
 ]
 

@@ -178,7 +178,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
   )
 }
 
-const writeTurn = (turn: Turn): object => ({
+export const writeTurn = (turn: Turn): object => ({
   request_id: turn.id,
   conversation_id: turn.conversationId,
   owner_id: turn.ownerId,
@@ -209,7 +209,7 @@ const writeTurnWithSteps = (turn: DetailedTurn): object => ({
   steps: turn.steps.map(writeStep),
 })
 
-const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: NonNullable<DetailedTurn['feedback']>): object => ({
+export const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: NonNullable<DetailedTurn['feedback']>): object => ({
   rating,
   comment,
   tags,

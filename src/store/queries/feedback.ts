@@ -88,7 +88,7 @@ export async function findFeedback(sql: Sql, requestId: string): Promise<Feedbac
 
 export const readRating = (row: Row): Rating => (text(row, 'rating') === 'up' ? 'up' : 'down')
 
-const readFeedback = (row: Row): Feedback => ({
+export const readFeedback = (row: Row): Feedback => ({
   requestId: text(row, 'request_id'),
   rating: readRating(row),
   comment: textOrNull(row, 'comment'),

@@ -58,10 +58,13 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I4',
     'one-charge-per-turn',
-    'A completed turn has exactly one charge; any other turn has none.',
+    'A completed turn has exactly one charge, which has the time of its end; any other turn has none.',
     `select t.request_id, t.state, count(l.id) as charges
      from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
-     group by t.request_id, t.state having count(l.id) <> case t.state when 'completed' then 1 else 0 end`,
+     group by t.request_id, t.state having count(l.id) <> case t.state when 'completed' then 1 else 0 end
+     union all
+     select t.request_id, t.state, 1 from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+     where l.created_at <> t.ended_at`,
   ),
   invariant(
     'I5',

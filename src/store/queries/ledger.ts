@@ -5,6 +5,8 @@ import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { recordEvent } from './webhooks/events.ts'
+import { Values } from './reported-turns.ts'
+import type { Period, UsageFilter } from './reported-turns.ts'
 
 export type LedgerEntry = {
   id: string
@@ -92,16 +94,57 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
   return { kind: 'appended', entry }
 }
 
-/** Newest first; empty for an unknown owner. */
-export async function listLedger(sql: Sql, ownerId: string, { limit, before }: PageRequest): Promise<LedgerEntry[]> {
+/** An entry with what its turn belongs to, for the lists. All of it is null for a credit or an adjustment. */
+export type ListedEntry = LedgerEntry & {
+  agentId: string | null
+  apiKeyId: string | null
+  conversationId: string | null
+  /** Also null if the end user was erased. */
+  externalUserId: string | null
+}
+
+/** A filter by agent, key or end user matches only charges. */
+export type LedgerFilter = UsageFilter & Partial<Period>
+
+/** Of all owners or one, newest first. */
+export async function listLedger(sql: Sql, filter: LedgerFilter, { limit, before }: PageRequest): Promise<ListedEntry[]> {
+  const { ownerId, agentId, apiKeyId, externalUserId, from = 0, to } = filter
+  // One bound, so that the index is read from the start of the page.
+  const first = to !== undefined && to <= before.createdAt ? { createdAt: to, id: '' } : before
+  const values = new Values()
+  // The charges of a user are found from the keys: a user has one conversation with each, which an index finds.
+  const byUser = externalUserId !== undefined
+  // Otherwise each entry of the page is looked at: a join of all turns of an agent would be larger.
+  const ofTurn = (column: string): string => `(select s.${column} from turns s where s.request_id = l.request_id)`
+  const conditions = Object.entries({
+    'l.owner_id': ownerId,
+    [byUser ? 'k.agent_id' : ofTurn('agent_id')]: agentId,
+    [byUser ? 'k.id' : ofTurn('api_key_id')]: apiKeyId,
+  }).flatMap(([column, value]) => (value === undefined ? [] : [`${column} = ${values.add(value)}`]))
+  const tables = !byUser
+    ? 'ledger l left join turns t on t.request_id = l.request_id left join conversations c on c.id = t.conversation_id'
+    : 'api_keys k cross join conversations c cross join turns t cross join ledger l'
+  if (byUser)
+    conditions.push(
+      `c.api_key_id = k.id and c.external_user_id = ${values.add(externalUserId)} and t.conversation_id = c.id
+       and l.request_id = t.request_id and l.kind = 'charge'`,
+    )
+  const at = byUser ? '+l.created_at' : 'l.created_at'
   const rows = await sql.all(
-    `select ${columns} from ledger where owner_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
-    ownerId,
-    before.createdAt,
-    before.id,
-    limit,
+    `select l.id, l.owner_id, l.kind, l.amount, l.written_off, l.request_id, l.note, l.created_at, t.agent_id, t.api_key_id, t.conversation_id,
+       c.external_user_id
+     from ${tables}
+     where ${[...conditions, `${at} >= ${values.add(from)}`, `(${at}, l.id) < (${values.add(first.createdAt)}, ${values.add(first.id)})`].join(' and ')}
+     order by l.created_at desc, l.id desc limit ${values.add(limit)}`,
+    ...values.list,
   )
-  return rows.map(readEntry)
+  return rows.map((row) => ({
+    ...readEntry(row),
+    agentId: textOrNull(row, 'agent_id'),
+    apiKeyId: textOrNull(row, 'api_key_id'),
+    conversationId: textOrNull(row, 'conversation_id'),
+    externalUserId: textOrNull(row, 'external_user_id'),
+  }))
 }
 
 const columns = 'id, owner_id, kind, amount, written_off, request_id, note, created_at'

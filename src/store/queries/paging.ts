@@ -73,8 +73,29 @@ export function decodeCursor(cursor: string): Position {
   const [, createdAt, id] = shape.exec(text) ?? []
   const position = { createdAt: Number(createdAt), id: id ?? '' }
   // Encoded again and compared, because base64 decoders ignore invalid characters.
-  if (!Number.isSafeInteger(position.createdAt) || encodeCursor(position) !== cursor) {
-    throw new ApiError('validation_error', 'The cursor is not valid; use next_cursor as it was given.')
-  }
+  if (!Number.isSafeInteger(position.createdAt) || encodeCursor(position) !== cursor) throw invalidCursor()
   return position
 }
+
+// A name of 255 code points, each of which may be six bytes of JSON, and five IDs, in base64.
+const maxTextCursor = 4096
+
+/** A cursor for lists with another order, whose positions are texts. */
+export const encodeTextCursor = (texts: string[]): string => Buffer.from(JSON.stringify(texts)).toString('base64url')
+
+/** The `count` texts of a cursor. Throws ApiError `validation_error` for a text that `encodeTextCursor` did not create. */
+export function decodeTextCursor(cursor: string, count: number): string[] {
+  let texts: unknown
+  try {
+    texts = cursor.length <= maxTextCursor ? JSON.parse(Buffer.from(cursor, 'base64url').toString()) : undefined
+  } catch {
+    throw invalidCursor()
+  }
+  const isTexts = (value: unknown): value is string[] =>
+    // No database accepts U+0000 in a text.
+    Array.isArray(value) && value.every((text) => typeof text === 'string' && text.isWellFormed() && !text.includes('\0'))
+  if (!isTexts(texts) || texts.length !== count || encodeTextCursor(texts) !== cursor) throw invalidCursor()
+  return texts
+}
+
+const invalidCursor = (): ApiError => new ApiError('validation_error', 'The cursor is not valid; use next_cursor as it was given.')

@@ -10,6 +10,9 @@ import { listAudit } from './audit.ts'
 import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
+import { listUsageLines } from './usage-lines.ts'
+import { findEndUser, listEndUsers } from './end-users.ts'
+import { listExportedTurns } from './end-user-export.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
@@ -79,6 +82,10 @@ export const reads = {
   findSession,
   storeTime,
   usageByBucket,
+  listUsageLines,
+  listEndUsers,
+  findEndUser,
+  listExportedTurns,
   verify,
 }
 export type Reads = typeof reads
@@ -86,6 +93,10 @@ export type Reads = typeof reads
 /** Reads that may scan millions of rows: separated from look-ups, which callers wait for. */
 export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
+  'listUsageLines',
+  'listLedger',
+  'listEndUsers',
+  'findEndUser',
   'verify',
   'listTurns',
   'listFeedback',
@@ -106,4 +117,5 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findTracedTurn',
   'listHistoryBefore',
   'readEvents',
+  'listExportedTurns',
 ])

@@ -64,7 +64,7 @@ export async function listTurns(
     { column: 't.traceparent is not null and substr(t.traceparent, 4, 32)', value: traceId },
   ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
   const rows = await sql.all(
-    `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+    `select ${turnColumns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
       where (t.created_at, t.request_id) < ($1, $2) ${filters.map(({ column }, at) => `and ${column} = $${at + 4}`).join(' ')}
       order by t.created_at desc, t.request_id desc limit $3`,
     before.createdAt,
@@ -78,7 +78,7 @@ export async function listTurns(
 /** Returns the turn with the steps in the journals of all its runs, in order. */
 export async function findTurn(sql: Sql, requestId: string): Promise<(TurnRecord & { steps: TurnStep[] }) | undefined> {
   const [row] = await sql.all(
-    `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge' where t.request_id = $1`,
+    `select ${turnColumns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge' where t.request_id = $1`,
     requestId,
   )
   if (!row) return undefined
@@ -158,7 +158,8 @@ const readReply = (row: Row): StoredReply => ({
   incomplete: integer(row, 'incomplete') === 1,
 })
 
-const columns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
+/** Of turns `t`, left joined with the ledger entries `l` of their charges. */
+export const turnColumns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
   t.prompt_price, t.completion_price, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
   l.written_off, t.first_delta_ms, t.cancel_requested_at, t.incomplete, t.traceparent, t.erased_at, t.created_at, t.started_at, t.ended_at,
   (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind`
@@ -169,7 +170,7 @@ export function readState(row: Row): TurnState {
   return state
 }
 
-function readTurn(row: Row): TurnRecord {
+export function readTurn(row: Row): TurnRecord {
   const state = readState(row)
   const failureCode = textOrNull(row, 'failure_code')
   return {

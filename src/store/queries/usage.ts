@@ -3,16 +3,16 @@
  * `usage_of_turns` alone. A turn counts at its end, so its charge is in the same hour as in the ledger.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Row, Sql, SqlValue } from '../sql.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
-
-export type UsageFilter = { ownerId?: string | undefined; agentId?: string | undefined; apiKeyId?: string | undefined }
+import { Values, chargedTurns, endedTurns, failedRuns } from './reported-turns.ts'
+import type { Period, ReportedTurns, UsageFilter } from './reported-turns.ts'
 
 /** How many runs ended without a reply, by cause. Only causes that occurred. */
 export type ErrorCounts = Map<string, number>
 
-/** From `from` (inclusive) to `to` (exclusive). Every bucket is `bucketMs` long and starts at a multiple of it. Epoch milliseconds. */
-export type UsageWanted = UsageFilter & { from: number; to: number; bucketMs: number }
+/** Every bucket is `bucketMs` long and starts at a multiple of it. */
+export type UsageWanted = UsageFilter & Period & { bucketMs: number }
 
 /** Percentiles (nearest rank) in milliseconds, or null if there is no value. */
 export type Percentiles = { p50: number | null; p95: number | null }
@@ -45,49 +45,30 @@ export type UsageFound = { buckets: (Usage & { bucketStart: number })[]; totals:
 
 /** One scan of the index, bucket by bucket, so that memory holds the rows of one bucket and the times of all. */
 export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }: UsageWanted): Promise<UsageFound> {
-  const filters = [filter.ownerId, filter.agentId, filter.apiKeyId].map((value): SqlValue => value ?? null)
   const buckets: UsageFound['buckets'] = []
   const totals = new Tally()
   for (let bucketStart = from - (from % bucketMs); bucketStart < to; bucketStart += bucketMs) {
-    const range = [Math.max(from, bucketStart), Math.min(to, bucketStart + bucketMs)]
+    const period = { from: Math.max(from, bucketStart), to: Math.min(to, bucketStart + bucketMs) }
     const tally = new Tally()
-    const ended = await sql.all(
-      `select state, ended_at - started_at as latency_ms, first_delta_ms, prompt_tokens, completion_tokens, charged from turns
-       where ended_at >= $1 and ended_at < $2 and (cast($3 as text) is null or owner_id = $3)
-         and (cast($4 as text) is null or agent_id = $4) and (cast($5 as text) is null or api_key_id = $5)`,
-      ...range,
-      ...filters,
-    )
-    for (const row of ended) tally.count(row)
-    const writtenOff = await sql.all(
-      `select l.written_off from ledger l join turns t on t.request_id = l.request_id
-       where l.created_at >= $1 and l.created_at < $2 and l.written_off > 0 and (cast($3 as text) is null or t.owner_id = $3)
-         and (cast($4 as text) is null or t.agent_id = $4) and (cast($5 as text) is null or t.api_key_id = $5)`,
-      ...range,
-      ...filters,
-    )
-    for (const row of writtenOff) tally.writtenOff += bigInteger(row, 'written_off')
-    const unpaid = await sql.all(
-      `select unpaid from turns
-       where unpaid > 0 and ended_at >= $1 and ended_at < $2 and (cast($3 as text) is null or owner_id = $3)
-         and (cast($4 as text) is null or agent_id = $4) and (cast($5 as text) is null or api_key_id = $5)`,
-      ...range,
-      ...filters,
-    )
-    for (const row of unpaid) tally.unpaid += bigInteger(row, 'unpaid')
-    const errors = await sql.all(
-      `select e.cause_kind, count(*) as errors from turn_errors e join turns t on t.request_id = e.request_id
-       where e.ended_at >= $1 and e.ended_at < $2 and (cast($3 as text) is null or t.owner_id = $3)
-         and (cast($4 as text) is null or t.agent_id = $4) and (cast($5 as text) is null or t.api_key_id = $5) group by e.cause_kind`,
-      ...range,
-      ...filters,
-    )
+    const select = (columns: string, turns: Turns, more = ''): Promise<Row[]> => {
+      const values = new Values()
+      const { tables, conditions } = turns(filter, period, values, false)
+      return sql.all(`select ${columns} from ${tables} where ${conditions} ${more}`, ...values.list)
+    }
+    const figures = 't.state, t.ended_at - t.started_at as latency_ms, t.first_delta_ms, t.prompt_tokens, t.completion_tokens, t.charged'
+    for (const row of await select(figures, endedTurns)) tally.count(row)
+    for (const row of await select('l.written_off', chargedTurns, 'and l.written_off > 0'))
+      tally.writtenOff += bigInteger(row, 'written_off')
+    for (const row of await select('t.unpaid', endedTurns, 'and t.unpaid > 0')) tally.unpaid += bigInteger(row, 'unpaid')
+    const errors = await select('e.cause_kind, count(*) as errors', failedRuns, 'group by e.cause_kind')
     for (const row of errors) tally.errorsByCause.set(text(row, 'cause_kind'), integer(row, 'errors'))
     totals.add(tally)
     buckets.push({ bucketStart, ...tally.read() })
   }
   return { buckets, totals: totals.read() }
 }
+
+type Turns = (filter: UsageFilter, period: Period, values: Values, withConversation: boolean) => ReportedTurns
 
 class Tally {
   completed = 0

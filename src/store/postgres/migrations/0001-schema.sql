@@ -183,7 +183,7 @@ create index running_turns on turns (lease_until) where state = 'running';
 create index turns_newest_first on turns (created_at, request_id, agent_id);
 -- operators look for these among millions of completed ones
 create index unusual_turns_newest_first on turns (state, created_at, request_id, agent_id) where state in ('failed', 'released', 'cancelled');
-create index turns_of_conversation on turns (conversation_id);
+create index turns_of_conversation on turns (conversation_id, request_id);
 -- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (ended_at)
   include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
@@ -230,6 +230,7 @@ create table ledger (
 create unique index one_charge_per_turn on ledger (request_id) where kind = 'charge';
 create unique index one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
 create index ledger_newest_first on ledger (owner_id, created_at, id);
+create index ledger_of_all_owners on ledger (created_at, id);
 create index written_off_newest_first on ledger (created_at) where written_off > 0;
 
 -- The steps of a turn before its last one, so that recovery does not repeat or pay them again.

@@ -2,8 +2,8 @@
  * One agent: its settings, tools and versions, and links to what belongs to it. Unsaved settings stay while another tab is shown; leaving
  * the agent with unsaved settings asks first.
  */
-import { Alert, Anchor, Button, Group, Tabs, Text } from '@mantine/core'
-import { useState } from 'react'
+import { Alert, Anchor, Button, Group, Loader, Tabs, Text } from '@mantine/core'
+import { Suspense, lazy, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ApiFailure } from '../../api/client.ts'
 import { useAgent, useOwners } from '../../api/lists.ts'
@@ -18,8 +18,9 @@ import { EnabledSwitch } from './editor/enabled-switch.tsx'
 import { LeaveGuard } from './editor/leave-guard.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
 import { NewAgent } from './new-agent.tsx'
-import { ToolsTab } from './tools/tools-tab.tsx'
-import { VersionsTab } from './versions/versions-tab.tsx'
+
+const ToolsTab = lazy(() => import('./tools/tools-tab.tsx').then(({ ToolsTab: tab }) => ({ default: tab })))
+const VersionsTab = lazy(() => import('./versions/versions-tab.tsx').then(({ VersionsTab: tab }) => ({ default: tab })))
 
 const tabs = ['settings', 'tools', 'versions']
 
@@ -84,10 +85,12 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
           <DeleteAgent agent={agent} />
         </Tabs.Panel>
         <Tabs.Panel value="tools" pt="lg">
-          {tab === 'tools' ? <ToolsTab agent={agent} /> : null}
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'tools' ? <ToolsTab agent={agent} /> : null}</Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="versions" pt="lg">
-          {tab === 'versions' ? <VersionsTab agent={agent} /> : null}
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+            {tab === 'versions' ? <VersionsTab agent={agent} /> : null}
+          </Suspense>
         </Tabs.Panel>
       </Tabs>
       <LeaveGuard unsaved={unsaved} within={`/agents/${id}`} />

@@ -4,12 +4,13 @@ import { useMutation } from '@tanstack/react-query'
 import { segment, send } from '../../api/client.ts'
 import type { Owner } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { saveFile, slugOf } from '../../show/save-file.ts'
 
 export function LedgerCsv({ owner }: { owner: Owner }) {
   const download = useMutation({
     mutationFn: async () => {
       const response = await send(`/owners/${segment(owner.id)}/ledger`, { headers: { Accept: 'text/csv' } })
-      hand(await response.blob(), fileName(owner.name))
+      saveFile(await response.blob(), fileName(owner.name))
     },
   })
   return (
@@ -24,21 +25,6 @@ export function LedgerCsv({ owner }: { owner: Owner }) {
 
 /** The owner and the day in the viewer's time zone: `acme-ltd-ledger-2026-11-21.csv`. */
 function fileName(ownerName: string, now = new Date()): string {
-  const slug = ownerName
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '-')
-    .replace(/^-+|-+$/g, '')
-    .slice(0, 60)
   const day = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) => String(part).padStart(2, '0')).join('-')
-  return `${slug || 'owner'}-ledger-${day}.csv`
-}
-
-function hand(file: Blob, name: string): void {
-  const address = URL.createObjectURL(file)
-  const link = document.createElement('a')
-  link.href = address
-  link.download = name
-  link.click()
-  // The browser has read the file when the click has been handled.
-  setTimeout(() => URL.revokeObjectURL(address), 1_000)
+  return `${slugOf(ownerName) || 'owner'}-ledger-${day}.csv`
 }

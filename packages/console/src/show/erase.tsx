@@ -5,9 +5,9 @@
 import { List, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { call, segment } from '../../api/client.ts'
-import type { Query } from '../../api/client.ts'
-import { Confirm } from '../../show/confirm.tsx'
+import { call, segment } from '../api/client.ts'
+import type { Query } from '../api/client.ts'
+import { Confirm } from './confirm.tsx'
 
 export type Erased = { conversations: number; turns: number; messages: number }
 

@@ -1,0 +1,126 @@
+/** The end users of an agent, by spend or last activity, of the current day or month or of all time. The selection is in the address. */
+import { Anchor, Group, Select, Stack, Table } from '@mantine/core'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import { segment } from '../../api/client.ts'
+import { useList } from '../../api/lists.ts'
+import type { EndUser } from '../../api/types.ts'
+import { AgentSelect } from '../../show/agent-select.tsx'
+import { Empty } from '../../show/empty.tsx'
+import { writeCount } from '../../show/measures.ts'
+import { Moment } from '../../show/moment.tsx'
+import { Money } from '../../show/money.tsx'
+import { MoreButton } from '../../show/more-button.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { pathOfEndUser, readAsked, sorts, windows } from './asked.ts'
+import type { Asked } from './asked.ts'
+import { EndUserPage } from './end-user.tsx'
+
+/** With `one`, the page of one of them, whose name is in the query: it may be any text. */
+export function EndUsers({ agentId, one = false }: { agentId: string | undefined; one?: boolean }) {
+  return one && agentId !== undefined ? <EndUserPage key={agentId} agentId={agentId} /> : <ListPage agentId={agentId} />
+}
+
+function ListPage({ agentId }: { agentId: string | undefined }) {
+  const [, navigate] = useLocation()
+  const [params, setParams] = useSearchParams()
+  const asked = readAsked(params)
+  const change = (changed: Partial<Asked>): void => setParams({ ...asked, ...changed }, { replace: true })
+  return (
+    <Page
+      title="External users"
+      lead="Everyone who has written to an agent, with what their turns were charged. The API keys of an agent share its external users."
+    >
+      <Group align="flex-end">
+        <AgentSelect
+          value={agentId ?? null}
+          onChange={(id) => navigate(id === null ? '/end-users' : `/end-users/${segment(id)}?${params}`)}
+        />
+        {agentId === undefined ? null : (
+          <>
+            <Select
+              label="Period"
+              data={windows}
+              value={asked.window}
+              allowDeselect={false}
+              onChange={(value) => change({ window: readAsked(new URLSearchParams({ window: value ?? '' })).window })}
+            />
+            <Select
+              label="Sort by"
+              data={sorts}
+              value={asked.sort}
+              allowDeselect={false}
+              onChange={(value) => change({ sort: readAsked(new URLSearchParams({ sort: value ?? '' })).sort })}
+            />
+          </>
+        )}
+      </Group>
+      {agentId === undefined ? (
+        <Empty title="Choose an agent">Each agent has its own external users.</Empty>
+      ) : (
+        <Found agentId={agentId} asked={asked} />
+      )}
+    </Page>
+  )
+}
+
+function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
+  const list = useList<EndUser>(['end-users', agentId], `/agents/${segment(agentId)}/end-users`, asked)
+  return (
+    <Waiting for={list.query} what="external users">
+      {() =>
+        list.items.length === 0 ? (
+          <Empty title="No external users in this period">
+            Users are listed when a turn of theirs has ended. Erased users are not listed.
+          </Empty>
+        ) : (
+          <Stack>
+            <EndUserTable agentId={agentId} users={list.items} />
+            <MoreButton list={list} />
+          </Stack>
+        )
+      }
+    </Waiting>
+  )
+}
+
+function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] }) {
+  return (
+    <Table.ScrollContainer minWidth={560}>
+      <Table verticalSpacing="xs" aria-label="External users">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">External user</Table.Th>
+            <Table.Th scope="col" ta="right">
+              Spent
+            </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Turns
+            </Table.Th>
+            <Table.Th scope="col">Last activity</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {users.map(({ external_user_id: user, spent_usd: spent, turns, last_activity_at: last }) => (
+            <Table.Tr key={user}>
+              <Table.Th scope="row" fw={500} maw={320}>
+                <Anchor component={Link} href={pathOfEndUser(agentId, user)} inherit className="as-written">
+                  {user}
+                </Anchor>
+              </Table.Th>
+              <Table.Td ta="right">
+                <Money amount={spent} />
+              </Table.Td>
+              <Table.Td ta="right" className="figures">
+                {writeCount(turns)}
+              </Table.Td>
+              <Table.Td>
+                <Moment at={last} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

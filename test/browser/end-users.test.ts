@@ -1,0 +1,59 @@
+/** The pages of external users: the list with its periods and orders, one of them, the export and the erasure. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { openConsole } from '../support/browser.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+inConsole('console: end-users: are listed by spend, and one is opened, exported and erased', async ({ page, app, open }) => {
+  const odd = 'zoë/?&=%25 <b>'
+  for (const [user, completion_tokens] of [
+    [odd, 900],
+    ['ben', 100],
+  ] as const) {
+    app.model.script(['hi', { usage: { prompt_tokens: 10, completion_tokens } }])
+    const { json } = await app.chat(`hello of ${user}`, { user })
+    await app.chatRequest({ rating: 'up' }, { path: `turns/${json.request_id}/feedback` })
+  }
+  await open('/end-users')
+  await page.getByText('Choose an agent', { exact: true }).waitFor()
+  await open(`/end-users/${app.caller.agentId}`)
+  const table = page.getByRole('table', { name: 'External users' })
+  await table.waitFor()
+  assert.deepEqual(await table.getByRole('rowheader').allTextContents(), [odd, 'ben'])
+  await page.getByRole('combobox', { name: 'Sort by' }).click()
+  await page.getByRole('option', { name: 'Last activity' }).click()
+  await page.waitForURL(/sort=last_activity/)
+  await table.getByRole('row').nth(1).filter({ hasText: 'ben' }).waitFor()
+  await page.getByRole('combobox', { name: 'Period' }).click()
+  await page.getByRole('option', { name: 'All time' }).click()
+  await page.waitForURL(/window=total/)
+
+  await table.getByRole('link', { name: odd }).click()
+  await page.getByRole('heading', { name: odd, level: 1 }).waitFor()
+  const spent = (await app.made('GET', `/usage?group_by=end_user`)).data.find(
+    (line: { external_user_id: string }) => line.external_user_id === odd,
+  )
+  assert.equal(await page.getByLabel(`${spent.charged_usd} USD`).count(), 3)
+  await page.getByText('1 / 0').waitFor()
+
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export data' }).click()
+  const download = await downloading
+  assert.equal(download.suggestedFilename(), 'zoë-25-b.ndjson')
+  const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n')
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as { type: string }).type),
+    ['conversation', 'message', 'message', 'turn', 'feedback', 'ledger_entry'],
+  )
+
+  await page.getByRole('button', { name: 'Erase external user' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('zoë/', { exact: false }).waitFor()
+  await dialog.getByRole('button', { name: 'Erase external user' }).click()
+  await page.getByRole('heading', { name: 'External user erased' }).waitFor()
+  await page.getByRole('link', { name: 'All external users of this agent' }).click()
+  await table.waitFor()
+  assert.deepEqual(await table.getByRole('rowheader').allTextContents(), ['ben'])
+})

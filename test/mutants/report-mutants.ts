@@ -1,0 +1,68 @@
+/** Mutants of reports and end users: figures that do not add up, and data of the wrong end user. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const lines = 'src/store/queries/usage-lines.ts'
+const endUsers = 'src/store/queries/end-users.ts'
+const exported = 'src/store/queries/end-user-export.ts'
+const csv = 'src/http/admin/csv.ts'
+const reportTest = 'spec/reports.test.ts'
+const endUserTest = 'spec/end-users.test.ts'
+const divided = { file: reportTest, title: 'billing.reports: a month is divided by any groups' }
+
+export const reportMutants: Mutant[] = [
+  {
+    rule: 'billing.reports',
+    removes: 'the end of a period is not part of it',
+    edits: [edit('src/store/queries/reported-turns.ts', '${ended} < ${values.add(to)}`', '${ended} <= ${values.add(to)}`')],
+    caughtBy: { file: reportTest, title: 'billing.reports: a line includes the turn that ends at its first millisecond' },
+  },
+  {
+    rule: 'billing.reports',
+    removes: 'erased end users stay separate lines',
+    edits: [edit(lines, "by('end_user') && `case when c.external_user_id is null then c.id else '' end`,", 'false,')],
+    caughtBy: { file: reportTest, title: 'billing.reports: an invoice of a past month stays the same' },
+  },
+  {
+    rule: 'billing.reports',
+    removes: 'a page continues after the last line',
+    edits: [edit(lines, 'where (k1, k2, k3, k4, k5) > (', 'where (k1, k2, k3, k4, k5) >= (')],
+    caughtBy: divided,
+  },
+  {
+    rule: 'export.csv',
+    removes: 'formulas are marked',
+    edits: [edit(csv, "/^['=+\\-@", "/^['")],
+    caughtBy: { file: reportTest, title: 'export.csv: what a spreadsheet would run is marked' },
+  },
+  {
+    rule: 'export.csv',
+    removes: 'a text that starts with an apostrophe is marked, too',
+    edits: [edit(csv, "/^['=+\\-@", '/^[=+\\-@')],
+    caughtBy: { file: reportTest, title: 'export.csv: what a spreadsheet would run is marked' },
+  },
+  {
+    rule: 'end-users',
+    removes: 'only the turns of the agent count',
+    edits: [edit(endUsers, ' and t.agent_id = ${values.add(agentId)} and c.id', ' and c.id')],
+    caughtBy: { file: endUserTest, title: 'end-users: are listed by spend or last activity' },
+  },
+  {
+    rule: 'end-users',
+    removes: 'the detail is of all keys of the agent',
+    edits: [edit(endUsers, "and c.external_user_id = $2'", "and c.external_user_id = $2 and k.playground = 1'")],
+    caughtBy: { file: endUserTest, title: 'end-users: the detail has spend, feedback and the conversation of each key' },
+  },
+  {
+    rule: 'end-users.export',
+    removes: 'each turn is exported once',
+    edits: [edit(exported, 't.request_id > $2', 't.request_id >= $2')],
+    caughtBy: { file: endUserTest, title: 'end-users.export: more than one page of messages and turns is exported once' },
+  },
+  {
+    rule: 'end-users.export',
+    removes: 'the message of a turn without a reply is exported',
+    edits: [edit(exported, "case when t.state = 'completed' then null else t.message end", 'cast(null as text)')],
+    caughtBy: { file: endUserTest, title: 'end-users.export: has every text and figure of the end user' },
+  },
+]

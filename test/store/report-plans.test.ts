@@ -1,0 +1,118 @@
+/**
+ * `billing.reports`: the statements of reports, ledgers and end users read a period or a user from an index, on both stores, and on PostgreSQL
+ * before and after statistics are collected. Nothing here measures time.
+ */
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { listExportedTurns } from '../../src/store/queries/end-user-export.ts'
+import { findEndUser, listEndUsers } from '../../src/store/queries/end-users.ts'
+import { listLedger } from '../../src/store/queries/ledger.ts'
+import { usageByBucket } from '../../src/store/queries/usage.ts'
+import { listUsageLines } from '../../src/store/queries/usage-lines.ts'
+import type { UsageGroup } from '../../src/store/queries/usage-lines.ts'
+import type { Row, Sql, SqlValue } from '../../src/store/sql.ts'
+import { sqlOf } from '../../src/store/sqlite/database.ts'
+import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
+import { makeMigratedDatabase, ownPostgres } from '../support/own-postgres.ts'
+import { noPostgres, withClient } from '../support/postgres-server.ts'
+import { fillTurns, filledFrom, makeKeys } from './report-fill.ts'
+import type { Key } from './report-fill.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+const period = { from: filledFrom + 10 * dayMs, to: filledFrom + 11 * dayMs }
+const groups: UsageGroup[][] = [['owner'], ['agent'], ['api_key'], ['end_user'], ['api_key', 'end_user']]
+const firstPage = { limit: 21, before: { createdAt: period.to, id: '' } }
+
+type Read = { name: string; read(sql: Sql): Promise<unknown> }
+
+function readsOf({ ownerId, agentId, apiKeyId }: Key): Read[] {
+  const filters = [{}, { ownerId }, { agentId }, { apiKeyId }, { externalUserId: 'user 7' }, { externalUserId: 'user 7', agentId }]
+  const after = { ownerId: 'a', agentId: 'b', apiKeyId: 'c', externalUserId: 'd', erasedConversationId: '' }
+  const named = (filter: object): string => Object.keys(filter).join(' and ') || 'no filter'
+  return filters.flatMap((filter): Read[] => [
+    ...groups.map((groupBy): Read => ({
+      name: `usage by ${groupBy.join()} with ${named(filter)}`,
+      read: (sql) => listUsageLines(sql, { ...filter, ...period, groupBy, limit: 21, after }),
+    })),
+    { name: `usage by bucket with ${named(filter)}`, read: (sql) => usageByBucket(sql, { ...filter, ...period, bucketMs: dayMs }) },
+    { name: `ledger with ${named(filter)}`, read: (sql) => listLedger(sql, filter, firstPage) },
+    { name: `ledger of a period with ${named(filter)}`, read: (sql) => listLedger(sql, { ...filter, ...period }, firstPage) },
+  ])
+}
+
+function endUserReadsOf({ agentId }: Key): Read[] {
+  const last = { value: 5n, externalUserId: 'user 5' }
+  return [
+    { name: 'end users of a period', read: (sql) => listEndUsers(sql, { agentId, sort: 'spend', ...period, limit: 21, after: last }) },
+    { name: 'end users', read: (sql) => listEndUsers(sql, { agentId, sort: 'last_activity', ...period, from: 0, limit: 21 }) },
+    { name: 'an end user', read: (sql) => findEndUser(sql, { agentId, externalUserId: 'user 7', since: [period.from, 0] }) },
+    { name: 'an export', read: (sql) => listExportedTurns(sql, { conversationId: 'conv_0_7', after: 'turn', limit: 50 }) },
+  ]
+}
+
+/** Collects the plans of all statements of a read. The first statement of a read returns a row, so that the next ones follow. */
+function explaining(engine: Sql['engine'], explain: (text: string, values: SqlValue[]) => Promise<string>): { sql: Sql; plans: string[] } {
+  const plans: string[] = []
+  const row = new Proxy<Row>({}, { get: (_, column) => (String(column).endsWith('id') ? 'x' : 0) })
+  return {
+    plans,
+    sql: {
+      engine,
+      now: async () => 0,
+      run: async () => 0,
+      async all(text, ...values) {
+        plans.push(await explain(text, values))
+        return text.includes('message_count') || text.includes('spent0') ? [row] : []
+      },
+    },
+  }
+}
+
+void test('sqlite: billing.reports end-users: a report, a ledger and end users are read from an index of the period or of the user', async () => {
+  const db = new DatabaseSync(':memory:')
+  migrate(db, readMigrations(), undefined)
+  const real = sqlOf(db, () => 0)
+  const key = { ownerId: 'own_x', agentId: 'agt_x', apiKeyId: 'key_x' }
+  for (const { name, read } of [...readsOf(key), ...endUserReadsOf(key)]) {
+    const { sql, plans } = explaining('sqlite', async (text, values) =>
+      (await real.all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', '),
+    )
+    await read(sql)
+    assert.ok(plans.length > 0, name)
+    for (const plan of plans) {
+      // The keys are few: of a user of all agents, each is asked. The others are results, not tables.
+      assert.doesNotMatch(plan.replaceAll(/SCAN (k|x|g|u)\b/g, ''), /SCAN/, `${name}: ${plan}`)
+      assert.match(plan, /USING (COVERING )?(INDEX|PRIMARY KEY)/, `${name}: ${plan}`)
+      if (name.startsWith('ledger') && !name.includes('User')) assert.doesNotMatch(plan, /TEMP B-TREE/, `${name}: ${plan}`)
+    }
+  }
+  db.close()
+})
+
+void test(
+  'postgres: billing.reports end-users: a report, a ledger and end users are read from an index, also before statistics are collected',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t, await makeMigratedDatabase())
+    const keys = await makeKeys(await database.open())
+    await database.rows('alter table turns set (autovacuum_enabled = off)')
+    const noFingerprint = `decode(repeat('00', 32), 'hex')`
+    await fillTurns(async (statement) => void (await database.rows(statement)), keys, { turns: 20_000, users: 60, noFingerprint })
+    for (const isAnalyzed of [false, true]) {
+      if (isAnalyzed) await database.rows('vacuum analyze')
+      await withClient(database.url, async (client) => {
+        for (const { name, read } of [...readsOf(keys[0]!), ...endUserReadsOf(keys[0]!)]) {
+          const { sql, plans } = explaining('postgres', async (text, values) => {
+            const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
+            return rows.map((row) => row['QUERY PLAN']).join('\n')
+          })
+          await read(sql)
+          assert.ok(plans.length > 0, name)
+          for (const plan of plans)
+            assert.doesNotMatch(plan, /Seq Scan on (turns|ledger|messages|turn_errors|journal)\b/, `${name}: ${plan}`)
+        }
+      })
+    }
+  },
+)
