@@ -29,6 +29,8 @@ import { createMetrics, ownVersion } from './observability/metrics.ts'
 import type { Figures } from './observability/metrics.ts'
 import { createSealer } from './config/secrets.ts'
 import { createStatus } from './observability/status.ts'
+import type { Backlog } from './store/queries/webhooks/deliveries.ts'
+import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import { openStores } from './process/open-stores.ts'
 import type { Stores } from './process/open-stores.ts'
@@ -38,6 +40,8 @@ import { watchOverload } from './turn/overload-watch.ts'
 import { createTurns, turnDefaults } from './turn/turn.ts'
 import type { Turns, TurnSettings } from './turn/turn.ts'
 import { within } from './deadline.ts'
+import { createWebhooks } from './webhooks/webhooks.ts'
+import type { WebhookSettings } from './webhooks/webhooks.ts'
 
 export type AppOptions = {
   /** The bearer token of the admin API and the encryption keys, either set by the operator or generated (data-folder.ts). */
@@ -58,6 +62,7 @@ export type AppOptions = {
   /** Deadlines and leases that differ from the defaults, for tests. */
   turnSettings?: Partial<TurnSettings>
   modelSettings?: ModelsOptions
+  webhookSettings?: Partial<WebhookSettings>
 }
 
 /** What the first start and tests use directly, without HTTP. */
@@ -89,7 +94,8 @@ const limiterDeadlineMs = 250
  * error of the listener.
  */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
-  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings, modelSettings } = options
+  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings, modelSettings, webhookSettings } =
+    options
   const monotonicMs = (): number => performance.now()
   const { store, window } = await (options.stores ?? openStores(config, { monotonicMs, failpoints, log }))
   const { newId, newRequestId } = createIds()
@@ -106,7 +112,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, failpoints, log })
   const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics })
   const settings = { maxTurns: config.maxTurns, traces: config.traceDays > 0, ...turnSettings }
-  const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings })
+  const webhooks = createWebhooks({ store, guard, sealer, failpoints, log, metrics, newId, settings: webhookSettings ?? {} })
+  const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings, onEnd: webhooks.wake })
   const overload = watchOverload({ log, turns })
   const conversations = createConversations({ store })
   const erasure = createErasure({ store, retentionDays: config.retentionDays, traceDays: config.traceDays, failpoints, log, newId })
@@ -119,6 +126,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     tools,
     knowledge,
     guard,
+    webhooks,
     newId,
     randomBytes,
     adminToken,
@@ -132,7 +140,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const [storeState, limiter] = await Promise.all([stateOf(store, storeDeadlineMs), stateOf(window, limiterDeadlineMs)])
     return { draining, store: storeState, limiter }
   }
-  const watched = { running: () => turns.running, maxRunning: settings.maxTurns, waiting: turns.waiting, ready }
+  const watched = {
+    running: () => turns.running,
+    maxRunning: settings.maxTurns,
+    waiting: turns.waiting,
+    ready,
+    webhookBacklog: () => backlogOf(store),
+  }
   metrics.watch(watched)
   const { totals } = metrics
   const service = {
@@ -166,6 +180,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     overload.start()
     erasure.start()
     indexer.start()
+    webhooks.start()
     lastUse.start()
     return { url, adminUrl, ...modules, limiter: (await ready()).limiter, figures: metrics.figures, drain }
   } catch (error) {
@@ -177,7 +192,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   async function drain(): Promise<void> {
     draining = true
     const closed = Promise.all(layers.map((layer) => layer.close()))
-    await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop()])
+    await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop(), webhooks.stop()])
     closing.abort(new ApiError('service_unavailable'))
     await closed
     overload.stop()
@@ -191,6 +206,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     await store.close()
   }
 }
+
+/** Undefined if the store is unavailable, which another metric reports. */
+const backlogOf = (store: Store): Promise<Backlog | undefined> =>
+  store.read.deliveryBacklog().catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return undefined
+    throw error
+  })
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
 

@@ -64,6 +64,12 @@ export const failpointNames = {
   'add-chunks.after-commit': 'Some chunks of a document are durable; searches do not find them yet.',
   'finish-document.before-commit': 'A document is marked as ready; the transaction is not committed.',
   'finish-document.after-commit': 'A document is ready, and searches find it; the indexer has not continued.',
+  'claim-deliveries.before-commit': 'The sender of webhooks has claimed deliveries; the transaction is not committed.',
+  'claim-deliveries.after-commit': 'The claim of deliveries is durable; nothing of them is sent.',
+  'webhook.before-send': 'A claimed delivery is about to be sent.',
+  'webhook.after-send': 'A webhook has answered; its answer is not stored.',
+  'end-attempts.before-commit': 'The results of deliveries are written; the transaction is not committed.',
+  'end-attempts.after-commit': 'The results of deliveries are durable.',
   'embed.before-call': 'An embedding model is about to be called.',
   'embed.after-call': 'An embedding model has returned vectors; nothing of them is stored.',
 } as const
@@ -94,6 +100,8 @@ export const failpointDrops: { readonly [Name in FailpointName]?: 'caller' | 'mo
   'claim-document.before-commit': 'database',
   'add-chunks.before-commit': 'database',
   'finish-document.before-commit': 'database',
+  'claim-deliveries.before-commit': 'database',
+  'end-attempts.before-commit': 'database',
 }
 
 /**

@@ -3,7 +3,7 @@ import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import { v7 } from 'uuid'
 
-export type IdPrefix = 'own' | 'prv' | 'agt' | 'key' | 'conv' | 'msg' | 'doc' | 'led' | 'aud' | 'cnt' | 'ses'
+export type IdPrefix = 'own' | 'prv' | 'agt' | 'key' | 'conv' | 'msg' | 'doc' | 'led' | 'aud' | 'cnt' | 'ses' | 'whk' | 'evt'
 
 export type Ids = {
   /** A UUID. With random UUIDs the store completed a third fewer turns per second (measured). */

@@ -17,7 +17,9 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   turn: { uses: ['agent', 'ledger', 'store'] },
   access: { uses: ['store'] },
   agent: { uses: ['store'] },
-  admin: { uses: ['access', 'agent', 'ledger', 'store'] },
+  admin: { uses: ['access', 'agent', 'ledger', 'store', 'webhooks'] },
+  // The guard of every request to an address that an operator has named.
+  webhooks: { uses: ['agent', 'ledger', 'store'] },
   // doctor checks where the rate windows are stored.
   cli: { uses: ['store', 'access'] },
   ledger: { uses: [] },
@@ -60,6 +62,7 @@ const entryFiles: Record<string, string[]> = {
   ],
   ledger: ['ledger.ts', 'price-calculation.ts'],
   admin: ['admin.ts', 'verification.ts'],
+  webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
   // The port, its records and its budget, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
@@ -86,18 +89,21 @@ const outside: Record<string, string[]> = {
   'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
   'cause-kinds.ts': ['modules', 'observability/metrics.ts'],
   'spend-limits.ts': ['modules'],
+  'event-types.ts': ['modules'],
   'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'deadline.ts': ['modules', 'app.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/throttle.ts': ['modules'],
   'failpoints.ts': ['modules', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],
   'observability/metrics.ts': ['modules', 'app.ts', 'observability/status.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
-  'observability/prom-client.ts': ['observability/metrics.ts'],
+  'observability/prom-client.ts': ['observability/metrics.ts', 'observability/turn-series.ts', 'observability/webhook-series.ts'],
+  'observability/turn-series.ts': ['observability/metrics.ts'],
+  'observability/webhook-series.ts': ['observability/metrics.ts'],
   'process/confinement.ts': ['agent', 'cli'],
   'process/shared-page.ts': ['process/workers.ts'],
   'process/worker-link.ts': ['main.ts', 'process/workers.ts'],
   'process/workers.ts': ['main.ts'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
-  'config/secrets.ts': ['agent', 'admin', 'cli', 'app.ts', 'config/data-folder.ts', 'process/secrets-check.ts'],
+  'config/secrets.ts': ['agent', 'admin', 'webhooks', 'cli', 'app.ts', 'config/data-folder.ts', 'process/secrets-check.ts'],
   // The commands decide with it whether a changed provider needs its key again.
   'config/provider-address.ts': ['agent', 'admin', 'cli'],
   'config/config.ts': ['cli', 'main.ts', 'app.ts', 'observability/status.ts', 'process/open-stores.ts', 'config/own-secrets.ts'],

@@ -8,7 +8,10 @@ and continues a broken stream where it broke, or completes it with the same key.
 client holds no connection and may be used from many threads.
 """
 
+import base64
+import binascii
 import contextlib
+import hmac
 import io
 import json
 import random
@@ -29,7 +32,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 __version__ = "0.1.0"
 __all__ = ["Turnkeep", "Stream", "Conversations", "Reply", "AssistantMessage", "Usage", "Conversation", "Message", "RateLimit"]
-__all__ += ["Turns", "Turn", "TurnFailure", "StartedTurn", "Feedback"]
+__all__ += ["Turns", "Turn", "TurnFailure", "StartedTurn", "Feedback", "verify_webhook", "WebhookEvent", "WebhookVerificationError"]
 __all__ += ["Created", "Delta", "Reset", "Completed", "StreamEvent", "TurnkeepError", "APIError", "BadRequestError", "AuthenticationError"]
 __all__ += ["InsufficientBalanceError", "SpendLimitError", "PermissionDeniedError", "NotFoundError", "ConflictError", "ValidationError", "RateLimitError"]
 __all__ += ["InternalServerError", "ServiceUnavailableError", "APIConnectionError", "APIConnectionTimeoutError", "APIUserAbortError"]
@@ -477,6 +480,15 @@ class RateLimit:
     remaining: int
     reset_at: datetime
 
+@dataclass(frozen=True)
+class WebhookEvent:
+    """What `verify_webhook` returns. `id` is the same for every attempt to deliver this event: handle each id once."""
+
+    id: str
+    type: str  # such as turn.completed
+    timestamp: str
+    data: dict[str, Any]
+
 
 # --- Errors ---
 
@@ -533,8 +545,68 @@ class APIConnectionError(TurnkeepError):
 class APIConnectionTimeoutError(APIConnectionError):
     """There was no response in time. The turn may have run."""
 
+class WebhookVerificationError(TurnkeepError):
+    """The request did not come from the service, or was changed or sent again later. Answer it with 400."""
+
 class APIUserAbortError(TurnkeepError):
     """The stream was closed while it was read. The turn may continue."""
+
+
+# --- Webhooks ---
+
+
+def verify_webhook(
+    body: Union[bytes, str], headers: Mapping[str, str], secrets: Union[str, Sequence[str]], *, tolerance_seconds: float = 300
+) -> WebhookEvent:
+    """The event of a request to a webhook, if one of its signatures is of one of the secrets. Needs no client and no API key.
+
+    `body`: as it was received, before any parsing. `tolerance_seconds`: how old, and how far ahead of this machine's clock, a request may be.
+    Raises WebhookVerificationError, and ValueError for a secret that is not one.
+    """
+    keys = [_webhook_key(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
+    if not keys:
+        raise ValueError("a webhook is verified with at least one secret")
+    given = {name.lower(): value for name, value in headers.items()}
+    event_id, timestamp, signatures = (_webhook_header(given, name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
+    if not re.fullmatch(r"[0-9]{1,12}", timestamp):
+        raise WebhookVerificationError("The header webhook-timestamp is not a time.")
+    age = time.time() - int(timestamp)
+    if age > tolerance_seconds:
+        raise WebhookVerificationError("The webhook is too old: it may have been sent again by someone else.")
+    if age < -tolerance_seconds:
+        raise WebhookVerificationError("The webhook is from the future: compare the clocks.")
+    content = body.encode() if isinstance(body, str) else bytes(body)
+    signed = f"{event_id}.{timestamp}.".encode() + content
+    found = False
+    for key in keys:
+        expected = b"v1," + base64.b64encode(hmac.new(key, signed, "sha256").digest())
+        for signature in signatures.split(" ")[:20]:
+            # All are compared, whichever fits.
+            found |= hmac.compare_digest(expected, signature.encode())
+    if not found:
+        raise WebhookVerificationError("No signature of the webhook is of this secret.")
+    event = json.loads(content)
+    return WebhookEvent(event_id, event["type"], event["timestamp"], event["data"])
+
+
+def _webhook_key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret[6:], validate=True) if secret.startswith("whsec_") else b""
+    except binascii.Error:
+        key = b""
+    if not key:
+        raise ValueError("the secret of a webhook starts with whsec_, followed by base64")
+    return key
+
+
+def _webhook_header(headers: Mapping[str, str], name: str) -> str:
+    value = headers.get(name)
+    if not value:
+        raise WebhookVerificationError(f"The header {name} is missing.")
+    return value
+
+
+# --- Failures ---
 
 
 _BY_STATUS: dict[int, type[APIError]] = {

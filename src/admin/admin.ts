@@ -44,6 +44,9 @@ import { createTracesAdmin } from './traces.ts'
 import type { TracesAdmin } from './traces.ts'
 import { createToolTrials } from './agents/tool-trials.ts'
 import type { ToolTrialsAdmin } from './agents/tool-trials.ts'
+import { createWebhooksAdmin } from './webhooks.ts'
+import type { WebhooksAdmin } from './webhooks.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
 import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
@@ -64,6 +67,7 @@ export type AdminCalls = OwnersAdmin &
   RerunsAdmin &
   UsageAdmin &
   SpendLimitsAdmin &
+  WebhooksAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
   AuditAdmin
@@ -85,6 +89,7 @@ export type AdminOptions = {
   knowledge: Pick<Knowledge, 'search'>
   /** Checks addresses before anything is stored that would be refused later. */
   guard: Pick<Guard, 'refusedAddress'>
+  webhooks: Pick<Webhooks, 'test'>
   /** A new ID, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes
@@ -130,6 +135,7 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),
     ...createSpendLimitsAdmin(modules),
+    ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createSessionsAdmin(modules),
     ...createAuditAdmin(modules),

@@ -27,6 +27,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
   ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
   ['turn', 'Show, follow and cancel turns', () => import('./resources/turns.ts')],
+  ['webhook', 'Manage webhooks and what was delivered to them', () => import('./resources/webhooks.ts')],
   ['feedback', 'List the feedback of external users on turns', () => import('./resources/feedback.ts')],
   ['end-user', 'List, show and export the end users of an agent', () => import('./resources/end-users.ts')],
   ['usage', 'Show turns, tokens, charges and latency by time, agent or user', () => import('./resources/usage.ts')],
@@ -37,7 +38,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
 /** The groups of the help text. Each command belongs to exactly one group. */
 const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
-  ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key']],
+  ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key', 'webhook']],
   ['Billing:', ['owner', 'ledger', 'limit', 'usage']],
   ['Conversations:', ['chat', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],

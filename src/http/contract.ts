@@ -13,6 +13,7 @@ import type * as page from './admin/console-answers.ts'
 import type * as prices from './admin/price-answers.ts'
 import type * as traces from './admin/trace-answers.ts'
 import type * as turns from './admin/turn-answers.ts'
+import type * as webhooks from './admin/webhook-answers.ts'
 import type * as chat from './public/schemas.ts'
 
 export type { ProviderKind } from '../provider-kinds.ts'
@@ -41,6 +42,9 @@ export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
 export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type TurnRerun = Static<typeof traces.TurnRerun.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
+export type Webhook = Static<typeof webhooks.Webhook.ref>
+export type WebhookTest = Static<typeof webhooks.WebhookTest.ref>
+export type Delivery = Static<typeof webhooks.Delivery.ref>
 export type EndUser = Static<typeof endUsers.EndUser.ref>
 export type EndUserDetail = Static<typeof endUsers.EndUserDetail.ref>
 export type Usage = Static<typeof answers.Usage.ref>

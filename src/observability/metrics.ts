@@ -10,7 +10,10 @@ import type { CauseKind } from '../cause-kinds.ts'
 import { failures } from '../errors.ts'
 import type { FailureCode } from '../errors.ts'
 import type { Amount } from '../ledger/ledger.ts'
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from './prom-client.ts'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } from './prom-client.ts'
+import { turnSeries } from './turn-series.ts'
+import { watchBacklog, webhookAttempts } from './webhook-series.ts'
+import type { WebhookBacklog, WebhookOutcome } from './webhook-series.ts'
 import type { TurnFailureCode } from '../store/turn-records.ts'
 
 /** How a turn ended in this process. `lost`: it was left to the process that claims it. */
@@ -35,6 +38,7 @@ export interface Metrics {
   refused(code: FailureCode): void
   modelCalled(outcome: ModelCallOutcome): void
   modelRetried(): void
+  webhookAttempted(outcome: WebhookOutcome): void
 }
 
 /** Values that are read when /metrics is requested. */
@@ -44,6 +48,7 @@ export type Watched = {
   /** The number of items that wait for the next batch, by kind of write. */
   waiting(): Record<'admission' | 'advance' | 'settlement' | 'failure', number>
   ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
+  webhookBacklog(): Promise<WebhookBacklog>
 }
 
 export type MetricsPage = {
@@ -60,11 +65,6 @@ export type Totals = Record<
 
 /** The counts of one process, as sent to another. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
-
-// A built-in or cached reply takes tenths of a second, a typical one 1–10 s, a long one half a minute. The deadline of the first token is
-// 60 s, and every turn ends by 110 s. Buckets are finer where most turns are, so a quantile is off by less than half.
-const durationSeconds = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45, 60, 90, 120]
-const firstDeltaSeconds = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120]
 
 const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'too_long', 'stopped', 'fault']
 const usdUnits = 1e8
@@ -84,41 +84,6 @@ const restarts = {
   name: 'turnkeep_worker_restarts_total',
   help: 'Worker processes that exited unexpectedly and were restarted.',
 } as const
-
-function turnSeries(registers: InstanceType<typeof Registry>[]) {
-  return {
-    turns: new Counter({
-      name: 'turnkeep_turns_total',
-      help: 'Turns that ended in this process, by outcome and error code.',
-      labelNames: ['outcome', 'code'],
-      registers,
-    }),
-    errors: new Counter({
-      name: 'turnkeep_turn_errors_total',
-      help: 'Runs of turns that ended without a reply in this process, by cause.',
-      labelNames: ['cause'],
-      registers,
-    }),
-    durations: new Histogram({
-      name: 'turnkeep_turn_duration_seconds',
-      help: 'Time from admission to the stored reply of completed turns.',
-      buckets: durationSeconds,
-      registers,
-    }),
-    firstDeltas: new Histogram({
-      name: 'turnkeep_first_delta_seconds',
-      help: 'Time from admission to the first text of the reply.',
-      buckets: firstDeltaSeconds,
-      registers,
-    }),
-    tokens: new Counter({
-      name: 'turnkeep_tokens_total',
-      help: 'Tokens used by completed turns, by kind (prompt or completion).',
-      labelNames: ['kind'],
-      registers,
-    }),
-  }
-}
 
 export function createMetrics(): Metrics &
   MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures>; totals(): Promise<Totals> } {
@@ -163,6 +128,7 @@ export function createMetrics(): Metrics &
     labelNames: ['outcome'],
   })
   const retries = counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were retried.' })
+  const attempts = webhookAttempts(registers)
   const build = gauge({
     name: 'turnkeep_build_info',
     help: 'Always 1. The labels contain the version.',
@@ -213,6 +179,7 @@ export function createMetrics(): Metrics &
     refused: (code) => refusals.labels(code).inc(),
     modelCalled: (outcome) => modelCalls.labels(outcome).inc(),
     modelRetried: () => retries.inc(),
+    webhookAttempted: (outcome) => attempts.labels(outcome).inc(),
     watch,
     contentType: registry.contentType,
     scrape: () => registry.metrics(),
@@ -231,7 +198,8 @@ export function createMetrics(): Metrics &
     }),
   }
 
-  function watch({ running, maxRunning, waiting, ready }: Watched): void {
+  function watch({ running, maxRunning, waiting, ready, webhookBacklog }: Watched): void {
+    watchBacklog(registers, webhookBacklog)
     gauge({
       name: 'turnkeep_turns_running',
       help: 'Turns currently running in this process.',

@@ -101,6 +101,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
     if (retentionDays !== undefined) await eraseIdle(retentionDays * dayMs)
     await untilNone(() => store.write.clearExpired({ limit: rowsEach }))
     await untilNone(() => store.write.clearTraces({ olderThanMs: traceDays * dayMs, limit: rowsEach }))
+    await untilNone(() => store.write.clearEvents({ limit: rowsEach }))
     await forget('vacuum')
   }
 

@@ -42,6 +42,8 @@ export type TurnsOptions = {
   metrics: Metrics
   newRequestId(): string
   newId: Ids['newId']
+  /** Called after each run that ended here. */
+  onEnd?(): void
   settings?: Partial<TurnSettings>
 }
 
@@ -66,7 +68,7 @@ export interface Turns {
 /** The number of Unicode code points. Every high surrogate is the first half of a pair (`text.well-formed`). */
 const codePoints = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
 
-export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
+export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, onEnd, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
   const warnings = createStoreWarnings(log)
@@ -187,6 +189,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
       followed.ended(turn)
       release()
+      onEnd?.()
     })
     return turn
   }

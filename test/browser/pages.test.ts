@@ -56,6 +56,7 @@ const pagesOf = ({ orders, library, conversationId, requestId }: SeededApp): Rec
   owner: `/money/${orders.ownerId}`,
   usage: '/usage',
   providers: '/providers',
+  webhooks: '/webhooks',
   operations: '/operations',
   lost: '/no-such-page',
 })

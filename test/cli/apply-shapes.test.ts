@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { LineCounter, parseDocument } from 'yaml'
 import { Problems } from '../../src/cli/apply/problems.ts'
 import { resolve, sourceOf } from '../../src/cli/apply/readers.ts'
-import { agentFields, keyFields, providerFields, root } from '../../src/cli/apply/shapes.ts'
+import { agentFields, keyFields, providerFields, root, webhookFields } from '../../src/cli/apply/shapes.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
@@ -34,6 +34,7 @@ test('the fields are those of the API', () => {
       .toSorted()
   assert.deepEqual(own(agentFields), own(bodyOf('/admin/v1/agents/{id}', 'patch')))
   assert.deepEqual(own(keyFields, 'id', 'secret_file'), own(bodyOf('/admin/v1/agents/{id}/keys', 'post')))
+  assert.deepEqual(own(webhookFields, 'id', 'secret_file'), own(bodyOf('/admin/v1/webhooks', 'post'), 'owner_id', 'agent_id'))
   assert.deepEqual(own(providerFields, 'id', 'api_key_env'), own(bodyOf('/admin/v1/providers', 'post'), 'api_key'))
 })
 

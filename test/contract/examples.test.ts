@@ -129,6 +129,12 @@ void test('contract: every example of a request body of the admin API is accepte
   const scripted = (await app.made('GET', '/providers'))['data'].find(({ name }: Json) => name === 'scripted')
   assert.equal((await send('testProvider', { id: scripted.id }))['ok'], true)
 
+  const webhook = await send('createWebhook')
+  await send('changeWebhook', { id: webhook['id'] })
+  await send('rotateWebhookSecret', { id: webhook['id'] })
+  // Its example is a name that does not exist, so the test says so.
+  assert.equal((await send('testWebhook', { id: webhook['id'] }))['ok'], false)
+
   const agent = await send('createAgent', {}, { ...(bodyExample(named('createAgent')) as Json), owner_id: ownerId })
   const id: string = agent['id']
   await send('changeAgent', { id })
@@ -146,6 +152,10 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('playInPlayground', { id: app.caller.agentId })
   const [{ request_id: turn }] = (await app.made('GET', '/turns'))['data']
   await send('cancelTurn', { request_id: turn })
+  const [delivery] = (await app.made('GET', `/webhooks/${webhook['id']}/deliveries`))['data']
+  await send('retryDelivery', { id: webhook['id'], delivery_id: delivery['id'] })
+  // Not its own example, which will be more than 30 days ago.
+  await send('replayDeliveries', { id: webhook['id'] }, { from: new Date(Date.now() - 60_000).toISOString(), to: '2100-01-01' })
   await send('rerunTurn', { request_id: turn })
   await send('verifyStore')
   await send('signIn', {}, { ...(bodyExample(named('signIn')) as Json), token: adminToken })

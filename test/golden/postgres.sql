@@ -195,6 +195,31 @@ CREATE INDEX conversations_of_all_keys ON public.conversations USING btree (crea
 
 CREATE UNIQUE INDEX one_conversation_per_end_user ON public.conversations USING btree (api_key_id, external_user_id);
 
+create table deliveries (
+  event_id text collate "C" not null,
+  webhook_id text collate "C" not null,
+  state text not null default 'pending'::text,
+  attempts bigint not null default 0,
+  next_at bigint not null,
+  fence bigint not null default 0,
+  status bigint,
+  error text,
+  created_at bigint not null,
+  ended_at bigint,
+  constraint deliveries_attempts_check CHECK ((attempts >= 0)),
+  constraint deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id),
+  constraint deliveries_fence_check CHECK ((fence >= 0)),
+  constraint deliveries_pkey PRIMARY KEY (event_id, webhook_id),
+  constraint deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
+  constraint ended_delivery_has_an_end CHECK (((state = 'pending'::text) = (ended_at IS NULL)))
+);
+
+CREATE INDEX deliveries_due ON public.deliveries USING btree (webhook_id, next_at) WHERE (state = 'pending'::text);
+
+CREATE INDEX deliveries_of_webhook ON public.deliveries USING btree (webhook_id, state, created_at, event_id);
+
+CREATE TRIGGER delivery_fence_never_falls BEFORE UPDATE OF fence ON public.deliveries FOR EACH ROW WHEN ((new.fence < old.fence)) EXECUTE FUNCTION refuse_change();
+
 create table discarded_generations (
   document_id text collate "C" not null,
   generation bigint not null,
@@ -264,6 +289,19 @@ create table end_user_limits (
   constraint end_user_limits_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
   constraint end_user_limits_pkey PRIMARY KEY (agent_id, external_user_id)
 );
+
+create table events (
+  id text collate "C" not null,
+  type text collate "C" not null,
+  subject text collate "C" not null,
+  owner_id text collate "C" not null,
+  agent_id text collate "C",
+  occurred_at bigint not null,
+  constraint event_id_is_type_and_subject CHECK ((id = ((('evt_'::text || subject) || '_'::text) || replace(type, '.'::text, '_'::text)))),
+  constraint events_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX events_by_age ON public.events USING btree (occurred_at, id);
 
 create table feedback (
   request_id text collate "C" not null,
@@ -392,10 +430,12 @@ create table owners (
   held bigint not null default 0,
   unpaid bigint not null default 0,
   cleared bigint not null default 0,
+  low_balance bigint,
   created_at bigint not null,
   constraint balance_never_negative CHECK ((balance >= 0)),
   constraint cleared_never_negative CHECK ((cleared >= 0)),
   constraint held_within_balance CHECK (((held >= 0) AND (held <= balance))),
+  constraint owners_low_balance_check CHECK ((low_balance >= 0)),
   constraint owners_pkey PRIMARY KEY (id),
   constraint unpaid_never_negative CHECK ((unpaid >= 0))
 ) with (fillfactor=40);
@@ -568,6 +608,31 @@ CREATE TRIGGER ended_turns_never_change BEFORE UPDATE OF state ON public.turns F
 
 CREATE TRIGGER fence_never_falls BEFORE UPDATE OF fence ON public.turns FOR EACH ROW WHEN ((new.fence < old.fence)) EXECUTE FUNCTION refuse_change();
 
+create table webhooks (
+  id text collate "C" not null,
+  url text not null,
+  events text not null,
+  owner_id text collate "C",
+  agent_id text collate "C",
+  description text,
+  include_messages integer not null,
+  enabled integer not null default 1,
+  disabled_reason text,
+  sealed_secret bytea not null,
+  previous_sealed_secret bytea,
+  previous_secret_until bigint,
+  listening_since bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint only_a_disabled_webhook_has_a_reason CHECK (((disabled_reason IS NULL) OR (enabled = 0))),
+  constraint previous_secret_has_an_end CHECK (((previous_sealed_secret IS NULL) = (previous_secret_until IS NULL))),
+  constraint webhooks_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
+  constraint webhooks_enabled_check CHECK ((enabled = ANY (ARRAY[0, 1]))),
+  constraint webhooks_include_messages_check CHECK ((include_messages = ANY (ARRAY[0, 1]))),
+  constraint webhooks_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES owners(id),
+  constraint webhooks_pkey PRIMARY KEY (id)
+);
+
 create function admit_v1(items json) returns json language plpgsql volatile
   set enable_bitmapscan=off
   set enable_hashjoin=off
@@ -615,6 +680,12 @@ create function journal_bytes_v1(of_turn text, first_run bigint) returns bigint 
 create function journal_v1(turn turns) returns json language plpgsql stable;
 
 create function now_ms() returns bigint language sql volatile;
+
+create function record_ended_turns_v1(ended text[]) returns void language plpgsql volatile;
+
+create function record_events_v1(happened event_v1[]) returns void language sql volatile;
+
+create function record_low_balances_v1(charges settling_v1[], at bigint) returns void language plpgsql volatile;
 
 create function refuse_change() returns trigger language plpgsql volatile;
 

@@ -19,6 +19,7 @@ import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
 import { traceMutants } from './trace-mutants.ts'
 import { turnMutants } from './turn-mutants.ts'
+import { webhookMutants } from './webhook-mutants.ts'
 
 export const mutants: Mutant[] = [
   ...httpLayerMutants,
@@ -36,6 +37,7 @@ export const mutants: Mutant[] = [
   ...erasureMutants,
   ...reportMutants,
   ...traceMutants,
+  ...webhookMutants,
   ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,

@@ -18,6 +18,7 @@ const noMetrics: Metrics = {
   refused: () => {},
   modelCalled: () => {},
   modelRetried: () => {},
+  webhookAttempted: () => {},
 }
 
 let listen: Accuse = () => {}

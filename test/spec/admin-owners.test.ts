@@ -22,6 +22,7 @@ void test('owners: creates an owner whose balance is its first ledger entry, wit
     held_usd: '0.00000000',
     unpaid_usd: '0.00000000',
     available_usd: '12.50000000',
+    low_balance_usd: null,
     created_at: json.created_at,
   })
   assert.deepEqual(await app.made('GET', `/owners/${json.id}`), { ...json, running_turns: [] })

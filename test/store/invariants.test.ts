@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { invariants, verify } from '../../src/store/queries/invariants.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
@@ -18,6 +19,9 @@ import { setLimits } from './spend-limit-conformance.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))
 const command = new URL('../../bin/turnkeep.js', import.meta.url).pathname
+
+// The turns without a spend limit are those that no webhook reports.
+const ofNoWebhook = 'request_id in (select request_id from turns where counts_in is null)'
 
 /** How an operator, a bug or a broken disk would have to change the rows; each is one script on the valid database. */
 const plants: Record<string, { what: string; script: string }[]> = {
@@ -204,12 +208,12 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
   ],
   I18: [
-    { what: 'an error that is not stored', script: `delete from turn_errors where run = 1` },
+    { what: 'an error that is not stored', script: `delete from turn_errors where run = 1 and ${ofNoWebhook}` },
     {
       what: 'an error of a completed run',
       script: `insert into turn_errors select request_id, run, 'turn_timeout', 1 from turns where state = 'completed'`,
     },
-    { what: 'an error of a later run', script: 'update turn_errors set run = run + 1' },
+    { what: 'an error of a later run', script: `update turn_errors set run = run + 1 where ${ofNoWebhook}` },
   ],
   I19: [
     {
@@ -238,6 +242,16 @@ const plants: Record<string, { what: string; script: string }[]> = {
     { what: 'a window above its limit', script: 'update spending set max_amount = spent + held - 1' },
     { what: 'a window that does not count what a run without a reply used', script: 'update spending set unpaid = unpaid - 1' },
     { what: 'a turn in a window that does not exist', script: `update turns set counts_in = '[77]' where state = 'failed'` },
+  ],
+  I22: [
+    { what: 'an end of a turn without an event', script: 'delete from deliveries; delete from events' },
+    { what: 'an event without a delivery', script: `delete from deliveries where event_id like '%released'` },
+    {
+      what: 'an event that did not happen',
+      script: `insert into events select replace(id, 'completed', 'failed'), 'turn.failed', subject, owner_id, agent_id, occurred_at
+          from events where type = 'turn.completed';
+        insert into deliveries (event_id, webhook_id, next_at, created_at) select id, 'whk_1', 1, 1 from events where type = 'turn.failed'`,
+    },
   ],
 }
 
@@ -276,6 +290,10 @@ before(async () => {
   await bench.cancel(await bench.admitted({ idempotencyKey: 'cancelled', externalUserId: 'fay' }))
   const limited = await bench.another()
   await setLimits(limited, { scope: 'agent', span: 'total', amount: 10n ** 9n }, { scope: 'end_user', span: 'month', amount: 10n ** 9n })
+  const notified = { id: 'whk_1', url: 'https://hooks.example/', events: ['*'], ownerId: null, agentId: limited.agentId, description: null }
+  assert.equal((await store.write.createWebhook({ ...notified, includeMessages: false, sealedSecret: Uint8Array.of(1) })).kind, 'stored')
+  // Events count from the next millisecond on.
+  await setTimeout(2)
   await limited.settle(await limited.admitted({ externalUserId: 'gil' }))
   await limited.fail(await limited.admitted({ externalUserId: 'gil' }), 'released', { unpaid: 9n, causeKind: 'turn_timeout' })
   const running = { idempotencyKey: 'running', externalUserId: 'eve' }
@@ -325,7 +343,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 21 invariants hold$/m)
+    assert.match(stdout, /^all 22 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -338,7 +356,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"997601","ledger_sum":"997600"\}$/m)
-      assert.match(stdout, /^broken: 1 of 21 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 22 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

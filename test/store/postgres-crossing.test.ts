@@ -130,7 +130,7 @@ void test(
             maxBalance: 10n ** 17n,
           })
         },
-        () => store.write.renameOwner(any(benches).ownerId, 'renamed'),
+        () => store.write.changeOwner(any(benches).ownerId, { name: 'renamed' }),
         () => store.write.changeAgent({ id: any(benches).agentId, enabled: true }),
       ]
       // Most operations are turns; the operator's changes come now and then.

@@ -7,6 +7,7 @@ import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
 import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
+import { webhookConformance } from './webhook-conformance.ts'
 
 const check = checkOn('postgres', () => openForConformance(), noPostgres())
 conformance(check)
@@ -14,4 +15,5 @@ journalConformance(check)
 priceConformance(check)
 unpaidConformance(check)
 spendLimitConformance(check)
+webhookConformance(check)
 turnResourceConformance(check)

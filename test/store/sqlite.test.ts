@@ -22,6 +22,7 @@ import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
 import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
+import { webhookConformance } from './webhook-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
 
@@ -41,6 +42,7 @@ journalConformance(check)
 priceConformance(check)
 unpaidConformance(check)
 spendLimitConformance(check)
+webhookConformance(check)
 turnResourceConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {

@@ -9,6 +9,7 @@ import type { Sealer } from '../../src/config/secrets.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
+import { createWebhooks } from '../../src/webhooks/webhooks.ts'
 
 export function agentModules(store: Store, sealer: Sealer) {
   const log = pino({ level: 'silent' })
@@ -17,5 +18,14 @@ export function agentModules(store: Store, sealer: Sealer) {
   const models = createModels()
   const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints: noFailpoints, log, metrics: createMetrics() })
   const closing = new AbortController().signal
-  return { sealer, models, guard, knowledge, tools, closing, agents, turnMs: 110_000, liveTrace: () => undefined }
+  const webhooks = createWebhooks({
+    store,
+    guard,
+    sealer,
+    failpoints: noFailpoints,
+    log,
+    metrics: createMetrics(),
+    newId: (prefix) => `${prefix}_x`,
+  })
+  return { sealer, models, guard, webhooks, knowledge, tools, closing, agents, turnMs: 110_000, liveTrace: () => undefined }
 }

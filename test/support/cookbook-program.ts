@@ -15,7 +15,9 @@ function filesOf(page: string): Map<string, string> {
   const text = readFileSync(join(root, 'docs/cookbook', page), 'utf8')
   const files = new Map<string, string>()
   let heading = ''
-  for (const [, title, named, block] of text.matchAll(/^## (.+)$|^```(?:ts no-run (\S+):[^\n]*|html|jsx?)\n([\s\S]*?)\n```$/gm)) {
+  for (const [, title, named, block] of text.matchAll(
+    /^## (.+)$|^```(?:(?:ts|python) no-run (\S+):[^\n]*|html|jsx?)\n([\s\S]*?)\n```$/gm,
+  )) {
     if (title !== undefined) heading = title
     else if (named !== undefined) files.set(named, `${block}\n`)
     else if (/^[\w-]+\.(?:html|jsx?)$/.test(heading)) files.set(heading, `${block}\n`)
@@ -45,9 +47,14 @@ export type Program = {
 }
 
 /** Resolves when it listens. Rejects with its output if it ends before. */
-export async function startProgram(folder: string, file: string, environment: Record<string, string>): Promise<Program> {
+export async function startProgram(
+  folder: string,
+  file: string,
+  environment: Record<string, string>,
+  command = process.execPath,
+): Promise<Program> {
   const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment }
-  const child = spawn(process.execPath, [join(folder, file)], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, [join(folder, file)], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (piece: string) => (said += piece))
   const ended = once(child, 'close').then(() => 'gone' as const)

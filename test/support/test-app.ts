@@ -15,6 +15,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { createFailpoints } from '../../src/failpoints.ts'
 import type { ModelsOptions } from '../../src/agent/models/models.ts'
 import type { TurnSettings } from '../../src/turn/turn.ts'
+import type { WebhookSettings } from '../../src/webhooks/webhooks.ts'
 import { holdEvents, isOurs } from './answer-check-run.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'
@@ -34,6 +35,7 @@ export type TestAppOptions = {
   env?: Record<string, string>
   turnSettings?: Partial<TurnSettings>
   modelSettings?: ModelsOptions
+  webhookSettings?: Partial<WebhookSettings>
   /** The log of the service; silent by default. */
   log?: Logger
   /** A folder and a database that outlive the app, for restarts. By default new ones that are deleted. */
@@ -255,6 +257,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
     ...(options.modelSettings ? { modelSettings: options.modelSettings } : {}),
+    ...(options.webhookSettings ? { webhookSettings: options.webhookSettings } : {}),
   })
   const test = new TestApp(app, { model, folder, encryptionKey, data }, options)
   if (!options.seeded) await test.makeProvider(model)

@@ -1,7 +1,7 @@
 /**
  * One store through many process runs of its server, each with its own failpoints and a load that reaches all of them: turns on both
  * transports, with and without tools, a model that refuses, a turn that takes longer than the process run, a document, an owner, a cancel,
- * an erasure, and every key of earlier process runs without a final outcome. It keeps the outcome of each key and checks that it never
+ * an erasure, a webhook, and every key of earlier process runs without a final outcome. It keeps the outcome of each key and checks that it never
  * changes.
  *
  *     const walk = await walkProcessRuns(t, 'sqlite')
@@ -19,6 +19,7 @@ import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { gate, startModelServer } from './model-server.ts'
 import type { Gate, ModelServer, Reply } from './model-server.ts'
 import { clockOf } from './own-postgres.ts'
+import type { Sql } from '../../src/store/sql.ts'
 import { makeDatabase } from './postgres-server.ts'
 import { showServer } from './shown-server.ts'
 import type { ShownServer } from './shown-server.ts'
@@ -27,6 +28,7 @@ import type { Json } from './test-app.ts'
 import { call, threeTools } from './tool-process-runs.ts'
 import type { StoreKind } from './tool-process-runs.ts'
 import { startToolServer } from './tool-server.ts'
+import { startReceiver } from './webhook-receiver.ts'
 
 /** What a failpoint prints before it acts. */
 export type Acted = { failpoint: string; action: string; hit: number; pid: number }
@@ -52,11 +54,12 @@ const againMs = 250
 const maxAttempts = 3
 // One round reaches all points except those that an earlier point prevented.
 const maxRounds = 5
+const ofSender = /^(claim-deliveries|webhook|end-attempts)\./
 const inDrain = /^(drain|give-up|touch-keys)\./
 
 export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise<Walk> {
   const database = store === 'postgres' ? await makeDatabase() : undefined
-  const [model, tools, folder] = [await startModelServer(), await startToolServer(), await makeFolder()]
+  const [model, tools, folder, receiver] = [await startModelServer(), await startToolServer(), await makeFolder(), await startReceiver()]
   const encryptionKey = randomBytes(32).toString('base64')
   const passLeases = database && clockOf(database.url)
   const client = new TestClient('')
@@ -72,7 +75,13 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
   t.after(async () => {
     server?.child.kill('SIGKILL')
     await server?.ended
-    await Promise.all([model.close(), tools.close(), database?.drop(), rm(folder, { recursive: true, force: true })])
+    await Promise.all([
+      model.close(),
+      tools.close(),
+      receiver[Symbol.asyncDispose](),
+      database?.drop(),
+      rm(folder, { recursive: true, force: true }),
+    ])
   })
 
   async function start(failpoints: string): Promise<ShownServer> {
@@ -83,7 +92,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
       TURNKEEP_DEMO: 'off',
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: encryptionKey,
-      TURNKEEP_ALLOW_PRIVATE_HOSTS: tools.address,
+      TURNKEEP_ALLOW_PRIVATE_HOSTS: `${tools.address},${receiver.host}`,
       TURNKEEP_DRAIN_SECONDS: '0',
       TURNKEEP_FAILPOINTS: failpoints,
     })
@@ -223,6 +232,8 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
       for (let more = 0; !holding && isAlive() && more < 3; more++) await hold()
       // Only a turn that runs for several seconds has its lease renewed.
       await insist('a renewal', async () => !left().some((name) => name.startsWith('renew.')) || undefined)
+      // A throw in front of them costs the sender a moment.
+      for (let more = 0; isAlive() && more < 20 && left().some((name) => ofSender.test(name)); more++) await pass(againMs)
     }
   }
 
@@ -244,6 +255,17 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     for (const { sentence, rows } of results) assert.deepEqual(rows, [], sentence)
   }
 
+  /** Every event that is stored was received, under its own ID, and nothing else was. */
+  async function checkWebhook(): Promise<void> {
+    const stored = async () => {
+      const read = (sql: Sql) => sql.all('select e.id, d.state from events e join deliveries d on d.event_id = e.id')
+      return database ? readPostgresSnapshot(database.url, read) : readSnapshot(folder, read)
+    }
+    await insist('the deliveries', async () => (await stored()).every(({ state }) => state === 'delivered') || undefined)
+    const ids = (await stored()).map(({ id }) => String(id))
+    assert.deepEqual([...new Set(receiver.received.map(({ id }) => id))].toSorted(), ids.toSorted())
+  }
+
   async function end(): Promise<void> {
     const last = await start('')
     assert.ok(await ready(last), tailOf(last.shown.stderr))
@@ -261,6 +283,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     const booked = tools.callsOf('/book').map(({ idempotencyKey }) => idempotencyKey)
     assert.equal(new Set(booked).size, booked.length, 'a call with side effects is made once')
     assert.equal((await client.owner()).held_usd, '0.00000000')
+    await checkWebhook()
     assert.equal(await last.stop(), 0, tailOf(last.shown.stderr))
     await checkRows()
   }
@@ -268,6 +291,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
   const first = await start('')
   assert.ok(await ready(first), tailOf(first.shown.stderr))
   await client.makeProvider(model)
+  await client.made('POST', '/webhooks', { url: receiver.url('/'), events: ['*'] })
   const knowledge = { embedding_model: 'scripted/vectors' }
   client.caller = await client.makeCaller({ agent: { tools: threeTools(tools), knowledge } })
   await putDocument()

@@ -16,6 +16,7 @@ function workerOf(page: SharedPage, number: number, running = 0, store: 'ok' | '
     maxRunning: 10,
     waiting: () => ({ admission: number, advance: 0, settlement: 0, failure: 0 }),
     ready: async () => ({ store, limiter: 'ok' }),
+    webhookBacklog: async () => ({ pending: 3, oldestDueMs: 1_500 }),
   })
   return {
     metrics,

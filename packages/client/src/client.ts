@@ -115,6 +115,8 @@ export {
   SpendLimitError,
   ValidationError,
 } from './errors.ts'
+export { verifyWebhook, WebhookVerificationError } from './webhooks.ts'
+export type { VerifyOptions, WebhookEvent, WebhookHeaders } from './webhooks.ts'
 export type { APIErrorDetails } from './errors.ts'
 export type { ConversationQuery, PageOptions } from './conversations.ts'
 export type { ChatOptions, RequestOptions, TurnkeepOptions, TurnStreamOptions } from './options.ts'

@@ -25,6 +25,7 @@ const EndUsers = lazy(() => import('./pages/end-users/end-users.tsx').then(({ En
 const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: page }) => ({ default: page })))
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
+const Webhooks = lazy(() => import('./pages/webhooks/webhooks.tsx').then(({ Webhooks: page }) => ({ default: page })))
 const Operations = lazy(() => import('./pages/operations/operations.tsx').then(({ Operations: page }) => ({ default: page })))
 
 const reading = (
@@ -72,6 +73,7 @@ export function App() {
             <Route path="/money" component={Money} />
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>
             <Route path="/usage" component={UsagePage} />
+            <Route path="/webhooks/:id?">{({ id }) => <Webhooks key={id} id={id} />}</Route>
             <Route path="/operations" component={Operations} />
             <Route component={Lost} />
           </Switch>

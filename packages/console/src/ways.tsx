@@ -14,6 +14,7 @@ const ways = [
   { href: '/money', label: 'Owners' },
   { href: '/usage', label: 'Usage' },
   { href: '/providers', label: 'Providers' },
+  { href: '/webhooks', label: 'Webhooks' },
   { href: '/operations', label: 'System' },
 ]
 

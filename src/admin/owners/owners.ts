@@ -1,7 +1,7 @@
 /** Owners, whose balance pays for the replies of their agents. A balance is never set; only ledger entries change it. */
 import { ApiError } from '../../errors.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Owner } from '../../store/queries/owners.ts'
+import type { Owner, OwnerChange } from '../../store/queries/owners.ts'
 import type { RunningHold } from '../../store/queries/turns.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
@@ -20,7 +20,7 @@ export type OwnersAdmin = {
   /** Returns the owner with its newest running turns, at most 100, newest first. Throws ApiError `not_found`. */
   findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[] }>
   /** Throws ApiError `not_found`. */
-  renameOwner(id: string, name: string): Promise<Owner>
+  changeOwner(id: string, change: OwnerChange): Promise<Owner>
 }
 
 export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): OwnersAdmin {
@@ -35,7 +35,7 @@ export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: 
       ...known(await store.read.findOwner(id)),
       runningTurns: await store.read.listHolds(id, maxHolds),
     }),
-    renameOwner: async (id, name) => known(await store.write.renameOwner(id, name)),
+    changeOwner: async (id, change) => known(await store.write.changeOwner(id, change)),
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Finds an owner, agent, API key, provider or document by its ID or by its name, if only one has that name. Never guesses: an unknown or
+ * Finds an owner, agent, API key, provider, webhook or document by its ID or by its name, if only one has that name. Never guesses: an unknown or
  * ambiguous name is an error that lists what exists, with IDs.
  */
 import { nearestWord } from '../../config/nearest-word.ts'
@@ -9,7 +9,7 @@ import type { Column } from '../terminal/table.ts'
 import type { AdminClient, Fields } from './client.ts'
 import { agentPath, documentsPath, keysPath } from './paths.ts'
 
-export type Kind = 'owner' | 'agent' | 'key' | 'provider' | 'document'
+export type Kind = 'owner' | 'agent' | 'key' | 'provider' | 'webhook' | 'document'
 
 type Known = {
   noun: string
@@ -27,12 +27,21 @@ const name: Column = { title: 'name', path: 'name' }
 const model: Column = { title: 'model', path: 'model' }
 const ofKey: Column = { title: 'key id', path: 'key_id', as: 'id' }
 const status: Column = { title: 'status', path: 'status' }
+const url: Column = { title: 'url', path: 'url' }
 const title: Column = { title: 'title', path: 'title' }
 const known: Record<Kind, Known> = {
   owner: { noun: 'owner', prefix: 'own_', names: ['name'], columns: [id, name], list: 'owner list', create: 'owner create' },
   agent: { noun: 'agent', prefix: 'agt_', names: ['name'], columns: [id, model, name], list: 'agent list', create: 'agent create' },
   key: { noun: 'API key', prefix: 'key_', names: ['name', 'key_id'], columns: [id, ofKey, name], list: 'key list', create: 'key create' },
   provider: { noun: 'provider', prefix: 'prv_', names: ['name'], columns: [id, name], list: 'provider list', create: 'provider create' },
+  webhook: {
+    noun: 'webhook',
+    prefix: 'whk_',
+    names: ['url', 'description'],
+    columns: [id, url],
+    list: 'webhook list',
+    create: 'webhook create',
+  },
   document: {
     noun: 'document',
     prefix: 'doc_',
@@ -122,6 +131,7 @@ async function everyOne(client: AdminClient, kind: Kind, agentId?: string): Prom
     case 'owner':
     case 'agent':
     case 'provider':
+    case 'webhook':
       return listed(client, `/${kind}s`)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Carries out a plan, one item after another: providers, owners, agents, keys, documents, and deletions last. Before it creates an item, it
+ * Carries out a plan, one item after another: providers, webhooks, owners, agents, keys, documents, and deletions last. Before it creates an item, it
  * checks whether another client has created it since the plan was made. Before it updates an agent, it checks that the agent has not
  * changed since. It never retries: when the command runs again, it finds existing items by name.
  */
@@ -27,11 +27,11 @@ export type Doing = {
   others: Map<string, Present[]>
   /** Called before a document is uploaded. */
   begins(item: Item): void
-  /** Called after each change. `secret` is set for a new key whose secret was not written to a file. */
+  /** Called after each change. `secret` is set for a new key or webhook whose secret was not written to a file. */
   done(item: Item, answer: Fields, secret?: string): Promise<void>
 }
 
-const order: Kind[] = ['provider', 'owner', 'agent', 'key', 'document']
+const order: Kind[] = ['provider', 'webhook', 'owner', 'agent', 'key', 'document']
 
 /** Returns the items to change, in the order in which they are carried out. */
 export function inOrder(items: Item[]): Item[] {
@@ -51,7 +51,8 @@ export async function carryOut(item: Item, doing: Doing): Promise<void> {
     case 'agent':
       return done(item, await putAgent(item, doing))
     case 'key':
-      return putKey(item, doing)
+    case 'webhook':
+      return putWithSecret(item, doing)
     case 'document':
       doing.begins(item)
       return done(item, await send(item, contentOf(item.wanted!), doing))
@@ -83,7 +84,7 @@ async function putAgent(item: Extract<Item, { kind: 'agent' }>, doing: Doing): P
   return enabled === false ? client.call('PATCH', pathOf(item), { body: { enabled } }) : made
 }
 
-async function putKey(item: Extract<Item, { kind: 'key' }>, doing: Doing): Promise<void> {
+async function putWithSecret(item: Extract<Item, { kind: 'key' | 'webhook' }>, doing: Doing): Promise<void> {
   const { done } = doing
   if (item.action === 'update') return done(item, await send(item, { body: item.body }, doing))
   const file = item.secretFile === undefined ? undefined : openSecretFile(item.secretFile)
@@ -94,8 +95,9 @@ async function putKey(item: Extract<Item, { kind: 'key' }>, doing: Doing): Promi
     file?.discard()
     throw error
   }
-  const { api_key: secret, ...key } = answer
-  return file?.write(String(secret)) ? done(item, key) : done(item, key, String(secret))
+  const { api_key: apiKey, secret: signing, ...rest } = answer
+  const secret = String(item.kind === 'key' ? apiKey : signing)
+  return file?.write(secret) ? done(item, rest) : done(item, rest, secret)
 }
 
 function contentOf({ title, content }: WantedDocument): Call {
@@ -139,6 +141,8 @@ function listOf({ kind, parent }: Item): string {
   switch (kind) {
     case 'provider':
       return '/providers'
+    case 'webhook':
+      return '/webhooks'
     case 'owner':
       return '/owners'
     case 'agent':
@@ -161,8 +165,9 @@ export function stoppedWords(item: Item, error: unknown, rest: Item[]): string {
   const isSure = error instanceof CommandFailed && error.exitCode === 1
   const unknown =
     !isSure && item.action === 'create' ? '\nIt may have been created anyway; running the command again does not create it twice.' : ''
-  const lost =
-    unknown !== '' && item.kind === 'key' ? ' If it was created, its secret is lost: create a new one with npx turnkeep key rotate.' : ''
+  const rotate = item.kind === 'key' ? 'key rotate' : 'webhook rotate-secret'
+  const hasSecret = item.kind === 'key' || item.kind === 'webhook'
+  const lost = unknown !== '' && hasSecret ? ` If it was created, its secret is lost: create a new one with npx turnkeep ${rotate}.` : ''
   const others = rest.length > 1 ? ` and ${rest.length - 1} more` : ''
   const rerun = `Not applied: ${describe(item)}${others}. Run the same command again to continue.`
   return `cannot ${item.action} ${describe(item)}: ${causeOf(error)}${unknown}${lost}\n${rerun}`

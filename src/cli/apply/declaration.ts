@@ -19,7 +19,7 @@ import type { Place } from './problems.ts'
 import { resolve, sourceOf } from './readers.ts'
 import type { Placed } from './readers.ts'
 import { root } from './shapes.ts'
-import type { GivenAgent, GivenDocument, GivenKey, GivenOwner, GivenProvider } from './shapes.ts'
+import type { GivenAgent, GivenDocument, GivenKey, GivenOwner, GivenProvider, GivenWebhook } from './shapes.ts'
 
 /** `sha256` is the hex digest of all bytes. */
 export type Content = { bytes: number; sha256: string } & (
@@ -36,13 +36,19 @@ export type WantedDocument = {
 }
 /** `secretFile` is an absolute path. */
 export type WantedKey = Omit<GivenKey, 'secret_file'> & { secretFile: string | undefined }
+export type WantedWebhook = Omit<GivenWebhook, 'secret_file'> & { name: string; secretFile: string | undefined }
 export type WantedAgent = Omit<GivenAgent, 'documents' | 'keys' | 'system_prompt_file'> & {
   keys: WantedKey[] | undefined
   documents: WantedDocument[] | undefined
 }
 export type WantedOwner = Omit<GivenOwner, 'agents'> & { agents: WantedAgent[] | undefined }
 /** A list that is in no file is undefined and is not compared with the server. `filesRead` are the real paths of all referenced files. */
-export type Declaration = { providers: GivenProvider[] | undefined; owners: WantedOwner[] | undefined; filesRead: string[] }
+export type Declaration = {
+  providers: GivenProvider[] | undefined
+  webhooks: WantedWebhook[] | undefined
+  owners: WantedOwner[] | undefined
+  filesRead: string[]
+}
 
 // Enough for ten thousand agents. Long texts belong in files of their own.
 const maxDeclarationBytes = 4 * 1024 * 1024
@@ -61,11 +67,14 @@ export async function readDeclaration(files: string[], environment: Environment)
   for (const file of new Set(files)) given.push(await readOne(file, problems))
   const providers = joined(given.map((one) => one?.providers))
   const owners = joined(given.map((one) => one?.owners))
+  const webhooks = joined(given.map((one) => one?.webhooks))
   if (providers) refuseTwice(providers, 'provider', problems)
   const declaredFiles = new DeclaredFiles(ownSecrets(environment))
   const wanted = owners && mergeOwners(owners, declaredFiles, problems)
+  const wantedWebhooks = webhooks?.map((webhook) => wantedWebhook(webhook, declaredFiles, problems))
+  refuseTwice(wantedWebhooks ?? [], 'webhook', problems)
   problems.refuse(2)
-  return { providers, owners: wanted, filesRead: declaredFiles.read }
+  return { providers, webhooks: wantedWebhooks, owners: wanted, filesRead: declaredFiles.read }
 }
 
 /** The error codes that the YAML parser reports for wrong indentation. */
@@ -177,6 +186,12 @@ function wantedAgent({ system_prompt_file: promptFile, ...agent }: GivenAgent, f
   refuseTwice(documents ?? [], 'document', problems)
   refuseTwice(agent.tools ?? [], 'tool', problems)
   return { ...agent, system_prompt: prompt ?? agent.system_prompt, keys, documents }
+}
+
+function wantedWebhook({ secret_file: file, ...webhook }: GivenWebhook, files: DeclaredFiles, problems: Problems): WantedWebhook {
+  const { source, placeOf } = webhook
+  const secretFile = file === undefined ? undefined : orProblem(problems, placeOf('secret_file'), () => files.pathIn(source.folder, file))
+  return { ...webhook, name: webhook.url, secretFile }
 }
 
 const longPrompt = 'a system prompt can have at most 100,000 characters'

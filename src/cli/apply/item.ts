@@ -7,7 +7,7 @@ export type Difference = { from: unknown; to: unknown }
 export type Differences = Record<string, Difference>
 
 export type Action = 'create' | 'update' | 'delete' | 'none'
-export type Kind = 'provider' | 'owner' | 'agent' | 'key' | 'document'
+export type Kind = 'provider' | 'webhook' | 'owner' | 'agent' | 'key' | 'document'
 
 type Base = {
   action: Action
@@ -22,7 +22,7 @@ export type Item = Base &
     | { kind: 'provider' | 'owner'; body: Fields }
     /** `version` and `enabled` as they were read; undefined for a new agent. */
     | { kind: 'agent'; body: Fields; version: number | undefined; enabled: boolean | undefined }
-    | { kind: 'key'; body: Fields; secretFile: string | undefined }
+    | { kind: 'key' | 'webhook'; body: Fields; secretFile: string | undefined }
     | { kind: 'document'; wanted: WantedDocument | undefined }
   )
 

@@ -14,7 +14,7 @@ import { compareAgent } from './compare-agent.ts'
 import type { ProviderNames } from './compare-agent.ts'
 import { readVariable } from './compare-tools.ts'
 import type { Secrets } from './compare-tools.ts'
-import type { Declaration, WantedAgent, WantedDocument, WantedKey, WantedOwner } from './declaration.ts'
+import type { Declaration, WantedAgent, WantedDocument, WantedKey, WantedOwner, WantedWebhook } from './declaration.ts'
 import { compare, describe, writeUsd } from './item.ts'
 import type { Action, Differences, Item, Kind, Plan } from './item.ts'
 import { listAll, matchByName, matchDocuments } from './present.ts'
@@ -53,7 +53,7 @@ class Planner {
     }
   }
 
-  async make({ providers: declared, owners, filesRead }: Declaration): Promise<Plan> {
+  async make({ providers: declared, webhooks, owners, filesRead }: Declaration): Promise<Plan> {
     this.#plan.reads.files = filesRead
     const providers = await this.#list('/providers')
     this.#providerNames = {
@@ -65,6 +65,11 @@ class Planner {
       const { pairs, rest } = matchByName('provider', declared, providers, this.#problems)
       for (const { wanted, present } of pairs) this.#plan.items.push(this.#planProvider(wanted, present))
       this.#leave('provider', rest)
+    }
+    if (webhooks) {
+      const { pairs, rest } = matchByName('webhook', webhooks, await this.#list('/webhooks'), this.#problems)
+      for (const { wanted, present } of pairs) this.#plan.items.push(this.#planWebhook(wanted, present))
+      this.#leave('webhook', rest)
     }
     if (owners) {
       const { pairs, rest } = matchByName('owner', owners, await this.#list('/owners'), this.#problems)
@@ -131,6 +136,33 @@ class Planner {
     return { kind: 'provider', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
   }
 
+  #planWebhook(wanted: WantedWebhook, present: Present | undefined): Item {
+    const { url, events, description, include_messages, secretFile } = wanted
+    const fields: Differences = {}
+    const body: Fields = {}
+    const put = (field: string, to: unknown): void => {
+      const from = present?.fields[field]
+      // Lists are compared by what they contain, in order.
+      if (to !== undefined && JSON.stringify(from) !== JSON.stringify(to) && compare(fields, field, from, to)) body[field] = to
+    }
+    put('url', url)
+    put('events', present ? events : (events ?? ['*']))
+    put('description', description)
+    put('include_messages', include_messages)
+    const item: Item = {
+      kind: 'webhook',
+      name: url,
+      id: present?.id,
+      parent: undefined,
+      fields,
+      action: actionOf(present, fields),
+      body,
+      secretFile,
+    }
+    if (secretFile !== undefined) this.#checkSecretFile(item, secretFile, wanted)
+    return item
+  }
+
   async #planAgent(parent: Item, wanted: WantedAgent, present: Present | undefined): Promise<void> {
     const { fields, body, uncompared } = await compareAgent(wanted, present?.fields, {
       client: this.#options.client,
@@ -188,11 +220,11 @@ class Planner {
     return item
   }
 
-  /** The file must not exist for a new key, and should exist for a key that exists. */
-  #checkSecretFile(item: Item, file: string, { placeOf }: WantedKey): void {
+  /** The file must not exist for a new key or webhook, and should exist for one that exists. */
+  #checkSecretFile(item: Item, file: string, { placeOf }: Pick<WantedKey, 'placeOf'>): void {
     const place = placeOf('secret_file')
     const size = statSync(file, { throwIfNoEntry: false })?.size
-    if (this.#secretFiles.has(file)) this.#problems.add(place, 'another key has the same secret_file')
+    if (this.#secretFiles.has(file)) this.#problems.add(place, 'another key or webhook has the same secret_file')
     this.#secretFiles.add(file)
     if (item.action === 'create') {
       // A run that was killed may have left an empty file.
@@ -200,9 +232,9 @@ class Planner {
       if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory())
         this.#problems.add(place, `the folder ${dirname(file)} does not exist`)
     } else if (!size) {
-      const rotate = `npx turnkeep key rotate ${item.id} > ${file}`
+      const rotate = `npx turnkeep ${item.kind === 'key' ? 'key rotate' : 'webhook rotate-secret'} ${item.id} > ${file}`
       this.#plan.notes.push(
-        `The secret of ${describe(item)} is not in ${file}. It was shown only when the key was created. To create a new one: ${rotate}`,
+        `The secret of ${describe(item)} is not in ${file}. It was shown only when the ${item.kind} was created. To create a new one: ${rotate}`,
       )
     }
   }

@@ -27,7 +27,8 @@ export async function listAll(client: AdminClient, path: string, { until, limit 
 }
 
 function presentOf(fields: Fields): Present {
-  const name = fields['name'] ?? fields['title'] ?? null
+  // A webhook is called by its URL.
+  const name = fields['name'] ?? fields['title'] ?? fields['url'] ?? null
   return { id: String(fields['id']), name: name === null ? null : String(name), fields }
 }
 

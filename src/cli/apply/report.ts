@@ -10,7 +10,7 @@ import { doneLine } from './show-plan.ts'
 export type Report = {
   /** Call it first. From then on, if stdout is closed, the process reports that and exits with code 1. */
   begin(): void
-  /** Reports a change. `secret` is set for a new key whose secret was not written to a file. Resolves when everything is written. */
+  /** Reports a change. `secret` is set for a new key or webhook whose secret was not written to a file. Resolves when everything is written. */
   done(item: Item, answer: Fields, secret?: string): Promise<void>
   /** Ends the report. `applied` is true if every change was made. */
   end(applied: boolean): Promise<void>
@@ -41,7 +41,7 @@ export function createReport({ items, notes, reads }: Plan, work: Item[], { json
       // Other commands exit silently when the reader closes stdout. Here a secret could be lost, and changes would be left out silently.
       process.stdout.prependListener('error', () => {
         tell('turnkeep: stopped midway: stdout was closed. Run the same command again to continue.')
-        if (onItsWay !== undefined) tell(`API key (shown only once):\n${onItsWay}`)
+        if (onItsWay !== undefined) tell(`Secret (shown only once):\n${onItsWay}`)
         process.exit(1)
       })
     },
@@ -51,7 +51,7 @@ export function createReport({ items, notes, reads }: Plan, work: Item[], { json
       const version = item.kind === 'agent' && item.action === 'update' ? [`version ${String(answer['version'])}`] : []
       await hand(`${doneLine(item, [...id, ...version].join(', '))}\n`, secret)
       if (secret === undefined) return
-      tell('API key (shown only once):')
+      tell(`${secretName(item)} (shown only once):`)
       await hand(`${secret}\n`, secret)
     },
     async end(applied) {
@@ -62,6 +62,8 @@ export function createReport({ items, notes, reads }: Plan, work: Item[], { json
     },
   }
 }
+
+const secretName = ({ kind }: Item): string => (kind === 'webhook' ? 'Signing secret' : 'API key')
 
 function changeOf(item: Item, done: boolean, secret: string | undefined): Fields {
   const { action, kind, name, id, parent, fields } = item
@@ -76,6 +78,6 @@ function changeOf(item: Item, done: boolean, secret: string | undefined): Fields
     ...(id === undefined ? {} : { id }),
     fields,
     done,
-    ...(secret === undefined ? {} : { api_key: secret }),
+    ...(secret === undefined ? {} : kind === 'webhook' ? { secret } : { api_key: secret }),
   }
 }

@@ -39,7 +39,7 @@ function remark(item: Item): string {
   if (item.action === 'delete') return ` (${item.id}${item.kind === 'key' ? ', will be revoked' : ''})`
   if (item.kind === 'agent' && item.action === 'update') return ` (${versionsOf(item)})`
   if (item.kind === 'document' && item.action === 'create') return ` (${sizeOf(item)})`
-  if (item.kind === 'key' && item.action === 'create')
+  if ((item.kind === 'key' || item.kind === 'webhook') && item.action === 'create')
     return item.secretFile === undefined ? ' (its secret is printed on stdout)' : ` (its secret is written to ${nearPath(item.secretFile)})`
   return ''
 }
@@ -128,7 +128,7 @@ const plural = (count: number, thing: string): string => `${count.toLocaleString
 
 /** `2 keys and 1 document`. */
 export function counted(items: Item[]): string {
-  const kinds: Kind[] = ['provider', 'owner', 'agent', 'key', 'document']
+  const kinds: Kind[] = ['provider', 'webhook', 'owner', 'agent', 'key', 'document']
   const parts = kinds.flatMap((kind) => {
     const count = items.filter((item) => item.kind === kind).length
     return count === 0 ? [] : [plural(count, kind)]

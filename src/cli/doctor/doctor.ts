@@ -14,7 +14,7 @@ import { checkPostgres } from './database-checks.ts'
 import { checkConfinement, checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
 import { jsonText } from '../terminal/print.ts'
 import { checkRedis } from './redis-checks.ts'
-import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
+import { checkPort, checkProviders, checkServer, checkToken, checkWebhooks, probe } from './server-checks.ts'
 import { readCopyNote } from '../data/copy-note.ts'
 import type { CopyNote } from '../data/copy-note.ts'
 import { findRedis, findStore } from '../data/store-address.ts'
@@ -147,6 +147,7 @@ async function* checkRunning(config: Config, environment: Environment, options: 
   yield token
   if (token.status !== 'ok') return
   if (options.providers) yield* checkProviders(client)
+  yield* checkWebhooks(client)
   const stream = config.publicUrl === undefined ? undefined : await checkStream(config, config.publicUrl, client)
   if (stream) yield stream
 }

@@ -1,8 +1,8 @@
-/** The checks of `turnkeep doctor` on the running server: port, readiness, clock, admin token, providers. Changes nothing. */
+/** The checks of `turnkeep doctor` on the running server: port, readiness, clock, admin token, providers, webhooks. Changes nothing. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Config } from '../../config/config.ts'
-import type { AdminClient } from '../admin-api/client.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
@@ -104,6 +104,27 @@ export async function checkToken(client: AdminClient): Promise<Finding> {
     if (!(error instanceof CommandFailed)) throw error
     const fix = 'Use the token of the server: TURNKEEP_ADMIN_TOKEN, or the file admin.token in its data folder.'
     return fail('admin token', error.message.split('\n')[0]!, fix)
+  }
+}
+
+/** Looks for webhooks that the service has disabled, and for deliveries that have failed. Sends nothing. */
+export async function* checkWebhooks(client: AdminClient): AsyncGenerator<Finding> {
+  for await (const { data } of client.pages('/webhooks')) {
+    for (const { id, url, enabled, disabled_reason: reason } of data) {
+      const check = `webhook ${String(url)}`
+      const test = `To test it: npx turnkeep webhook test ${String(id)}.`
+      const failed = await client.call('GET', `/webhooks/${String(id)}/deliveries`, { query: { status: 'failed', limit: '1' } })
+      const [last] = Array.isArray(failed['data']) ? (failed['data'] as Fields[]) : []
+      if (typeof reason === 'string')
+        yield fail(check, `disabled: ${reason}`, `${test} To enable it again: npx turnkeep webhook update ${String(id)} --enabled.`)
+      else if (last)
+        yield warn(
+          check,
+          `deliveries have failed in the last 30 days, the newest because ${String(last['last_error'])}`,
+          `${test} To list them: npx turnkeep webhook deliveries ${String(id)} --status failed.`,
+        )
+      else yield ok(check, enabled === true ? 'no delivery has failed' : 'disabled by the operator')
+    }
   }
 }
 

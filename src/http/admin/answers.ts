@@ -17,6 +17,7 @@ import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from
 import { PriceCalculation } from './price-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
+import { webhookSchemas } from './webhook-answers.ts'
 import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -142,6 +143,7 @@ export const adminSchemas = [
   ...toolFields,
   ...ChatEvents,
   ...traceSchemas,
+  ...webhookSchemas,
   ...endUserSchemas,
   Owner,
   OwnerWithHolds,

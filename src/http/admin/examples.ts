@@ -5,6 +5,8 @@
 import { calculationExample, detailsExample, priceExample as price, priceSourceExample as priceSource } from './price-examples.ts'
 import { callExample as call, lookUpExample as lookUp, toolsExample as tools } from './tool-examples.ts'
 import { exampleId } from '../public/answers.ts'
+import { ownerExamples } from './owner-answers.ts'
+import { webhookExamples } from './webhook-answers.ts'
 
 const owner = 'own_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const agent = 'agt_01jd3v9qk8x2m5n7p4r6t8w0yc'
@@ -99,37 +101,8 @@ const figures = {
 }
 
 export const answerExamples: Record<string, object> = {
-  Owner: {
-    id: owner,
-    name: 'Example Shop',
-    balance_usd: '9.99961000',
-    held_usd: '0.00000000',
-    unpaid_usd: '0.00039000',
-    available_usd: '9.99922000',
-    created_at: morning,
-  },
-  OwnerWithHolds: {
-    id: owner,
-    name: 'Example Shop',
-    balance_usd: '9.99961000',
-    held_usd: '0.00120000',
-    unpaid_usd: '0.00039000',
-    available_usd: '9.99802000',
-    created_at: morning,
-    running_turns: [
-      { request_id: exampleId, agent_id: agent, key_id: key, external_user_id: 'customer-42', held_usd: '0.00120000', started_at: asked },
-    ],
-  },
-  LedgerEntry: {
-    id: 'led_01jd3v9qk8x2m5n7p4r6t8w0yg',
-    owner_id: owner,
-    kind: 'credit',
-    amount_usd: '10.00000000',
-    written_off_usd: '0.00000000',
-    request_id: null,
-    note: 'Invoice 2026-0117',
-    created_at: morning,
-  },
+  ...webhookExamples,
+  ...ownerExamples,
   Provider: {
     id: 'prv_01jd3v9qk8x2m5n7p4r6t8w0yh',
     name: 'openai',

@@ -19,6 +19,7 @@ export const idGiven = (prefix: string, description: string) =>
 export const OwnerParams = Type.Object({ id: idGiven('own', 'Id of the owner.') })
 export const ProviderParams = Type.Object({ id: idGiven('prv', 'Id of the provider.') })
 export const AgentParams = Type.Object({ id: idGiven('agt', 'Id of the agent.') })
+export const WebhookParams = Type.Object({ id: idGiven('whk', 'Id of the webhook.') })
 export const KeyParams = Type.Object({ id: idGiven('key', 'Id of the API key (`key_…`), not the public part of the key.') })
 export const ConversationParams = Type.Object({ id: idGiven('conv', 'Id of the conversation.') })
 

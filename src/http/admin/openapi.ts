@@ -22,6 +22,7 @@ const tags = {
   'End users': 'The end users of an agent, and all data of one.',
   Erasure: 'Permanent deletion of conversation text.',
   Usage: 'Usage by hour and day, and by owner, agent, key and end user.',
+  Webhooks: 'Endpoints that are notified of events, and what was delivered to them.',
   Audit: 'The audit log: who changed what.',
   Session: 'Signing in to and out of the console.',
   Service: 'Service status, and verification of the stored data.',

@@ -1,5 +1,6 @@
 /** The responses of the admin API about owners and their ledgers. */
 import { AmountUsd, RequestId, Time, idOf, orNull } from './answer-fields.ts'
+import { exampleId } from '../public/answers.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -10,6 +11,7 @@ const ownerFields = {
   held_usd: AmountUsd,
   unpaid_usd: AmountUsd,
   available_usd: AmountUsd,
+  low_balance_usd: orNull(AmountUsd),
   created_at: Time,
 }
 export const Owner = define('Owner', Type.Object(ownerFields))
@@ -54,3 +56,49 @@ export const ListedLedgerEntry = define(
     external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Of the turn of a charge. Null after erasure.' }),
   }),
 )
+
+const owner = 'own_01jd3v9qk8x2m5n7p4r6t8w0ya'
+const morning = '2026-11-21T09:00:00.000Z'
+
+export const ownerExamples = {
+  Owner: {
+    id: owner,
+    name: 'Example Shop',
+    balance_usd: '9.99961000',
+    held_usd: '0.00000000',
+    unpaid_usd: '0.00039000',
+    available_usd: '9.99922000',
+    low_balance_usd: '5.00000000',
+    created_at: morning,
+  },
+  OwnerWithHolds: {
+    id: owner,
+    name: 'Example Shop',
+    balance_usd: '9.99961000',
+    held_usd: '0.00120000',
+    unpaid_usd: '0.00039000',
+    available_usd: '9.99802000',
+    low_balance_usd: '5.00000000',
+    created_at: morning,
+    running_turns: [
+      {
+        request_id: exampleId,
+        agent_id: 'agt_01jd3v9qk8x2m5n7p4r6t8w0yc',
+        key_id: 'key_01jd3v9qk8x2m5n7p4r6t8w0ye',
+        external_user_id: 'customer-42',
+        held_usd: '0.00120000',
+        started_at: '2026-11-21T14:11:57.104Z',
+      },
+    ],
+  },
+  LedgerEntry: {
+    id: 'led_01jd3v9qk8x2m5n7p4r6t8w0yg',
+    owner_id: owner,
+    kind: 'credit',
+    amount_usd: '10.00000000',
+    written_off_usd: '0.00000000',
+    request_id: null,
+    note: 'Invoice 2026-0117',
+    created_at: morning,
+  },
+}

@@ -40,7 +40,10 @@ const NewOwner = Type.Object(
   { name: Name, balance_usd: Type.Optional(Usd) },
   { ...closed, examples: [{ name: 'Example Shop', balance_usd: '10.00' }] },
 )
-const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { ...closed, examples: [{ name: 'Example Shop Ltd.' }] })
+const OwnerChange = Type.Object(
+  { name: Type.Optional(Name), low_balance_usd: Type.Optional(Type.Union([Usd, Type.Null()])) },
+  { ...closed, examples: [{ name: 'Example Shop Ltd.', low_balance_usd: '5.00' }] },
+)
 // A note is a sentence or two of bookkeeping, not a document.
 const Note = wellFormed({ maxLength: 1000 })
 const NewEntry = Type.Object(
@@ -112,7 +115,12 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners/:id',
     {
       schema: {
-        ...about('Owners', 'changeOwner', 'Rename an owner', 'The ledger and the agents of the owner are unchanged.'),
+        ...about(
+          'Owners',
+          'changeOwner',
+          'Update an owner',
+          'Omitted fields are unchanged. The event `balance.low` is reported when a charge or an adjustment brings the balance below `low_balance_usd`. Null: never.',
+        ),
         params: OwnerParams,
         body: OwnerChange,
         response: answers(OwnerAnswer, 'validation_error', 'not_found'),
@@ -120,8 +128,12 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { id } = request.params
-      const { name } = request.body
-      return writeOwner(name === undefined ? await request.admin.findOwner(id) : await request.admin.renameOwner(id, name))
+      const { name, low_balance_usd: low } = request.body
+      if (name === undefined && low === undefined) return writeOwner(await request.admin.findOwner(id))
+      const lowBalance = typeof low === 'string' ? readUsd('low_balance_usd', low) : low
+      if (typeof lowBalance === 'bigint' && lowBalance < 0n) throw new ApiError('validation_error', 'low_balance_usd must not be negative.')
+      const change = { ...(name === undefined ? {} : { name }), ...(lowBalance === undefined ? {} : { lowBalance }) }
+      return writeOwner(await request.admin.changeOwner(id, change))
     },
   )
 }
@@ -212,13 +224,14 @@ async function answerLedger(request: FastifyRequest, reply: FastifyReply, query:
   return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
 }
 
-const writeOwner = ({ id, name, balance, held, unpaid, createdAt }: Owner): object => ({
+const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: Owner): object => ({
   id,
   name,
   balance_usd: writeUsd(balance),
   held_usd: writeUsd(held),
   unpaid_usd: writeUsd(unpaid),
   available_usd: writeUsd(available({ balance, held, unpaid })),
+  low_balance_usd: lowBalance === null ? null : writeUsd(lowBalance),
   created_at: writeTime(createdAt),
 })
 

@@ -23,6 +23,8 @@ import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
 import { turnRoutes } from './turns.ts'
 import { usageRoutes } from './usage.ts'
+import { deliveryRoutes } from './deliveries.ts'
+import { webhookRoutes } from './webhooks.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { sessionRoutes } from '../console/session.ts'
@@ -63,6 +65,8 @@ const nounRoutes = [
   conversationRoutes,
   traceRoutes,
   usageRoutes,
+  webhookRoutes,
+  deliveryRoutes,
   endUserRoutes,
   trialRoutes,
   spendLimitRoutes,

@@ -97,6 +97,7 @@ export function differingFields(before: AgentContent, after: AgentContent): stri
 /** Stored names that differ from the names in the API. */
 const operatorsWords: Record<string, string> = {
   sealedApiKey: 'api_key',
+  lowBalance: 'low_balance_usd',
   rateLimit: 'rate_limit',
   rateWindowSeconds: 'rate_limit',
   historyMaxTokens: 'history',

@@ -1,6 +1,7 @@
 /** What external users thought of a turn (`feedback`): one row for each turn, the latest. Erased with the turn. */
 import type { Row, Sql } from '../sql.ts'
 import { integer, text, textOrNull } from './columns.ts'
+import { recordEvent } from './webhooks/events.ts'
 import type { PageRequest } from './paging.ts'
 
 export const ratings = ['up', 'down'] as const
@@ -39,6 +40,14 @@ export async function putFeedback(
     'select request_id, rating, comment, tags, created_at, updated_at from feedback where request_id = $1',
     requestId,
   )
+  const [turn] = await sql.all('select owner_id, agent_id from turns where request_id = $1', requestId)
+  // Once for a turn: later feedback on it is the same subject.
+  await recordEvent(sql, {
+    type: 'feedback.created',
+    subject: requestId,
+    ownerId: text(turn!, 'owner_id'),
+    agentId: text(turn!, 'agent_id'),
+  })
   return readFeedback(row!)
 }
 

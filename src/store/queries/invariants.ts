@@ -1,8 +1,9 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I21, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I22, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
+import { findWrongEvents } from './webhooks/wrong-events.ts'
 
 export type Invariant = {
   id: string
@@ -239,6 +240,12 @@ export const invariants: readonly Invariant[] = [
     sentence:
       'What is spent in the window of a limit is the sum of the charges that count in it, what is held the sum of the holds of its running turns, and together with what is unpaid never more than the limit at the last admission.',
     query: (sql) => sql.all(`select * from (${brokenSpending[sql.engine]}) as broken limit ${maxRows}`),
+  },
+  {
+    id: 'I22',
+    name: 'events-are-recorded',
+    sentence: 'Every end of a run since an enabled webhook listens has one event with a delivery to it, and every event has happened.',
+    query: (sql) => findWrongEvents(sql, maxRows),
   },
 ]
 

@@ -4,6 +4,7 @@ import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { recordEvent } from './webhooks/events.ts'
 import { Values } from './reported-turns.ts'
 import type { Period, UsageFilter } from './reported-turns.ts'
 
@@ -51,7 +52,7 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     return entry.amount === amount && entry.note === note ? { kind: 'appended', entry } : { kind: 'idempotency_conflict' }
   }
 
-  const [row] = await sql.all('select balance, held, unpaid, cleared from owners where id = $1', ownerId)
+  const [row] = await sql.all('select balance, held, unpaid, cleared, low_balance from owners where id = $1', ownerId)
   const owner = row!
   const balance = bigInteger(owner, 'balance')
   const held = bigInteger(owner, 'held')
@@ -87,6 +88,9 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
     note,
     entry.createdAt,
   )
+  const low = owner['low_balance'] === null ? null : bigInteger(owner, 'low_balance')
+  if (low !== null && balance >= low && balance + amount < low)
+    await recordEvent(sql, { type: 'balance.low', subject: entry.id, ownerId, agentId: null })
   return { kind: 'appended', entry }
 }
 

@@ -4,7 +4,16 @@ import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
-export type Owner = { id: string; name: string; balance: Amount; held: Amount; unpaid: Amount; createdAt: number }
+export type Owner = {
+  id: string
+  name: string
+  balance: Amount
+  held: Amount
+  unpaid: Amount
+  /** `balance.low` is reported when the balance falls below it. Null: never. */
+  lowBalance: Amount | null
+  createdAt: number
+}
 
 export type NewOwner = {
   id: string
@@ -26,18 +35,18 @@ export async function createOwner(sql: Sql, { id, name, credit }: NewOwner): Pro
       now,
     )
   }
-  return { id, name, balance, held: 0n, unpaid: 0n, createdAt: now }
+  return { id, name, balance, held: 0n, unpaid: 0n, lowBalance: null, createdAt: now }
 }
 
 export async function findOwner(sql: Sql, id: string): Promise<Owner | undefined> {
-  const [row] = await sql.all('select id, name, balance, held, unpaid, created_at from owners where id = $1', id)
+  const [row] = await sql.all(`select ${columns} from owners where id = $1`, id)
   return row && readOwner(row)
 }
 
 /** Newest first. */
 export async function listOwners(sql: Sql, { limit, before }: PageRequest): Promise<Owner[]> {
   const rows = await sql.all(
-    `select id, name, balance, held, unpaid, created_at from owners where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    `select ${columns} from owners where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
     before.createdAt,
     before.id,
     limit,
@@ -45,10 +54,15 @@ export async function listOwners(sql: Sql, { limit, before }: PageRequest): Prom
   return rows.map(readOwner)
 }
 
-export async function renameOwner(sql: Sql, id: string, name: string): Promise<Owner | undefined> {
-  await sql.run('update owners set name = $1 where id = $2', name, id)
+export type OwnerChange = { name?: string; lowBalance?: Amount | null }
+
+export async function changeOwner(sql: Sql, id: string, { name, lowBalance }: OwnerChange): Promise<Owner | undefined> {
+  if (name !== undefined) await sql.run('update owners set name = $1 where id = $2', name, id)
+  if (lowBalance !== undefined) await sql.run('update owners set low_balance = $1 where id = $2', lowBalance, id)
   return findOwner(sql, id)
 }
+
+const columns = 'id, name, balance, held, unpaid, low_balance, created_at'
 
 const readOwner = (row: Row): Owner => ({
   id: text(row, 'id'),
@@ -56,5 +70,6 @@ const readOwner = (row: Row): Owner => ({
   balance: bigInteger(row, 'balance'),
   held: bigInteger(row, 'held'),
   unpaid: bigInteger(row, 'unpaid'),
+  lowBalance: row['low_balance'] === null ? null : bigInteger(row, 'low_balance'),
   createdAt: integer(row, 'created_at'),
 })

@@ -24,6 +24,9 @@ import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
+import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
+import { readEvents } from './webhooks/event-data.ts'
+import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
   agentVersion,
@@ -50,6 +53,12 @@ export const reads = {
   findTurnStatus,
   listEnded,
   listCancelRequests,
+  findWebhook,
+  listWebhooks,
+  listDueWebhooks,
+  readEvents,
+  listDeliveries,
+  deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
   findFeedback,
@@ -97,6 +106,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listFeedback',
   'listAllConversations',
   'findIdleConversations',
+  'deliveryBacklog',
 ])
 
 /** Searches of knowledge bases, large replies, traces and pages of messages, some milliseconds of work each: also separated from look-ups. */
@@ -110,5 +120,6 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listAllMessages',
   'findTracedTurn',
   'listHistoryBefore',
+  'readEvents',
   'listExportedTurns',
 ])

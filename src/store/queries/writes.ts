@@ -13,7 +13,7 @@ import { clearKnowledge } from './knowledge/clearing.ts'
 import { deleteDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { appendLedgerEntry } from './ledger.ts'
-import { createOwner, renameOwner } from './owners.ts'
+import { changeOwner, createOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
 import { putFeedback } from './feedback.ts'
@@ -21,6 +21,9 @@ import { deleteEndUserLimits, putEndUserLimits } from './spend-limits.ts'
 import { closeSession, openSession } from './sessions.ts'
 import { clearTraces } from './traces.ts'
 import { requestCancel } from './turn-status.ts'
+import { claimDeliveries, endAttempts, replayDeliveries, retryDelivery } from './webhooks/deliveries.ts'
+import { clearEvents } from './webhooks/events.ts'
+import { changeWebhook, createWebhook, deleteWebhook, disableWebhook, rotateWebhookSecret } from './webhooks/webhooks.ts'
 
 type Write<Args extends unknown[], Result> = {
   run: (sql: Sql, ...args: Args) => Result
@@ -43,8 +46,8 @@ const when = (changed: unknown, verb: string, noun: string, subjectId: string, f
 
 export const writes = {
   createOwner: write(createOwner, { audit: (owner) => when(owner, 'create', 'owner', owner.id), changesCaches: false }),
-  renameOwner: write(renameOwner, {
-    audit: (owner, [id]) => when(owner, 'change', 'owner', id, ['name']),
+  changeOwner: write(changeOwner, {
+    audit: (owner, [id, change]) => when(owner, 'change', 'owner', id, Object.keys(change)),
     changesCaches: false,
   }),
   appendLedgerEntry: write(appendLedgerEntry, {
@@ -151,6 +154,43 @@ export const writes = {
   failDocument: write(failDocument, { audit: null, changesCaches: false }),
   clearKnowledge: write(clearKnowledge, { audit: null, changesCaches: false }),
   indexDocument: write(indexDocument, { audit: null, changesCaches: true }),
+
+  createWebhook: write(createWebhook, {
+    audit: (outcome, [{ id }]) => when(outcome.kind === 'stored', 'create', 'webhook', id),
+    changesCaches: true,
+  }),
+  changeWebhook: write(changeWebhook, {
+    audit: (outcome, [id, change]) => when(outcome.kind === 'stored', 'change', 'webhook', id, Object.keys(change)),
+    changesCaches: true,
+  }),
+  disableWebhook: write(disableWebhook, {
+    audit: (disabled, [id]) => when(disabled, 'change', 'webhook', id, ['enabled']),
+    changesCaches: true,
+  }),
+  rotateWebhookSecret: write(rotateWebhookSecret, {
+    audit: (webhook, [id]) => when(webhook, 'rotate', 'webhook', id),
+    changesCaches: true,
+  }),
+  deleteWebhook: write(deleteWebhook, { audit: (found, [id]) => when(found, 'delete', 'webhook', id), changesCaches: true }),
+  retryDelivery: write(retryDelivery, {
+    audit: (delivery, [{ eventId }]) => when(delivery, 'retry', 'delivery', eventId),
+    changesCaches: true,
+  }),
+  replayDeliveries: write(replayDeliveries, {
+    audit: (outcome, [{ webhookId }]) => when(outcome.kind === 'replayed', 'replay', 'webhook', webhookId),
+    changesCaches: true,
+  }),
+  claimDeliveries: write(claimDeliveries, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['claim-deliveries.before-commit', 'claim-deliveries.after-commit'],
+  }),
+  endAttempts: write(endAttempts, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['end-attempts.before-commit', 'end-attempts.after-commit'],
+  }),
+  clearEvents: write(clearEvents, { audit: null, changesCaches: false }),
 
   openSession: write(openSession, { audit: (session) => when(session, 'open', 'session', session.id), changesCaches: false }),
   closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),

@@ -3,6 +3,7 @@ import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Row } from '../sql.ts'
 import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
+import { recordEndedTurn, recordLowBalance } from './events.ts'
 import type { Statements } from './statements.ts'
 
 export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
@@ -39,6 +40,8 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   // `billing.spend-limit`: the windows of its admission, even if they have ended.
   if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
+  recordEndedTurn(sql, turn, 'completed', now)
+  recordLowBalance(sql, turn, item, now)
   const { promptTokens, completionTokens, charged, incomplete } = item
   return {
     kind: 'settled',
@@ -81,4 +84,6 @@ export function endWithoutReply(
   if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
   sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)
   if (turn.counts_in !== null) sql.releaseSpending.run(charged, hold, reserved, turn.counts_in!)
+  recordEndedTurn(sql, turn, end.state, now)
+  if (end.charge) recordLowBalance(sql, turn, end.charge, now)
 }

@@ -1,5 +1,6 @@
 /** All prepared statements of the turn path. Positional parameters cost half as much as named ones. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { prepareEventStatements } from './events.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -96,6 +97,7 @@ export function prepareStatements(db: DatabaseSync) {
     lastStepBefore: db.prepare('select max(step) as step from journal where request_id = ? and run < ?'),
     findSteps: db.prepare(`select step, part, kind, payload from journal where request_id = ? and run >= ?
       order by run, step, part, case kind when 'model' then 0 when 'tool_started' then 1 else 2 end`),
+    ...prepareEventStatements(db),
   }
 }
 

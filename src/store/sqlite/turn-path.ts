@@ -53,6 +53,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
   /** At the start: the lock proves that the process that held these leases is dead. */
   function endAllLeases(): void {
     sql.endAllLeases.run()
+    sql.endAllClaims.run()
   }
 
   return {

@@ -39,6 +39,9 @@ const copiedTables = [
   'discarded_generations',
   'chunks',
   'chunk_vectors',
+  'webhooks',
+  'events',
+  'deliveries',
   'audit',
 ]
 /**

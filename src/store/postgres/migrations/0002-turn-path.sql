@@ -436,6 +436,7 @@ begin
     from unnest(ours) as o
     where t.request_id = o.request_id;
   insert into traces (request_id, run, content) select o.request_id, o.run, o.trace from unnest(ours) as o where o.trace is not null;
+  perform record_ended_turns_v1(array(select o.request_id from unnest(ours) as o));
   -- last, because all other turns of the owner wait for this row until the commit
   perform 1 from owners o where o.id = any (array(select n.owner_id from unnest(ours) as n)) order by o.id for no key update;
   update owners o set balance = o.balance - s.charged, held = o.held - s.hold
@@ -448,6 +449,7 @@ begin
         from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id) group by c.id) as w
       where s.id = w.id;
   end if;
+  perform record_low_balances_v1(ours, at);
   if cardinality(ours) = json_array_length(items) then
     return (select json_agg(json_build_object('kind', 'settled', 'conversation_id', o.conversation_id, 'created_at', at) order by o.ord)
       from unnest(ours) as o);
@@ -496,6 +498,14 @@ begin
     from (select t.agent_id, max(i.needed_hold) as needed from json_to_recordset(items) as i (request_id text, needed_hold bigint)
         join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.needed_hold > 0 group by t.agent_id) as n
     where a.id = n.agent_id and a.min_hold < n.needed;
+  -- `billing.tool-price`, while the turns still have their holds
+  if exists (select from json_to_recordset(items) as i (charged bigint) where i.charged > 0) then
+    perform record_low_balances_v1(array(
+      select json_populate_record(null::settling_v1, json_build_object('owner_id', t.owner_id, 'charged', i.charged, 'hold', t.hold,
+          'ledger_entry_id', i.ledger_entry_id))
+        from json_to_recordset(items) as i (request_id text, ledger_entry_id text, charged bigint)
+          join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.charged > 0), now_ms());
+  end if;
   update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms(),
       unpaid = t.unpaid + least(i.unpaid, t.hold - coalesce(i.charged, 0)),
       reserved = t.reserved + least(i.reserved, t.hold - coalesce(i.charged, 0)), tool_calls = coalesce(i.tool_calls, 0), charged = i.charged
@@ -518,6 +528,7 @@ begin
     select t.request_id, t.run, i.trace from json_to_recordset(items) as i (request_id text, trace bytea)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours)
     where i.trace is not null;
+  perform record_ended_turns_v1(ours);
   return (select json_agg(json_build_object('kind', case when t.request_id is null then 'lost' else 'ended' end) order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, state text, code text)
       -- with the same fence a run ends only once, so an equal end is this one
@@ -686,6 +697,7 @@ begin
           unpaid = unpaid + orphan.hold
         where request_id = orphan.request_id;
       insert into turn_errors (request_id, run, cause_kind, ended_at) values (orphan.request_id, orphan.run, 'process_died', at);
+      perform record_ended_turns_v1(array[orphan.request_id]);
       exhausted := exhausted || to_json(orphan.request_id);
     end loop;
   end if;
@@ -732,4 +744,55 @@ begin
       'ends_in_ms', opened + item.window_seconds * 1000 - at);
   end loop;
   return array_to_json(outcomes);
+end $$;
+
+-- An event of the outbox, before it has an ID.
+create type event_v1 as (type text, subject text collate "C", owner_id text collate "C", agent_id text collate "C", occurred_at bigint);
+
+-- Records each event that a webhook matches, with a delivery for each of these webhooks (`webhook.once`). Events that are recorded already, and those
+-- that no webhook matches, are left out. The times of the events must have been taken before the call: with the lock that a change of a webhook
+-- takes, every event after the change is then recorded for it.
+create function record_events_v1(happened event_v1[]) returns void language sql as $$
+  with matched as (
+    select 'evt_' || e.subject || '_' || replace(e.type, '.', '_') as id, e.type, e.subject, e.owner_id, e.agent_id, e.occurred_at, w.id as webhook_id
+      from unnest(happened) as e
+        join webhooks w on w.enabled = 1 and (w.events = '["*"]' or w.events like '%"' || e.type || '"%')
+          and (w.owner_id is null or w.owner_id = e.owner_id) and (w.agent_id is null or w.agent_id = e.agent_id)),
+  recorded as (
+    insert into events (id, type, subject, owner_id, agent_id, occurred_at)
+      select distinct m.id, m.type, m.subject, m.owner_id, m.agent_id, m.occurred_at from matched m order by m.id
+      on conflict (id) do nothing returning id)
+  insert into deliveries (event_id, webhook_id, next_at, created_at)
+    select m.id, m.webhook_id, m.occurred_at, m.occurred_at from matched m join recorded r on r.id = m.id
+$$;
+
+-- Turns that this transaction has ended: completed, failed, released or cancelled.
+create function record_ended_turns_v1(ended text[]) returns void language plpgsql as $$
+begin
+  if not exists (select from webhooks w where w.enabled = 1) then
+    return;
+  end if;
+  perform record_events_v1(array(
+    select row('turn.' || t.state, t.request_id || case t.state when 'released' then '_' || t.run else '' end, t.owner_id, t.agent_id, t.ended_at)::event_v1
+      from turns t where t.request_id = any (ended)));
+end $$;
+
+-- Owners whose balance these charges have brought below the operator's threshold, or below what one of these turns held.
+create function record_low_balances_v1(charges settling_v1[], at bigint) returns void language plpgsql as $$
+begin
+  if not exists (select from webhooks w where w.enabled = 1) then
+    return;
+  end if;
+  perform record_events_v1(array(
+    with charged as (
+      select c.owner_id, sum(c.charged)::bigint as charged, max(c.hold) as hold, max(c.ledger_entry_id collate "C") as last_charge
+        from unnest(charges) as c group by c.owner_id)
+    select row('balance.low', c.last_charge, o.id, null, at)::event_v1 from charged c join owners o on o.id = c.owner_id
+      where o.balance < o.low_balance and o.balance + c.charged >= o.low_balance
+    union all
+    -- once until the next credit
+    select row('balance.exhausted', (select l.id from ledger l where l.owner_id = o.id and l.kind = 'credit' order by l.created_at desc, l.id desc limit 1),
+        o.id, null, at)::event_v1
+      from charged c join owners o on o.id = c.owner_id
+      where o.balance - o.unpaid < c.hold));
 end $$;

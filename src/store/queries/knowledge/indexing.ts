@@ -9,6 +9,7 @@ import { integer, text, textOrNull } from '../columns.ts'
 import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
+import { recordEvent } from '../webhooks/events.ts'
 
 export type ClaimedDocument = StoredDocument & {
   contentId: string | null
@@ -101,6 +102,14 @@ async function endIndexing(sql: Sql, id: string, reason: string): Promise<void> 
     await sql.now(),
     id,
   )
+  await recordIndexed(sql, 'document.failed', id)
+}
+
+/** The end of one indexing: a document that is replaced or indexed again has another fence. */
+async function recordIndexed(sql: Sql, type: 'document.ready' | 'document.failed', id: string): Promise<void> {
+  const [row] = await sql.all('select d.fence, a.id, a.owner_id from documents d join agents a on a.id = d.agent_id where d.id = $1', id)
+  const subject = `${id}_${integer(row!, 'fence')}`
+  await recordEvent(sql, { type, subject, ownerId: text(row!, 'owner_id'), agentId: text(row!, 'id') })
 }
 
 /** Renews the lease. Returns false, without writing, if the claim was lost. */
@@ -166,6 +175,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
     revision,
     documentId,
   )
+  await recordIndexed(sql, 'document.ready', documentId)
   return true
 }
 

@@ -9,6 +9,8 @@ create table owners (
   unpaid integer not null default 0 constraint unpaid_never_negative check (unpaid >= 0),
   -- what credits have made available again, less what adjustments have reserved again
   cleared integer not null default 0 constraint cleared_never_negative check (cleared >= 0),
+  -- `balance.low` is reported when a charge or adjustment brings the balance below this; null: never
+  low_balance integer check (low_balance >= 0),
   created_at integer not null,
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
@@ -456,6 +458,67 @@ create virtual table chunk_terms using fts5 (
   title, text, content = '', contentless_delete = 1, tokenize = "ascii tokenchars ':'"
 );
 create virtual table chunk_words using fts5vocab ('chunk_terms', 'row');
+
+-- The operator's endpoints, and which events each of them gets (docs/decisions/0036-webhooks.md).
+create table webhooks (
+  id text primary key,
+  url text not null,
+  -- a JSON list of event types, or ["*"] for all
+  events text not null,
+  owner_id text references owners,
+  agent_id text references agents,
+  description text,
+  include_messages integer not null check (include_messages in (0, 1)),
+  enabled integer not null default 1 check (enabled in (0, 1)),
+  -- why the service disabled it; null if the operator did
+  disabled_reason text constraint only_a_disabled_webhook_has_a_reason check (disabled_reason is null or enabled = 0),
+  -- AES-256-GCM, bound to the row
+  sealed_secret blob not null,
+  -- while a secret rotates, deliveries have two signatures
+  previous_sealed_secret blob,
+  previous_secret_until integer,
+  -- later events that it matches are recorded for it: when it was created, enabled, or got other events
+  listening_since integer not null,
+  created_at integer not null,
+  updated_at integer not null,
+  constraint previous_secret_has_an_end check ((previous_sealed_secret is null) = (previous_secret_until is null))
+) strict;
+
+-- What webhooks are notified of, written by the transaction that it reports, and only if a webhook matches. The body is built from other rows when
+-- it is sent, so there is no text here to erase. The ID consists of type and subject, so the same event is never recorded twice (`webhook.once`).
+create table events (
+  id text primary key,
+  type text not null,
+  subject text not null,
+  owner_id text not null,
+  agent_id text,
+  occurred_at integer not null,
+  constraint event_id_is_type_and_subject check (id = 'evt_' || subject || '_' || replace(type, '.', '_'))
+) strict, without rowid;
+create index events_by_age on events (occurred_at, id);
+
+create table deliveries (
+  event_id text not null references events,
+  -- deleted webhooks leave their deliveries behind, which are not sent
+  webhook_id text not null,
+  state text not null default 'pending' check (state in ('pending', 'delivered', 'failed')),
+  attempts integer not null default 0 check (attempts >= 0),
+  -- when a pending delivery is due. A claim sets it to the end of its lease, so it is due again if its process dies.
+  next_at integer not null,
+  -- raised by each claim: only the last one stores its result
+  fence integer not null default 0 check (fence >= 0),
+  -- of the last attempt: the status of the response, and why it is a failure, never in the receiver's words
+  status integer,
+  error text,
+  created_at integer not null,
+  ended_at integer,
+  primary key (event_id, webhook_id),
+  constraint ended_delivery_has_an_end check ((state = 'pending') = (ended_at is null))
+) strict, without rowid;
+create index deliveries_due on deliveries (webhook_id, next_at) where state = 'pending';
+create index deliveries_of_webhook on deliveries (webhook_id, state, created_at, event_id);
+create trigger delivery_fence_never_falls before update of fence on deliveries when new.fence < old.fence
+  begin select raise(abort, 'delivery_fence_never_falls'); end;
 
 -- Append-only: one line for each change, with the names of the fields and never their values.
 create table audit (

@@ -1,0 +1,147 @@
+/**
+ * Webhooks: the operator's endpoints, their secrets, and what was delivered to them. A secret is only in the response to the request that
+ * created it. It is encrypted for its webhook before the store receives it.
+ */
+import type { Guard } from '../agent/guard/guard.ts'
+import type { Sealer } from '../config/secrets.ts'
+import { ApiError } from '../errors.ts'
+import type { Ids } from '../ids.ts'
+import type { Delivery, DeliveryState } from '../store/queries/webhooks/deliveries.ts'
+import { maxReplayed } from '../store/queries/webhooks/deliveries.ts'
+import { pageOf, pageRequest } from '../store/queries/paging.ts'
+import type { Page, PageWanted } from '../store/queries/paging.ts'
+import { maxWebhooks } from '../store/queries/webhooks/webhooks.ts'
+import type { Webhook as StoredWebhook, WebhookChange, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
+import { newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
+import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
+import type { AdminStore } from './admin-store.ts'
+
+export type { Delivery, WebhookTest }
+export type Webhook = Omit<StoredWebhook, 'sealedSecret' | 'previousSealedSecret'>
+export type NewWebhook = Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages'>
+
+/** Each throws ApiError `not_found` if the webhook does not exist, and `validation_error` for a URL, owner or agent that is not allowed. */
+export type WebhooksAdmin = {
+  /** `secret` is shown only once. */
+  createWebhook(given: NewWebhook): Promise<Webhook & { secret: string }>
+  /** Newest first. */
+  listWebhooks(page: PageWanted): Promise<Page<Webhook>>
+  findWebhook(id: string): Promise<Webhook>
+  changeWebhook(id: string, change: WebhookChange): Promise<Webhook>
+  deleteWebhook(id: string): Promise<void>
+  /** The previous secret signs as well for `graceSeconds`. */
+  rotateWebhookSecret(id: string, graceSeconds: number): Promise<Webhook & { secret: string }>
+  /** Sends one event. A failure is a result, not an error. */
+  testWebhook(id: string): Promise<WebhookTest>
+  /** Newest first. */
+  listDeliveries(id: string, state: DeliveryState | undefined, page: PageWanted): Promise<Page<Delivery>>
+  retryDelivery(id: string, deliveryId: string): Promise<Delivery>
+  /** Sends the events of a range again, `to` excluded. Returns how many. */
+  replayDeliveries(id: string, range: { from: number; to: number }): Promise<number>
+}
+
+type Options = {
+  store: AdminStore
+  sealer: Sealer
+  guard: Pick<Guard, 'refusedAddress'>
+  webhooks: Pick<Webhooks, 'test'>
+  newId: Ids['newId']
+}
+
+export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: Options): WebhooksAdmin {
+  async function stored(id: string): Promise<StoredWebhook> {
+    const webhook = await store.read.findWebhook(id)
+    if (!webhook) throw noSuchWebhook()
+    return webhook
+  }
+
+  function refuseUrl(url: string): void {
+    if (!URL.canParse(url) || /[\s\p{Cc}]/u.test(url)) throw new ApiError('validation_error', 'url must be an https URL.')
+    const why = guard.refusedAddress(url)
+    if (why !== undefined) throw new ApiError('validation_error', `url is not allowed: ${why}.`)
+  }
+
+  return {
+    async createWebhook(given) {
+      refuseUrl(given.url)
+      const id = newId('whk')
+      const secret = newSecret()
+      const outcome = await store.write.createWebhook({ ...given, id, sealedSecret: sealer.seal(secret, secretBoundTo(id)) })
+      return { ...changed(outcome), secret }
+    },
+
+    async listWebhooks(page) {
+      const { data, nextCursor } = pageOf(await store.read.listWebhooks(pageRequest(page)), page)
+      return { data: data.map(withoutSecret), nextCursor }
+    },
+
+    findWebhook: async (id) => withoutSecret(await stored(id)),
+
+    async changeWebhook(id, change) {
+      if (change.url !== undefined) refuseUrl(change.url)
+      return changed(await store.write.changeWebhook(id, change))
+    },
+
+    async deleteWebhook(id) {
+      if (!(await store.write.deleteWebhook(id))) throw noSuchWebhook()
+    },
+
+    async rotateWebhookSecret(id, graceSeconds) {
+      const secret = newSecret()
+      const sealedSecret = sealer.seal(secret, secretBoundTo(id))
+      const webhook = await store.write.rotateWebhookSecret(id, { sealedSecret, graceMs: graceSeconds * 1000 })
+      if (!webhook) throw noSuchWebhook()
+      return { ...withoutSecret(webhook), secret }
+    },
+
+    testWebhook: async (id) => webhooks.test(await stored(id)),
+
+    async listDeliveries(id, state, page) {
+      await stored(id)
+      const rows = await store.read.listDeliveries({ webhookId: id, state }, pageRequest(page))
+      const positions = rows.map((row) => ({ ...row, id: row.eventId }))
+      return pageOf(positions, page)
+    },
+
+    async retryDelivery(id, deliveryId) {
+      await stored(id)
+      const delivery = await store.write.retryDelivery({ webhookId: id, eventId: deliveryId })
+      if (!delivery) throw new ApiError('not_found', 'This delivery does not exist. Deliveries are deleted after 30 days.')
+      return delivery
+    },
+
+    async replayDeliveries(id, { from, to }) {
+      if (from >= to) throw new ApiError('validation_error', 'from must be before to.')
+      const outcome = await store.write.replayDeliveries({ webhookId: id, from, to })
+      switch (outcome.kind) {
+        case 'replayed':
+          return outcome.deliveries
+        case 'not_found':
+          throw noSuchWebhook()
+        case 'too_old':
+          throw new ApiError('validation_error', 'from must be within the last 30 days.')
+        case 'too_many':
+          throw new ApiError('validation_error', `The range has more than ${maxReplayed} events. Replay it in shorter ranges.`)
+      }
+    },
+  }
+}
+
+const withoutSecret = ({ sealedSecret: _, previousSealedSecret: __, ...webhook }: StoredWebhook): Webhook => webhook
+
+function changed(outcome: WebhookOutcome): Webhook {
+  switch (outcome.kind) {
+    case 'stored':
+      return withoutSecret(outcome.webhook)
+    case 'not_found':
+      throw noSuchWebhook()
+    case 'owner_not_found':
+      throw new ApiError('validation_error', 'owner_id: this owner does not exist.')
+    case 'agent_not_found':
+      throw new ApiError('validation_error', 'agent_id: this agent does not exist.')
+    case 'too_many':
+      throw new ApiError('conflict', `There are ${maxWebhooks} webhooks already. Delete one first.`)
+  }
+}
+
+const noSuchWebhook = (): ApiError => new ApiError('not_found', 'This webhook does not exist.')

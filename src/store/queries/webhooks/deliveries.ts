@@ -1,0 +1,220 @@
+/**
+ * The deliveries of events to webhooks (`webhook.delivered`): claimed, ended or scheduled again, and listed. A claim is a lease and a fence, as with turns: the
+ * delivery is due again at the end of the lease, and only the result of the last claim is stored.
+ */
+import type { Row, Sql } from '../../sql.ts'
+import { integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import type { PageRequest } from '../paging.ts'
+import { endsOfRuns, eventLifetimeMs } from './events.ts'
+import { readWebhook } from './webhooks.ts'
+import type { Webhook } from './webhooks.ts'
+
+export const deliveryStates = ['pending', 'delivered', 'failed'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
+
+export type Delivery = {
+  eventId: string
+  type: string
+  state: DeliveryState
+  attempts: number
+  /** When a pending delivery is due, or the lease of its current attempt ends. */
+  nextAt: number
+  /** Of the last attempt: the status of the response, and why it failed. */
+  status: number | null
+  error: string | null
+  createdAt: number
+  endedAt: number | null
+}
+
+/** `attempt` counts from 1. */
+export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number }
+
+/** `released`: the attempt was cut off by a shutdown, and does not count. */
+export type AttemptResult = { kind: 'delivered' } | { kind: 'again'; inMs: number } | { kind: 'failed' } | { kind: 'released' }
+export type EndedAttempt = Omit<ClaimedDelivery, 'attempt'> & { result: AttemptResult; status: number | null; error: string | null }
+
+export type DueWebhooks = { now: number; webhooks: (Webhook & { nextAt: number | null })[] }
+
+/** The enabled webhooks, each with the time of its first pending delivery, and the time of the store. */
+export async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
+  const rows = await sql.all(
+    `select w.*, (select d.next_at from deliveries d where d.webhook_id = w.id and d.state = 'pending' order by d.next_at limit 1) as next_at
+     from webhooks w where w.enabled = 1 order by w.id`,
+  )
+  return { now: await sql.now(), webhooks: rows.map((row) => ({ ...readWebhook(row), nextAt: integerOrNull(row, 'next_at') })) }
+}
+
+/** Claims up to `limit` due deliveries of each webhook, those that are due for longest. */
+export async function claimDeliveries(
+  sql: Sql,
+  { wanted, leaseMs }: { wanted: { webhookId: string; limit: number }[]; leaseMs: number },
+): Promise<ClaimedDelivery[]> {
+  const claimed: ClaimedDelivery[] = []
+  const now = await sql.now()
+  for (const { webhookId, limit } of wanted) {
+    const rows = await sql.all(
+      `update deliveries set next_at = $1, attempts = attempts + 1, fence = fence + 1, status = null, error = null
+       where webhook_id = $2 and event_id in (
+         select d.event_id from deliveries d join webhooks w on w.id = d.webhook_id and w.enabled = 1
+         where d.webhook_id = $2 and d.state = 'pending' and d.next_at <= $3 order by d.next_at limit $4)
+       returning event_id, fence, attempts`,
+      now + leaseMs,
+      webhookId,
+      now,
+      limit,
+    )
+    for (const row of rows)
+      claimed.push({ eventId: text(row, 'event_id'), webhookId, fence: integer(row, 'fence'), attempt: integer(row, 'attempts') })
+  }
+  return claimed
+}
+
+/** Stores the results of attempts whose claim is still the last one. */
+export async function endAttempts(sql: Sql, ended: EndedAttempt[]): Promise<void> {
+  const now = await sql.now()
+  for (const { eventId, webhookId, fence, result, status, error } of ended) {
+    const state = result.kind === 'delivered' || result.kind === 'failed' ? result.kind : 'pending'
+    await sql.run(
+      `update deliveries set state = $1, next_at = $2, attempts = attempts - $3, status = $4, error = $5, ended_at = $6
+       where event_id = $7 and webhook_id = $8 and fence = $9 and state = 'pending'`,
+      state,
+      result.kind === 'again' ? now + result.inMs : now,
+      result.kind === 'released' ? 1 : 0,
+      status,
+      error,
+      state === 'pending' ? null : now,
+      eventId,
+      webhookId,
+      fence,
+    )
+  }
+}
+
+/** Sends a delivery again, now, with the whole schedule, whatever its state. Returns undefined if it does not exist. */
+export async function retryDelivery(
+  sql: Sql,
+  { webhookId, eventId }: { webhookId: string; eventId: string },
+): Promise<Delivery | undefined> {
+  // The fence rises, so an attempt that still runs does not end what starts again here.
+  await sql.run(
+    `update deliveries set state = 'pending', attempts = 0, next_at = $1, fence = fence + 1, ended_at = null where event_id = $2 and webhook_id = $3`,
+    await sql.now(),
+    eventId,
+    webhookId,
+  )
+  return findDelivery(sql, webhookId, eventId)
+}
+
+async function findDelivery(sql: Sql, webhookId: string, eventId: string): Promise<Delivery | undefined> {
+  const [row] = await sql.all(
+    `select ${columns} from deliveries d join events e on e.id = d.event_id where d.event_id = $1 and d.webhook_id = $2`,
+    eventId,
+    webhookId,
+  )
+  return row && readDelivery(row)
+}
+
+/** Newest first. Without a state, the newest of each state are merged, so that each list is a range of one index. */
+export async function listDeliveries(
+  sql: Sql,
+  { webhookId, state }: { webhookId: string; state?: DeliveryState | undefined },
+  { limit, before }: PageRequest,
+): Promise<Delivery[]> {
+  const found: Delivery[] = []
+  for (const one of state === undefined ? deliveryStates : [state]) {
+    const rows = await sql.all(
+      `select ${columns} from deliveries d join events e on e.id = d.event_id
+       where d.webhook_id = $1 and d.state = $2 and (d.created_at, d.event_id) < ($3, $4)
+       order by d.created_at desc, d.event_id desc limit $5`,
+      webhookId,
+      one,
+      before.createdAt,
+      before.id,
+      limit,
+    )
+    found.push(...rows.map(readDelivery))
+  }
+  const newestFirst = (one: Delivery, other: Delivery): number => other.createdAt - one.createdAt || (other.eventId > one.eventId ? 1 : -1)
+  return found.toSorted(newestFirst).slice(0, limit)
+}
+
+export type Backlog = { pending: number; oldestDueMs: number }
+
+/** The pending deliveries of enabled webhooks, and for how long the oldest has been due, or 0. */
+export async function deliveryBacklog(sql: Sql): Promise<Backlog> {
+  const [row] = await sql.all(
+    `select count(*) as pending, min(d.next_at) as oldest from deliveries d join webhooks w on w.id = d.webhook_id and w.enabled = 1
+     where d.state = 'pending'`,
+  )
+  const oldest = integerOrNull(row!, 'oldest')
+  return { pending: integer(row!, 'pending'), oldestDueMs: oldest === null ? 0 : Math.max(0, (await sql.now()) - oldest) }
+}
+
+export type ReplayOutcome =
+  | { kind: 'replayed'; deliveries: number }
+  | { kind: 'not_found' }
+  /** Nothing was changed. */
+  | { kind: 'too_many' }
+  | { kind: 'too_old' }
+
+/** More would block the turns of the embedded store for longer than a tenth of a second. */
+export const maxReplayed = 10_000
+
+/**
+ * `webhook.replay`: sends everything that the webhook matches and that occurred in the range again, whether or not it was sent before. Turns are replayed
+ * from the turns themselves, so also those that ended before the webhook existed or while it was disabled.
+ */
+export async function replayDeliveries(
+  sql: Sql,
+  { webhookId, from, to }: { webhookId: string; from: number; to: number },
+): Promise<ReplayOutcome> {
+  const now = await sql.now()
+  if (from < now - eventLifetimeMs) return { kind: 'too_old' }
+  const [webhook] = await sql.all('select events, owner_id, agent_id from webhooks where id = $1', webhookId)
+  if (!webhook) return { kind: 'not_found' }
+  const range = [from, to, text(webhook, 'events'), textOrNull(webhook, 'owner_id'), textOrNull(webhook, 'agent_id')] as const
+  const [count] = await sql.all(`select count(*) as events from (select id from (${wanted}) as w limit ${maxReplayed + 1}) as c`, ...range)
+  if (integer(count!, 'events') > maxReplayed) return { kind: 'too_many' }
+  await sql.run(
+    `insert into events (id, type, subject, owner_id, agent_id, occurred_at)
+     select id, type, subject, owner_id, agent_id, occurred_at from (${wanted}) as w where true on conflict (id) do nothing`,
+    ...range,
+  )
+  const deliveries = await sql.run(
+    `insert into deliveries (event_id, webhook_id, next_at, created_at)
+     select id, $6, $7, $7 from (${wanted}) as w where true
+     on conflict (event_id, webhook_id) do update set state = 'pending', attempts = 0, next_at = excluded.next_at,
+       fence = deliveries.fence + 1, ended_at = null`,
+    ...range,
+    webhookId,
+    now,
+  )
+  return { kind: 'replayed', deliveries }
+}
+
+/** The events of a range that a webhook matches: those of turns as the turns are stored, and all others as they were recorded. */
+const wanted = `select id, type, subject, owner_id, agent_id, occurred_at from (
+    ${endsOfRuns('$1', '$2')}
+    union all
+    select id, type, subject, owner_id, agent_id, occurred_at from events
+      where occurred_at >= $1 and occurred_at < $2 and type not like 'turn.%'
+  ) as happened
+  where ($3 = '["*"]' or $3 like '%"' || type || '"%') and (cast($4 as text) is null or owner_id = $4) and (cast($5 as text) is null or agent_id = $5)`
+
+const columns = 'd.event_id, e.type, d.state, d.attempts, d.next_at, d.status, d.error, d.created_at, d.ended_at'
+
+function readDelivery(row: Row): Delivery {
+  const state = deliveryStates.find((known) => known === row['state'])
+  if (!state) throw new Error(`delivery of ${text(row, 'event_id')} is in an unknown state`)
+  return {
+    eventId: text(row, 'event_id'),
+    type: text(row, 'type'),
+    state,
+    attempts: integer(row, 'attempts'),
+    nextAt: integer(row, 'next_at'),
+    status: integerOrNull(row, 'status'),
+    error: textOrNull(row, 'error'),
+    createdAt: integer(row, 'created_at'),
+    endedAt: integerOrNull(row, 'ended_at'),
+  }
+}

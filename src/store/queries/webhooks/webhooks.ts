@@ -1,0 +1,185 @@
+/** Webhooks: the operator's endpoints. Their secrets are handled only in encrypted form. */
+import type { Row, Sql } from '../../sql.ts'
+import { bytes, integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import type { PageRequest } from '../paging.ts'
+
+export type Webhook = {
+  id: string
+  url: string
+  /** Event types, or `*` alone. */
+  events: string[]
+  /** Null: of all owners. */
+  ownerId: string | null
+  /** Null: of all agents. */
+  agentId: string | null
+  description: string | null
+  /** Whether deliveries contain messages and comments of end users. */
+  includeMessages: boolean
+  enabled: boolean
+  /** Why the service disabled it. Null if it is enabled, or if the operator disabled it. */
+  disabledReason: string | null
+  sealedSecret: Uint8Array
+  /** While a secret rotates. */
+  previousSealedSecret: Uint8Array | null
+  previousSecretUntil: number | null
+  createdAt: number
+  updatedAt: number
+}
+
+export type NewWebhook = Pick<Webhook, 'id' | 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'sealedSecret'>
+export type WebhookChange = Partial<Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'enabled'>>
+
+/** `owner_not_found`, `agent_not_found`: the webhook is for an owner or an agent that does not exist. */
+export type WebhookOutcome =
+  | { kind: 'stored'; webhook: Webhook }
+  | { kind: 'not_found' }
+  | { kind: 'owner_not_found' }
+  | { kind: 'agent_not_found' }
+  | { kind: 'too_many' }
+
+/** Each event is compared with all of them. */
+export const maxWebhooks = 100
+
+export async function createWebhook(sql: Sql, given: NewWebhook): Promise<WebhookOutcome> {
+  const unknown = await findUnknown(sql, given)
+  if (unknown) return unknown
+  const [count] = await sql.all('select count(*) as webhooks from webhooks')
+  if (integer(count!, 'webhooks') >= maxWebhooks) return { kind: 'too_many' }
+  const since = await stopRecording(sql)
+  const { id, url, events, ownerId, agentId, description, includeMessages, sealedSecret } = given
+  await sql.run(
+    `insert into webhooks (id, url, events, owner_id, agent_id, description, include_messages, sealed_secret, listening_since, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)`,
+    id,
+    url,
+    JSON.stringify(events),
+    ownerId,
+    agentId,
+    description,
+    includeMessages ? 1 : 0,
+    sealedSecret,
+    since,
+    await sql.now(),
+  )
+  return { kind: 'stored', webhook: (await findWebhook(sql, id))! }
+}
+
+/** A webhook that is enabled again starts with no reason. Only later events are recorded for what it gets in addition. */
+export async function changeWebhook(sql: Sql, id: string, change: WebhookChange): Promise<WebhookOutcome> {
+  const present = await findWebhook(sql, id)
+  if (!present) return { kind: 'not_found' }
+  const webhook = { ...present, ...change }
+  const unknown = await findUnknown(sql, webhook)
+  if (unknown) return unknown
+  const matchesOthers = (['events', 'ownerId', 'agentId', 'enabled'] as const).some((field) => field in change)
+  const since = matchesOthers ? await stopRecording(sql) : null
+  await sql.run(
+    `update webhooks set url = $1, events = $2, owner_id = $3, agent_id = $4, description = $5, include_messages = $6, enabled = $7,
+       disabled_reason = case when $7 = enabled then disabled_reason end, listening_since = coalesce($8, listening_since), updated_at = $9
+      where id = $10`,
+    webhook.url,
+    JSON.stringify(webhook.events),
+    webhook.ownerId,
+    webhook.agentId,
+    webhook.description,
+    webhook.includeMessages ? 1 : 0,
+    webhook.enabled ? 1 : 0,
+    since,
+    await sql.now(),
+    id,
+  )
+  return { kind: 'stored', webhook: (await findWebhook(sql, id))! }
+}
+
+/** Returns whether it was enabled. What is pending stays pending. */
+export async function disableWebhook(sql: Sql, id: string, reason: string): Promise<boolean> {
+  const disabled = await sql.run(
+    'update webhooks set enabled = 0, disabled_reason = $1, updated_at = $2 where id = $3 and enabled = 1',
+    reason,
+    await sql.now(),
+    id,
+  )
+  return disabled === 1
+}
+
+/** The previous secret signs as well for `graceMs`. Undefined if the webhook does not exist. */
+export async function rotateWebhookSecret(
+  sql: Sql,
+  id: string,
+  { sealedSecret, graceMs }: { sealedSecret: Uint8Array; graceMs: number },
+): Promise<Webhook | undefined> {
+  const now = await sql.now()
+  await sql.run(
+    `update webhooks set previous_sealed_secret = ${graceMs > 0 ? 'sealed_secret' : 'null'}, previous_secret_until = $1, sealed_secret = $2, updated_at = $3
+      where id = $4`,
+    graceMs > 0 ? now + graceMs : null,
+    sealedSecret,
+    now,
+    id,
+  )
+  return findWebhook(sql, id)
+}
+
+/** Its deliveries are no longer sent, and deleted with their events. */
+export async function deleteWebhook(sql: Sql, id: string): Promise<boolean> {
+  return (await sql.run('delete from webhooks where id = $1', id)) > 0
+}
+
+export async function findWebhook(sql: Sql, id: string): Promise<Webhook | undefined> {
+  const [row] = await sql.all(`select ${columns} from webhooks where id = $1`, id)
+  return row && readWebhook(row)
+}
+
+/** Newest first. */
+export async function listWebhooks(sql: Sql, { limit, before }: PageRequest): Promise<Webhook[]> {
+  const rows = await sql.all(
+    `select ${columns} from webhooks where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readWebhook)
+}
+
+/**
+ * Waits until no transaction is between reading the webhooks and its commit, and returns a time that no earlier event is after. Later
+ * transactions see what this one writes. The embedded store has one writer, so nothing is between there. The end of the newest turn counts
+ * because a clock may have been set back.
+ */
+async function stopRecording(sql: Sql): Promise<number> {
+  if (sql.engine === 'postgres') await sql.run('lock table webhooks in access exclusive mode')
+  const [row] = await sql.all('select max(ended_at) as ended_at from turns where ended_at is not null')
+  return Math.max(await sql.now(), integerOrNull(row!, 'ended_at') ?? 0)
+}
+
+async function findUnknown(
+  sql: Sql,
+  { ownerId, agentId }: Pick<Webhook, 'ownerId' | 'agentId'>,
+): Promise<{ kind: 'owner_not_found' } | { kind: 'agent_not_found' } | undefined> {
+  if (ownerId !== null && (await sql.all('select 1 as one from owners where id = $1', ownerId)).length === 0)
+    return { kind: 'owner_not_found' }
+  if (agentId !== null && (await sql.all('select 1 as one from agents where id = $1', agentId)).length === 0)
+    return { kind: 'agent_not_found' }
+  return undefined
+}
+
+const columns = `id, url, events, owner_id, agent_id, description, include_messages, enabled, disabled_reason, sealed_secret, previous_sealed_secret,
+  previous_secret_until, created_at, updated_at`
+
+export const readWebhook = (row: Row): Webhook => ({
+  id: text(row, 'id'),
+  url: text(row, 'url'),
+  // As written above.
+  events: JSON.parse(text(row, 'events')) as string[],
+  ownerId: textOrNull(row, 'owner_id'),
+  agentId: textOrNull(row, 'agent_id'),
+  description: textOrNull(row, 'description'),
+  includeMessages: integer(row, 'include_messages') === 1,
+  enabled: integer(row, 'enabled') === 1,
+  disabledReason: textOrNull(row, 'disabled_reason'),
+  sealedSecret: bytes(row, 'sealed_secret'),
+  previousSealedSecret: row['previous_sealed_secret'] === null ? null : bytes(row, 'previous_sealed_secret'),
+  previousSecretUntil: integerOrNull(row, 'previous_secret_until'),
+  createdAt: integer(row, 'created_at'),
+  updatedAt: integer(row, 'updated_at'),
+})

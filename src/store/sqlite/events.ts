@@ -1,0 +1,67 @@
+/**
+ * Records what webhooks are notified of, within the transaction that it reports (`webhook.once`), for the turn path. Writes nothing if no
+ * webhook matches. queries/webhooks/events.ts does the same for all other writes.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import { eventId } from '../../event-types.ts'
+import type { NewEvent } from '../../event-types.ts'
+import type { Row } from '../sql.ts'
+
+export type EventStatements = ReturnType<typeof prepareEventStatements>
+
+export function prepareEventStatements(db: DatabaseSync) {
+  return {
+    findWebhook: db.prepare('select 1 from webhooks where enabled = 1 limit 1'),
+    findListeners: db.prepare(`select id from webhooks where enabled = 1 and (events = '["*"]' or events like ?)
+      and (owner_id is null or owner_id = ?) and (agent_id is null or agent_id = ?)`),
+    insertEvent: db.prepare(`insert into events (id, type, subject, owner_id, agent_id, occurred_at) values (?, ?, ?, ?, ?, ?)
+      on conflict (id) do nothing`),
+    insertDelivery: db.prepare('insert into deliveries (event_id, webhook_id, next_at, created_at) values (?, ?, ?, ?)'),
+    // claimed by a process that is dead: an attempt without a result
+    endAllClaims: db.prepare(
+      "update deliveries set next_at = 0 where state = 'pending' and attempts > 0 and status is null and error is null",
+    ),
+    findBalance: db.prepare('select balance, unpaid, low_balance from owners where id = ?'),
+    findLastCredit: db.prepare(`select id from ledger where owner_id = ? and kind = 'credit' order by created_at desc, id desc limit 1`),
+  }
+}
+
+/** Does nothing if the event is recorded already, or no webhook matches it. */
+function recordEvent(sql: EventStatements, event: NewEvent, at: number): void {
+  const { type, subject, ownerId, agentId } = event
+  const listeners = sql.findListeners.all(`%"${type}"%`, ownerId, agentId)
+  if (listeners.length === 0) return
+  const id = eventId(event)
+  if (sql.insertEvent.run(id, type, subject, ownerId, agentId, at).changes === 0n) return
+  for (const listener of listeners) sql.insertDelivery.run(id, listener['id']!, at, at)
+}
+
+/** The end of a run: completed, failed, released or cancelled. */
+export function recordEndedTurn(
+  sql: EventStatements,
+  turn: Row,
+  state: 'completed' | 'failed' | 'released' | 'cancelled',
+  at: number,
+): void {
+  if (!sql.findWebhook.get()) return
+  const requestId = turn['request_id'] as string
+  // A turn may be released more than once.
+  const subject = state === 'released' ? `${requestId}_${turn['run']}` : requestId
+  recordEvent(sql, { type: `turn.${state}`, subject, ownerId: turn['owner_id'] as string, agentId: turn['agent_id'] as string }, at)
+}
+
+/** Whether this charge brought the balance below the operator's threshold, or below what the turn held. */
+export function recordLowBalance(sql: EventStatements, turn: Row, charge: { ledgerEntryId: string; charged: bigint }, at: number): void {
+  if (!sql.findWebhook.get()) return
+  const ownerId = turn['owner_id'] as string
+  const owner = sql.findBalance.get(ownerId)!
+  const balance = owner['balance'] as bigint
+  const low = owner['low_balance'] as bigint | null
+  if (low !== null && balance < low && balance + charge.charged >= low)
+    recordEvent(sql, { type: 'balance.low', subject: charge.ledgerEntryId, ownerId, agentId: null }, at)
+  // Once until the next credit.
+  if (balance - (owner['unpaid'] as bigint) < (turn['hold'] as bigint)) {
+    const credit = sql.findLastCredit.get(ownerId)
+    if (credit) recordEvent(sql, { type: 'balance.exhausted', subject: credit['id'] as string, ownerId, agentId: null }, at)
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The body of a delivery: `{type, timestamp, data}`. It contains IDs, states and usage. Texts of end users are in it only if the webhook
+ * includes messages (`webhook.messages`).
+ */
+import { failures } from '../errors.ts'
+import { formatUsd } from '../ledger/ledger.ts'
+import type { EventRecord, EventTurn } from '../store/queries/webhooks/event-data.ts'
+
+export function bodyOf(event: EventRecord, includeMessages: boolean): string {
+  return JSON.stringify({ type: event.type, timestamp: new Date(event.occurredAt).toISOString(), data: dataOf(event, includeMessages) })
+}
+
+function dataOf(event: EventRecord, includeMessages: boolean): object {
+  const { type, ownerId: owner_id, agentId: agent_id, data } = event
+  switch (data.kind) {
+    case 'turn':
+      return turnOf(event, data.turn, includeMessages)
+    case 'feedback':
+      return {
+        ...idsOf(event, data.turn),
+        rating: data.rating,
+        tags: data.tags,
+        ...(includeMessages ? { comment: data.comment } : {}),
+      }
+    case 'balance':
+      return {
+        owner_id,
+        balance_usd: formatUsd(data.balance),
+        low_balance_usd: data.lowBalance === null ? null : formatUsd(data.lowBalance),
+      }
+    case 'document':
+      return {
+        document_id: data.documentId,
+        owner_id,
+        agent_id,
+        title: data.title,
+        status: type === 'document.ready' ? 'ready' : 'failed',
+        reason: type === 'document.failed' ? data.reason : null,
+      }
+    case 'other':
+      return { owner_id, agent_id }
+  }
+}
+
+const idsOf = ({ ownerId, agentId }: EventRecord, turn: EventTurn): object => ({
+  request_id: turn.requestId,
+  conversation_id: turn.conversationId,
+  external_user_id: turn.externalUserId,
+  owner_id: ownerId,
+  agent_id: agentId,
+  agent_version: turn.agentVersion,
+  key_id: turn.apiKeyId,
+})
+
+/** As the turn was when the event occurred. A released turn may run again, or have ended, by the time that this is sent. */
+function turnOf(event: EventRecord, turn: EventTurn, includeMessages: boolean): object {
+  const status = event.type.slice('turn.'.length)
+  const run = status === 'released' ? Number(event.subject.slice(event.subject.lastIndexOf('_') + 1)) : turn.run
+  const { usage } = turn
+  const completed = status === 'completed'
+  const isCurrent = turn.state === status && turn.run === run
+  return {
+    ...idsOf(event, turn),
+    status,
+    run,
+    created_at: new Date(turn.createdAt).toISOString(),
+    ended_at: new Date(event.occurredAt).toISOString(),
+    incomplete: completed && turn.incomplete,
+    usage: completed && usage ? usageOf(usage) : null,
+    error: isCurrent && turn.failureCode !== null ? { code: turn.failureCode, message: messageOf(turn.failureCode) } : null,
+    ...(includeMessages ? { user_message: completed ? turn.userMessage : null, message: completed ? turn.reply : null } : {}),
+  }
+}
+
+const usageOf = ({ promptTokens, completionTokens, charged, estimated }: NonNullable<EventTurn['usage']>): object => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens,
+  charged_usd: formatUsd(charged),
+  estimated,
+})
+
+const messageOf = (code: string): string => Object.entries(failures).find(([known]) => known === code)?.[1].message ?? code

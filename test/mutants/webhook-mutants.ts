@@ -1,0 +1,94 @@
+/** Mutants of webhooks: what is recorded, what is signed, what is sent, and when. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const store = 'store/sqlite.test.ts'
+const spec = 'spec/webhooks.test.ts'
+const events = 'src/store/sqlite/events.ts'
+const deliveries = 'src/store/queries/webhooks/deliveries.ts'
+
+export const webhookMutants: Mutant[] = [
+  {
+    rule: 'webhook.once',
+    removes: 'each release of a turn is an event',
+    edits: [edit(events, "state === 'released' ? `${requestId}_${turn['run']}` : requestId", 'requestId')],
+    caughtBy: { file: store, title: 'webhook.once: each end of a run is one event' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'a turn without a reply is an event',
+    edits: [edit('src/store/sqlite/end-turn.ts', '  recordEndedTurn(sql, turn, end.state, now)\n')],
+    caughtBy: { file: store, title: 'webhook.once: a turn whose processes died in each attempt' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'a webhook of one agent gets its events only',
+    edits: [edit(events, 'and (agent_id is null or agent_id = ?)', 'and (agent_id is null or agent_id <> ?)')],
+    caughtBy: { file: store, title: 'webhook.once: only the events, the owner and the agent' },
+  },
+  {
+    rule: 'webhook.delivered',
+    removes: 'only the last claim stores its result',
+    edits: [edit(deliveries, "and fence = $9 and state = 'pending'", "and fence >= $9 and state = 'pending'")],
+    caughtBy: { file: store, title: 'webhook.delivered: a due delivery is claimed by one of several' },
+  },
+  {
+    rule: 'webhook.delivered',
+    removes: '410 disables the webhook',
+    edits: [edit('src/webhooks/send.ts', 'if (status === 410)', 'if (status === 411)')],
+    caughtBy: { file: spec, title: 'webhook.delivered: 410 disables the webhook' },
+  },
+  {
+    rule: 'webhook.delivered',
+    removes: 'the fifth attempt is two hours after the fourth',
+    edits: [edit('src/webhooks/schedule.ts', '2 * hour, 5 * hour', '3 * hour, 5 * hour')],
+    caughtBy: { file: spec, title: 'webhook.delivered: a failed attempt is repeated on the schedule' },
+  },
+  {
+    rule: 'webhook.signed',
+    removes: 'the ID is signed',
+    edits: [edit('src/webhooks/signature.ts', '`${id}.${timestamp}.${body}`', '`${timestamp}.${body}`')],
+    caughtBy: { file: spec, title: 'webhook.signed: a delivery is verified by the libraries' },
+    symptom: 'throws',
+  },
+  {
+    rule: 'webhook.signed',
+    removes: 'the previous secret ends with its grace period',
+    edits: [
+      edit('src/store/queries/webhooks/webhooks.ts', "graceMs > 0 ? 'sealed_secret' : 'null'", "graceMs >= 0 ? 'sealed_secret' : 'null'"),
+      edit('src/store/queries/webhooks/webhooks.ts', 'graceMs > 0 ? now + graceMs : null', 'now + graceMs + 60_000'),
+    ],
+    caughtBy: { file: spec, title: 'webhook.signed: for the grace period both secrets verify' },
+  },
+  {
+    rule: 'webhook.messages',
+    removes: 'a webhook without messages gets none',
+    edits: [
+      edit(
+        'src/webhooks/body.ts',
+        '...(includeMessages ? { comment: data.comment } : {})',
+        '...(includeMessages || data.comment ? { comment: data.comment } : {})',
+      ),
+    ],
+    caughtBy: { file: spec, title: 'webhook.messages: texts of end users' },
+  },
+  {
+    rule: 'webhook.slots',
+    removes: 'an endpoint has a number of slots',
+    edits: [edit('src/webhooks/webhooks.ts', 'const slotsPerWebhook = 16', 'const slotsPerWebhook = 1_000')],
+    caughtBy: { file: spec, title: 'webhook.slots: an endpoint that hangs does not delay another one' },
+  },
+  {
+    rule: 'webhook.replay',
+    removes: 'a replay sends what was delivered again',
+    edits: [
+      edit(
+        deliveries,
+        "on conflict (event_id, webhook_id) do update set state = 'pending', attempts = 0",
+        'on conflict (event_id, webhook_id) do update set attempts = 0',
+      ),
+    ],
+    caughtBy: { file: store, title: 'webhook.replay: sends a range again' },
+    symptom: 'throws',
+  },
+]

@@ -1,0 +1,366 @@
+/** Webhooks over HTTP: what a receiver gets, and what the operator can do (docs/spec.md, "Webhooks"). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import OpenAI from 'openai'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { Webhook as SvixWebhook } from 'svix'
+import { startReceiver } from '../support/webhook-receiver.ts'
+import type { Received } from '../support/webhook-receiver.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Json, TestApp, TestAppOptions } from '../support/test-app.ts'
+
+type Receiver = Awaited<ReturnType<typeof startReceiver>>
+
+const startAppFor = (receiver: Receiver, options: TestAppOptions = {}): Promise<TestApp> =>
+  startTestApp({ ...options, env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: receiver.host, ...options.env } })
+
+/** Events of the same millisecond are not recorded for a new webhook. */
+async function makeWebhook(app: TestApp, receiver: Receiver, path: string, fields: Json = {}): Promise<Json> {
+  const webhook = await app.made('POST', '/webhooks', { url: receiver.url(path), events: ['*'], ...fields })
+  await app.moveClock(2)
+  return webhook
+}
+
+const deliveriesOf = async (app: TestApp, webhook: Json, query = ''): Promise<Json[]> =>
+  (await app.made('GET', `/webhooks/${webhook.id}/deliveries?limit=100${query}`)).data
+
+async function until<Value>(what: string, read: () => Promise<Value | undefined | false>): Promise<Value> {
+  const end = performance.now() + 20_000
+  for (;;) {
+    const value = await read()
+    if (value) return value
+    assert.ok(performance.now() < end, `never: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+const whenEnded = (app: TestApp, webhook: Json, count = 1): Promise<Json[]> =>
+  until(`${count} ended deliveries`, async () => {
+    const ended = (await deliveriesOf(app, webhook)).filter(({ status }) => status !== 'pending')
+    return ended.length >= count && ended
+  })
+
+async function giveFeedback(app: TestApp, requestId: string, body: Json): Promise<void> {
+  const response = await fetch(`${app.url}/v1/agents/${app.caller.agentId}/turns/${requestId}/feedback`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${app.caller.apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  assert.equal(response.status, 200)
+}
+
+/** Verifies as three independent libraries do. */
+async function verifyAll({ body, headers }: Received, secret: string): Promise<void> {
+  new StandardWebhook(secret).verify(body, headers)
+  new SvixWebhook(secret).verify(body, headers)
+  const unwrapped = await new OpenAI({ apiKey: 'unused', webhookSecret: secret }).webhooks.unwrap(body, headers)
+  assert.deepEqual(unwrapped, JSON.parse(body))
+}
+
+test('webhook.signed: a delivery is verified by the libraries of Standard Webhooks, Svix and OpenAI, and not with another secret', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const webhook = await makeWebhook(app, receiver, '/hook')
+  assert.match(webhook.id, /^whk_/)
+  assert.match(webhook.secret, /^whsec_[\w+/]{43}=$/)
+  const reply = await app.chat('hello', { user: 'ann' })
+  const [one] = (await receiver.got('/hook', 1)) as [Received]
+  await verifyAll(one, webhook.secret)
+  const other = await makeWebhook(app, receiver, '/other')
+  assert.throws(() => new StandardWebhook(other.secret).verify(one.body, one.headers))
+  assert.equal(one.headers['content-type'], 'application/json')
+  assert.equal(one.id, `evt_${reply.json.request_id}_turn_completed`)
+  const { data, ...rest } = one.json
+  assert.deepEqual(Object.keys(rest), ['type', 'timestamp'])
+  assert.equal(rest.type, 'turn.completed')
+  assert.equal(rest.timestamp, data.ended_at)
+  assert.deepEqual(data, {
+    request_id: reply.json.request_id,
+    conversation_id: reply.json.conversation_id,
+    external_user_id: 'ann',
+    owner_id: app.caller.ownerId,
+    agent_id: app.caller.agentId,
+    agent_version: 1,
+    key_id: data.key_id,
+    status: 'completed',
+    run: 1,
+    created_at: data.created_at,
+    ended_at: data.ended_at,
+    incomplete: false,
+    usage: data.usage,
+    error: null,
+  })
+  assert.deepEqual(data.usage, { ...reply.json.usage, charged_usd: data.usage.charged_usd, estimated: data.usage.estimated })
+  await app.verify()
+})
+
+test('webhook.messages: texts of end users are sent only to a webhook that includes messages, and to none after an erasure', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const plain = await makeWebhook(app, receiver, '/plain')
+  await makeWebhook(app, receiver, '/whole', { include_messages: true })
+  app.model.script(['the generated words'])
+  const { json } = await app.chat('the private words', { user: 'ann' })
+  await giveFeedback(app, json.request_id, { rating: 'down', comment: 'the commented words' })
+  const whole = await receiver.got('/whole', 2)
+  const ofType = (type: string): Json => whole.find((one) => one.json.type === type)!.json.data
+  assert.deepEqual(ofType('turn.completed').user_message.content, 'the private words')
+  assert.deepEqual(ofType('turn.completed').message, { id: json.message.id, content: 'the generated words' })
+  assert.equal(ofType('feedback.created').comment, 'the commented words')
+  for (const { body } of await receiver.got('/plain', 2)) assert.doesNotMatch(body, /words/)
+  await whenEnded(app, plain, 2)
+  await app.made('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=ann`)
+  for (const delivery of await deliveriesOf(app, plain)) await app.made('POST', `/webhooks/${plain.id}/deliveries/${delivery.id}/retry`)
+  const again = (await receiver.got('/plain', 4)).slice(2)
+  assert.deepEqual(
+    again.map(({ json }) => json.data['external_user_id']),
+    [null, null],
+  )
+  assert.equal(again[0]!.json.data['request_id'], json.request_id)
+})
+
+test('webhook.delivered: a failed attempt is repeated on the schedule under the same ID, until the last one fails', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { random: () => 0.5, pollMs: 20 } })
+  const webhook = await makeWebhook(app, receiver, '/failing')
+  receiver.on('/failing', (_, response) => void response.writeHead(500).end('the private words of an end user'))
+  await app.chat('hello')
+  const delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
+  for (const [index, seconds] of delays.entries()) {
+    await receiver.got('/failing', index + 1)
+    const pending = await until('the next attempt is stored', async () => {
+      const [one] = await deliveriesOf(app, webhook, '&status=pending')
+      return (
+        one &&
+        one['last_status'] === 500 &&
+        one['attempts'] === index + 1 &&
+        Date.parse(one['next_attempt_at']) - (await app.app.store.read.storeTime()) > seconds * 1000 - 2_000 &&
+        one
+      )
+    })
+    assert.equal(pending['last_error'], 'the endpoint answered 500')
+    // A moment before it is due, nothing is sent.
+    await app.moveClock(seconds * 1000 - 3_000)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.equal(receiver.at('/failing').length, index + 1)
+    await app.moveClock(3_000)
+  }
+  const all = await receiver.got('/failing', 10)
+  const [failed] = await whenEnded(app, webhook)
+  assert.deepEqual([failed!['status'], failed!['attempts'], failed!['next_attempt_at']], ['failed', 10, null])
+  assert.equal(new Set(all.map(({ id }) => id)).size, 1)
+  assert.equal(new Set(all.map(({ body }) => body)).size, 1)
+  await app.moveClock(24 * 60 * 60 * 1000)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.equal(receiver.at('/failing').length, 10, 'the last attempt was the last')
+  assert.equal(await app.occurrences('the private words'), 0)
+
+  receiver.on('/failing', (_, response) => void response.writeHead(200).end())
+  await app.made('POST', `/webhooks/${webhook.id}/deliveries/${failed!['id']}/retry`)
+  assert.equal((await receiver.got('/failing', 11))[10]!.id, all[0]!.id)
+  const [delivered] = await until('delivered', async () => {
+    const ended = await deliveriesOf(app, webhook, '&status=delivered')
+    return ended.length === 1 && ended
+  })
+  assert.deepEqual([delivered!['attempts'], delivered!['last_status'], delivered!['last_error']], [1, 200, null])
+  await app.verify()
+})
+
+test('webhook.delivered: redirects, errors, no answer and closed connections are failures; 2xx is success, whatever follows it', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { timeoutMs: 2_000 } })
+  receiver.on('/redirect', (_, response) => void response.writeHead(307, { location: receiver.url('/ok') }).end())
+  receiver.on('/error', (_, response) => void response.writeHead(404).end())
+  receiver.on('/hang', () => undefined)
+  receiver.on('/reset', (_, response) => void response.socket!.destroy())
+  receiver.on('/cut', (_, response) => {
+    response.writeHead(200, { 'content-length': '1000' })
+    response.write('some', () => response.socket!.destroy())
+  })
+  receiver.on('/large', (_, response) => void response.writeHead(200).end('x'.repeat(1_000_000)))
+  receiver.on('/endless', (_, response) => void response.writeHead(202).write('x'))
+  const paths = ['/redirect', '/error', '/hang', '/reset', '/cut', '/large', '/endless']
+  const webhooks = await Promise.all(paths.map(async (path) => [path, await makeWebhook(app, receiver, path)] as const))
+  await app.chat('hello')
+  const outcomes = await Promise.all(
+    webhooks.map(async ([path, webhook]) => {
+      const delivery = await until(`an attempt to ${path}`, async () => {
+        const [one] = await deliveriesOf(app, webhook)
+        return one && (one['status'] === 'delivered' || one['last_error'] !== null) && one
+      })
+      return [path, delivery['status'], delivery['last_status'], delivery['last_error']]
+    }),
+  )
+  assert.deepEqual(outcomes, [
+    ['/redirect', 'pending', null, 'the server redirects, and redirects are not followed'],
+    ['/error', 'pending', 404, 'the endpoint answered 404'],
+    ['/hang', 'pending', null, 'the endpoint did not answer within 2 s'],
+    ['/reset', 'pending', null, 'the server closed the connection before sending a complete response (UND_ERR_SOCKET)'],
+    ['/cut', 'delivered', 200, null],
+    ['/large', 'delivered', 200, null],
+    ['/endless', 'delivered', 202, null],
+  ])
+  assert.equal(receiver.at('/ok').length, 0)
+})
+
+test('webhook.delivered: 410 disables the webhook, and an operator enables it again', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const webhook = await makeWebhook(app, receiver, '/gone')
+  receiver.on('/gone', (_, response) => void response.writeHead(410).end())
+  await app.chat('hello')
+  await whenEnded(app, webhook)
+  const disabled = await app.made('GET', `/webhooks/${webhook.id}`)
+  assert.deepEqual(
+    [disabled['enabled'], disabled['disabled_reason']],
+    [false, 'the endpoint answered 410 Gone, which disables the webhook'],
+  )
+  const [line] = (await app.made('GET', '/audit')).data
+  assert.deepEqual([line.who, line.verb, line.noun, line.subject_id, line.fields], ['server', 'change', 'webhook', webhook.id, ['enabled']])
+  await app.chat('hello again')
+  assert.equal((await deliveriesOf(app, webhook)).length, 1)
+  receiver.on('/gone', (_, response) => void response.writeHead(204).end())
+  const enabled = await app.made('PATCH', `/webhooks/${webhook.id}`, { enabled: true })
+  assert.deepEqual([enabled['enabled'], enabled['disabled_reason']], [true, null])
+  await app.moveClock(2)
+  await app.chat('hello once more')
+  await receiver.got('/gone', 2)
+  await app.verify()
+})
+
+test('webhook.signed: for the grace period both secrets verify, and after it only the new one', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const webhook = await makeWebhook(app, receiver, '/hook')
+  const rotated = await app.made('POST', `/webhooks/${webhook.id}/rotate-secret`, { grace_seconds: 3600 })
+  assert.notEqual(rotated['secret'], webhook.secret)
+  assert.equal(rotated['previous_secret_expires_at'], new Date(Date.parse(rotated['updated_at']) + 3_600_000).toISOString())
+  await app.chat('hello')
+  const [both] = await receiver.got('/hook', 1)
+  assert.equal(both!.headers['webhook-signature']!.split(' ').length, 2)
+  await verifyAll(both!, webhook.secret)
+  await verifyAll(both!, rotated['secret'])
+  const again = await app.made('POST', `/webhooks/${webhook.id}/rotate-secret`, { grace_seconds: 0 })
+  await app.chat('hello again')
+  const one = (await receiver.got('/hook', 2))[1]!
+  assert.equal(one.headers['webhook-signature']!.split(' ').length, 1)
+  await verifyAll(one, again['secret'])
+  assert.throws(() => new StandardWebhook(rotated['secret']).verify(one.body, one.headers))
+  for (const secret of [webhook.secret, rotated['secret'], again['secret']])
+    assert.equal(await app.occurrences(secret.slice('whsec_'.length)), 0, 'secrets are encrypted at rest')
+})
+
+test('webhook.slots: an endpoint that hangs does not delay another one', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { timeoutMs: 60_000, leaseMs: 90_000 } })
+  await makeWebhook(app, receiver, '/hang')
+  await makeWebhook(app, receiver, '/fast')
+  receiver.on('/hang', () => undefined)
+  await Promise.all(Array.from({ length: 40 }, (_, n) => app.chat('hello', { user: `user-${n}` })))
+  await receiver.got('/fast', 40)
+  assert.equal(receiver.at('/hang').length, 16, 'no more than its own slots')
+})
+
+test('webhook.replay: a range is sent again under the same IDs, and a test event is sent at once', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  await app.chat('before there is a webhook')
+  await app.moveClock(2)
+  const webhook = await makeWebhook(app, receiver, '/hook')
+  await app.chat('hello')
+  await receiver.got('/hook', 1)
+  await whenEnded(app, webhook)
+  const from = new Date((await app.app.store.read.storeTime()) - 60_000).toISOString()
+  const range = { from, to: new Date((await app.app.store.read.storeTime()) + 1_000).toISOString() }
+  assert.deepEqual(await app.made('POST', `/webhooks/${webhook.id}/replay`, range), { deliveries: 2 })
+  const all = await receiver.got('/hook', 3)
+  assert.equal(new Set(all.map(({ id }) => id)).size, 2)
+  const tested = await app.made('POST', `/webhooks/${webhook.id}/test`)
+  assert.deepEqual([tested['ok'], tested['status']], [true, 204])
+  const sent = (await receiver.got('/hook', 4))[3]!
+  assert.deepEqual([sent.json.type, sent.json.data], ['webhook.test', { webhook_id: webhook.id }])
+  await verifyAll(sent, webhook.secret)
+  receiver.on('/hook', (_, response) => void response.writeHead(503).end())
+  const refused = await app.made('POST', `/webhooks/${webhook.id}/test`)
+  assert.deepEqual([refused['ok'], refused['status'], refused['error']], [false, 503, 'the endpoint answered 503'])
+  assert.equal((await deliveriesOf(app, webhook)).length, 2, 'a test is stored nowhere')
+})
+
+test('webhooks: bad input gets a sentence that says what is wrong, and nothing is created', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const good = { url: receiver.url('/hook'), events: ['*'] }
+  const refused: [Json, RegExp][] = [
+    [{ ...good, url: 'http://127.0.0.1:1/' }, /^url is not allowed: .*TURNKEEP_ALLOW_PRIVATE_HOSTS/],
+    [{ ...good, url: 'http://example.com/' }, /^url is not allowed: /],
+    [{ ...good, url: 'ftp://example.com/' }, /^url is not allowed: /],
+    [{ ...good, url: 'not a url' }, /^url must be an https URL/],
+    [{ ...good, events: [] }, /events/],
+    [{ ...good, events: ['turn.ended'] }, /events/],
+    [{ ...good, events: ['*', 'turn.failed'] }, /^events must be/],
+    [{ ...good, owner_id: 'own_x' }, /^owner_id: this owner does not exist/],
+    [{ ...good, agent_id: 'agt_x' }, /^agent_id: this agent does not exist/],
+    [{ ...good, secret: 'mine' }, /secret/],
+  ]
+  for (const [body, message] of refused) {
+    const answer = await app.admin('POST', '/webhooks', body)
+    assert.equal(answer.status, 422, answer.text)
+    assert.match(answer.json['error'].message, message)
+  }
+  assert.deepEqual((await app.made('GET', '/webhooks')).data, [])
+  const webhook = await makeWebhook(app, receiver, '/hook', { description: 'Orders', agent_id: app.caller.agentId })
+  const { secret: _, ...shown } = webhook
+  assert.deepEqual((await app.made('GET', '/webhooks')).data, [shown])
+  const changed = await app.made('PATCH', `/webhooks/${webhook.id}`, { events: ['turn.failed'], agent_id: null, description: null })
+  assert.deepEqual(
+    [changed['events'], changed['agent_id'], changed['description'], changed['url']],
+    [['turn.failed'], null, null, good.url],
+  )
+  assert.equal((await app.admin('PATCH', `/webhooks/${webhook.id}`, { url: 'https://[::1]/' })).status, 422)
+  for (const [method, path] of [
+    ['GET', '/webhooks/whk_x'],
+    ['PATCH', '/webhooks/whk_x'],
+    ['DELETE', '/webhooks/whk_x'],
+    ['POST', '/webhooks/whk_x/test'],
+    ['POST', '/webhooks/whk_x/rotate-secret'],
+    ['GET', '/webhooks/whk_x/deliveries'],
+    ['POST', '/webhooks/whk_x/deliveries/evt_x/retry'],
+    ['POST', `/webhooks/${webhook.id}/deliveries/evt_x/retry`],
+  ] as const)
+    assert.equal((await app.admin(method, path, method === 'PATCH' ? {} : undefined)).status, 404, `${method} ${path}`)
+  for (const range of [
+    { from: '2026-01-02', to: '2026-01-01' },
+    { from: '2020-01-01', to: '2100-01-01' },
+    { from: 'soon', to: 'later' },
+  ])
+    assert.equal((await app.admin('POST', `/webhooks/${webhook.id}/replay`, range)).status, 422)
+  assert.equal((await app.admin('GET', `/webhooks/${webhook.id}/deliveries?status=lost`)).status, 422)
+  assert.equal((await app.admin('DELETE', `/webhooks/${webhook.id}`)).status, 204)
+  const lines = (await app.made('GET', '/audit?limit=100')).data.filter((line: Json) => line['noun'] === 'webhook')
+  assert.deepEqual(
+    lines.map((line: Json) => [line['who'], line['verb'], line['fields']]),
+    [
+      ['admin', 'delete', []],
+      ['admin', 'change', ['events', 'agent_id', 'description']],
+      ['admin', 'create', []],
+    ],
+  )
+})
+
+test('balance.low: the operator sets the threshold of an owner, and one webhook reports the crossing', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  await makeWebhook(app, receiver, '/hook', { events: ['balance.low'] })
+  const { ownerId } = app.caller
+  const { balance_usd: balance } = await app.owner()
+  assert.equal((await app.made('PATCH', `/owners/${ownerId}`, { low_balance_usd: balance }))['low_balance_usd'], balance)
+  assert.equal((await app.admin('PATCH', `/owners/${ownerId}`, { low_balance_usd: '-1' })).status, 422)
+  await app.chat('hello')
+  await app.chat('hello again')
+  const [one] = await receiver.got('/hook', 1)
+  const { balance_usd: left } = await app.owner()
+  assert.deepEqual(one!.json.type, 'balance.low')
+  assert.deepEqual([one!.json.data['owner_id'], one!.json.data['low_balance_usd']], [ownerId, balance])
+  assert.ok(Number(one!.json.data['balance_usd']) >= Number(left))
+  assert.equal(receiver.received.length, 1)
+})
