@@ -234,7 +234,7 @@ describe('invalid responses', () => {
       for (let n = 0; n < 5000; n++) response.write(event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progress: n } }))
       response.end(event(result(seen.id, said('yours'))) + event(result(seen.id, said('too late'))))
     })
-    assert.deepEqual(await caller.ask(server, 'look'), { text: 'yours', isError: false, passages: [] })
+    assert.deepEqual(await caller.ask(server, 'look'), { text: 'yours', isError: false, answered: true, passages: [] })
   })
 
   void test('a response among others in one message is found, as JSON and in a stream', async () => {

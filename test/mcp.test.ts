@@ -47,6 +47,7 @@ void test('mcp: a call returns its text', async () => {
   assert.deepEqual(await caller.ask(server, 'echo', { pinned, args: { message: 'Grüße, 退款' } }), {
     text: 'Echo: Grüße, 退款',
     isError: false,
+    answered: true,
     passages: [],
   })
   assert.match((await caller.ask(server, 'get-sum', { pinned, args: { a: 2, b: 40 } })).text, /is 42\./)

@@ -103,6 +103,7 @@ void test('tools: a failing knowledge base is a result for the model, and is log
   assert.deepEqual(await call('search_knowledge', { query: 'refund' }), {
     text: 'Error: the tool could not be called.',
     isError: true,
+    answered: false,
     passages: [],
   })
   assert.match(logged.join(''), /"tool":"search_knowledge".*tool call failed/)

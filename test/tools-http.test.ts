@@ -244,6 +244,7 @@ void test("tools: a result is the response's status, content type and text", asy
   assert.deepEqual(await answer('application/json; charset=utf-8', '{"a":1}'), {
     text: 'Status 200, application/json:\n{"a":1}',
     isError: false,
+    answered: true,
     passages: [],
   })
   assert.equal((await answer('text/html', '<p>Grüße</p>')).text, 'Status 200, text/html:\n<p>Grüße</p>')
@@ -397,6 +398,7 @@ void test('tools: secrets can be decrypted for their own agent alone, and the mo
   assert.deepEqual(await call(stolen, {}), {
     text: 'Error: the tool is not set up; its operator has to fix it.',
     isError: true,
+    answered: false,
     passages: [],
   })
   assert.equal(server.calls.length, earlier)

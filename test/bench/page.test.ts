@@ -127,7 +127,7 @@ void test('docs/performance.md has a place for every scenario, for the goals and
     'replays',
     'retrieval',
     'idle-streams',
-    'limits',
+    'spend-limits',
     'start',
     'orphans',
     'profile',

@@ -166,7 +166,12 @@ void test('turns: a turn shows its state, run, attempts, steps, cost and the cau
   const turn = await app.made('GET', `/turns/${json.request_id}`)
   assert.equal(turn.request_id, running.request_id)
   assert.deepEqual([turn.state, turn.held_usd, turn.failure, turn.steps], ['completed', '0.00000000', null, []])
-  assert.deepEqual(turn.usage, { ...json.usage, estimated: false })
+  const details = {
+    prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+    tool_calls_usd: '0.00000000',
+  }
+  assert.deepEqual(turn.usage, { ...json.usage, ...details, estimated: false })
 
   app.model.script({ status: 400, body: 'the model does not exist' })
   const failed = await app.chat('hi', { user: 'turns' })
