@@ -42,6 +42,7 @@ const inCi = [
   'process.test.ts',
   'race/',
   'retrieval',
+  'store/postgres-pooler',
   'store/usage-reconciles',
 ]
 /** The strongest form of what a faster test proves in an earlier tier. */
