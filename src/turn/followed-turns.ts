@@ -30,7 +30,7 @@ type Message =
   | { kind: 'text'; turn: string; fence: number; offset: number; text: string }
   /** The turn has ended, and its end is stored. */
   | { kind: 'ended'; turn: string }
-  | { kind: 'cancel'; turn: string }
+  | { kind: 'cancel'; turn: string; run: number }
 
 export type FollowedTurnsOptions = {
   store: Pick<Store, 'read' | 'messages'>
@@ -43,8 +43,8 @@ export type FollowedTurnsOptions = {
 export interface FollowedTurns {
   /** The turn, as a caller of this process can follow it. It was running in the store a moment ago. */
   follow(status: Pick<TurnStatus, 'requestId' | 'conversationId'>): RunningTurn
-  /** Asks the process that runs the turn to cancel it, after the request is stored. */
-  cancel(requestId: string): void
+  /** Asks the process that runs the turn to cancel this run of it, after the request is stored. */
+  cancel(requestId: string, run: number): void
   /** A turn has ended in this process. */
   ended(turn: LiveTurn): void
   stop(): void
@@ -71,7 +71,7 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
       case 'ended':
         return followed.has(message.turn) ? void readEnds() : undefined
       case 'cancel':
-        return live.get(message.turn)?.stop('cancel')
+        return live.get(message.turn)?.cancel(message.run)
     }
   })
 
@@ -154,10 +154,10 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
       ask()
       return turn
     },
-    cancel(requestId) {
+    cancel(requestId, run) {
       const running = live.get(requestId)
-      if (running) running.stop('cancel')
-      else send([{ kind: 'cancel', turn: requestId }])
+      if (running) running.cancel(run)
+      else send([{ kind: 'cancel', turn: requestId, run }])
     },
     ended(turn) {
       if (followed.has(turn.requestId)) void readEnds()
@@ -175,9 +175,10 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
 /** Undefined for what is not a message of this version. Anyone who can connect to the database can send anything. */
 function readMessage(text: string): Message | undefined {
   try {
-    const { kind, turn, fence, offset, text: part } = JSON.parse(text) as Record<string, unknown>
+    const { kind, turn, run, fence, offset, text: part } = JSON.parse(text) as Record<string, unknown>
     if (typeof turn !== 'string') return undefined
-    if (kind === 'ended' || kind === 'cancel') return { kind, turn }
+    if (kind === 'ended') return { kind, turn }
+    if (kind === 'cancel') return typeof run === 'number' ? { kind, turn, run } : undefined
     if (typeof fence !== 'number' || typeof offset !== 'number') return undefined
     if (kind === 'follow') return { kind, turn, fence, offset }
     return kind === 'text' && typeof part === 'string' ? { kind, turn, fence, offset, text: part } : undefined

@@ -94,7 +94,7 @@ export function keepLeases({
   /** `turn.cancel`: requests that another process has stored, and those whose message was lost. */
   async function cancelRequested(): Promise<void> {
     if (live.size === 0) return
-    for (const requestId of await store.read.listCancelRequests()) live.get(requestId)?.stop('cancel')
+    for (const { requestId, run } of await store.read.listCancelRequests()) live.get(requestId)?.cancel(run)
   }
 
   async function claim(which: 'fresh' | 'suspect'): Promise<void> {

@@ -178,6 +178,11 @@ export class LiveTurn implements RunningTurn {
     if (reason !== 'cancel' || !this.callUnknown) this.#abort()
   }
 
+  /** `turn.cancel`: the request is stored. One that was stored for an earlier run of the same message does not stop this one. */
+  cancel(run: number): void {
+    if (run === this.admitted.run) this.stop('cancel')
+  }
+
   #abort(): void {
     this.#stop.abort(new Error(`the turn was stopped: ${this.#stopReason}`))
   }

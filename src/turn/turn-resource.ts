@@ -72,8 +72,9 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
       const status = await find(wanted)
       if (status.state !== 'running') return status
       const write = author ? store.writeAs(author) : store.write
-      if (await write.requestCancel({ requestId: status.requestId }).catch(refuseUnavailable)) {
-        followed.cancel(status.requestId)
+      const run = await write.requestCancel({ requestId: status.requestId }).catch(refuseUnavailable)
+      if (run !== undefined) {
+        followed.cancel(status.requestId, run)
         await within(cancelWaitMs, openRunning(status).end, () => undefined)
       }
       return find(wanted)

@@ -31,7 +31,7 @@ const screens: Record<string, Screen> = {
   phone,
 }
 
-const pagesOf = ({ orders, library, conversationId, requestId }: SeededApp): Record<string, string> => ({
+const pagesOf = ({ orders, library, externalUserId, conversationId, requestId }: SeededApp): Record<string, string> => ({
   start: '/',
   agents: '/agents',
   'agent new': '/agents/new',
@@ -49,7 +49,7 @@ const pagesOf = ({ orders, library, conversationId, requestId }: SeededApp): Rec
   turn: `/turns/${requestId}`,
   'external users': `/end-users/${orders.agentId}?window=total`,
   'external users choice': '/end-users',
-  'external user': `/end-users/${orders.agentId}/one?external_user_id=rater-0`,
+  'external user': `/end-users/${orders.agentId}/one?external_user_id=${encodeURIComponent(externalUserId)}`,
   feedback: '/feedback',
   'feedback none': '/feedback?tag=none',
   money: '/money',

@@ -530,7 +530,7 @@ function readBefore(row: Row): bigint {
     edits: [
       edit(
         followedTurns,
-        "      if (running) running.stop('cancel')\n",
+        '      if (running) running.cancel(run)\n',
         "      if (running) for (const turn of live.values()) turn.stop('cancel')\n",
       ),
     ],

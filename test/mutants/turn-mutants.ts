@@ -90,7 +90,7 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.cancel',
     removes: 'only a turn that runs can be cancelled',
-    edits: [edit(status, "where request_id = $2 and state = 'running'`", 'where request_id = $2`')],
+    edits: [edit(status, "where request_id = $2 and state = 'running' returning run`", 'where request_id = $2 returning run`')],
     caughtBy: { file: suite, title: 'turn.cancel: a cancel is stored only while the turn runs' },
   },
   {

@@ -396,7 +396,7 @@ export function createStoreModel(accuse: Accuse) {
       case 'write':
         if ((item as { name: string }).name === 'eraseConversations') erase(value as ErasureOutcome)
         if ((item as { name: string }).name === 'requestCancel')
-          requestCancel((item as { args: [{ requestId: string }] }).args[0], value as boolean)
+          requestCancel((item as { args: [{ requestId: string }] }).args[0], value !== undefined)
         if ((item as { name: string }).name === 'appendLedgerEntry') append(value as AppendOutcome)
         if ((item as { name: string }).name === 'changeAgent')
           changeAgent((item as { args: [AgentChange] }).args[0], value as ChangeAgentOutcome, at)

@@ -188,7 +188,7 @@ export class Bench {
 
   /** Requests a cancel and ends the turn without a reply. */
   async cancel(turn: AdmittedTurn) {
-    assert.equal(await this.store.write.requestCancel({ requestId: turn.requestId }), true)
+    assert.ok(await this.store.write.requestCancel({ requestId: turn.requestId }))
     return this.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null })
   }
 
@@ -361,8 +361,8 @@ export function conformance(check: Check): void {
           requestId: turn.requestId,
           code: 'turn_cancelled',
         })
-      assert.equal(await store.write.requestCancel({ requestId: turn.requestId }), false)
-      assert.equal(await store.write.requestCancel({ requestId: randomUUID() }), false)
+      assert.equal(await store.write.requestCancel({ requestId: turn.requestId }), undefined)
+      assert.equal(await store.write.requestCancel({ requestId: randomUUID() }), undefined)
       assert.deepEqual(await bench.settle(turn), { kind: 'lost' })
       assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: 0n })
       await bench.verify()
@@ -385,7 +385,7 @@ export function conformance(check: Check): void {
     const admission = bench.admission()
     const turn = await bench.admitted(admission)
     await store.write.requestCancel({ requestId: turn.requestId })
-    assert.deepEqual(await store.read.listCancelRequests(), [turn.requestId])
+    assert.deepEqual(await store.read.listCancelRequests(), [{ requestId: turn.requestId, run: 1 }])
     await bench.fail(turn, 'released')
     assert.deepEqual(await store.read.listCancelRequests(), [])
     const again = await bench.admitted(admission)

@@ -15,7 +15,8 @@ export type SeededApp = {
   orders: FilledAgent
   /** With most of the documents. */
   library: FilledAgent
-  /** The longest conversation of `orders`. */
+  /** The external user of the longest conversation of `orders`, and that conversation. */
+  externalUserId: string
   conversationId: string
   /** The newest turn with a reply in it. */
   requestId: string
@@ -40,12 +41,13 @@ export async function startSeededApp(): Promise<SeededApp> {
     // In addition to the sample data: a disabled agent.
     await app.made('PATCH', `/owners/${app.caller.ownerId}`, { name: 'Our own tests' })
     await app.made('PATCH', `/agents/${app.caller.agentId}`, { name: 'Smoke test', enabled: false })
-    const user = encodeURIComponent(longestOf(plan))
+    const externalUserId = longestOf(plan)
+    const user = encodeURIComponent(externalUserId)
     const { data } = await app.made('GET', `/conversations?agent_id=${agents.orders.agentId}&external_user_id=${user}`)
     const conversationId = data[0].id
     const turns = await app.made('GET', `/turns?conversation_id=${conversationId}&status=completed`)
     const requestId = turns['data'][0].request_id
-    return { adminUrl: app.adminUrl, app, orders: agents.orders, library: agents.library, conversationId, requestId, close }
+    return { adminUrl: app.adminUrl, app, orders: agents.orders, library: agents.library, externalUserId, conversationId, requestId, close }
   } catch (error) {
     await close()
     throw error

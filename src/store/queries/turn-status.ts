@@ -86,20 +86,20 @@ function readStatus(row: Row): TurnStatus {
 }
 
 /**
- * `turn.cancel`: asks the process that runs the turn to cancel it. Returns false if the turn does not run, and changes nothing then. The
- * transaction that ends the turn decides whether the cancel came in time.
+ * `turn.cancel`: asks the process that runs the turn to cancel it. Returns the run that is to be cancelled, or undefined if the turn does not
+ * run; nothing is changed then. The transaction that ends the turn decides whether the cancel came in time.
  */
-export async function requestCancel(sql: Sql, { requestId }: { requestId: string }): Promise<boolean> {
-  const changed = await sql.run(
-    `update turns set cancel_requested_at = coalesce(cancel_requested_at, $1) where request_id = $2 and state = 'running'`,
+export async function requestCancel(sql: Sql, { requestId }: { requestId: string }): Promise<number | undefined> {
+  const [row] = await sql.all(
+    `update turns set cancel_requested_at = coalesce(cancel_requested_at, $1) where request_id = $2 and state = 'running' returning run`,
     await sql.now(),
     requestId,
   )
-  return changed === 1
+  return row && integer(row, 'run')
 }
 
-/** The running turns whose cancel was requested. Reads the index of running turns. */
-export async function listCancelRequests(sql: Sql): Promise<string[]> {
-  const rows = await sql.all(`select request_id from turns where state = 'running' and cancel_requested_at is not null`)
-  return rows.map((row) => text(row, 'request_id'))
+/** The running turns whose cancel was requested, each with its run. Reads the index of running turns. */
+export async function listCancelRequests(sql: Sql): Promise<{ requestId: string; run: number }[]> {
+  const rows = await sql.all(`select request_id, run from turns where state = 'running' and cancel_requested_at is not null`)
+  return rows.map((row) => ({ requestId: text(row, 'request_id'), run: integer(row, 'run') }))
 }

@@ -114,7 +114,7 @@ export const writes = {
   }),
 
   requestCancel: write(requestCancel, {
-    audit: (requested, [{ requestId }]) => when(requested, 'cancel', 'turn', requestId),
+    audit: (run, [{ requestId }]) => when(run, 'cancel', 'turn', requestId),
     changesCaches: false,
     failpoints: ['cancel.before-commit', 'cancel.after-commit'],
   }),

@@ -17,30 +17,32 @@ export function PriceOfTurn({ calculation }: { calculation: PriceCalculation | n
   const { lines, rounding_usd: rounding, written_off_usd: writtenOff } = calculation
   return (
     <div>
-      <Table aria-label="Price calculation" verticalSpacing={2}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Kind</Table.Th>
-            <Table.Th scope="col">Tokens</Table.Th>
-            <Table.Th scope="col">USD per million</Table.Th>
-            <Table.Th scope="col">USD</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {lines.map(({ kind, tokens, usd_per_million: price, amount_usd: amount }) => (
-            <Row
-              key={kind}
-              name={names[kind]}
-              tokens={tokens === null ? '–' : writeCount(tokens)}
-              price={price === null ? '–' : shortAmount(price)}
-              amount={amount}
-            />
-          ))}
-          {isZero(rounding) ? null : <Row name="Rounded up" amount={rounding} />}
-          {isZero(writtenOff) ? null : <Row name="Written off (above the hold)" amount={`−${writtenOff}`} />}
-          <Row name="Charged" amount={calculation.charged_usd} />
-        </Table.Tbody>
-      </Table>
+      <Table.ScrollContainer minWidth={360}>
+        <Table aria-label="Price calculation" verticalSpacing={2} fz="xs">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Kind</Table.Th>
+              <Table.Th scope="col">Tokens</Table.Th>
+              <Table.Th scope="col">USD per million</Table.Th>
+              <Table.Th scope="col">USD</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {lines.map(({ kind, tokens, usd_per_million: price, amount_usd: amount }) => (
+              <Row
+                key={kind}
+                name={names[kind]}
+                tokens={tokens === null ? '–' : writeCount(tokens)}
+                price={price === null ? '–' : shortAmount(price)}
+                amount={amount}
+              />
+            ))}
+            {isZero(rounding) ? null : <Row name="Rounded up" amount={rounding} />}
+            {isZero(writtenOff) ? null : <Row name="Written off (above the hold)" amount={`−${writtenOff}`} />}
+            <Row name="Charged" amount={calculation.charged_usd} />
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
       <Text size="xs" c="dimmed" className="as-written">
         Price of agent version {calculation.agent_version}
         {describeSource(calculation.price_source)}.
