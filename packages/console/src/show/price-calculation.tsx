@@ -17,8 +17,8 @@ export function PriceOfTurn({ calculation }: { calculation: PriceCalculation | n
   const { lines, rounding_usd: rounding, written_off_usd: writtenOff } = calculation
   return (
     <div>
-      <Table.ScrollContainer minWidth={360}>
-        <Table aria-label="Price calculation" verticalSpacing={2} fz="xs">
+      <Table.ScrollContainer minWidth={360} type="native" tabIndex={0} role="region" aria-label="Price calculation">
+        <Table verticalSpacing={2} fz="xs">
           <Table.Thead>
             <Table.Tr>
               <Table.Th scope="col">Kind</Table.Th>
