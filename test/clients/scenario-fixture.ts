@@ -25,6 +25,9 @@ export type StoredMessage = { id: string; role: string; content: string; request
 export type Found = Stored & { chargesUsd: string[]; texts: StoredMessage[] }
 
 /** One process with its data, its admin token and its log. */
+/** What the fixture reads of the items of any list. */
+type Listed = StoredMessage & { kind: string; amount_usd: string; request_id: string }
+
 export class Service {
   readonly admin: TestClient
   readonly #folder: string
@@ -78,7 +81,11 @@ export class Service {
   }
 
   async find({ agentId, ownerId }: Caller): Promise<Found> {
-    const list = async (path: string) => (await this.admin.made('GET', `${path}limit=100`))['data']
+    // A page of large messages may hold only one of them.
+    const list = async (path: string, cursor = ''): Promise<Listed[]> => {
+      const { data, next_cursor: next } = await this.admin.made('GET', `${path}limit=100${cursor}`)
+      return next === null ? data : [...data, ...(await list(path, `&cursor=${encodeURIComponent(next)}`))]
+    }
     const turns = await list(`/turns?agent_id=${agentId}&`)
     const charges = (await list(`/owners/${ownerId}/ledger?`)).filter(({ kind }: { kind: string }) => kind === 'charge')
     const texts: StoredMessage[] = []

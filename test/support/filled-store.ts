@@ -111,7 +111,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
     'turns',
     `request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt, fence,
     lease_until, hold, prompt_price, completion_price, message, message_tokens, failure_code, failure_cause, prompt_tokens,
-    completion_tokens, usage_estimated, charged, first_delta_ms, erased_at, created_at, started_at, ended_at, continues_from`.replace(
+    cached_prompt_tokens, cache_write_tokens, completion_tokens, reasoning_tokens, usage_estimated, charged, first_delta_ms, erased_at, created_at, started_at, ended_at, continues_from`.replace(
       /\s+/g,
       ' ',
     ),
@@ -179,7 +179,8 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       const state = isRunning ? 'running' : index % 50 === 7 ? 'failed' : index % 50 === 13 ? 'released' : 'completed'
       const text = `${index}: ${texts[index % texts.length]}`
       const reply = `${texts[(index + 3) % texts.length]} (${index})`
-      const usage = plainTokens(400 + (index % 90), 20 + (index % 300))
+      const kinds = { cachedPromptTokens: index % 40, cacheWriteTokens: index % 20, reasoningTokens: index % 10 }
+      const usage = { ...plainTokens(400 + (index % 90), 20 + (index % 300)), ...kinds }
       const writtenOff = index % 1000 === 500 ? 3n : 0n
       const charged = state === 'completed' ? cost(usage, price) - writtenOff : null
       const hold = isRunning ? 5_000_000n : 0n
@@ -188,7 +189,18 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       const fingerprint = gone ? Buffer.alloc(32) : createHash('sha256').update(text).digest()
       const failure = state === 'failed' ? 'internal_error' : state === 'released' ? 'service_unavailable' : null
       const figures =
-        charged === null ? [null, null, null, null, null] : [usage.promptTokens, usage.completionTokens, index % 2, charged, 30]
+        charged === null
+          ? Array.from({ length: 8 }, () => null)
+          : [
+              usage.promptTokens,
+              usage.cachedPromptTokens,
+              usage.cacheWriteTokens,
+              usage.completionTokens,
+              usage.reasoningTokens,
+              index % 2,
+              charged,
+              30,
+            ]
       const recordKey = gone || index % 3 === 0 ? null : `order ${index}`
       const cause = failure && !gone ? `a cause: ${texts[1]}` : null
       const before = [
@@ -229,4 +241,29 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   }
   const settle = db.prepare('update owners set balance = ?, held = ? where id = ?')
   for (const { ownerId, balance, held } of callers) settle.run(balance, held, ownerId)
+  fillLimits(db, callers[0]!.agentId, begin)
+  fillWebhooks(db, begin)
+}
+
+/** Limits of an end user, and a window that began before they were set. */
+function fillLimits(db: DatabaseSync, agentId: string, begin: number): void {
+  const limits = JSON.stringify([{ scope: 'end_user', span: 'total', amount: 900, since: begin }])
+  db.prepare('insert into end_user_limits values (?, ?, ?, ?)').run(agentId, texts[1]!, limits, begin)
+  db.prepare('update agents set limited = 1 where id = ?').run(agentId)
+  db.prepare(
+    `insert into spending (agent_id, scope, subject, span, starts_at, earlier, spent, max_amount)
+       values (?, 'end_user', ?, 'total', 0, 700, 700, 900)`,
+  ).run(agentId, texts[1]!)
+}
+
+/** A webhook that listened to one turn only. */
+function fillWebhooks(db: DatabaseSync, begin: number): void {
+  db.prepare(
+    `insert into webhooks (id, url, events, description, include_messages, enabled, sealed_secret, listening_since, created_at, updated_at)
+       values ('whk_1', 'https://hooks.example/', '["*"]', ?, 1, 0, ?, ?, ?, ?)`,
+  ).run(texts[2]!, randomBytes(60), begin, begin, begin)
+  db.exec(`insert into events (id, type, subject, owner_id, agent_id, occurred_at)
+      select 'evt_' || request_id || '_turn_completed', 'turn.completed', request_id, owner_id, agent_id, ended_at
+      from turns where state = 'completed' limit 1;
+    insert into deliveries (event_id, webhook_id, next_at, created_at) select id, 'whk_1', occurred_at, occurred_at from events`)
 }
