@@ -140,7 +140,7 @@ function readBefore(row: Row): bigint {
         'const record = findLiveRecord(sql, item.processNow, item)',
       ),
     ],
-    caughtBy: { harness: 'simulation', checks: ['idempotency'] },
+    caughtBy: { harness: 'simulation', checks: ['idempotency', 'runs'] },
   },
   {
     name: 'answered-before-the-commit',
