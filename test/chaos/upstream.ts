@@ -1,5 +1,5 @@
 /**
- * The model server, the embedding server and the tool server of a run, over real HTTP on one free port. A message itself says what to do
+ * The model server, the embedding server, the tool server and the receiver of webhooks of a run, over real HTTP on one free port. A message itself says what to do
  * with a call (messages.ts), so a run has no script. Every call and its end is recorded in the history. It does not know to which turn a
  * call belongs and does not store replies: each contains the serial number of its own call, so a second one is noticed.
  */
@@ -15,6 +15,7 @@ export type Upstream = {
   /** As a provider's base URL. */
   modelUrl: string
   toolUrl: string
+  webhookUrl: string
   /** For `TURNKEEP_ALLOW_PRIVATE_HOSTS`. */
   allowPrivateHosts: string
   /** Silent connections break off now, and no response is silent or slow any more. */
@@ -29,6 +30,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
   const hurried = new AbortController()
   const callsOf = new Map<string, number>()
   let serials = 0
+  let received = 0
 
   const server = createServer((request, response) => {
     // Callers who disconnect during a call are expected here.
@@ -46,9 +48,19 @@ export async function openUpstream({ history }: { history: History }): Promise<U
       case '/look':
       case '/book':
         return tool(request, response, body)
+      case '/webhook':
+        return receive(response)
       default:
         return json(response, 404, { error: { message: 'no such path' } })
     }
+  }
+
+  /** Fails now and then. Whether each event is stored, with its delivery, is for `verify` (I22). */
+  function receive(response: ServerResponse): void {
+    const nth = ++received
+    if (nth % 5 === 0) return json(response, 503, {})
+    if (nth % 7 === 0) return void response.destroy()
+    json(response, 200, {})
   }
 
   async function model(response: ServerResponse, { messages }: Prompt): Promise<void> {
@@ -149,6 +161,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
   return {
     modelUrl: `http://${address}/v1`,
     toolUrl: `http://${address}`,
+    webhookUrl: `http://${address}/webhook`,
     allowPrivateHosts: address,
     hurry: () => hurried.abort(),
     async close() {

@@ -111,6 +111,7 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
     base_url: upstream.modelUrl,
     api_key: 'model-key',
   })
+  await make('/webhooks', { url: upstream.webhookUrl, events: ['*'] })
   const tenants = await Promise.all(
     cast.map(async ({ name, canary, balanceUsd, rich, agents, tools, outputTokens }) => {
       const owner = await make('/owners', { name, balance_usd: balanceUsd })
