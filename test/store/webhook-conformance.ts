@@ -196,6 +196,19 @@ export function webhookConformance(check: Check): void {
     await bench.verify()
   })
 
+  check('turn.cancelled: the event of a turn that pays only its tool calls has their charge', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const id = await makeWebhook(store, { events: ['turn.cancelled'] })
+    const turn = await bench.admitted()
+    await store.write.requestCancel({ requestId: turn.requestId })
+    const charge = { ledgerEntryId: `led_${randomUUID()}`, toolCalls: 30n, charged: 30n, writtenOff: 0n }
+    await bench.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null, charge })
+    const [event] = await store.read.readEvents(await listed(store, id))
+    assert.ok(event?.data.kind === 'turn')
+    assert.deepEqual(event.data.turn.usage, { promptTokens: 0, completionTokens: 0, charged: 30n, estimated: false })
+    await bench.verify()
+  })
+
   check('feedback.created: once for a turn, whatever feedback follows', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const id = await makeWebhook(store, { events: ['feedback.created'] })

@@ -118,10 +118,11 @@ async function readTurn(sql: Sql, requestId: string): Promise<{ kind: 'turn'; tu
 }
 
 const readUsage = (row: Row): NonNullable<EventTurn['usage']> => ({
-  promptTokens: integer(row, 'prompt_tokens'),
-  completionTokens: integer(row, 'completion_tokens'),
+  // A cancelled turn without a reply is charged for its tool calls only (`billing.tool-price`).
+  promptTokens: integerOrNull(row, 'prompt_tokens') ?? 0,
+  completionTokens: integerOrNull(row, 'completion_tokens') ?? 0,
   charged: bigInteger(row, 'charged'),
-  estimated: integer(row, 'usage_estimated') === 1,
+  estimated: integerOrNull(row, 'usage_estimated') === 1,
 })
 
 function readMessage(row: Row, column: string): { id: string; content: string } | null {
