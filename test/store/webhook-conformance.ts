@@ -196,7 +196,7 @@ export function webhookConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('turn.cancelled: the event of a turn that pays only its tool calls has their charge', async (store) => {
+  check('billing.tool-price: the event of a cancelled turn that pays only its tool calls has their charge', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const id = await makeWebhook(store, { events: ['turn.cancelled'] })
     const turn = await bench.admitted()
