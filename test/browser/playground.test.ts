@@ -30,7 +30,7 @@ inConsole('console: a reply is shown while it is generated, with its cost, token
   await log.locator('strong', { hasText: 'on its way' }).waitFor()
 
   const turn = page.getByRole('region', { name: 'Turn details' })
-  await turn.getByText('Completed').waitFor()
+  await turn.getByText('Completed').first().waitFor()
   const [entry] = await app.ledger()
   const charged = entry!.amount_usd.replace('-', '')
   await turn.getByLabel(`${charged} USD`).waitFor()
@@ -113,7 +113,7 @@ inConsole('console: Stop cancels the turn: text so far is the reply, and without
   await early.reached
   await stop.click()
   await log.getByText('Stopped before the agent had replied. Nothing was charged').waitFor()
-  await turn.getByText('Cancelled', { exact: true }).waitFor()
+  await turn.getByText('Cancelled', { exact: true }).first().waitFor()
   assert.equal((await app.owner()).balance_usd, before)
   assert.equal((await app.made('GET', '/turns?status=cancelled')).data.length, 1)
   early.open()
