@@ -28,6 +28,9 @@ export type TokenCount = {
 /** What a call may use at most. Of which kind its prompt tokens will be is not known. */
 export type TokenBound = Pick<TokenCount, 'promptTokens' | 'completionTokens'>
 
+export const smaller = (one: Amount, other: Amount): Amount => (one < other ? one : other)
+export const larger = (one: Amount, other: Amount): Amount => (one > other ? one : other)
+
 const unitsPerUsd = 100_000_000n
 const tokensPerMillion = 1_000_000n
 /** $1,000,000,000: keeps every sum of amounts inside a signed 64-bit column. */

@@ -1,7 +1,7 @@
 /** A turn while it runs in this process: its abort signal, its text and its result. It outlives the connection that started it. */
 import type { ModelUsage } from '../agent/models/model.ts'
 import type { TraceRecorder } from '../agent/trace-recorder.ts'
-import { charge } from '../ledger/ledger.ts'
+import { charge, smaller } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import type { AdmittedTurn, JournalEntry, SpendLimitExceeded } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
@@ -18,7 +18,6 @@ export type StopReason = 'deadline' | 'cancel' | 'lease_lost' | 'drain'
 type Used = { usage: ModelUsage; toolCalls: Amount }
 
 const noTokens = { promptTokens: 0, cachedPromptTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 }
-const smaller = (one: Amount, other: Amount): Amount => (one < other ? one : other)
 
 export class LiveTurn implements RunningTurn {
   readonly admitted: AdmittedTurn
@@ -93,8 +92,9 @@ export class LiveTurn implements RunningTurn {
   }
 
   /**
-   * The usage and the price of the tool calls of all steps so far; the first call reports those of the journal. What an admission receives as the journal was used by the
-   * runs that it continues, and counted when they ended. Recovery receives the steps of its own run as well, so it counts all of them.
+   * The usage and the price of the tool calls of all steps so far; the first call reports those of the journal. What an admission receives as
+   * the journal was used by the runs that it continues, and counted when they ended. Recovery receives the steps of its own run as well, so it
+   * counts all of them.
    */
   noteUsage(usage: ModelUsage, toolCallsPrice: number): void {
     const used = { usage, toolCalls: BigInt(toolCallsPrice) }

@@ -3,7 +3,7 @@
  * answered, with the turn's own fence and in batches with those of other turns. Does not notify callers.
  */
 import type { NextStep, Spent } from '../agent/agent.ts'
-import { boundCost, cost } from '../ledger/ledger.ts'
+import { boundCost, cost, larger, smaller } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import { bytesOf, entryBytes, withinBudget } from '../store/budget.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -148,6 +148,3 @@ function spentBy({ admitted: { price, hold } }: LiveTurn, { usageSoFar, boundSoF
   const heldForTokens = larger(hold - toolCalls, boundCost(boundSoFar, price))
   return smaller(cost(usageSoFar, price), heldForTokens) + toolCalls
 }
-
-const smaller = (one: Amount, other: Amount): Amount => (one < other ? one : other)
-const larger = (one: Amount, other: Amount): Amount => (one > other ? one : other)
