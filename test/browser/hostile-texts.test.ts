@@ -149,7 +149,7 @@ inConsole('console: a hostile reply stays text while it is streamed', async ({ p
   const box = page.getByLabel('Message', { exact: true })
   await box.fill(`say it again ${hostileMarkdown}`)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByRole('region', { name: 'Turn details' }).getByText('Completed').waitFor()
+  await page.getByRole('region', { name: 'Turn details' }).getByText('Completed').first().waitFor()
   await settled()
   await assertHarmless(page, 'a streamed reply')
   const log = page.getByRole('log')

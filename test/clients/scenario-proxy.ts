@@ -41,8 +41,14 @@ export type ScenarioProxy = {
   close(): Promise<void>
 }
 
-// Below the range of outgoing connections: a port that is unused for a second must be free again afterwards.
+// Below the range of outgoing connections: a port that is unused for a second must be free again afterwards. For the same reason no two
+// proxies of a process ever have the same one.
 const ports = [20_000, 32_768] as const
+let lastPort = randomInt(...ports)
+function nextPort(): number {
+  lastPort = lastPort + 1 < ports[1] ? lastPort + 1 : ports[0]
+  return lastPort
+}
 
 export async function startScenarioProxy(fixture: Surroundings): Promise<ScenarioProxy> {
   const noted: Noted[] = []
@@ -156,7 +162,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
     response.writeHead(status, Object.fromEntries(given)).end(body)
   }
 
-  let port = randomInt(...ports)
+  let port = nextPort()
   const listen = async (): Promise<void> => {
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
@@ -164,7 +170,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
   while (!server.listening) {
     await listen().catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error
-      port = randomInt(...ports)
+      port = nextPort()
     })
   }
   return {
