@@ -4,7 +4,18 @@ import type { Registry } from './prom-client.ts'
 
 export type WebhookOutcome = (typeof webhookOutcomes)[number]
 /** `delivered`, or why an attempt failed. */
-export const webhookOutcomes = ['delivered', 'status', 'redirect', 'timeout', 'refused', 'connection', 'gone', 'secret'] as const
+export const webhookOutcomes = [
+  'delivered',
+  'status',
+  'redirect',
+  'timeout',
+  'refused',
+  'connection',
+  'gone',
+  'secret',
+  'event',
+  'internal',
+] as const
 
 /** Of all processes together, because they share the store. Undefined: it could not be read. */
 export type WebhookBacklog = { pending: number; oldestDueMs: number } | undefined

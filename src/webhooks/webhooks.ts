@@ -10,13 +10,13 @@ import { within } from '../deadline.ts'
 import type { Failpoints } from '../failpoints.ts'
 import { createThrottle } from '../observability/throttle.ts'
 import type { AttemptResult, ClaimedDelivery, DueWebhooks, EndedAttempt } from '../store/queries/webhooks/deliveries.ts'
-import type { EventRecord } from '../store/queries/webhooks/event-data.ts'
+import type { EventRecord, UnreadableEvent } from '../store/queries/webhooks/event-data.ts'
 import type { Webhook } from '../store/queries/webhooks/webhooks.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { bodyOf } from './body.ts'
 import { delayAfter } from './schedule.ts'
-import { send } from './send.ts'
+import { eventFailed, send } from './send.ts'
 import type { Attempt, FailureReason } from './send.ts'
 
 export { newSecret, secretBoundTo } from './signature.ts'
@@ -131,8 +131,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       .filter(({ limit }) => limit > 0)
 
   async function launch(claimed: ClaimedDelivery[], { webhooks }: DueWebhooks): Promise<void> {
-    const events = await store.read.readEvents([...new Set(claimed.map(({ eventId }) => eventId))])
-    const byId = new Map(events.map((event) => [event.id, event]))
+    const { events, unreadable } = await store.read.readEvents([...new Set(claimed.map(({ eventId }) => eventId))])
+    const byId = new Map<string, EventRecord | UnreadableEvent>([...events, ...unreadable].map((event) => [event.id, event]))
     for (const delivery of claimed) {
       const webhook = webhooks.find(({ id }) => id === delivery.webhookId)!
       const event = byId.get(delivery.eventId)
@@ -140,25 +140,32 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       if (!event) continue
       const own = running.get(webhook.id) ?? new Set()
       running.set(webhook.id, own)
-      const attempt = attemptOne(delivery, webhook, event)
-        .catch((error: unknown) =>
-          log.error({ err: error, webhook_id: webhook.id, event_id: event.id }, 'webhook delivery failed: internal error'),
-        )
-        .finally(() => own.delete(attempt))
+      const attempt = attemptOne(delivery, webhook, event).finally(() => own.delete(attempt))
       own.add(attempt)
     }
   }
 
-  async function attemptOne(delivery: ClaimedDelivery, webhook: Webhook, event: EventRecord): Promise<void> {
-    await failpoints.reach('webhook.before-send', event.type)
-    const attempt = await send(webhook, { id: event.id, body: bodyOf(event, webhook.includeMessages), now: Date.now() }, sender)
-    await failpoints.reach('webhook.after-send', event.type)
-    if (attempt.kind !== 'released') metrics.webhookAttempted(attempt.kind === 'delivered' ? 'delivered' : attempt.reason)
-    if (attempt.kind === 'failed') await reportFailure(webhook, delivery, attempt)
+  /** Whatever fails here fails this delivery only, and is stored as its result. */
+  async function attemptOne(delivery: ClaimedDelivery, webhook: Webhook, event: EventRecord | UnreadableEvent): Promise<void> {
     const { eventId, webhookId, fence } = delivery
+    const attempt = await sendEvent(webhook, event).catch((error: unknown): Attempt => {
+      log.error({ err: error, webhook_id: webhookId, event_id: eventId }, 'webhook delivery failed: internal error')
+      return { kind: 'failed', reason: 'internal', status: null, error: 'internal error: the log of the server has its cause' }
+    })
+    if (attempt.kind !== 'released') metrics.webhookAttempted(attempt.kind === 'delivered' ? 'delivered' : attempt.reason)
+    if (attempt.kind === 'failed') await reportFailure(webhook, delivery, attempt).catch(reported)
     ended.push({ eventId, webhookId, fence, ...resultOf(attempt, delivery.attempt) })
     await storeResults()
     wake()
+  }
+
+  async function sendEvent(webhook: Webhook, event: EventRecord | UnreadableEvent): Promise<Attempt> {
+    if ('problem' in event) return eventFailed(event.problem)
+    await failpoints.reach('webhook.before-send', event.type)
+    const body = bodyOf(event, webhook.includeMessages)
+    const attempt = await send(webhook, { id: event.id, body, now: Date.now() }, sender)
+    await failpoints.reach('webhook.after-send', event.type)
+    return attempt
   }
 
   function resultOf(attempt: Attempt, count: number): { result: AttemptResult; status: number | null; error: string | null } {

@@ -19,6 +19,7 @@ export type Received = {
   json: { type: string; timestamp: string; data: Record<string, any> }
   /** Monotonic milliseconds. */
   at: number
+  epochMs: number
 }
 type Answer = (received: Received, response: ServerResponse) => void
 
@@ -34,7 +35,7 @@ export async function startReceiver() {
       const body = Buffer.concat(pieces).toString()
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
       const path = request.url ?? ''
-      const one = { path, id: headers['webhook-id'] ?? '', headers, body, json: JSON.parse(body), at: performance.now() }
+      const one = { path, id: headers['webhook-id'] ?? '', headers, body, json: JSON.parse(body), at: performance.now(), epochMs: Date.now() }
       received.push(one)
       wake()
       const answer = answers.get(path)
