@@ -257,7 +257,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       draining.abort()
       endRest()
       await loop
-      const all = (): Promise<unknown> => Promise.all([...running])
+      const all = (): Promise<unknown> => Promise.all(running)
       await within<unknown>(stopMs, all(), () => undefined)
       stopping.abort(new Error('the service is shutting down'))
       await all()
