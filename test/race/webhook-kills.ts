@@ -67,7 +67,7 @@ export function testKills(store: 'sqlite' | 'postgres', { turns, kills }: { turn
       for (let kill = 0; kill < kills; kill++) {
         while (load.sent() < (turns * kill) / kills && !load.ended()) await pass(20)
         const place = draw(servers.places)
-        const server = await servers.restart(place, `${points[kill % points.length]}=kill@${1 + draw(12)}`)
+        const server = await servers.restart(place, `${points[kill % points.length]}=kill@${1 + draw(servers.places === 1 ? 12 : 3)}`)
         // Until the point has ended the process, or for as long as there are turns to end.
         if (server) await Promise.race([server.exited, pass(5_000), load.done])
         if (!server || server.child.signalCode !== null) died++
