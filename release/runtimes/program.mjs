@@ -2,7 +2,26 @@
  * The one program that every runtime runs with the client's package: nothing in it but the language, what the web gives everywhere, and the client.
  * Answers with the names of what it saw; throws at the first thing that is otherwise.
  */
-import { APIUserAbortError, AuthenticationError, Turnkeep } from '@turnkeep/client'
+import { APIUserAbortError, AuthenticationError, Turnkeep, verifyWebhook, WebhookVerificationError } from '@turnkeep/client'
+
+/** The example of the specification of Standard Webhooks, which is some years old. */
+const webhook = {
+  body: '{"test": 2432232314}',
+  headers: {
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  },
+  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+}
+
+async function verifiesWebhooks() {
+  const { body, headers, secret } = webhook
+  const event = await verifyWebhook(body, headers, secret, { toleranceSeconds: 1e10 })
+  expect(event.id === headers['webhook-id'], 'a webhook that is verified', event)
+  const refused = await failureOf(verifyWebhook(`${body} `, headers, secret, { toleranceSeconds: 1e10 }))
+  expect(refused instanceof WebhookVerificationError, 'a webhook with another body that is refused', refused)
+}
 
 /** `service` is `{ baseURL, agentId, apiKey }` of an agent that answers. */
 export async function runProgram(service) {
@@ -11,6 +30,9 @@ export async function runProgram(service) {
   const externalUserId = `runtime-${Date.now()}`
   const idempotencyKey = `${externalUserId}-first`
   const passed = []
+
+  await verifiesWebhooks()
+  passed.push('webhook')
 
   const question = { externalUserId, message: 'What is billed?' }
   const reply = await client.chat(question, { idempotencyKey })

@@ -188,7 +188,8 @@ test('webhook.delivered: redirects, errors, no answer and closed connections are
   receiver.on('/large', (_, response) => void response.writeHead(200).end('x'.repeat(1_000_000)))
   receiver.on('/endless', (_, response) => void response.writeHead(202).write('x'))
   const paths = ['/redirect', '/error', '/hang', '/reset', '/cut', '/large', '/endless']
-  const webhooks = await Promise.all(paths.map(async (path) => [path, await makeWebhook(app, receiver, path)] as const))
+  const webhooks: [string, Json][] = []
+  for (const path of paths) webhooks.push([path, await makeWebhook(app, receiver, path)])
   await app.chat('hello')
   const outcomes = await Promise.all(
     webhooks.map(async ([path, webhook]) => {
@@ -256,6 +257,55 @@ test('webhook.signed: for the grace period both secrets verify, and after it onl
   assert.throws(() => new StandardWebhook(rotated['secret']).verify(one.body, one.headers))
   for (const secret of [webhook.secret, rotated['secret'], again['secret']])
     assert.equal(await app.occurrences(secret.slice('whsec_'.length)), 0, 'secrets are encrypted at rest')
+})
+
+test('clock webhook.delivered: the schedule follows the clock of the store: early after a jump forward, late after a jump back, and never lost', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { random: () => 0.5, pollMs: 20 } })
+  const webhook = await makeWebhook(app, receiver, '/jumps')
+  receiver.on('/jumps', (_, response) => void response.writeHead(500).end())
+  const hourMs = 3_600_000
+  const attempted = async (attempts: number, nextInMs: number): Promise<void> => {
+    await receiver.got('/jumps', attempts)
+    await until(`attempt ${attempts} is stored`, async () => {
+      const [one] = await deliveriesOf(app, webhook, '&status=pending')
+      if (one?.['attempts'] !== attempts || one['last_status'] !== 500) return false
+      const inMs = Date.parse(one['next_attempt_at']) - (await app.app.store.read.storeTime())
+      return inMs > nextInMs - 3_000 && inMs <= nextInMs
+    })
+  }
+  const nothing = async (attempts: number): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.equal(receiver.at('/jumps').length, attempts)
+  }
+  const { json } = await app.chat('hello')
+  await attempted(1, 5_000)
+  await app.moveClock(hourMs)
+  await attempted(2, 300_000)
+  // An hour and five minutes are left now.
+  await app.moveClock(-hourMs)
+  await app.moveClock(300_000 + 5_000)
+  await nothing(2)
+  // An event of this time is sent immediately.
+  receiver.on('/jumps', (one, response) => void response.writeHead(one.id.includes(json.request_id) ? 500 : 204).end())
+  await app.chat('after the jump')
+  await receiver.got('/jumps', 3)
+  await app.moveClock(hourMs)
+  await receiver.got('/jumps', 4)
+  receiver.on('/jumps', (_, response) => void response.writeHead(204).end())
+  await until('the third attempt is stored', async () => (await deliveriesOf(app, webhook, '&status=pending'))[0]?.['last_status'] === 500)
+  await app.moveClock(1_800_000)
+  const ended = await whenEnded(app, webhook, 2)
+  assert.deepEqual(
+    ended.map(({ id, status, attempts }) => [id.includes(json.request_id), status, attempts]).toSorted(),
+    [
+      [false, 'delivered', 1],
+      [true, 'delivered', 4],
+    ],
+  )
+  assert.equal(receiver.received.length, 5)
+  assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 2)
+  await app.verify()
 })
 
 test('webhook.delivered: an event that cannot be read fails its own delivery, with the reason, and no other one', async () => {

@@ -36,6 +36,18 @@ test('the example of the specification is verified', async (t) => {
   assert.equal((await verifyWebhook('{"test": 2432232314}', headers, secret)).id, 'msg_p5jXN8AQM9LWM0D4loKWxJek')
 })
 
+test('without a global crypto, as in Node 18, signatures are verified with that of the module', async () => {
+  const own = Object.getOwnPropertyDescriptor(globalThis, 'crypto')!
+  const headers = signed()
+  Object.defineProperty(globalThis, 'crypto', { value: undefined, configurable: true })
+  try {
+    assert.equal((await verifyWebhook(body, headers, secret)).id, 'evt_1_turn_completed')
+    await refused(verifyWebhook(body, headers, other), /No signature/)
+  } finally {
+    Object.defineProperty(globalThis, 'crypto', own)
+  }
+})
+
 test('while a secret rotates, one signature of one of the secrets is enough', async () => {
   const timestamp = seconds()
   const [first, second] = [signed(secret, timestamp), signed(other, timestamp)]
