@@ -138,6 +138,8 @@ export type Reading = {
   conversations: (StoredConversation & { index: number })[]
   /** There was a fault, or had been one shortly before, between these two times. */
   disturbed(from: number, to: number): boolean
+  /** The same, without the times in which only the machine was busy. */
+  broken(from: number, to: number): boolean
   lastDisturbanceAt: number
   /** The user's data was erased by a request that was running or finished by then. */
   erasedBy(request: Pick<Request, 'key' | 'user'>, at: number): (AdminEvent & { index: number }) | undefined
@@ -165,6 +167,9 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
   const models = of('model')
   const admin = of('admin')
   const spans = disturbances(events)
+  const faults = disturbances(events.filter(({ kind }) => kind !== 'machine'))
+  const meets = (all: typeof spans, from: number, to: number): boolean =>
+    all.some((span) => span.from - beforeMs <= to && span.to + afterMs >= from)
   const agentOf = new Map(tenants.flatMap(({ keys }) => keys).map(({ name, agentId }) => [name, agentId]))
   const turns = of('stored').flatMap((stored) => (stored.what === 'turns' ? stored.turns : []))
   return {
@@ -181,7 +186,8 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
     conversations: of('stored').filter(
       (stored): stored is StoredConversation & { kind: 'stored'; index: number } => stored.what === 'conversation',
     ),
-    disturbed: (from, to) => spans.some((span) => span.from - beforeMs <= to && span.to + afterMs >= from),
+    disturbed: (from, to) => meets(spans, from, to),
+    broken: (from, to) => meets(faults, from, to),
     lastDisturbanceAt: Math.max(0, ...spans.map(({ to }) => (to === Infinity ? 0 : to))),
     erasedBy: ({ key, user }, at) =>
       admin.find(

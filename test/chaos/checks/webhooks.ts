@@ -57,11 +57,15 @@ function* happened(id: string, one: Received, { runs }: Reading): Generator<Viol
   if (!did) yield violation(`the event ${id} arrived, and its turn is ${stored ? `stored as ${stored.state}` : 'not stored'}`, [one])
 }
 
+// Less than the timeout of an attempt and its lease, so no busy machine explains a second one.
+const surelyLeasedMs = 15_000
+
 /** With nothing broken, what the receiver has accepted is not sent again. */
-function* notAgain(id: string, received: Received[], reading: Reading): Generator<Violation> {
+function* notAgain(id: string, received: Received[], { broken, disturbed }: Reading): Generator<Violation> {
   for (const [place, next] of received.entries()) {
-    const accepted = received.slice(0, place).find((one) => one.accepted)
-    if (accepted && !reading.disturbed(accepted.at, next.at))
+    const accepted = received.slice(0, place).findLast((one) => one.accepted)
+    if (!accepted || broken(accepted.at, next.at)) continue
+    if (next.at - accepted.at < surelyLeasedMs || !disturbed(accepted.at, next.at))
       yield violation(`the event ${id} was sent again after it was accepted`, [accepted, next])
   }
 }
