@@ -34,7 +34,10 @@ test('the fields are those of the API', () => {
       .toSorted()
   assert.deepEqual(own(agentFields), own(bodyOf('/admin/v1/agents/{id}', 'patch')))
   assert.deepEqual(own(keyFields, 'id', 'secret_file'), own(bodyOf('/admin/v1/agents/{id}/keys', 'post')))
-  assert.deepEqual(own(webhookFields, 'id', 'secret_file'), own(bodyOf('/admin/v1/webhooks', 'post'), 'owner_id', 'agent_id'))
+  assert.deepEqual(
+    own(webhookFields, 'id', 'secret_file', 'owner', 'agent'),
+    own(bodyOf('/admin/v1/webhooks', 'post'), 'owner_id', 'agent_id'),
+  )
   assert.deepEqual(own(providerFields, 'id', 'api_key_env'), own(bodyOf('/admin/v1/providers', 'post'), 'api_key'))
 })
 

@@ -296,13 +296,10 @@ test('clock webhook.delivered: the schedule follows the clock of the store: earl
   await until('the third attempt is stored', async () => (await deliveriesOf(app, webhook, '&status=pending'))[0]?.['last_status'] === 500)
   await app.moveClock(1_800_000)
   const ended = await whenEnded(app, webhook, 2)
-  assert.deepEqual(
-    ended.map(({ id, status, attempts }) => [id.includes(json.request_id), status, attempts]).toSorted(),
-    [
-      [false, 'delivered', 1],
-      [true, 'delivered', 4],
-    ],
-  )
+  assert.deepEqual(ended.map(({ id, status, attempts }) => [id.includes(json.request_id), status, attempts]).toSorted(), [
+    [false, 'delivered', 1],
+    [true, 'delivered', 4],
+  ])
   assert.equal(receiver.received.length, 5)
   assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 2)
   await app.verify()

@@ -1,5 +1,5 @@
 /**
- * Carries out a plan, one item after another: providers, webhooks, owners, agents, keys, documents, and deletions last. Before it creates an item, it
+ * Carries out a plan, one item after another: providers, owners, agents, webhooks, keys, documents, and deletions last. Before it creates an item, it
  * checks whether another client has created it since the plan was made. Before it updates an agent, it checks that the agent has not
  * changed since. It never retries: when the command runs again, it finds existing items by name.
  */
@@ -31,7 +31,7 @@ export type Doing = {
   done(item: Item, answer: Fields, secret?: string): Promise<void>
 }
 
-const order: Kind[] = ['provider', 'webhook', 'owner', 'agent', 'key', 'document']
+const order: Kind[] = ['provider', 'owner', 'agent', 'webhook', 'key', 'document']
 
 /** Returns the items to change, in the order in which they are carried out. */
 export function inOrder(items: Item[]): Item[] {
@@ -86,11 +86,12 @@ async function putAgent(item: Extract<Item, { kind: 'agent' }>, doing: Doing): P
 
 async function putWithSecret(item: Extract<Item, { kind: 'key' | 'webhook' }>, doing: Doing): Promise<void> {
   const { done } = doing
-  if (item.action === 'update') return done(item, await send(item, { body: item.body }, doing))
+  const body = item.kind === 'webhook' ? { ...item.body, ...item.scope.send() } : item.body
+  if (item.action === 'update') return done(item, await send(item, { body }, doing))
   const file = item.secretFile === undefined ? undefined : openSecretFile(item.secretFile)
   let answer: Fields
   try {
-    answer = await send(item, { body: item.body }, doing)
+    answer = await send(item, { body }, doing)
   } catch (error) {
     file?.discard()
     throw error

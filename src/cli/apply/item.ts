@@ -22,7 +22,9 @@ export type Item = Base &
     | { kind: 'provider' | 'owner'; body: Fields }
     /** `version` and `enabled` as they were read; undefined for a new agent. */
     | { kind: 'agent'; body: Fields; version: number | undefined; enabled: boolean | undefined }
-    | { kind: 'key' | 'webhook'; body: Fields; secretFile: string | undefined }
+    | { kind: 'key'; body: Fields; secretFile: string | undefined }
+    /** `scope.send` returns the rest of the body, which has IDs of items that are created first. */
+    | { kind: 'webhook'; body: Fields; scope: { send(): Fields }; secretFile: string | undefined }
     | { kind: 'document'; wanted: WantedDocument | undefined }
   )
 

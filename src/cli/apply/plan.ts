@@ -21,6 +21,7 @@ import { listAll, matchByName, matchDocuments } from './present.ts'
 import type { Matched, Present } from './present.ts'
 import { Problems } from './problems.ts'
 import type { GivenProvider } from './shapes.ts'
+import { scopeOf } from './webhook-scope.ts'
 
 type Options = {
   client: AdminClient
@@ -66,17 +67,13 @@ class Planner {
       for (const { wanted, present } of pairs) this.#plan.items.push(this.#planProvider(wanted, present))
       this.#leave('provider', rest)
     }
-    if (webhooks) {
-      const { pairs, rest } = matchByName('webhook', webhooks, await this.#list('/webhooks'), this.#problems)
-      for (const { wanted, present } of pairs) this.#plan.items.push(this.#planWebhook(wanted, present))
-      this.#leave('webhook', rest)
-    }
     if (owners) {
       const { pairs, rest } = matchByName('owner', owners, await this.#list('/owners'), this.#problems)
       this.#leave('owner', rest)
       const agents = owners.some((owner) => owner.agents) ? await this.#list('/agents') : []
       for (const { wanted, present } of pairs) await this.#planOwner(wanted, present, agents)
     }
+    if (webhooks) await this.#planWebhooks(webhooks)
     this.#problems.refuse(1)
     return this.#plan
   }
@@ -136,7 +133,16 @@ class Planner {
     return { kind: 'provider', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
   }
 
-  #planWebhook(wanted: WantedWebhook, present: Present | undefined): Item {
+  /** After owners and agents, which webhooks refer to by name. */
+  async #planWebhooks(webhooks: WantedWebhook[]): Promise<void> {
+    const refers = webhooks.some(({ owner, agent }) => typeof owner === 'string' || typeof agent === 'string')
+    const [owners, agents] = refers ? [await this.#list('/owners'), await this.#list('/agents')] : [[], []]
+    const { pairs, rest } = matchByName('webhook', webhooks, await this.#list('/webhooks'), this.#problems)
+    for (const { wanted, present } of pairs) this.#plan.items.push(this.#planWebhook(wanted, present, owners, agents))
+    this.#leave('webhook', rest)
+  }
+
+  #planWebhook(wanted: WantedWebhook, present: Present | undefined, owners: Present[], agents: Present[]): Item {
     const { url, events, description, include_messages, secretFile } = wanted
     const fields: Differences = {}
     const body: Fields = {}
@@ -149,8 +155,10 @@ class Planner {
     put('events', present ? events : (events ?? ['*']))
     put('description', description)
     put('include_messages', include_messages)
+    const scope = scopeOf(wanted, present, fields, { items: this.#plan.items, owners, agents }, this.#problems)
     const item: Item = {
       kind: 'webhook',
+      scope,
       name: url,
       id: present?.id,
       parent: undefined,

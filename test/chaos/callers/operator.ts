@@ -64,7 +64,12 @@ export function createAdmin({ target, over }: { target: Target; over?: AbortSign
   return { call, all }
 }
 
-export type Testbed = { webhookId: string; tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
+export type Testbed = {
+  webhookId: string
+  tenants: (Tenant & { keys: Key[] })[]
+  key(name: string): Key
+  tenantOf(key: Key): Tenant & { keys: Key[] }
+}
 
 /** The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. */
 const cast = [
