@@ -101,7 +101,7 @@ test('apply creates the webhooks of a declaration, writes their secrets to files
 test('apply restricts a webhook to an owner and an agent by name, whether they exist or are created with it', async () => {
   const declaration = (webhook: string, owners = ''): string => `webhooks:\n  - url: ${receiver.url('/scoped')}\n${webhook}${owners}`
   const found = async (): Promise<Json> => (await fixture.list('/webhooks')).find(({ url }) => url === receiver.url('/scoped'))!
-  const owners = `owners:\n  - name: Scoped Ltd\n    agents:\n      - name: Helper\n        model: none/model\n        system_prompt: Help.\n`
+  const owners = `owners:\n  - name: Scoped Ltd\n    agents:\n      - name: Helper\n        model: scripted/test-model\n        price: {prompt_usd_per_million: "1", completion_usd_per_million: "1"}\n        system_prompt: Help.\n`
   for (const [given, message] of [
     ['    agent: Helper\n', /agents\.yaml:3:.*owner is required/],
     ['    owner: Nobody Ltd\n', /agents\.yaml:3:.*there is no owner named Nobody Ltd/],
@@ -113,8 +113,8 @@ test('apply restricts a webhook to an owner and an agent by name, whether they e
   }
   assert.equal(await found(), undefined)
   await fixture.applied(declaration('    owner: Scoped Ltd\n    agent: Helper\n', owners), '--yes')
-  const [owner] = (await fixture.list('/owners')).filter(({ name }) => name === 'Scoped Ltd')
-  const [agent] = (await fixture.list('/agents')).filter(({ name }) => name === 'Helper')
+  const owner = (await fixture.list('/owners')).find(({ name }) => name === 'Scoped Ltd')
+  const agent = (await fixture.list('/agents')).find(({ name }) => name === 'Helper')
   const made = await found()
   assert.deepEqual([made['owner_id'], made['agent_id']], [owner!['id'], agent!['id']])
   // Without the owners in the file, they are found on the server.
@@ -124,6 +124,7 @@ test('apply restricts a webhook to an owner and an agent by name, whether they e
   const whole = await found()
   assert.deepEqual([whole['id'], whole['owner_id'], whole['agent_id']], [made['id'], owner!['id'], null])
   assert.match((await fixture.applied(declaration(''), '--yes')).stdout, /No changes/)
+  assert.equal((await app.admin('DELETE', `/webhooks/${whole['id']}`)).status, 204)
 })
 
 test('doctor reports a webhook that was disabled, and deliveries that have failed', async () => {
