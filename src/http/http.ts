@@ -31,6 +31,8 @@ import { turnRoutes } from './public/turn-routes.ts'
 import { conversationSchemas } from './public/conversation-schemas.ts'
 import { turnSchemas } from './public/turn-schemas.ts'
 import type { Conversations } from './public/conversation-routes.ts'
+import { mcpRoutes } from './mcp/mcp-routes.ts'
+import type { FindAgentName } from '../turn/agent-names.ts'
 import { adminDocsRoute, docsRoute } from './docs/docs-route.ts'
 import { isMultipart } from './admin/agents/document-upload.ts'
 import { sendFailure } from './edge/envelope.ts'
@@ -52,7 +54,7 @@ import type { Readiness } from './edge/status-routes.ts'
 
 export type HttpLayerOptions = {
   /** The public API; undefined if this server has only the admin API. */
-  public?: { access: Access; turns: Turns; conversations: Conversations }
+  public?: { access: Access; turns: Turns; conversations: Conversations; findAgentName: FindAgentName }
   /** The admin API and the console; undefined if another server has them. */
   admin?: AdminOptions
   log: Logger
@@ -102,6 +104,8 @@ const defaultTimes = {
   stallMs: 30_000,
   // Half a megabit per second, as for uploads.
   minBytesPerSecond: 64 * 1024,
+  // `mcp.progress`: a client shows it to a person, and gives up on a call after 60 s without it.
+  progressMs: 2_000,
 }
 
 // A response that ends during the drain leaves an idle connection, which this interval closes.
@@ -164,7 +168,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   await app.register(startPage, { docs: Boolean(options.public), console: Boolean(options.admin) })
   let listenedAt = ''
   const baseUrl = (): string => options.publicUrl ?? listenedAt
-  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams })
+  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams, metrics, progressMs: times.progressMs })
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
     // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.
@@ -256,12 +260,12 @@ type PublicOptions = NonNullable<HttpLayerOptions['public']> & {
   publicUrl: string | undefined
   baseUrl: () => string
   streams: StreamOptions
+  metrics: Metrics
+  progressMs: number
 }
 
-async function publicRoutes(
-  app: FastifyInstance,
-  { access, turns, conversations, publicUrl, baseUrl, streams }: PublicOptions,
-): Promise<void> {
+async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promise<void> {
+  const { access, turns, conversations, publicUrl, baseUrl, streams } = options
   for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) app.addSchema(schema)
   await describeApi(app, publicUrl)
   await app.register(docsRoute, { baseUrl })
@@ -272,6 +276,7 @@ async function publicRoutes(
     await api.register(turnRoutes, { turns, streams })
     await api.register(conversationRoutes, { conversations, unread: streams.unread })
   })
+  await app.register(mcpRoutes, options)
 }
 
 type AdminScopeOptions = Omit<AdminOptions, 'adminToken' | 'openMetrics'> & {

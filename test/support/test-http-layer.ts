@@ -36,6 +36,7 @@ export type TestLayerOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
   begin?: (request: TurnRequest) => BeginResult | Promise<BeginResult>
   conversations?: Public['conversations']
   resource?: Partial<TurnResource>
+  findAgentName?: Public['findAgentName']
 }
 
 export type TestLayer = {
@@ -52,7 +53,7 @@ export type TestLayer = {
 }
 
 export async function startTestLayer(options: TestLayerOptions = {}): Promise<TestLayer> {
-  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, resource = {}, ...given } = options
+  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, resource = {}, findAgentName = agentName, ...given } = options
   const logged: Record<string, unknown>[] = []
   const access: Access = {
     authenticate: async (authorization) => authenticate(authorization),
@@ -69,7 +70,7 @@ export async function startTestLayer(options: TestLayerOptions = {}): Promise<Te
     resource: { ...noTurns, ...resource },
   }
   const opened = await createHttpLayer({
-    public: { access, turns, conversations },
+    public: { access, turns, conversations, findAgentName },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) }),
     metrics: createMetrics(),
     newRequestId: randomUUID,
@@ -97,6 +98,7 @@ export async function startTestLayer(options: TestLayerOptions = {}): Promise<Te
   return layer
 }
 
+const agentName = async (): Promise<string> => 'Test agent'
 const byBearer = (authorization: string | undefined): Authenticated =>
   authorization === 'Bearer good' ? { kind: 'authenticated', apiKey } : { kind: 'invalid_api_key' }
 const allow = (): RateOutcome => ({ kind: 'allowed', figures })

@@ -1,0 +1,134 @@
+/**
+ * Answers one JSON-RPC message: the SDK reads it and shapes the response, this file runs the turn and writes what the SDK returns. Nothing is
+ * kept between two messages. Everything in here is loaded with the first message.
+ */
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../../errors.ts'
+import { AgentUnavailable, createAgentServer } from '../../mcp/agent-server.ts'
+import type { Progress } from '../../mcp/agent-server.ts'
+import type { ToolCall, ToolOutcome, ToolReply } from '../../mcp/agent-tool.ts'
+import { ownVersion } from '../../observability/metrics.ts'
+import type { TurnEnd } from '../../turn/outcome.ts'
+import { note, noteBeginResult } from '../edge/access-log.ts'
+import { jsonType } from '../edge/envelope.ts'
+import { tooLong } from '../edge/invalid-input.ts'
+import { rateHeaders } from '../public/caller.ts'
+import { chatResponse } from '../public/chat-response.ts'
+import type { StoredReply } from '../public/chat-response.ts'
+import { readTraceparent } from '../public/request-headers.ts'
+import { writeEvents } from './mcp-events.ts'
+import type { McpOptions } from './mcp-routes.ts'
+
+export async function answerMcp(request: FastifyRequest, reply: FastifyReply, message: unknown, options: McpOptions): Promise<FastifyReply | void> {
+  const { apiKey, figures } = request.caller
+  const { raw } = request
+  let unexpected: unknown
+  const handler = createMcpHandler(
+    () =>
+      createAgentServer({
+        version: ownVersion(),
+        agentName: () => nameOf(apiKey.agentId, options),
+        defaultExternalUserId: apiKey.defaultExternalUserId,
+        call: (call, progress) => runTurn(request, reply, call, progress, options),
+        onInvalid: () => refused(raw, options, 'validation_error'),
+        onError: (error) => options.streams.log.error({ err: error, request_id: request.id, route: '/mcp' }, 'MCP request failed: internal error'),
+        progressMs: options.progressMs,
+      }),
+    // What a caller can cause has its own response. The others end as a 500.
+    { keepAliveMs: options.streams.times.heartbeatMs, onerror: (error) => (unexpected ??= error) },
+  )
+  const leaving = new AbortController()
+  reply.raw.once('close', () => leaving.abort())
+  // The SDK takes the address only to show it to a server that asks.
+  const asked = new Request('http://localhost/mcp', { method: 'POST', headers: headersOf(raw.headers), signal: leaving.signal })
+  const response = await handler.fetch(asked, { parsedBody: message })
+  if (response.status >= 500) throw unexpected ?? new Error(`the MCP SDK answered ${response.status}`)
+  if (response.body && response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    reply.hijack()
+    note(raw, { transport: 'stream' })
+    return writeEvents(reply.raw, response.body, options.streams, () => raw.noted?.requestId ?? request.id)
+  }
+  const text = await response.text()
+  reply.code(response.status).headers({ 'x-request-id': raw.noted?.requestId ?? request.id })
+  if (text === '') return reply.send()
+  return reply.headers({ ...(response.status === 200 ? rateHeaders(figures) : {}), 'content-type': jsonType }).send(text)
+}
+
+/** All but the key, which the SDK does not need. Node joins or drops repeated headers, except for Set-Cookie, which is none of a request. */
+function headersOf(headers: IncomingHttpHeaders): Headers {
+  const passed = new Headers()
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === 'string' && name !== 'authorization' && name !== 'content-length') passed.set(name, value)
+  return passed
+}
+
+async function nameOf(agentId: string, { findAgentName }: McpOptions): Promise<string> {
+  try {
+    return await findAgentName(agentId)
+  } catch (error) {
+    throw error instanceof ApiError ? new AgentUnavailable(error.code, error.message) : error
+  }
+}
+
+/**
+ * Runs one message as the chat endpoint does, and waits for its end even if the caller has left. A call without a key gets one that no other
+ * call has: a JSON-RPC ID is unique only within one connection of one client, so it could name another message (`mcp.idempotency-key`).
+ */
+async function runTurn(
+  { raw, caller }: FastifyRequest,
+  reply: FastifyReply,
+  { message, externalUserId, idempotencyKey = randomUUID() }: ToolCall,
+  progress: Progress,
+  options: McpOptions,
+): Promise<ToolOutcome> {
+  const { id: apiKeyId, agentId, ownerId: shareOf } = caller.apiKey
+  const traceparent = readTraceparent(raw)
+  const started = await options.turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent, shareOf })
+  noteBeginResult(raw, started)
+  let end: TurnEnd | undefined
+  if (started.kind === 'running') {
+    progress.started()
+    started.turn.listen({ onText: (text) => progress.text(text), onReset: () => progress.reset() })
+    end = await started.turn.end
+  }
+  await options.streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
+  switch (started.kind) {
+    case 'refused':
+      refused(raw, options, started.code)
+      return failed(new ApiError(started.code, undefined, retryAfter(started)), undefined, idempotencyKey)
+    case 'message_too_long':
+      refused(raw, options, 'validation_error')
+      return failed(new ApiError('validation_error', tooLong('message', started.longest)), undefined, idempotencyKey)
+    case 'replay':
+      return replied(started.reply)
+    case 'replayed_failure':
+      return failed(new ApiError(started.code), started.requestId, idempotencyKey)
+    case 'running':
+      return end!.kind === 'completed'
+        ? replied(end!.reply)
+        : failed(new ApiError(end!.code, undefined, retryAfter(end!)), started.turn.requestId, idempotencyKey)
+  }
+}
+
+const retryAfter = ({ retryAfterSeconds }: { retryAfterSeconds?: number | undefined }): { retryAfterSeconds?: number } =>
+  retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+
+const replied = (reply: StoredReply): ToolOutcome => ({ kind: 'replied', reply: JSON.parse(chatResponse(reply)) as ToolReply })
+
+const failed = ({ code, message, retryAfterSeconds }: ApiError, requestId: string | undefined, idempotencyKey: string): ToolOutcome => ({
+  kind: 'failed',
+  code,
+  message,
+  requestId,
+  retryAfterSeconds,
+  idempotencyKey,
+})
+
+/** The refusal is a result of the tool with status 200, and counts as a refused request nevertheless. */
+function refused(raw: IncomingMessage, { metrics }: McpOptions, code: ApiError['code']): void {
+  note(raw, { code })
+  metrics.refused(code)
+}
