@@ -1,6 +1,6 @@
 /** API keys for authentication. The secret is never stored, only its digest. */
 import type { Sql } from '../sql.ts'
-import { bytes, integer, integerOrNull, text } from './columns.ts'
+import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
 
 /** `expiresInMs` counts from the read. Null: valid until it is replaced or the key is revoked. */
 export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
@@ -13,6 +13,8 @@ export type StoredApiKey = {
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
+  defaultExternalUserId: string | null
+  mcp: boolean
   /** The secrets that have not expired: more than one during a rotation, none for a playground key. */
   secrets: StoredSecret[]
 }
@@ -23,7 +25,8 @@ export type StoredApiKey = {
  */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
   const [key] = await sql.all(
-    `select id, agent_id, (select owner_id from agents where id = agent_id) as owner_id, permission, rate_limit, rate_window_seconds
+    `select id, agent_id, (select owner_id from agents where id = agent_id) as owner_id, permission, rate_limit, rate_window_seconds,
+       default_external_user_id, mcp
      from api_keys where key_id = $1 and revoked_at is null and playground = 0`,
     keyId,
   )
@@ -43,6 +46,8 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
     permission: text(key, 'permission') === 'full' ? 'full' : 'read-only',
     rateLimit: integer(key, 'rate_limit'),
     rateWindowSeconds: integer(key, 'rate_window_seconds'),
+    defaultExternalUserId: textOrNull(key, 'default_external_user_id'),
+    mcp: integer(key, 'mcp') === 1,
     secrets: secrets.map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
   }
 }
