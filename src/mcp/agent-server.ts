@@ -12,6 +12,9 @@ import type { ToolCall, ToolFailure, ToolOutcome } from './agent-tool.ts'
 /** Receives what is known about a turn while it runs. */
 export type Progress = { started(): void; text(delta: string): void; reset(): void }
 
+/** `signal` is aborted when no one waits for the call any more. */
+export type CallListener = { progress: Progress; signal: AbortSignal }
+
 /** Thrown if the agent cannot be named: a JSON-RPC error with the code and the message. */
 export class AgentUnavailable extends Error {
   readonly code: string
@@ -28,8 +31,8 @@ export type AgentServerOptions = {
   agentName(): Promise<string>
   /** The external user of calls that name none, or null. */
   defaultExternalUserId: string | null
-  /** Gets the reply to a message. `signal` is aborted when no one waits for it any more; the turn continues nevertheless. */
-  call(call: ToolCall, progress: Progress, signal: AbortSignal): Promise<ToolOutcome>
+  /** Gets the reply to a message. A turn that has started continues even if no one waits for it. */
+  call(call: ToolCall, listener: CallListener): Promise<ToolOutcome>
   /** Called with the failures that this file finds itself. */
   onInvalid?(failure: ToolFailure): void
   /** Called with an error that is not expected. The caller gets a general message. */
@@ -67,7 +70,7 @@ async function callTool(params: CallParams, { mcpReq }: ServerContext, options: 
   const token = mcpReq._meta?.progressToken
   const reporter = token === undefined ? noReporter : reportProgress(token, mcpReq, options.progressMs)
   try {
-    const outcome = await options.call(read.call, reporter, mcpReq.signal)
+    const outcome = await options.call(read.call, { progress: reporter, signal: mcpReq.signal })
     return outcome.kind === 'replied' ? writeReply(outcome.reply) : writeFailure(outcome)
   } finally {
     reporter.stop()

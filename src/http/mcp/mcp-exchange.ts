@@ -8,7 +8,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { AgentUnavailable, createAgentServer } from '../../mcp/agent-server.ts'
-import type { Progress } from '../../mcp/agent-server.ts'
+import type { CallListener } from '../../mcp/agent-server.ts'
 import type { ToolCall, ToolOutcome, ToolReply } from '../../mcp/agent-tool.ts'
 import { ownVersion } from '../../observability/metrics.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
@@ -32,7 +32,7 @@ export async function answerMcp(request: FastifyRequest, reply: FastifyReply, me
         version: ownVersion(),
         agentName: () => nameOf(apiKey.agentId, options),
         defaultExternalUserId: apiKey.defaultExternalUserId,
-        call: (call, progress) => runTurn(request, reply, call, progress, options),
+        call: (call, listener) => runTurn(request, reply, call, listener, options),
         onInvalid: () => refused(raw, options, 'validation_error'),
         onError: (error) => options.streams.log.error({ err: error, request_id: request.id, route: '/mcp' }, 'MCP request failed: internal error'),
         progressMs: options.progressMs,
@@ -81,7 +81,7 @@ async function runTurn(
   { raw, caller }: FastifyRequest,
   reply: FastifyReply,
   { message, externalUserId, idempotencyKey = randomUUID() }: ToolCall,
-  progress: Progress,
+  { progress, signal }: CallListener,
   options: McpOptions,
 ): Promise<ToolOutcome> {
   const { id: apiKeyId, agentId, ownerId: shareOf } = caller.apiKey
@@ -91,7 +91,8 @@ async function runTurn(
   let end: TurnEnd | undefined
   if (started.kind === 'running') {
     progress.started()
-    started.turn.listen({ onText: (text) => progress.text(text), onReset: () => progress.reset() })
+    const stopListening = started.turn.listen({ onText: (text) => progress.text(text), onReset: () => progress.reset() })
+    signal.addEventListener('abort', stopListening, { once: true })
     end = await started.turn.end
   }
   await options.streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())

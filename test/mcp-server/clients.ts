@@ -1,0 +1,60 @@
+/** Unmodified MCP clients of the official SDK, connected to the agent of a running service. */
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+
+export type Result = {
+  content: { type: string; text: string }[]
+  structuredContent?: Record<string, any>
+  isError?: boolean
+  _meta?: Record<string, any>
+}
+
+export type McpClient = {
+  client: Client
+  /** Calls the tool of the test agent. `onProgress` makes the client send a progress token. */
+  call(args: Record<string, unknown>, options?: CallOptions): Promise<Result>
+  [Symbol.asyncDispose](): Promise<void>
+}
+export type CallOptions = { onProgress?: (progress: { progress: number; message?: string }) => void; signal?: AbortSignal; timeout?: number }
+
+/** The name of the tool of the agent that the tests use. */
+export const tool = 'test-agent'
+
+type Server = { url: string; caller?: { apiKey: string } }
+
+export async function connect(server: Server, apiKey = server.caller!.apiKey): Promise<McpClient> {
+  const headers = { authorization: `Bearer ${apiKey}` }
+  return connectOver(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }))
+}
+
+/** One JSON-RPC request without a client. */
+export function post(server: { url: string }, apiKey: string, method: string, params: object = {}, headers = {}): Promise<Response> {
+  return fetch(`${server.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+}
+
+export async function connectOver(transport: unknown): Promise<McpClient> {
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  // The types of the transports do not fit those of the client under exactOptionalPropertyTypes.
+  await client.connect(transport as Parameters<Client['connect']>[0])
+  return {
+    client,
+    async call(args, { onProgress, signal, timeout } = {}) {
+      const options = {
+        ...(onProgress ? { onprogress: onProgress, resetTimeoutOnProgress: true } : {}),
+        ...(signal ? { signal } : {}),
+        ...(timeout === undefined ? {} : { timeout }),
+      }
+      return (await client.callTool({ name: tool, arguments: args }, undefined, options as object)) as Result
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
