@@ -168,7 +168,15 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   await app.register(startPage, { docs: Boolean(options.public), console: Boolean(options.admin) })
   let listenedAt = ''
   const baseUrl = (): string => options.publicUrl ?? listenedAt
-  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams, metrics, progressMs: times.progressMs })
+  if (options.public)
+    await app.register(publicRoutes, {
+      ...options.public,
+      publicUrl: options.publicUrl,
+      baseUrl,
+      streams,
+      metrics,
+      progressMs: times.progressMs,
+    })
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
     // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.

@@ -7,12 +7,13 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 /** The arguments of a call. `idempotencyKey` is undefined if the caller gave none. */
 export type ToolCall = { message: string; externalUserId: string; idempotencyKey: string | undefined }
 
-/** A reply as the chat endpoint writes it. */
+/** `chargedUsd` has 8 decimal places. `incomplete`: the turn was cancelled after this text. */
 export type ToolReply = {
-  request_id: string
-  conversation_id: string
-  message: { content: string; incomplete?: boolean }
-  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number; charged_usd: string }
+  content: string
+  requestId: string
+  conversationId: string
+  usage: { promptTokens: number; completionTokens: number; chargedUsd: string }
+  incomplete: boolean
 }
 
 /** Why there is no reply. `idempotencyKey`: the key of the call, including one that the server made for it. */
@@ -93,8 +94,7 @@ export function readToolCall(given: Record<string, unknown> | undefined, default
   if (Object.keys(fields).some((name) => !known.has(name)))
     return invalid(`The arguments have an unknown field. The fields are ${[...known].join(', ')}.`)
   const { message, external_user_id: externalUserId = defaultExternalUserId ?? undefined, idempotency_key: idempotencyKey } = fields
-  if (externalUserId === undefined)
-    return invalid('external_user_id is required, because the API key has no default_external_user_id.')
+  if (externalUserId === undefined) return invalid('external_user_id is required, because the API key has no default_external_user_id.')
   const problem =
     problemOf('message', message, maxMessage) ??
     problemOf('external_user_id', externalUserId, maxName) ??
@@ -130,11 +130,18 @@ const controls = (key: unknown): string | undefined =>
  * The result of a reply. Clients differ in what they pass to their model: the text, or only `structuredContent` if there is one, so both have
  * the whole reply.
  */
-export function writeReply({ request_id, conversation_id, message, usage }: ToolReply): CallToolResult {
-  const { content, incomplete } = message
+export function writeReply({ content, requestId, conversationId, usage, incomplete }: ToolReply): CallToolResult {
+  const { promptTokens, completionTokens, chargedUsd } = usage
+  const tokens = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens }
   return {
     content: [{ type: 'text', text: content }],
-    structuredContent: { content, request_id, conversation_id, usage, ...(incomplete ? { incomplete } : {}) },
+    structuredContent: {
+      content,
+      request_id: requestId,
+      conversation_id: conversationId,
+      usage: { ...tokens, charged_usd: chargedUsd },
+      ...(incomplete ? { incomplete } : {}),
+    },
   }
 }
 
@@ -174,6 +181,8 @@ function adviceFor({ code, retryAfterSeconds, idempotencyKey }: ToolFailure): st
     case 'agent_disabled':
     case 'agent_not_found':
       return askOperator
+    case 'unreachable':
+      return `If the message arrived, it is answered and charged once. Call the tool again later${key}.`
     default:
       return undefined
   }

@@ -15,7 +15,11 @@ export type McpClient = {
   call(args: Record<string, unknown>, options?: CallOptions): Promise<Result>
   [Symbol.asyncDispose](): Promise<void>
 }
-export type CallOptions = { onProgress?: (progress: { progress: number; message?: string }) => void; signal?: AbortSignal; timeout?: number }
+export type CallOptions = {
+  onProgress?: (progress: { progress: number; message?: string }) => void
+  signal?: AbortSignal
+  timeout?: number
+}
 
 /** The name of the tool of the agent that the tests use. */
 export const tool = 'test-agent'

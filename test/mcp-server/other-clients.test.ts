@@ -1,6 +1,7 @@
 /** POST /mcp with the clients that speak the version 2026-07-28, which has no handshake: the SDK's second version, and that of the AI SDK. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { createMCPClient } from '@ai-sdk/mcp'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { startTestApp } from '../support/test-app.ts'
@@ -11,9 +12,10 @@ import { tool } from './clients.ts'
 const call = { message: 'Hi', external_user_id: 'ada', idempotency_key: 'k1' }
 
 /** A client of the newest version, which does not fall back to an older one. */
-async function connectNewest(server: { url: string }, apiKey: string): Promise<Client> {
+async function connectNewest(t: TestContext, server: { url: string }, apiKey: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
   const headers = { authorization: `Bearer ${apiKey}` }
+  t.after(() => client.close())
   await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }))
   return client
 }
@@ -24,9 +26,9 @@ const replyOf = (app: TestApp): Promise<Json> =>
     return { content: message.content, ...rest }
   })
 
-void test('mcp.tool: the newest version: the tool, its result and its errors with the client of @modelcontextprotocol/client', async () => {
+void test('mcp.tool: the newest version: the tool, its result and its errors with the client of @modelcontextprotocol/client', async (t) => {
   await using app = await startTestApp()
-  const client = await connectNewest(app, app.caller.apiKey)
+  const client = await connectNewest(t, app, app.caller.apiKey)
   const { tools } = await client.listTools()
   assert.deepEqual(
     tools.map(({ name }) => name),
@@ -39,24 +41,22 @@ void test('mcp.tool: the newest version: the tool, its result and its errors wit
   const conflict = await client.callTool({ name: tool, arguments: { ...call, message: 'Other' } })
   assert.equal(conflict.isError, true)
   await assert.rejects(client.callTool({ name: 'other', arguments: call }), /Unknown tool/)
-  await assert.rejects(connectNewest(app, 'svc_live_wrong.wrong'), /invalid_api_key|401/)
+  await assert.rejects(connectNewest(t, app, 'svc_live_wrong.wrong'), /invalid_api_key|401/)
   assert.equal(app.model.calls.length, 1)
-  await client.close()
   await app.verify()
 })
 
-void test('mcp.progress: the newest version: progress is an event stream, and a call without a token is JSON with the rate limit headers', async () => {
+void test('mcp.progress: the newest version: progress is an event stream, and a call without a token is JSON with the rate limit headers', async (t) => {
   const turns = [new ScriptedTurn(), new ScriptedTurn()]
   let next = 0
   await using layer = await startTestLayer({ begin: () => turns[next++]!.started, times: { progressMs: 5 } })
-  const client = await connectNewest(layer, 'good')
+  const client = await connectNewest(t, layer, 'good')
   const heard = Promise.withResolvers<string | undefined>()
   const reply = client.callTool({ name: tool, arguments: call }, { onprogress: ({ message }) => heard.resolve(message) })
   assert.equal(await heard.promise, 'Waiting for the reply')
   turns[0]!.say('Hello')
   turns[0]!.complete()
   assert.deepEqual((await reply).content, [{ type: 'text', text: 'Hello' }])
-  await client.close()
 
   turns[1]!.say('Hello')
   turns[1]!.complete()

@@ -112,8 +112,10 @@ void test('order.validation: wrong arguments are a result with isError that name
   assert.equal(await text(ada), 'validation_error: message is required.')
   assert.match(await text({ message: 'Hi' }), /external_user_id is required.*default_external_user_id/)
   for (const wrong of [1, '', 'x'.repeat(1_000_001), 'a\0', '\ud800']) assert.match(await text({ ...hi, message: wrong }), /: message must/)
-  for (const wrong of [1, null, '', 'x'.repeat(256)]) assert.match(await text({ ...hi, external_user_id: wrong }), /: external_user_id must/)
-  for (const wrong of [1, '', 'x'.repeat(256), 'a\nb']) assert.match(await text({ ...hi, idempotency_key: wrong }), /: idempotency_key must/)
+  for (const wrong of [1, null, '', 'x'.repeat(256)])
+    assert.match(await text({ ...hi, external_user_id: wrong }), /: external_user_id must/)
+  for (const wrong of [1, '', 'x'.repeat(256), 'a\nb'])
+    assert.match(await text({ ...hi, idempotency_key: wrong }), /: idempotency_key must/)
   assert.match(await text({ ...hi, userid: 'x' }), /unknown field\. The fields are message, external_user_id, idempotency_key\.$/)
   assert.equal(layer.started.length, 0)
   // 255 characters outside of the BMP are 510 code units.

@@ -55,7 +55,15 @@ export type TestLayer = {
 }
 
 export async function startTestLayer(options: TestLayerOptions = {}): Promise<TestLayer> {
-  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, resource = {}, findAgentName = agentName, ...given } = options
+  const {
+    authenticate = byBearer,
+    spend = allow,
+    begin = replay,
+    conversations = noConversations,
+    resource = {},
+    findAgentName = agentName,
+    ...given
+  } = options
   const logged: Record<string, unknown>[] = []
   const access: Access = {
     authenticate: async (authorization) => authenticate(authorization),

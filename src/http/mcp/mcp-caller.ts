@@ -16,7 +16,8 @@ export function admitMcpCaller(access: Access, publicUrl: string | undefined) {
     const apiKey = await authenticate(access, request)
     note(request.raw, { keyId: apiKey.id, agentId: apiKey.agentId })
     if (apiKey.permission !== 'full') throw new ApiError('permission_denied')
-    if (!apiKey.mcp) throw new ApiError('permission_denied', 'This API key may not use MCP. The operator can allow it with the setting mcp of the key.')
+    if (!apiKey.mcp)
+      throw new ApiError('permission_denied', 'This API key may not use MCP. The operator can allow it with the setting mcp of the key.')
     request.caller = { apiKey, figures: await spend(access, apiKey, reply) }
   }
 }

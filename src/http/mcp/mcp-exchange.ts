@@ -7,34 +7,39 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import { formatUsd } from '../../ledger/ledger.ts'
 import { AgentUnavailable, createAgentServer } from '../../mcp/agent-server.ts'
 import type { CallListener } from '../../mcp/agent-server.ts'
-import type { ToolCall, ToolOutcome, ToolReply } from '../../mcp/agent-tool.ts'
-import { ownVersion } from '../../observability/metrics.ts'
+import type { ToolCall, ToolOutcome } from '../../mcp/agent-tool.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
 import { note, noteBeginResult } from '../edge/access-log.ts'
 import { jsonType } from '../edge/envelope.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { rateHeaders } from '../public/caller.ts'
-import { chatResponse } from '../public/chat-response.ts'
 import type { StoredReply } from '../public/chat-response.ts'
 import { readTraceparent } from '../public/request-headers.ts'
 import { writeEvents } from './mcp-events.ts'
 import type { McpOptions } from './mcp-routes.ts'
 
-export async function answerMcp(request: FastifyRequest, reply: FastifyReply, message: unknown, options: McpOptions): Promise<FastifyReply | void> {
+export async function answerMcp(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  message: unknown,
+  options: McpOptions & { version: string },
+): Promise<FastifyReply | void> {
   const { apiKey, figures } = request.caller
   const { raw } = request
   let unexpected: unknown
   const handler = createMcpHandler(
     () =>
       createAgentServer({
-        version: ownVersion(),
+        version: options.version,
         agentName: () => nameOf(apiKey.agentId, options),
         defaultExternalUserId: apiKey.defaultExternalUserId,
         call: (call, listener) => runTurn(request, reply, call, listener, options),
         onInvalid: () => refused(raw, options, 'validation_error'),
-        onError: (error) => options.streams.log.error({ err: error, request_id: request.id, route: '/mcp' }, 'MCP request failed: internal error'),
+        onError: (error) =>
+          options.streams.log.error({ err: error, request_id: request.id, route: '/mcp' }, 'MCP request failed: internal error'),
         progressMs: options.progressMs,
       }),
     // What a caller can cause has its own response. The others end as a 500.
@@ -117,7 +122,24 @@ async function runTurn(
 const retryAfter = ({ retryAfterSeconds }: { retryAfterSeconds?: number | undefined }): { retryAfterSeconds?: number } =>
   retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
 
-const replied = (reply: StoredReply): ToolOutcome => ({ kind: 'replied', reply: JSON.parse(chatResponse(reply)) as ToolReply })
+const replied = ({
+  content,
+  requestId,
+  conversationId,
+  promptTokens,
+  completionTokens,
+  charged,
+  incomplete,
+}: StoredReply): ToolOutcome => ({
+  kind: 'replied',
+  reply: {
+    content,
+    requestId,
+    conversationId,
+    usage: { promptTokens, completionTokens, chargedUsd: formatUsd(charged) },
+    incomplete: Boolean(incomplete),
+  },
+})
 
 const failed = ({ code, message, retryAfterSeconds }: ApiError, requestId: string | undefined, idempotencyKey: string): ToolOutcome => ({
   kind: 'failed',

@@ -5,6 +5,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import type { Access } from '../../access/outcome.ts'
 import { ApiError } from '../../errors.ts'
+import { ownVersion } from '../../observability/metrics.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { FindAgentName } from '../../turn/agent-names.ts'
 import { jsonType } from '../edge/envelope.ts'
@@ -33,6 +34,7 @@ const methodNotFound = -32_601
 
 export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) => {
   const { access, publicUrl, streams } = options
+  const served = { ...options, version: ownVersion() }
   app.addHook('onRequest', admitMcpCaller(access, publicUrl))
   limitUnread(app, streams.unread)
   app.addHook('preParsing', async (request, reply) => {
@@ -50,7 +52,7 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
       return refuse(reply, methodNotFound, 'This server sends no notifications outside of a call.', idOf(message), 404)
     // The SDK takes tens of milliseconds and megabytes, so only a service that is used over MCP loads it.
     const { answerMcp } = await import('./mcp-exchange.ts')
-    return answerMcp(request, reply, message, options)
+    return answerMcp(request, reply, message, served)
   })
 }
 
