@@ -36,7 +36,6 @@ import { openStores } from './process/open-stores.ts'
 import type { Stores } from './process/open-stores.ts'
 import { createConversations } from './turn/conversations.ts'
 import { createErasure } from './turn/erasure.ts'
-import { createFindAgentName } from './turn/agent-names.ts'
 import { watchOverload } from './turn/overload-watch.ts'
 import { createTurns, turnDefaults } from './turn/turn.ts'
 import type { Turns, TurnSettings } from './turn/turn.ts'
@@ -161,7 +160,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   }
   const reported = among ? { ...metrics, scrape: among.scrape } : metrics
   const common = { log, accessLog, metrics: reported, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
-  const publicModules = { access, turns, conversations, findAgentName: createFindAgentName({ store }) }
+  const publicModules = { access, turns, conversations }
   const shared = config.adminPort === undefined
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)

@@ -32,7 +32,6 @@ import { conversationSchemas } from './public/conversation-schemas.ts'
 import { turnSchemas } from './public/turn-schemas.ts'
 import type { Conversations } from './public/conversation-routes.ts'
 import { mcpRoutes } from './mcp/mcp-routes.ts'
-import type { FindAgentName } from '../turn/agent-names.ts'
 import { adminDocsRoute, docsRoute } from './docs/docs-route.ts'
 import { isMultipart } from './admin/agents/document-upload.ts'
 import { sendFailure } from './edge/envelope.ts'
@@ -42,6 +41,8 @@ import { createGuessLimit } from './console/guess-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
+import { defaultTimes } from './edge/http-times.ts'
+import type { HttpTimes } from './edge/http-times.ts'
 import { closeIdle, listen, watchSockets } from './edge/listening.ts'
 import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
@@ -54,7 +55,7 @@ import type { Readiness } from './edge/status-routes.ts'
 
 export type HttpLayerOptions = {
   /** The public API; undefined if this server has only the admin API. */
-  public?: { access: Access; turns: Turns; conversations: Conversations; findAgentName: FindAgentName }
+  public?: { access: Access; turns: Turns; conversations: Conversations }
   /** The admin API and the console; undefined if another server has them. */
   admin?: AdminOptions
   log: Logger
@@ -86,26 +87,6 @@ type AdminOptions = {
   service: StatusOptions
   /** Whether the metrics need no token, because only this machine can connect. */
   openMetrics: boolean
-}
-
-export type HttpTimes = typeof defaultTimes
-const defaultTimes = {
-  // `fault.slow-requests`: no normal caller needs longer for a few hundred bytes of headers, or for 1 MiB.
-  headersMs: 10_000,
-  requestMs: 30_000,
-  // 20 MiB at half a megabit per second, for the admin routes that receive a file.
-  uploadMs: 300_000,
-  // Longer than the usual 60 s of load balancers, so that they close idle connections first.
-  keepAliveMs: 75_000,
-  // Longer than the 110 s of a turn, during which no data moves on the connection of a waiting caller.
-  idleMs: 150_000,
-  // `stream.established` and `stream.slow-reader`.
-  heartbeatMs: 15_000,
-  stallMs: 30_000,
-  // Half a megabit per second, as for uploads.
-  minBytesPerSecond: 64 * 1024,
-  // `mcp.progress`: a client shows it to a person, and gives up on a call after 60 s without it.
-  progressMs: 2_000,
 }
 
 // A response that ends during the drain leaves an idle connection, which this interval closes.

@@ -6,7 +6,7 @@
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { agentSlug } from '../agent-slug.ts'
-import { describeTool, readToolCall, writeFailure, writeReply } from './agent-tool.ts'
+import { describeTool, keyInMeta, readToolCall, writeFailure, writeReply } from './agent-tool.ts'
 import type { ToolCall, ToolFailure, ToolOutcome } from './agent-tool.ts'
 
 /** Receives what is known about a turn while it runs. */
@@ -15,20 +15,9 @@ export type Progress = { started(): void; text(delta: string): void; reset(): vo
 /** `signal` is aborted when no one waits for the call any more. */
 export type CallListener = { progress: Progress; signal: AbortSignal }
 
-/** Thrown if the agent cannot be named: a JSON-RPC error with the code and the message. */
-export class AgentUnavailable extends Error {
-  readonly code: string
-
-  constructor(code: string, message: string) {
-    super(message)
-    this.code = code
-  }
-}
-
 export type AgentServerOptions = {
   version: string
-  /** The name of the agent. Throws AgentUnavailable. */
-  agentName(): Promise<string>
+  agentName: string
   /** The external user of calls that name none, or null. */
   defaultExternalUserId: string | null
   /** Gets the reply to a message. A turn that has started continues even if no one waits for it. */
@@ -44,13 +33,9 @@ export type AgentServerOptions = {
 /** A new server for one connection, or for one request over HTTP. */
 export function createAgentServer(options: AgentServerOptions): Server {
   const server = new Server({ name: 'turnkeep', version: options.version }, { capabilities: { tools: {} } })
-  server.setRequestHandler('tools/list', () =>
-    guarded(options, async () => {
-      const name = await options.agentName()
-      const hasDefaultUser = options.defaultExternalUserId !== null
-      return { tools: [describeTool({ name, toolName: agentSlug(name), hasDefaultUser })] }
-    }),
-  )
+  const toolName = agentSlug(options.agentName)
+  const hasDefaultUser = options.defaultExternalUserId !== null
+  server.setRequestHandler('tools/list', () => ({ tools: [describeTool({ name: options.agentName, toolName, hasDefaultUser })] }))
   server.setRequestHandler('tools/call', ({ params }, context) => guarded(options, () => callTool(params, context, options)))
   return server
 }
@@ -58,16 +43,17 @@ export function createAgentServer(options: AgentServerOptions): Server {
 type CallParams = { name: string; arguments?: Record<string, unknown> | undefined }
 
 async function callTool(params: CallParams, { mcpReq }: ServerContext, options: AgentServerOptions): Promise<CallToolResult> {
-  const toolName = agentSlug(await options.agentName())
+  const toolName = agentSlug(options.agentName)
   if (params.name !== toolName)
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool. This server has one tool: ${toolName}. List the tools again.`)
-  const read = readToolCall(params.arguments, options.defaultExternalUserId)
+  const { _meta: meta } = mcpReq
+  const read = readToolCall(params.arguments, options.defaultExternalUserId, meta?.[keyInMeta])
   if (read.kind === 'invalid') {
     const failure = { code: 'validation_error', message: read.message }
     options.onInvalid?.(failure)
     return writeFailure(failure)
   }
-  const token = mcpReq._meta?.progressToken
+  const token = meta?.progressToken
   const reporter = token === undefined ? noReporter : reportProgress(token, mcpReq, options.progressMs)
   try {
     const outcome = await options.call(read.call, { progress: reporter, signal: mcpReq.signal })
@@ -111,14 +97,12 @@ function reportProgress(progressToken: string | number, mcpReq: ServerContext['m
   }
 }
 
-/** Turns every error into a JSON-RPC error that reveals nothing of the inside. */
+/** Turns an unexpected error into a JSON-RPC error that reveals nothing of the inside. */
 async function guarded<Result>({ onError }: AgentServerOptions, handle: () => Promise<Result>): Promise<Result> {
   try {
     return await handle()
   } catch (error) {
     if (error instanceof ProtocolError) throw error
-    if (error instanceof AgentUnavailable)
-      throw new ProtocolError(ProtocolErrorCode.InternalError, `${error.code}: ${error.message}`, { code: error.code })
     onError(error)
     throw new ProtocolError(ProtocolErrorCode.InternalError, 'internal_error: The request failed because of an internal error.')
   }

@@ -46,8 +46,7 @@ export function describeTool({ name, toolName, hasDefaultUser }: { name: string;
       properties: {
         message: text('The message to the agent.', maxMessage),
         external_user_id: text(
-          'The person in whose conversation the message belongs, by an ID of your choice.' +
-            (hasDefaultUser ? ' Omit it to use the conversation that is configured for this server.' : ''),
+          `The person in whose conversation the message belongs, by an ID of your choice.${hasDefaultUser ? ' Omit it to use the conversation that is configured for this server.' : ''}`,
           maxName,
         ),
         idempotency_key: text(
@@ -86,14 +85,24 @@ export function describeTool({ name, toolName, hasDefaultUser }: { name: string;
 
 export type ReadCall = { kind: 'call'; call: ToolCall } | { kind: 'invalid'; message: string }
 
+/** Where a client sends a key that its model does not see, as this service does when its own agents call a tool. */
+export const keyInMeta = 'turnkeep/idempotency-key'
+
 const known = new Set(['message', 'external_user_id', 'idempotency_key'])
 
-/** Checks the arguments of a call. A message never repeats the value that was sent (`order.validation`). */
-export function readToolCall(given: Record<string, unknown> | undefined, defaultExternalUserId: string | null): ReadCall {
+/**
+ * Checks the arguments of a call. `metaKey` is the key of a call whose arguments have none. A message never repeats the value that was sent
+ * (`order.validation`).
+ */
+export function readToolCall(given: Record<string, unknown> | undefined, defaultExternalUserId: string | null, metaKey: unknown): ReadCall {
   const fields = given ?? {}
   if (Object.keys(fields).some((name) => !known.has(name)))
     return invalid(`The arguments have an unknown field. The fields are ${[...known].join(', ')}.`)
-  const { message, external_user_id: externalUserId = defaultExternalUserId ?? undefined, idempotency_key: idempotencyKey } = fields
+  const {
+    message,
+    external_user_id: externalUserId = defaultExternalUserId ?? undefined,
+    idempotency_key: idempotencyKey = metaKey,
+  } = fields
   if (externalUserId === undefined) return invalid('external_user_id is required, because the API key has no default_external_user_id.')
   const problem =
     problemOf('message', message, maxMessage) ??

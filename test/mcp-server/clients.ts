@@ -15,20 +15,28 @@ export type McpClient = {
   call(args: Record<string, unknown>, options?: CallOptions): Promise<Result>
   [Symbol.asyncDispose](): Promise<void>
 }
+
+/** The name of the tool of a test app's agent, and of a test layer's. */
+export const tool = 'test-agent'
+export const doorTool = 'door-agent'
+
 export type CallOptions = {
   onProgress?: (progress: { progress: number; message?: string }) => void
   signal?: AbortSignal
   timeout?: number
+  meta?: Record<string, unknown>
 }
 
-/** The name of the tool of the agent that the tests use. */
-export const tool = 'test-agent'
+/** What a result says about its error, for programs. */
+export const errorOf = ({ _meta: meta }: Result): Record<string, any> => meta!['turnkeep/error']
 
 type Server = { url: string; caller?: { apiKey: string } }
 
-export async function connect(server: Server, apiKey = server.caller!.apiKey): Promise<McpClient> {
+/** `server` without a caller is a test layer, whose key is `good`. */
+export async function connect(server: Server, apiKey = server.caller?.apiKey ?? 'good'): Promise<McpClient> {
   const headers = { authorization: `Bearer ${apiKey}` }
-  return connectOver(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }))
+  const transport = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } })
+  return connectOver(transport, server.caller ? tool : doorTool)
 }
 
 /** One JSON-RPC request without a client. */
@@ -45,19 +53,20 @@ export function post(server: { url: string }, apiKey: string, method: string, pa
   })
 }
 
-export async function connectOver(transport: unknown): Promise<McpClient> {
+export async function connectOver(transport: unknown, name = tool): Promise<McpClient> {
   const client = new Client({ name: 'test', version: '1.0.0' })
   // The types of the transports do not fit those of the client under exactOptionalPropertyTypes.
   await client.connect(transport as Parameters<Client['connect']>[0])
   return {
     client,
-    async call(args, { onProgress, signal, timeout } = {}) {
+    async call(args, { onProgress, signal, timeout, meta } = {}) {
       const options = {
         ...(onProgress ? { onprogress: onProgress, resetTimeoutOnProgress: true } : {}),
         ...(signal ? { signal } : {}),
         ...(timeout === undefined ? {} : { timeout }),
       }
-      return (await client.callTool({ name: tool, arguments: args }, undefined, options as object)) as Result
+      const given = { name, arguments: args, ...(meta ? { _meta: meta } : {}) }
+      return (await client.callTool(given, undefined, options as object)) as Result
     },
     [Symbol.asyncDispose]: () => client.close(),
   }

@@ -7,12 +7,12 @@ import { spawn } from 'node:child_process'
 import { createServer, request as ask } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { startTestApp } from '../support/test-app.ts'
 
-const program = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
+const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
 
 const applicable = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection']
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { startTestApp } from '../support/test-app.ts'
 import { ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
-import { connect, post, tool } from './clients.ts'
+import { connect, doorTool, post } from './clients.ts'
 
 const ada = { external_user_id: 'ada' }
 
@@ -56,6 +56,12 @@ void test('mcp.idempotency-key: a repeated call with the same key returns the fi
   assert.notEqual(one.structuredContent!['request_id'], two.structuredContent!['request_id'])
   assert.equal(app.model.calls.length, 3)
 
+  // A program may send the key where its model does not see it.
+  const withMeta = { meta: { 'turnkeep/idempotency-key': 'in meta' } }
+  const third = await mcp.call({ message: 'Third', ...ada }, withMeta)
+  assert.deepEqual(await mcp.call({ message: 'Third', ...ada }, withMeta), third)
+  assert.equal(app.model.calls.length, 4)
+
   const conflict = await mcp.call({ ...call, message: 'Other' })
   assert.equal(conflict.isError, true)
   assert.match(conflict.content[0]!.text, /^idempotency_conflict: .*\nTo send a new message, use a new idempotency_key\.$/)
@@ -66,7 +72,7 @@ void test('mcp.progress: with a progress token, a call reports that its turn run
   const turns = [new ScriptedTurn(), new ScriptedTurn()]
   let next = 0
   await using layer = await startTestLayer({ begin: () => turns[next++]!.started, times: { progressMs: 5 } })
-  await using mcp = await connect({ url: layer.url }, 'good')
+  await using mcp = await connect({ url: layer.url })
   const seen: { progress: number; message?: string }[] = []
   let heard = Promise.withResolvers<void>()
   const reply = mcp.call({ message: 'weather', ...ada }, { onProgress: (one) => (seen.push(one), heard.resolve()) })
@@ -87,7 +93,7 @@ void test('mcp.progress: with a progress token, a call reports that its turn run
     JSON.stringify(seen),
   )
 
-  const quiet = post(layer, 'good', 'tools/call', { name: tool, arguments: { message: 'weather', ...ada } })
+  const quiet = post(layer, 'good', 'tools/call', { name: doorTool, arguments: { message: 'weather', ...ada } })
   await turns[1]!.listening
   await pass(30)
   turns[1]!.complete()
@@ -97,7 +103,7 @@ void test('mcp.progress: with a progress token, a call reports that its turn run
 void test('mcp.progress: a caller that leaves ends nothing but its own listening', async () => {
   const turn = new ScriptedTurn()
   await using layer = await startTestLayer({ begin: () => turn.started, times: { progressMs: 5 } })
-  await using mcp = await connect({ url: layer.url }, 'good')
+  await using mcp = await connect({ url: layer.url })
   const leaving = new AbortController()
   const reply = mcp.call({ message: 'weather', ...ada }, { signal: leaving.signal, onProgress: () => leaving.abort() })
   await assert.rejects(reply)

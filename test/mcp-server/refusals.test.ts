@@ -5,8 +5,7 @@ import { gate } from '../support/model-server.ts'
 import { read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp } from '../support/test-app.ts'
 import { startTestLayer } from '../support/test-http-layer.ts'
-import type { TestLayer } from '../support/test-http-layer.ts'
-import { connect, post } from './clients.ts'
+import { connect, errorOf, post } from './clients.ts'
 
 const ada = { external_user_id: 'ada' }
 const makeKey = async (app: TestApp, fields: Json): Promise<string> =>
@@ -95,17 +94,17 @@ void test('mcp.tool: what is not one JSON-RPC message, or names no tool, is a JS
   assert.deepEqual((await error('{"jsonrpc":"2.0","id":1,"method":"nothing"}'))[1], -32_601)
   assert.deepEqual((await error('{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}')).slice(0, 2), [404, -32_601])
   const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'other', arguments: {} } })
-  assert.deepEqual((await error(call)).slice(1), [-32_602, 'Unknown tool. This server has one tool: test-agent. List the tools again.'])
+  assert.deepEqual((await error(call)).slice(1), [-32_602, 'Unknown tool. This server has one tool: door-agent. List the tools again.'])
   assert.equal(layer.started.length, 0)
 })
 
 void test('order.validation: wrong arguments are a result with isError that names the argument, and start nothing', async () => {
   await using layer = await startTestLayer()
-  await using mcp = await connect({ url: layer.url }, 'good')
+  await using mcp = await connect({ url: layer.url })
   const text = async (args: Record<string, unknown>): Promise<string> => {
     const result = await mcp.call(args)
     assert.equal(result.isError, true, JSON.stringify(args))
-    assert.deepEqual(result._meta, { 'turnkeep/error': { code: 'validation_error' } })
+    assert.deepEqual(errorOf(result), { code: 'validation_error' })
     return result.content[0]!.text
   }
   const hi = { message: 'Hi', ...ada }
@@ -145,7 +144,7 @@ void test('mcp.tool: a turn without a reply is a result with isError: the code, 
   const first = mcp.call({ message: 'one', ...ada })
   await held.reached
   const busy = await mcp.call({ message: 'two', ...ada })
-  assert.equal(busy._meta!['turnkeep/error'].code, 'conversation_busy')
+  assert.equal(errorOf(busy).code, 'conversation_busy')
   const [, key] = /^conversation_busy: .*\nCall the tool again in 2 s, with the same message and idempotency_key "(.+)"\.$/.exec(
     busy.content[0]!.text,
   )!
@@ -155,7 +154,7 @@ void test('mcp.tool: a turn without a reply is a result with isError: the code, 
 
   app.model.script({ status: 400, body: { error: { message: 'secret words' } } })
   const failed = await mcp.call({ message: 'three', ...ada, idempotency_key: 'three' })
-  const { code, request_id: requestId } = failed._meta!['turnkeep/error']
+  const { code, request_id: requestId } = errorOf(failed)
   assert.ok(failed.isError && typeof requestId === 'string', JSON.stringify(failed))
   assert.ok(failed.content[0]!.text.startsWith(`${code}: `) && failed.content[0]!.text.endsWith(`\nrequest_id: ${requestId}`))
   assert.doesNotMatch(JSON.stringify(failed), /secret words/)
@@ -163,15 +162,17 @@ void test('mcp.tool: a turn without a reply is a result with isError: the code, 
   await app.made('PATCH', `/agents/${app.caller.agentId}`, { enabled: false })
   assert.match((await mcp.call({ message: 'four', ...ada })).content[0]!.text, /^agent_disabled: .*\nAsk the operator/)
   await app.made('DELETE', `/agents/${app.caller.agentId}`)
-  await assert.rejects(mcp.client.listTools(), /agent_not_found/)
+  assert.match((await mcp.call({ message: 'five', ...ada })).content[0]!.text, /^agent_not_found: .*\nAsk the operator/)
   await app.verify()
 })
 
 void test('mcp.tool: an internal error shows nothing of the inside and is logged', async () => {
-  const layer: TestLayer = await startTestLayer({ findAgentName: () => Promise.reject(new Error('secret words')) })
-  await using _ = layer
-  await using mcp = await connect({ url: layer.url }, 'good')
-  await assert.rejects(mcp.client.listTools(), (error: Error) => {
+  const begin = (): never => {
+    throw new Error('secret words')
+  }
+  await using layer = await startTestLayer({ begin })
+  await using mcp = await connect({ url: layer.url })
+  await assert.rejects(mcp.call({ message: 'Hi', ...ada }), (error: Error) => {
     assert.match(error.message, /internal_error/)
     assert.doesNotMatch(error.message, /secret words/)
     return true

@@ -22,6 +22,8 @@ export const apiKey: ApiKey = {
   id: 'key_door',
   agentId: 'agt_door',
   ownerId: 'own_door',
+  agentName: 'Door agent',
+  agentCreatedAt: 1_700_000_000_000,
   permission: 'full',
   rateLimit: 120,
   rateWindowSeconds: 60,
@@ -38,7 +40,6 @@ export type TestLayerOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
   begin?: (request: TurnRequest) => BeginResult | Promise<BeginResult>
   conversations?: Public['conversations']
   resource?: Partial<TurnResource>
-  findAgentName?: Public['findAgentName']
 }
 
 export type TestLayer = {
@@ -55,15 +56,7 @@ export type TestLayer = {
 }
 
 export async function startTestLayer(options: TestLayerOptions = {}): Promise<TestLayer> {
-  const {
-    authenticate = byBearer,
-    spend = allow,
-    begin = replay,
-    conversations = noConversations,
-    resource = {},
-    findAgentName = agentName,
-    ...given
-  } = options
+  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, resource = {}, ...given } = options
   const logged: Record<string, unknown>[] = []
   const access: Access = {
     authenticate: async (authorization) => authenticate(authorization),
@@ -80,7 +73,7 @@ export async function startTestLayer(options: TestLayerOptions = {}): Promise<Te
     resource: { ...noTurns, ...resource },
   }
   const opened = await createHttpLayer({
-    public: { access, turns, conversations, findAgentName },
+    public: { access, turns, conversations },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) }),
     metrics: createMetrics(),
     newRequestId: randomUUID,
@@ -108,7 +101,6 @@ export async function startTestLayer(options: TestLayerOptions = {}): Promise<Te
   return layer
 }
 
-const agentName = async (): Promise<string> => 'Test agent'
 const byBearer = (authorization: string | undefined): Authenticated =>
   authorization === 'Bearer good' ? { kind: 'authenticated', apiKey } : { kind: 'invalid_api_key' }
 const allow = (): RateOutcome => ({ kind: 'allowed', figures })

@@ -21,7 +21,7 @@ export function serveAgent(client: AdminClient, agent: Fields, user: string): vo
   const report = (error: unknown): void => tell(`MCP: ${error instanceof Error ? error.message : String(error)}`)
   const options = {
     version: readVersion(),
-    agentName: async () => String(agent['name']),
+    agentName: String(agent['name']),
     defaultExternalUserId: user,
     call: (call: ToolCall, listener: CallListener) => send(client, String(agent['id']), call, listener),
     onError: report,

@@ -8,24 +8,29 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
-import { AgentUnavailable, createAgentServer } from '../../mcp/agent-server.ts'
+import { createAgentServer } from '../../mcp/agent-server.ts'
 import type { CallListener } from '../../mcp/agent-server.ts'
 import type { ToolCall, ToolOutcome } from '../../mcp/agent-tool.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
 import { note, noteBeginResult } from '../edge/access-log.ts'
 import { jsonType } from '../edge/envelope.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { rateHeaders } from '../public/caller.ts'
+import type { Turns } from '../public/chat-routes.ts'
+import type { StreamOptions } from '../public/event-stream.ts'
 import type { StoredReply } from '../public/chat-response.ts'
 import { readTraceparent } from '../public/request-headers.ts'
 import { writeEvents } from './mcp-events.ts'
-import type { McpOptions } from './mcp-routes.ts'
+
+/** What answers a message. `progressMs`: the time between two notifications of progress. */
+export type Exchange = { turns: Turns; streams: StreamOptions; metrics: Metrics; progressMs: number }
 
 export async function answerMcp(
   request: FastifyRequest,
   reply: FastifyReply,
   message: unknown,
-  options: McpOptions & { version: string },
+  options: Exchange & { version: string },
 ): Promise<FastifyReply | void> {
   const { apiKey, figures } = request.caller
   const { raw } = request
@@ -34,7 +39,7 @@ export async function answerMcp(
     () =>
       createAgentServer({
         version: options.version,
-        agentName: () => nameOf(apiKey.agentId, options),
+        agentName: apiKey.agentName,
         defaultExternalUserId: apiKey.defaultExternalUserId,
         call: (call, listener) => runTurn(request, reply, call, listener, options),
         onInvalid: () => refused(raw, options, 'validation_error'),
@@ -70,14 +75,6 @@ function headersOf(headers: IncomingHttpHeaders): Headers {
   return passed
 }
 
-async function nameOf(agentId: string, { findAgentName }: McpOptions): Promise<string> {
-  try {
-    return await findAgentName(agentId)
-  } catch (error) {
-    throw error instanceof ApiError ? new AgentUnavailable(error.code, error.message) : error
-  }
-}
-
 /**
  * Runs one message as the chat endpoint does, and waits for its end even if the caller has left. A call without a key gets one that no other
  * call has: a JSON-RPC ID is unique only within one connection of one client, so it could name another message (`mcp.idempotency-key`).
@@ -87,7 +84,7 @@ async function runTurn(
   reply: FastifyReply,
   { message, externalUserId, idempotencyKey = randomUUID() }: ToolCall,
   { progress, signal }: CallListener,
-  options: McpOptions,
+  options: Exchange,
 ): Promise<ToolOutcome> {
   const { id: apiKeyId, agentId, ownerId: shareOf } = caller.apiKey
   const traceparent = readTraceparent(raw)
@@ -151,7 +148,7 @@ const failed = ({ code, message, retryAfterSeconds }: ApiError, requestId: strin
 })
 
 /** The refusal is a result of the tool with status 200, and counts as a refused request nevertheless. */
-function refused(raw: IncomingMessage, { metrics }: McpOptions, code: ApiError['code']): void {
+function refused(raw: IncomingMessage, { metrics }: Exchange, code: ApiError['code']): void {
   note(raw, { code })
   metrics.refused(code)
 }

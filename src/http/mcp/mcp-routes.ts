@@ -6,25 +6,13 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import type { Access } from '../../access/outcome.ts'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { FindAgentName } from '../../turn/agent-names.ts'
 import { jsonType } from '../edge/envelope.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
-import type { Turns } from '../public/chat-routes.ts'
-import type { StreamOptions } from '../public/event-stream.ts'
 import { limitUnread } from '../public/unread-responses.ts'
 import { admitMcpCaller } from './mcp-caller.ts'
+import type { Exchange } from './mcp-exchange.ts'
 
-export type McpOptions = {
-  access: Access
-  turns: Turns
-  findAgentName: FindAgentName
-  streams: StreamOptions
-  metrics: Metrics
-  publicUrl: string | undefined
-  /** The time between two notifications of progress. */
-  progressMs: number
-}
+export type McpOptions = Exchange & { access: Access; publicUrl: string | undefined }
 
 type Received = { message: unknown } | { problem: string }
 
