@@ -16,9 +16,8 @@ export type McpClient = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The name of the tool of a test app's agent, and of a test layer's. */
+/** The name of the tool of the agent that the tests use. */
 export const tool = 'test-agent'
-export const doorTool = 'door-agent'
 
 export type CallOptions = {
   onProgress?: (progress: { progress: number; message?: string }) => void
@@ -36,7 +35,7 @@ type Server = { url: string; caller?: { apiKey: string } }
 export async function connect(server: Server, apiKey = server.caller?.apiKey ?? 'good'): Promise<McpClient> {
   const headers = { authorization: `Bearer ${apiKey}` }
   const transport = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } })
-  return connectOver(transport, server.caller ? tool : doorTool)
+  return connectOver(transport)
 }
 
 /** One JSON-RPC request without a client. */
@@ -53,7 +52,7 @@ export function post(server: { url: string }, apiKey: string, method: string, pa
   })
 }
 
-export async function connectOver(transport: unknown, name = tool): Promise<McpClient> {
+export async function connectOver(transport: unknown): Promise<McpClient> {
   const client = new Client({ name: 'test', version: '1.0.0' })
   // The types of the transports do not fit those of the client under exactOptionalPropertyTypes.
   await client.connect(transport as Parameters<Client['connect']>[0])
@@ -65,7 +64,7 @@ export async function connectOver(transport: unknown, name = tool): Promise<McpC
         ...(signal ? { signal } : {}),
         ...(timeout === undefined ? {} : { timeout }),
       }
-      const given = { name, arguments: args, ...(meta ? { _meta: meta } : {}) }
+      const given = { name: tool, arguments: args, ...(meta ? { _meta: meta } : {}) }
       return (await client.callTool(given, undefined, options as object)) as Result
     },
     [Symbol.asyncDispose]: () => client.close(),

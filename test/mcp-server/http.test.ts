@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { startTestApp } from '../support/test-app.ts'
 import { ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
-import { connect, doorTool, post } from './clients.ts'
+import { connect, post, tool } from './clients.ts'
 
 const ada = { external_user_id: 'ada' }
 
@@ -93,7 +93,7 @@ void test('mcp.progress: with a progress token, a call reports that its turn run
     JSON.stringify(seen),
   )
 
-  const quiet = post(layer, 'good', 'tools/call', { name: doorTool, arguments: { message: 'weather', ...ada } })
+  const quiet = post(layer, 'good', 'tools/call', { name: tool, arguments: { message: 'weather', ...ada } })
   await turns[1]!.listening
   await pass(30)
   turns[1]!.complete()

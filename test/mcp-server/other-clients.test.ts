@@ -7,7 +7,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 import { ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
-import { doorTool, tool } from './clients.ts'
+import { tool } from './clients.ts'
 
 const call = { message: 'Hi', external_user_id: 'ada', idempotency_key: 'k1' }
 
@@ -52,7 +52,7 @@ void test('mcp.progress: the newest version: progress is an event stream, and a 
   await using layer = await startTestLayer({ begin: () => turns[next++]!.started, times: { progressMs: 5 } })
   const client = await connectNewest(t, layer, 'good')
   const heard = Promise.withResolvers<string | undefined>()
-  const reply = client.callTool({ name: doorTool, arguments: call }, { onprogress: ({ message }) => heard.resolve(message) })
+  const reply = client.callTool({ name: tool, arguments: call }, { onprogress: ({ message }) => heard.resolve(message) })
   assert.equal(await heard.promise, 'Waiting for the reply')
   turns[0]!.say('Hello')
   turns[0]!.complete()
@@ -73,9 +73,9 @@ void test('mcp.progress: the newest version: progress is an event stream, and a 
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': 'tools/call',
-      'mcp-name': doorTool,
+      'mcp-name': tool,
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: doorTool, arguments: call, _meta: envelope } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: tool, arguments: call, _meta: envelope } }),
   })
   const { id, result } = (await response.json()) as Json
   assert.deepEqual([response.status, id, result.structuredContent.request_id], [200, 'x', turns[1]!.requestId])

@@ -94,7 +94,7 @@ void test('mcp.tool: what is not one JSON-RPC message, or names no tool, is a JS
   assert.deepEqual((await error('{"jsonrpc":"2.0","id":1,"method":"nothing"}'))[1], -32_601)
   assert.deepEqual((await error('{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}')).slice(0, 2), [404, -32_601])
   const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'other', arguments: {} } })
-  assert.deepEqual((await error(call)).slice(1), [-32_602, 'Unknown tool. This server has one tool: door-agent. List the tools again.'])
+  assert.deepEqual((await error(call)).slice(1), [-32_602, 'Unknown tool. This server has one tool: test-agent. List the tools again.'])
   assert.equal(layer.started.length, 0)
 })
 

@@ -1,6 +1,6 @@
 /**
  * Serves one agent on stdin and stdout. A call is sent again with its Idempotency-Key when the connection is lost or the server restarts, so it
- * is answered and charged once.
+ * is answered and charged once (`mcp.idempotency-key`).
  */
 import { randomUUID } from 'node:crypto'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
