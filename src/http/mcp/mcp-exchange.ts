@@ -67,7 +67,7 @@ export async function answerMcp(
   return reply.headers({ ...(response.status === 200 ? rateHeaders(figures) : {}), 'content-type': jsonType }).send(text)
 }
 
-/** All but the key, which the SDK does not need. Node joins or drops repeated headers, except for Set-Cookie, which is none of a request. */
+/** All headers but the API key, which the SDK does not need. Node joins or drops repeated ones. */
 function headersOf(headers: IncomingHttpHeaders): Headers {
   const passed = new Headers()
   for (const [name, value] of Object.entries(headers))
