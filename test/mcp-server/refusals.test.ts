@@ -79,7 +79,7 @@ void test('mcp.tool: what is not one JSON-RPC message, or names no tool, is a JS
   await using layer = await startTestLayer()
   const error = async (body: string, headers: Record<string, string> = {}): Promise<[number, number, string]> => {
     const { status, text } = await send(layer, body, headers)
-    const { error: found } = JSON.parse(/^(?:event: message\ndata: )?(\{.*\})/.exec(text)![1]!)
+    const { error: found = { code: 0, message: 'no error' } } = JSON.parse(/^(?:event: message\ndata: )?(\{.*\})/.exec(text)![1]!)
     return [status, found.code, found.message]
   }
   const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'

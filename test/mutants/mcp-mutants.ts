@@ -63,7 +63,7 @@ export const mcpMutants: Mutant[] = [
   {
     rule: 'mcp.tool',
     removes: 'the reply is also in structuredContent',
-    edits: [edit(tool, '      content,\n      request_id: requestId,', '      request_id: requestId,')],
+    edits: [edit(tool, '      content,\n      request_id: requestId,', "      content: '',\n      request_id: requestId,")],
     caughtBy: { file: http, title: 'mcp.tool: a call is a turn' },
   },
   {
