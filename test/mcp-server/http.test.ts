@@ -72,6 +72,9 @@ void test('mcp.progress: with a progress token, a call reports that its turn run
   const turns = [new ScriptedTurn(), new ScriptedTurn()]
   let next = 0
   await using layer = await startTestLayer({ begin: () => turns[next++]!.started, times: { progressMs: 5 } })
+  // If the test fails, the layer does not wait for them.
+  using ending = new DisposableStack()
+  ending.defer(() => turns.forEach((turn) => turn.complete()))
   await using mcp = await connect({ url: layer.url })
   const seen: { progress: number; message?: string }[] = []
   const reply = mcp.call({ message: 'weather', ...ada }, { onProgress: (one) => seen.push(one) })

@@ -44,7 +44,7 @@ void test('order.rate-limit: every message to /mcp spends one unit before its bo
   // Not JSON, so no tool is called.
   assert.equal((await send(app, '{', { authorization: `Bearer ${key}` })).status, 400)
   const refused = await read(await post(app, key, 'ping'))
-  assert.deepEqual([refused.status, refused.json.error.code], [429, 'rate_limit_exceeded'])
+  assert.deepEqual([refused.status, refused.json.error?.code], [429, 'rate_limit_exceeded'])
   assert.match(refused.headers.get('retry-after')!, /^\d+$/)
   assert.equal(refused.headers.get('x-ratelimit-remaining'), '0')
 })
