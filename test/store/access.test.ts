@@ -81,6 +81,8 @@ void test('keys: a live key authenticates with the data of its row and its agent
     id: key.id,
     agentId: bench.agentId,
     ownerId: bench.ownerId,
+    agentName: 'n',
+    agentCreatedAt: (await store.read.findAgent(bench.agentId))!.createdAt,
     permission: 'read-only',
     rateLimit: 7,
     rateWindowSeconds: 30,

@@ -22,6 +22,8 @@ export const apiKey: ApiKey = {
   id: 'key_door',
   agentId: 'agt_door',
   ownerId: 'own_door',
+  agentName: 'Test agent',
+  agentCreatedAt: 1_700_000_000_000,
   permission: 'full',
   rateLimit: 120,
   rateWindowSeconds: 60,
