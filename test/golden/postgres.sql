@@ -478,8 +478,11 @@ create table spending (
   held bigint not null default 0,
   unpaid bigint not null default 0,
   max_amount bigint not null,
+  reported_limit bigint,
+  reported_percent bigint not null default 0,
   constraint limit_held_never_negative CHECK ((held >= 0)),
   constraint limit_unpaid_never_negative CHECK ((unpaid >= 0)),
+  constraint reported_percent_is_a_threshold CHECK ((reported_percent = ANY (ARRAY[(0)::bigint, (50)::bigint, (80)::bigint, (100)::bigint]))),
   constraint spending_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
   constraint spending_earlier_check CHECK ((earlier >= 0)),
   constraint spending_pkey PRIMARY KEY (id),
@@ -686,6 +689,8 @@ create function record_ended_turns_v1(ended text[]) returns void language plpgsq
 create function record_events_v1(happened event_v1[]) returns void language sql volatile;
 
 create function record_low_balances_v1(charges settling_v1[], at bigint) returns void language plpgsql volatile;
+
+create function record_reached_limits_v1(uses spend_use_v1[], at bigint) returns void language plpgsql volatile;
 
 create function refuse_change() returns trigger language plpgsql volatile;
 

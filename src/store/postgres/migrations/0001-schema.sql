@@ -157,6 +157,9 @@ create table spending (
   unpaid bigint not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
   -- the limit at the last admission that counts here, or what had been charged before it if that is more
   max_amount bigint not null,
+  -- the limit of which webhooks were last notified, and the highest threshold of it, in percent
+  reported_limit bigint,
+  reported_percent bigint not null default 0 constraint reported_percent_is_a_threshold check (reported_percent in (0, 50, 80, 100)),
   constraint spent_within_limit check (spent + held + unpaid <= max_amount)
 -- updated once per batch: with free space, every new row version stays on its page
 ) with (fillfactor = 50);

@@ -6,6 +6,8 @@ import type { Amount } from '../../../ledger/ledger.ts'
 import type { Row, Sql } from '../../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import type { EventType } from '../../../event-types.ts'
+import type { SpendScope, SpendSpan } from '../../../spend-limits.ts'
+import type { Spending } from '../spend-limits.ts'
 
 export type EventRecord = {
   id: string
@@ -22,7 +24,14 @@ export type EventData =
   | { kind: 'feedback'; turn: EventTurn; rating: string; comment: string | null; tags: string[] }
   | { kind: 'balance'; balance: Amount; lowBalance: Amount | null }
   | { kind: 'document'; documentId: string; title: string | null; reason: string | null }
-  | { kind: 'other' }
+  | { kind: 'spend_limit'; reached: ReachedLimit }
+
+/** A window of a limit as it is now, and the threshold of the limit that it had then. */
+export type ReachedLimit = Omit<Spending, 'subject'> & {
+  /** Null: the end user was erased. */
+  subject: string | null
+  thresholdPercent: number
+}
 
 export type EventTurn = {
   requestId: string
@@ -81,7 +90,7 @@ function readData(sql: Sql, event: Omit<EventRecord, 'data'>): Promise<EventData
     case 'document.failed':
       return readDocument(sql, event.subject.slice(0, event.subject.lastIndexOf('_')))
     case 'spend_limit.reached':
-      return Promise.resolve({ kind: 'other' })
+      return readReachedLimit(sql, event.subject)
   }
 }
 
@@ -149,6 +158,31 @@ async function readBalance(sql: Sql, ownerId: string): Promise<EventData> {
   const [row] = await sql.all('select balance, low_balance from owners where id = $1', ownerId)
   const low = integerOrNull(row!, 'low_balance')
   return { kind: 'balance', balance: bigInteger(row!, 'balance'), lowBalance: low === null ? null : bigInteger(row!, 'low_balance') }
+}
+
+async function readReachedLimit(sql: Sql, subject: string): Promise<EventData> {
+  const [windowId, limit, percent] = subject.split('_')
+  const [row] = await sql.all(
+    'select scope, subject, span, starts_at, ends_at, spent, held, unpaid from spending where id = $1',
+    BigInt(windowId!),
+  )
+  const found = row!
+  return {
+    kind: 'spend_limit',
+    reached: {
+      // As written by the turn path.
+      scope: text(found, 'scope') as SpendScope,
+      subject: textOrNull(found, 'subject'),
+      span: text(found, 'span') as SpendSpan,
+      startsAt: integer(found, 'starts_at'),
+      endsAt: integerOrNull(found, 'ends_at'),
+      limit: BigInt(limit!),
+      spent: bigInteger(found, 'spent'),
+      held: bigInteger(found, 'held'),
+      unpaid: bigInteger(found, 'unpaid'),
+      thresholdPercent: Number(percent),
+    },
+  }
 }
 
 async function readDocument(sql: Sql, documentId: string): Promise<EventData> {

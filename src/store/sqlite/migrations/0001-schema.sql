@@ -145,6 +145,10 @@ create table spending (
   unpaid integer not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
   -- the limit at the last admission that counts here, or what had been charged before it if that is more
   max_amount integer not null,
+  -- the limit of which webhooks were last notified, and the highest threshold of it, in percent
+  reported_limit integer,
+  reported_percent integer not null default 0 constraint reported_percent_is_a_threshold
+    check (reported_percent = 0 or reported_percent = 50 or reported_percent = 80 or reported_percent = 100),
   constraint spent_within_limit check (spent + held + unpaid <= max_amount)
 ) strict;
 create unique index one_row_per_spend_window on spending (agent_id, scope, subject, span, starts_at);
