@@ -38,6 +38,8 @@ export type CheckName =
   | 'background'
   /** The last feedback counts. */
   | 'feedback'
+  /** A limit is never exceeded, and refuses nothing that fits. */
+  | 'spend-limit'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }
