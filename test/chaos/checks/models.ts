@@ -16,7 +16,14 @@ export const isCalm = (reading: Reading, { openedAt, tries }: Request): boolean 
   !reading.disturbed(openedAt, Math.max(openedAt, ...tries.filter(({ call }) => !call.final).map(({ answer }) => answer?.at ?? Infinity)))
 
 /** Refusals without a fault, after which a caller may have given up. */
-const changed = new Set(['insufficient_balance', 'spend_limit_exceeded', 'agent_disabled', 'invalid_api_key', 'idempotency_conflict', 'not_found'])
+const changed = new Set([
+  'insufficient_balance',
+  'spend_limit_exceeded',
+  'agent_disabled',
+  'invalid_api_key',
+  'idempotency_conflict',
+  'not_found',
+])
 
 /** H3: exactly as many as specified without a fault, and never more than the attempts explain. */
 function* howOften(reading: Reading): Generator<Violation> {

@@ -73,7 +73,11 @@ function* refusals(reading: Reading, agent: Agent, requests: Request[]): Generat
       const freeOfUser = unitsOf(agent.capped.endUserUsd) - usedAtMost(reading, agent, ofUser, request, one)
       // Of a turn that had started, the next step may need several times what one step holds.
       if (takesSeveralSteps(request.message) || free < hold || freeOfUser < hold) continue
-      yield { check: 'spend-limit', what: `"${request.message}" was refused with ${free} free, and holds at most ${hold}`, events: one.events }
+      yield {
+        check: 'spend-limit',
+        what: `"${request.message}" was refused with ${free} free, and holds at most ${hold}`,
+        events: one.events,
+      }
     }
   }
 }
@@ -107,6 +111,7 @@ function holdOf({ capped, promptUsdPerMillion, completionUsdPerMillion }: Agent,
     .reduce((sum, { message, reply }) => {
       return sum + Buffer.byteLength(message) + (reply ? Buffer.byteLength(reply.said.message.content) : maxReplyBytes)
     }, 0)
-  const exact = BigInt(fixedTokens + bytes) * unitsOf(promptUsdPerMillion) + BigInt(capped.maxOutputTokens) * unitsOf(completionUsdPerMillion)
+  const exact =
+    BigInt(fixedTokens + bytes) * unitsOf(promptUsdPerMillion) + BigInt(capped.maxOutputTokens) * unitsOf(completionUsdPerMillion)
   return exact / 1_000_000n + 1n
 }
