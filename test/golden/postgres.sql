@@ -731,7 +731,7 @@ create function spend_windows_v1(items json) returns json language plpgsql volat
   set lock_timeout=250ms
   set plan_cache_mode=force_generic_plan;
 
-create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[] language plpgsql stable;
+create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint, before spend_window_v1[]) returns spend_window_v1[] language plpgsql stable;
 
 create function steps_before_v1(turn turns) returns bigint language plpgsql stable;
 
