@@ -102,6 +102,16 @@ export const spendLimitMutants: Mutant[] = [
       'check (spent + unpaid <= max_amount)',
     ),
   ),
+  onPostgres(
+    'the windows of an agent are of its own end users',
+    'billing.spend-limit: in one batch, each agent, key and end user',
+    edit(hot, 'case when item.agent_id = windows_of then windows end', 'windows'),
+  ),
+  onPostgres(
+    'the windows of a key are its own',
+    'billing.spend-limit: in one batch, each agent, key and end user',
+    edit(hot, 'known.subject = subject_id and', 'known.subject is not null and'),
+  ),
   onPostgres('a limit comes before the balance', order, edit(hot, 'when a.limited = 0 and o.balance - o.held', 'when o.balance - o.held')),
   onPostgres(
     'a settlement corrects its windows',
