@@ -109,12 +109,14 @@ async function race(servers: Servers, { kills }: { kills: boolean }): Promise<vo
     await until('a third of the outcomes', () => admitted.size + refused.size >= callers / 3)
     await servers.kill()
   }
-  // Turns hold until the gate opens, so no refusal is for what has been given back.
-  await until('an outcome for each caller', () => admitted.size + refused.size === callers, 120_000)
-  assert.deepEqual([admitted.size, refused.size], [fits, callers - fits])
+  // Turns hold until the gate opens, so no refusal is for what has been given back. An admission whose commit was too late for its caller is
+  // released, and its caller may be refused when it comes back.
+  await until('a refusal of each that does not fit', () => refused.size === callers - fits, 120_000)
+  assert.ok(admitted.size >= fits, `${admitted.size} admitted`)
   const spending = async (): Promise<Json> =>
     (await client().made('GET', `/agents/${agentId}/end-users/limits?external_user_id=${user}`))['spending'][0]
-  assert.deepEqual([(await spending())['held_usd'], (await spending())['spent_usd']], [usd(BigInt(fits) * hold), '0.00000000'])
+  await until('the rest hold', async () => units((await spending())['held_usd']) === BigInt(fits) * hold)
+  assert.equal((await spending())['spent_usd'], '0.00000000')
   held.open()
   const codes = await Promise.all(sent)
   assert.deepEqual(
