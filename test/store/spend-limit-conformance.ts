@@ -97,6 +97,24 @@ export function spendLimitConformance(check: Check): void {
     await bench.verify()
   })
 
+  check('billing.spend-limit: a charge counts in the window of its start, although the clock was set back meanwhile', async (store) => {
+    await toNextMonth(store, 1_000)
+    const bench = await Bench.make(store, plenty, 0)
+    const [settled, failed] = [await bench.admitted({ externalUserId: user }), await bench.admitted()]
+    // Into the month before.
+    await store.moveClock(-60_000)
+    await payAll(bench, settled)
+    await bench.fail(failed, 'failed')
+    await store.moveClock(60_000)
+    await setLimits(bench, ...spendSpans.map((span) => limitOf('agent', plenty, span)))
+    assert.deepEqual(await spendingOf(bench), Object.fromEntries(spendSpans.map((span) => [`agent ${span}`, [settled.hold, 0n, 0n]])))
+    for (const { requestId } of [settled, failed]) {
+      const { startedAt, endedAt } = (await store.read.findTurn(requestId))!
+      assert.equal(endedAt, startedAt, 'a turn does not end before it starts')
+    }
+    await bench.verify()
+  })
+
   check('billing.spend-limit: each end of a turn corrects every window in which it counts', async (store) => {
     await toNextMonth(store, 5_000)
     const bench = await Bench.make(store, plenty, 0)
@@ -313,6 +331,35 @@ export function spendLimitConformance(check: Check): void {
       assert.deepEqual((await spendingOf(bench))['agent total'], [137n * hold, 0n, 0n])
       await bench.verify()
     }
+  })
+
+  check('billing.spend-limit: in one batch, each agent, key and end user has its own windows', async (store) => {
+    const hold = await holdOf(store)
+    const bench = await Bench.make(store, plenty, 0)
+    const [other, second] = [await bench.another(), await bench.anotherKey()]
+    for (const one of [bench, other])
+      await setLimits(one, limitOf('end_user', hold), limitOf('api_key', 2n * hold), limitOf('agent', 3n * hold))
+    const own = [limitOf('end_user', 2n * hold)]
+    await store.write.putEndUserLimits({ agentId: bench.agentId, externalUserId: 'bob', limits: own })
+    const asked = [
+      [bench, user, 'admitted'],
+      [other, user, 'admitted'],
+      [second, user, 'spend_limit_exceeded'],
+      [second, 'bob', 'admitted'],
+      [other, 'cid', 'admitted'],
+      [bench, 'bob', 'admitted'],
+      [other, 'dan', 'spend_limit_exceeded'],
+      [second, 'eve', 'spend_limit_exceeded'],
+    ] as const
+    const outcomes = await store.admitMany(asked.map(([through, externalUserId]) => through.admission({ externalUserId })))
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      asked.map(([, , kind]) => kind),
+    )
+    assert.deepEqual((await spendingOf(bench, 'bob'))['end_user day'], [0n, 2n * hold, 0n])
+    assert.deepEqual((await spendingOf(bench))['agent day'], [0n, 3n * hold, 0n])
+    assert.deepEqual((await spendingOf(other))['agent day'], [0n, 2n * hold, 0n])
+    await bench.verify()
   })
 
   check(

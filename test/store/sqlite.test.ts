@@ -21,6 +21,7 @@ import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
 import { spendLimitConformance } from './spend-limit-conformance.ts'
+import { spendLimitEventsConformance } from './spend-limit-events-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 import { webhookConformance } from './webhook-conformance.ts'
 
@@ -42,6 +43,7 @@ journalConformance(check)
 priceConformance(check)
 unpaidConformance(check)
 spendLimitConformance(check)
+spendLimitEventsConformance(check)
 webhookConformance(check)
 turnResourceConformance(check)
 
@@ -202,8 +204,9 @@ void test('sqlite: invalid states are rejected by a constraint, whoever writes',
     [
       'one_turn_per_key',
       /turns\.api_key_id, turns\.idempotency_key/,
-      copyTurn("state = 'failed', lease_until = null, ended_at = 1, hold = 0"),
+      copyTurn("state = 'failed', lease_until = null, ended_at = started_at, hold = 0"),
     ],
+    ['ended_after_its_start', /ended_after_its_start/, "update turns set ended_at = started_at - 1 where state = 'completed'"],
     ['one_running_turn_per_conversation', /turns\.conversation_id/, copyTurn("idempotency_key = 'third'")],
     [
       'one_charge_per_turn',

@@ -3,14 +3,14 @@ import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Row } from '../sql.ts'
 import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
-import { recordEndedTurn, recordLowBalance } from './events.ts'
+import { recordEndedTurn, recordLowBalance, recordReachedLimits } from './events.ts'
 import type { Statements } from './statements.ts'
 
 export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
-  const now = clock.now()
   const { requestId, fence } = item
   const turn = sql.findOwnRunning.get(requestId, fence)
   if (!turn) return { kind: 'lost' }
+  const now = endOf(turn, clock)
   const conversationId = turn.conversation_id as string
   const estimated = item.usageEstimated ? 1 : 0
   sql.completeTurn.run(
@@ -41,6 +41,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
   recordEndedTurn(sql, turn, 'completed', now)
+  recordWindows(sql, turn, now)
   recordLowBalance(sql, turn, item, now)
   const { promptTokens, completionTokens, charged, incomplete } = item
   return {
@@ -72,7 +73,7 @@ export function endWithoutReply(
   const charged = end.charge?.charged ?? 0n
   const unpaid = end.unpaid < hold - charged ? end.unpaid : hold - charged
   const reserved = reservesUnpaid(end.causeKind) ? unpaid : 0n
-  const now = clock.now()
+  const now = endOf(turn, clock)
   if (end.charge) {
     const { ledgerEntryId, toolCalls, writtenOff } = end.charge
     sql.endWithCharge.run(end.state, end.code, end.cause, now, unpaid, reserved, toolCalls, charged, turn.request_id!)
@@ -85,5 +86,14 @@ export function endWithoutReply(
   sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)
   if (turn.counts_in !== null) sql.releaseSpending.run(charged, hold, reserved, turn.counts_in!)
   recordEndedTurn(sql, turn, end.state, now)
+  recordWindows(sql, turn, now)
   if (end.charge) recordLowBalance(sql, turn, end.charge, now)
+}
+
+/** A turn never ends before it starts, also if the clock was set back. */
+const endOf = (turn: Row, clock: Clock): number => Math.max(clock.now(), Number(turn.started_at))
+
+function recordWindows(sql: Statements, turn: Row, at: number): void {
+  const countsIn = turn.counts_in as string | null
+  if (countsIn !== null) recordReachedLimits(sql, { ownerId: turn.owner_id as string, agentId: turn.agent_id as string, countsIn }, at)
 }

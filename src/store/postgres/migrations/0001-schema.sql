@@ -90,6 +90,10 @@ create table api_keys (
   permission text not null check (permission in ('full', 'read-only')),
   rate_limit bigint not null check (rate_limit > 0),
   rate_window_seconds bigint not null check (rate_window_seconds > 0),
+  -- the end user of requests that name none, in protocols that allow it
+  default_external_user_id text,
+  -- whether the key may call the agent as an MCP server
+  mcp integer not null default 1 check (mcp in (0, 1)),
   created_at bigint not null,
   revoked_at bigint,
   last_used_at bigint,
@@ -157,6 +161,9 @@ create table spending (
   unpaid bigint not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
   -- the limit at the last admission that counts here, or what had been charged before it if that is more
   max_amount bigint not null,
+  -- the limit of which webhooks were last notified, and the highest threshold of it, in percent
+  reported_limit bigint,
+  reported_percent bigint not null default 0 constraint reported_percent_is_a_threshold check (reported_percent in (0, 50, 80, 100)),
   constraint spent_within_limit check (spent + held + unpaid <= max_amount)
 -- updated once per batch: with free space, every new row version stays on its page
 ) with (fillfactor = 50);
@@ -223,6 +230,8 @@ create table turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
+  -- also if the clock was set back
+  constraint ended_after_its_start check (ended_at >= started_at),
   -- a turn without a reply charges nothing but the tool calls of a cancelled one
   constraint charge_fits_state check (
     (state = 'completed' and charged is not null) or (state <> 'completed' and charged is null and tool_calls = 0)
@@ -244,7 +253,8 @@ create index unusual_turns_newest_first on turns (state, created_at, request_id,
 create index turns_of_conversation on turns (conversation_id, request_id);
 -- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (ended_at)
-  include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
+  include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id,
+    conversation_id)
   where ended_at is not null;
 create index unpaid_turns on turns (ended_at) where unpaid > 0;
 create index turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;
