@@ -104,7 +104,7 @@ test('apply restricts a webhook to an owner and an agent by name, whether they e
   const owners = `owners:\n  - name: Scoped Ltd\n    agents:\n      - name: Helper\n        model: scripted/test-model\n        price: {prompt_usd_per_million: "1", completion_usd_per_million: "1"}\n        system_prompt: Help.\n`
   for (const [given, message] of [
     ['    agent: Helper\n', /agents\.yaml:3:.*owner is required/],
-    ['    owner: Nobody Ltd\n', /agents\.yaml:3:.*there is no owner named Nobody Ltd/],
+    ['    owner: Unknown Ltd\n', /agents\.yaml:3:.*there is no owner named Unknown Ltd/],
   ] as const) {
     fixture.write('agents.yaml', declaration(given))
     const refused = await fixture.apply(['--yes'])

@@ -6,7 +6,7 @@ import { delayAfter } from '../../src/webhooks/schedule.ts'
 
 const secondsAfter = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-test('webhook.delivered: each delay is that of the schedule, a tenth more or less, and there is none after the tenth attempt', () => {
+test('webhook.delivered: each delay is that of the schedule, a tenth more or less, and the tenth attempt is the last', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 9 }), fc.double({ min: 0, max: 1, noNaN: true }), (attempt, random) => {
       const [delay, usual] = [delayAfter(attempt, random)!, secondsAfter[attempt - 1]! * 1000]
