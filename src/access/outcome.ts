@@ -5,9 +5,15 @@ export type ApiKey = {
   id: string
   agentId: string
   ownerId: string
+  agentName: string
+  agentCreatedAt: number
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
+  /** The end user of requests that name none, in protocols that allow it. */
+  defaultExternalUserId: string | null
+  /** Whether the key may call the agent as an MCP server. */
+  mcp: boolean
 }
 
 export type Authenticated =

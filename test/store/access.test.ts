@@ -64,6 +64,8 @@ async function makeKey(store: OwnStore, agentId: string, changes: { permission?:
     permission: 'full' as const,
     rateLimit: 7,
     rateWindowSeconds: 30,
+    defaultExternalUserId: 'desk',
+    mcp: false,
     ...changes,
   }
   await store.write.createApiKey({ ...fields, digest: digestSecret(made.secret) })
@@ -79,9 +81,13 @@ void test('keys: a live key authenticates with the data of its row and its agent
     id: key.id,
     agentId: bench.agentId,
     ownerId: bench.ownerId,
+    agentName: 'n',
+    agentCreatedAt: (await store.read.findAgent(bench.agentId))!.createdAt,
     permission: 'read-only',
     rateLimit: 7,
     rateWindowSeconds: 30,
+    defaultExternalUserId: 'desk',
+    mcp: false,
   }
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey })
   await store.write.deleteAgent(bench.agentId)

@@ -19,7 +19,7 @@ const events = ['spend_limit.reached']
 
 /** What webhooks are notified of, as `scope percent of limit`, sorted. */
 async function reached(store: TestStore, webhookId: string): Promise<string[]> {
-  const records = await store.read.readEvents(await listDeliveries(store, webhookId))
+  const { events: records } = await store.read.readEvents(await listDeliveries(store, webhookId))
   return records.map(({ data }) => lineOf(data.kind === 'spend_limit' ? data.reached : undefined)).toSorted()
 }
 
@@ -141,7 +141,7 @@ export function spendLimitEventsConformance(check: Check): void {
     await setLimits(bench, { scope: 'end_user', span: 'day', amount: 2n * hold })
     const turn = await bench.admitted({ externalUserId: user })
     await bench.settle(turn, { ...atMost, charged: hold })
-    const data = async () => (await store.read.readEvents(await listDeliveries(store, id)))[0]!.data
+    const data = async () => (await store.read.readEvents(await listDeliveries(store, id))).events[0]!.data
     const before = await data()
     assert.ok(before.kind === 'spend_limit')
     assert.deepEqual([before.reached.subject, before.reached.thresholdPercent, before.reached.spent], [user, 50, hold])

@@ -22,9 +22,13 @@ export const apiKey: ApiKey = {
   id: 'key_door',
   agentId: 'agt_door',
   ownerId: 'own_door',
+  agentName: 'Test agent',
+  agentCreatedAt: 1_700_000_000_000,
   permission: 'full',
   rateLimit: 120,
   rateWindowSeconds: 60,
+  defaultExternalUserId: null,
+  mcp: true,
 }
 export const figures = { limit: 120, remaining: 119, resetAt: 1_900_000_000 }
 export const chatPath = '/v1/agents/agt_door/chat'

@@ -73,7 +73,7 @@ export async function readSpending(admin: Admin, agent: string): Promise<Extract
   return { what: 'spending', agent, limitUsd, spentUsd, heldUsd, unpaidUsd }
 }
 
-export type Testbed = { tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
+export type Testbed = { webhookId: string; tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
 
 /**
  * The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. `capped` has limits of all time that are
@@ -132,7 +132,7 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
     base_url: upstream.modelUrl,
     api_key: 'model-key',
   })
-  await make('/webhooks', { url: upstream.webhookUrl, events: ['*'] })
+  const webhook = await make('/webhooks', { url: upstream.webhookUrl, events: ['*'] })
   const tenants = await Promise.all(
     cast.map(async ({ name, canary, balanceUsd, rich, agents, tools, outputTokens }) => {
       const owner = await make('/owners', { name, balance_usd: balanceUsd })
@@ -182,6 +182,7 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
   const reported = tenants.map((tenant) => ({ ...tenant, keys: tenant.keys.map(({ text: _secret, ...key }) => key) }))
   history.write({ kind: 'setup', at: history.now(), tenants: reported })
   return {
+    webhookId: String(webhook['id']),
     tenants,
     key: (name) => tenants.flatMap(({ keys }) => keys).find((key) => key.name === name)!,
     tenantOf: (key) => tenants.find(({ keys }) => keys.includes(key))!,

@@ -40,6 +40,8 @@ export type CheckName =
   | 'feedback'
   /** A limit is never exceeded, and refuses nothing that fits. */
   | 'spend-limit'
+  /** What happened is delivered, and nothing else. */
+  | 'webhooks'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }

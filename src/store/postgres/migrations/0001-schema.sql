@@ -90,6 +90,10 @@ create table api_keys (
   permission text not null check (permission in ('full', 'read-only')),
   rate_limit bigint not null check (rate_limit > 0),
   rate_window_seconds bigint not null check (rate_window_seconds > 0),
+  -- the end user of requests that name none, in protocols that allow it
+  default_external_user_id text,
+  -- whether the key may call the agent as an MCP server
+  mcp integer not null default 1 check (mcp in (0, 1)),
   created_at bigint not null,
   revoked_at bigint,
   last_used_at bigint,
@@ -226,6 +230,8 @@ create table turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
+  -- also if the clock was set back
+  constraint ended_after_its_start check (ended_at >= started_at),
   -- a turn without a reply charges nothing but the tool calls of a cancelled one
   constraint charge_fits_state check (
     (state = 'completed' and charged is not null) or (state <> 'completed' and charged is null and tool_calls = 0)
