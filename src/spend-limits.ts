@@ -43,7 +43,7 @@ export const readLimits = (stored: string): SpendLimit[] =>
   (JSON.parse(stored) as (Omit<SpendLimit, 'amount'> & { amount: string })[]).map((limit) => ({ ...limit, amount: BigInt(limit.amount) }))
 
 /** In percent of a limit. Webhooks are notified once when a window reaches one of them. */
-export const spendThresholds = [50, 80, 100] as const
+const spendThresholds = [50, 80, 100] as const
 
 /**
  * The thresholds that a window has reached and that were not reported. A refused turn for which the rest would not do without the holds of

@@ -354,11 +354,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     (h) => Object.assign(h.answer('cancelled', -1), refusal(500, 'internal_error')),
   ],
   ['cancel', 'a cancelled turn that is stored as completed', (h) => completeCancelled(h)],
-  [
-    'cancel',
-    'a turn that is stored as cancelled, unasked',
-    (h) => nameCancelled(h, '00000000-0000-4000-8000-00000000abcd'),
-  ],
+  ['cancel', 'a turn that is stored as cancelled, unasked', (h) => nameCancelled(h, '00000000-0000-4000-8000-00000000abcd')],
   [
     'cancel',
     'a reply that is reported as cancelled',

@@ -45,8 +45,8 @@ void describe('the checker', () => {
       'cancel',
       'background',
       'feedback',
-      'spend-limit',
       'webhooks',
+      'spend-limit',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

@@ -39,8 +39,8 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkCancels(reading),
     ...checkBackground(reading),
     ...checkFeedback(reading),
-    ...checkSpendLimits(reading),
     ...checkWebhooks(reading),
+    ...checkSpendLimits(reading),
   ]
 }
 

@@ -47,7 +47,7 @@ export const spendLimitMutants: Mutant[] = [
   onSqlite(
     'a limit comes before the balance',
     order,
-    edit(admit, '  if (exceeded) return exceeded\n', ''),
+    edit(admit, '    return exceeded\n', ''),
     edit(
       admit,
       "return { kind: 'insufficient_balance' }\n",
@@ -69,7 +69,7 @@ export const spendLimitMutants: Mutant[] = [
     ends,
     edit(turnPath, '      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)\n'),
   ),
-  onSqlite('an extension must fit', bounded, edit(turnPath, '      if (refused) return refused\n')),
+  onSqlite('an extension must fit', bounded, edit(turnPath, '        return refused\n')),
   onSqlite('a window ends', boundary, edit(limits, "if (span === 'total') return", "if (span === 'total' || span === 'day') return")),
   onSqlite('a month is a calendar month', boundary, edit(limits, 'at.getUTCMonth() + 1) }', 'at.getUTCMonth() + 2) }')),
   onSqlite(

@@ -42,7 +42,7 @@ const balanceOf = async (client: TestClient): Promise<bigint> => units((await cl
 async function holdOf({ model, client }: Servers): Promise<bigint> {
   const held = gate()
   model.script([held, 'hi'])
-  const answer = client().chat(message, { user: 'somebody' })
+  const answer = client().chat(message, { user: 'eve' })
   await held.reached
   const hold = units((await client().owner())['held_usd'])
   held.open()

@@ -36,7 +36,15 @@ export async function startReceiver({ remembers = true } = {}) {
       const body = Buffer.concat(pieces).toString()
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
       const path = request.url ?? ''
-      const one = { path, id: headers['webhook-id'] ?? '', headers, body, json: JSON.parse(body), at: performance.now(), epochMs: Date.now() }
+      const one = {
+        path,
+        id: headers['webhook-id'] ?? '',
+        headers,
+        body,
+        json: JSON.parse(body),
+        at: performance.now(),
+        epochMs: Date.now(),
+      }
       if (remembers) received.push(one)
       wake()
       const answer = answers.get(path)

@@ -90,10 +90,10 @@ export function endWithoutReply(
   if (end.charge) recordLowBalance(sql, turn, end.charge, now)
 }
 
+/** A turn never ends before it starts, also if the clock was set back. */
+const endOf = (turn: Row, clock: Clock): number => Math.max(clock.now(), Number(turn.started_at))
+
 function recordWindows(sql: Statements, turn: Row, at: number): void {
   const countsIn = turn.counts_in as string | null
   if (countsIn !== null) recordReachedLimits(sql, { ownerId: turn.owner_id as string, agentId: turn.agent_id as string, countsIn }, at)
 }
-
-/** A turn never ends before it starts, also if the clock was set back. */
-const endOf = (turn: Row, clock: Clock): number => Math.max(clock.now(), Number(turn.started_at))

@@ -73,7 +73,12 @@ export async function readSpending(admin: Admin, agent: string): Promise<Extract
   return { what: 'spending', agent, limitUsd, spentUsd, heldUsd, unpaidUsd }
 }
 
-export type Testbed = { webhookId: string; tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
+export type Testbed = {
+  webhookId: string
+  tenants: (Tenant & { keys: Key[] })[]
+  key(name: string): Key
+  tenantOf(key: Key): Tenant & { keys: Key[] }
+}
 
 /**
  * The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. `capped` has limits of all time that are

@@ -22,7 +22,7 @@ export function checkSpendLimits(reading: Reading): Violation[] {
 
 /** A limit is only raised, so what it was at the start of a request is a lower bound of what it was later. */
 function limitAt({ admin }: Reading, agent: Agent, at: number): bigint {
-  const raised = admin.filter((change) => change.what === 'limit' && change.agent === agent.id && change.at <= at).at(-1)
+  const raised = admin.findLast((change) => change.what === 'limit' && change.agent === agent.id && change.at <= at)
   return unitsOf(raised?.what === 'limit' ? raised.usd : agent.capped.agentUsd)
 }
 

@@ -54,7 +54,8 @@ function* happened(id: string, one: Received, { runs }: Reading): Generator<Viol
   if (id !== `evt_${subject}_turn_${status}`) yield violation(`the event ${id} has the body of another one: ${subject} ${type}`, [one])
   if (runs.size === 0) return
   const stored = runs.get(requestId)
-  const did = stored && (status === 'released' ? run < stored.run || (run === stored.run && stored.state === 'released') : stored.state === status)
+  const did =
+    stored && (status === 'released' ? run < stored.run || (run === stored.run && stored.state === 'released') : stored.state === status)
   if (!did) yield violation(`the event ${id} arrived, and its turn is ${stored ? `stored as ${stored.state}` : 'not stored'}`, [one])
 }
 

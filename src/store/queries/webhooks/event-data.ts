@@ -77,13 +77,7 @@ const rowsOf = (sql: Sql, query: string, ids: string[]): Promise<Row[]> =>
   ids.length === 0 ? Promise.resolve([]) : sql.all(`${query} (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ...ids)
 
 /** The rows that events are built from, by ID. */
-type Sources = {
-  turns: Map<unknown, Row>
-  feedback: Map<unknown, Row>
-  owners: Map<unknown, Row>
-  documents: Map<unknown, Row>
-  windows: Map<unknown, Row>
-}
+type Sources = Record<'turns' | 'feedback' | 'owners' | 'documents' | 'windows', Map<unknown, Row>>
 
 async function readSources(sql: Sql, events: Row[]): Promise<Sources> {
   const ids = (prefix: string, idOf: (row: Row) => unknown): string[] => [
@@ -118,10 +112,10 @@ const selectTurns = `select t.request_id as source_id, t.conversation_id, c.exte
        left join messages a on a.request_id = t.request_id and a.role = 'assistant'
      where t.request_id in`
 
+/** The subject of a reached limit begins with its window. */
+const windowOf = (event: Row): string => String(event['subject']).split('_')[0]!
 /** The subject of a released turn is the turn and its run, that of a document the document and the number of its indexing. */
 const beforeLast = (event: Row): string => String(event['subject']).replace(/_[^_]*$/, '')
-/** A spend limit's subject is the window, the limit and the threshold. */
-const windowOf = (event: Row): string => String(event['subject']).replace(/_.*$/, '')
 const turnOf = (event: Row): string => (event['type'] === 'turn.released' ? beforeLast(event) : String(event['subject']))
 
 function readEvent(row: Row, sources: Sources): EventRecord {
@@ -154,7 +148,7 @@ function readData(event: Row, { turns, feedback, owners, documents, windows }: S
     case 'document.failed':
       return readDocument(beforeLast(event), documents.get(beforeLast(event)))
     case 'spend_limit.reached':
-      return readReachedLimit(text(event, 'subject'), windows.get(windowOf(event)))
+      return readReachedLimit(event, windows.get(windowOf(event)))
     default:
       throw new Error(`the type of the event is unknown: ${String(type satisfies never)}`)
   }
@@ -214,23 +208,22 @@ function readBalance(row: Row | undefined): EventData {
   return { kind: 'balance', balance: bigInteger(row, 'balance'), lowBalance: low }
 }
 
-/** The subject is the window, the limit that it had then, and the threshold. */
-function readReachedLimit(subject: string, row: Row | undefined): EventData {
-  if (!row) throw new Error('its window is not stored')
-  const [, limit, percent] = subject.split('_')
+function readReachedLimit(event: Row, window: Row | undefined): EventData {
+  if (!window) throw new Error('its window is not stored')
+  const [, limit, percent] = text(event, 'subject').split('_')
   return {
     kind: 'spend_limit',
     reached: {
       // As written by the turn path.
-      scope: text(row, 'scope') as SpendScope,
-      subject: textOrNull(row, 'subject'),
-      span: text(row, 'span') as SpendSpan,
-      startsAt: integer(row, 'starts_at'),
-      endsAt: integerOrNull(row, 'ends_at'),
+      scope: text(window, 'scope') as SpendScope,
+      subject: textOrNull(window, 'subject'),
+      span: text(window, 'span') as SpendSpan,
+      startsAt: integer(window, 'starts_at'),
+      endsAt: integerOrNull(window, 'ends_at'),
       limit: BigInt(limit!),
-      spent: bigInteger(row, 'spent'),
-      held: bigInteger(row, 'held'),
-      unpaid: bigInteger(row, 'unpaid'),
+      spent: bigInteger(window, 'spent'),
+      held: bigInteger(window, 'held'),
+      unpaid: bigInteger(window, 'unpaid'),
       thresholdPercent: Number(percent),
     },
   }

@@ -23,7 +23,8 @@ export function RotateSecret({ id, onClose }: { id: string; onClose: () => void 
   const rotate = useMutation({
     mutationFn: async (): Promise<void> =>
       setSecret(
-        (await call<ShownWebhook>(`/webhooks/${segment(id)}/rotate-secret`, { method: 'POST', body: { grace_seconds: Number(grace) } })).secret,
+        (await call<ShownWebhook>(`/webhooks/${segment(id)}/rotate-secret`, { method: 'POST', body: { grace_seconds: Number(grace) } }))
+          .secret,
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['webhooks'] }),
   })
@@ -37,8 +38,8 @@ export function RotateSecret({ id, onClose }: { id: string; onClose: () => void 
       <form noValidate onSubmit={submit}>
         <Stack>
           <Text>
-            Rotating creates a new secret, which is shown once. During the grace period, deliveries have two signatures: of the new and of the
-            old secret.
+            Rotating creates a new secret, which is shown once. During the grace period, deliveries have two signatures: of the new and of
+            the old secret.
           </Text>
           <Radio.Group label="Grace period for the old secret" value={grace} onChange={setGrace}>
             <Stack gap="xs" mt={4}>
