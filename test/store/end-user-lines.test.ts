@@ -33,7 +33,7 @@ const figuresOf = (line: UsageLine): LineFigures => {
 type Filter = { ownerId?: string; agentId?: string; apiKeyId?: string }
 type Asked = { groupBy: UsageGroup[]; filter: Filter }
 
-/** The pages of the whole period: it has so many turns that each page is read from the conversations. */
+/** The pages of the whole period: it has enough turns that each page is read from the conversations. */
 async function pagesOf(store: TestStore, { groupBy, filter }: Asked, limit: number): Promise<UsageLine[]> {
   const all: UsageLine[] = []
   for (;;) {
