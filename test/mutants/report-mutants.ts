@@ -14,7 +14,7 @@ export const reportMutants: Mutant[] = [
   {
     rule: 'billing.reports',
     removes: 'a page that is read from conversations has what was written off',
-    edits: [edit('src/store/queries/end-user-lines.ts', 'coalesce(l.written_off, 0) as written_off', '0 as written_off')],
+    edits: [edit('src/store/queries/end-user-lines.ts', 'coalesce(t.written_off, 0) as written_off', '0 as written_off')],
     caughtBy: { file: 'store/end-user-lines.test.ts', title: 'sqlite: billing.reports: lines of end users are the same' },
   },
   {

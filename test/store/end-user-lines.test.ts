@@ -79,7 +79,10 @@ async function compare(store: TestStore, [{ ownerId, agentId, apiKeyId }]: [Key,
         const lines = await pagesOf(store, asked, limit)
         assert.deepEqual(
           lines.map(keyOf),
-          [...expected.keys()].map((key) => JSON.parse(key) as string[]).toSorted(inOrder).map((key) => JSON.stringify(key)),
+          [...expected.keys()]
+            .map((key) => JSON.parse(key) as string[])
+            .toSorted(inOrder)
+            .map((key) => JSON.stringify(key)),
         )
         for (const line of lines) assert.deepEqual(figuresOf(line), expected.get(keyOf(line)), keyOf(line))
       }

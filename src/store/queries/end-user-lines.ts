@@ -49,7 +49,7 @@ async function costsLess(sql: Sql, { from, to, limit, ...wanted }: EndUserLinesW
   )
   const [turns, conversations] = [integer(period!, 'turns'), integer(rest!, 'conversations')]
   const parts = Math.ceil(Math.min(turns, conversations) / limit)
-  return conversations + (integerOrNull(rest!, 'messages') ?? 0) / 2 < turns * parts
+  return conversations + (integerOrNull(rest!, 'messages') ?? 0) / 2 <= turns * parts
 }
 
 /** The conversations of the agents, with the keys of their lines. */
@@ -84,16 +84,26 @@ async function endOfPart(sql: Sql, wanted: EndUserLinesWanted, count: number): P
   )
 }
 
+const columnsOfTurn = 't.conversation_id, t.state, t.prompt_tokens, t.completion_tokens, t.charged, t.unpaid, t.ended_at, l.written_off'
+const chargedTurn = "turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'"
+/** The planner of PostgreSQL does not know how few conversations follow, and would read all turns for each part. */
+const turnsOfConversation: Record<Sql['engine'], string> = {
+  sqlite: `(select ${columnsOfTurn} from ${chargedTurn}) t`,
+  postgres: `lateral (select ${columnsOfTurn} from ${chargedTurn} where t.conversation_id = x.conversation_id offset 0) t`,
+}
+
 /** A charge has the time of the end of its turn (I4), so what is written off is of the same period. */
 function linesOfPart(sql: Sql, wanted: EndUserLinesWanted, end: LineKey | undefined): Promise<Row[]> {
   const values = new Values()
   const conversations = conversationsOf(wanted, values)
   const { after, from, to, limit } = wanted
-  const range = [after && compareKey('>', after, values), end && compareKey('<=', end, values)].flatMap((one) => (one ? [`and ${one}`] : []))
+  const range = [after && compareKey('>', after, values), end && compareKey('<=', end, values)].flatMap((one) =>
+    one ? [`and ${one}`] : [],
+  )
   const lines = `select ${keyColumns}, ${countStates('state')}, ${sums(summedColumns)} from (
       select ${keyColumns}, t.state, coalesce(t.prompt_tokens, 0) as prompt_tokens, coalesce(t.completion_tokens, 0) as completion_tokens,
-        coalesce(t.charged, 0) as charged, coalesce(l.written_off, 0) as written_off, t.unpaid
-      from (${conversations}) x cross join turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+        coalesce(t.charged, 0) as charged, coalesce(t.written_off, 0) as written_off, t.unpaid
+      from (${conversations}) x cross join ${turnsOfConversation[sql.engine]}
       where t.conversation_id = x.conversation_id and +t.ended_at >= ${values.add(from)} and +t.ended_at < ${values.add(to)} ${range.join(' ')}
     ) u group by ${keyColumns} order by ${keyColumns} limit ${values.add(limit)}`
   return sql.all(withNames(lines), ...values.list)
