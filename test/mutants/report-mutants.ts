@@ -44,7 +44,7 @@ export const reportMutants: Mutant[] = [
   {
     rule: 'billing.reports',
     removes: 'a page continues after the last line',
-    edits: [edit(lines, 'where (k1, k2, k3, k4, k5) > (', 'where (k1, k2, k3, k4, k5) >= (')],
+    edits: [edit(lines, "compareKey('>', after, values)", "compareKey('>=', after, values)")],
     caughtBy: divided,
   },
   {
