@@ -45,6 +45,8 @@ void describe('the checker', () => {
       'cancel',
       'background',
       'feedback',
+      'webhooks',
+      'spend-limit',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

@@ -23,11 +23,13 @@ export type HistoryEvent =
   | ModelCallEvent
   | ModelEndEvent
   | ToolEvent
+  | WebhookEvent
   | AdminEvent
   | StoredConversation
   | StoredOwner
   | StoredTurns
   | StoredFeedback
+  | StoredDeliveries
   | { kind: 'verify'; at: number; broken: { invariant: string; rows: number }[] }
   | { kind: 'end'; at: number }
 
@@ -73,6 +75,8 @@ export type Tenant = {
     cachedPromptUsdPerMillion?: string
     toolUsd?: Record<string, string>
     historyTokens: number
+    /** Spend limits of all time that are reached. That of the agent is raised during the run. */
+    capped?: { agentUsd: string; endUserUsd: string; maxOutputTokens: number }
   }[]
   keys: KeySetup[]
 }
@@ -198,6 +202,18 @@ export type ToolEvent = {
   message: string
 }
 
+/** A delivery that the receiver of webhooks got. */
+export type WebhookEvent = {
+  kind: 'webhook'
+  at: number
+  /** The header `webhook-id`. */
+  id: string
+  body: string
+  /** How it answers, and whether the sender must take that as delivered. */
+  manner: string
+  accepted: boolean
+}
+
 /** A change by the operator, recorded after a successful response. `at` is that time; `startedAt` is before it was first sent. */
 export type AdminEvent = { kind: 'admin'; at: number; startedAt: number } & AdminChange
 export type AdminChange =
@@ -208,6 +224,8 @@ export type AdminChange =
   | { what: 'revoke'; key: string }
   | { what: 'erase'; key: string; user: string }
   | { what: 'document'; agent: string; title: string }
+  | { what: 'limit'; agent: string; usd: string }
+  | { what: 'spending'; agent: string; limitUsd: string; spentUsd: string; heldUsd: string; unpaidUsd: string }
   | { what: 'balance'; owner: string; balanceUsd: string; heldUsd: string; unpaidUsd: string; availableUsd: string }
 
 export type StoredConversation = {
@@ -244,6 +262,14 @@ export type StoredFeedback = {
   what: 'feedback'
   at: number
   feedback: { requestId: string; rating: string; comment: string | null; tags: string[] }[]
+}
+
+export type StoredDeliveries = {
+  kind: 'stored'
+  what: 'deliveries'
+  at: number
+  /** `id` is that of the event. */
+  deliveries: { id: string; status: string; attempts: number }[]
 }
 
 export type History = {

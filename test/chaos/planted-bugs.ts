@@ -24,6 +24,7 @@ export type PlantedBug = {
     | 'cancel'
     | 'background'
     | 'feedback'
+    | 'webhooks'
   /** What holds no more, as a short phrase without a full stop. */
   removes: string
   edits: Edit[]
@@ -45,6 +46,7 @@ const spending = 'src/store/sqlite/spending.ts'
 const turn = 'src/turn/turn.ts'
 const runTurn = 'src/turn/run-turn.ts'
 const eventStream = 'src/http/public/event-stream.ts'
+const webhooks = 'src/webhooks/webhooks.ts'
 const followedTurns = 'src/turn/followed-turns.ts'
 
 export const plantedBugs: PlantedBug[] = [
@@ -83,6 +85,40 @@ function readBefore(row: Row): bigint {
       ),
     ],
     caughtBy: { harness: 'simulation', checks: ['spending', 'I21'] },
+  },
+  {
+    name: 'limit-that-releases-nothing',
+    part: 'spend limits',
+    removes: 'what a turn held comes back to its windows when it ends without a reply',
+    edits: [edit(endTurn, 'sql.releaseSpending.run(charged, hold, reserved,', 'sql.releaseSpending.run(charged, 0n, reserved,')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
+  },
+  {
+    name: 'limit-that-nothing-checks',
+    part: 'spend limits',
+    removes: 'a hold fits its limits, and the constraint that says so',
+    edits: [
+      edit(spending, 'used + hold > amount', 'used + hold > amount * 1000n'),
+      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
+  },
+  {
+    name: 'limit-that-counts-twice',
+    part: 'spend limits',
+    removes: 'a charge counts once in each window',
+    edits: [
+      edit(endTurn, 'sql.settleSpending.run(item.charged, turn.hold!,', 'sql.settleSpending.run(2n * item.charged, turn.hold!,'),
+      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
+  },
+  {
+    name: 'refused-with-room-left',
+    part: 'spend limits',
+    removes: 'a limit refuses only what does not fit',
+    edits: [edit(spending, 'used + hold > amount', 'used + 4n * hold > amount')],
+    caughtBy: { harness: 'simulation', checks: ['limit'] },
   },
   {
     name: 'settled-past-the-fence',
@@ -578,5 +614,51 @@ function readBefore(row: Row): bigint {
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['feedback'] },
+  },
+  {
+    name: 'event-outside-the-transaction',
+    part: 'webhooks',
+    removes: 'an event is recorded by the transaction that it reports',
+    edits: [
+      edit(
+        endTurn,
+        "  recordEndedTurn(sql, turn, 'completed', now)\n",
+        "  setTimeout(() => recordEndedTurn(sql, turn, 'completed', now), 20)\n",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['webhooks', 'verify'] },
+  },
+  {
+    name: 'delivered-before-the-answer',
+    part: 'webhooks',
+    removes: 'a delivery is stored as delivered after the endpoint has accepted it',
+    edits: [
+      edit(
+        webhooks,
+        '    slots(1)\n',
+        "    slots(1)\n    ended.push({ eventId, webhookId, fence, result: { kind: 'delivered' }, status: 200, error: null })\n    await storeResults()\n",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
+  },
+  {
+    name: 'new-id-on-a-retry',
+    part: 'webhooks',
+    removes: 'an event has the same ID in every attempt',
+    edits: [
+      edit(
+        webhooks,
+        'sendEvent(webhook, event).catch',
+        'sendEvent(webhook, delivery.attempt > 1 ? { ...event, id: `${event.id}_${delivery.attempt}` } : event).catch',
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
+  },
+  {
+    name: 'claim-without-a-lease',
+    part: 'webhooks',
+    removes: 'a delivery that is being sent is not claimed again',
+    edits: [edit('src/store/queries/webhooks/deliveries.ts', '      now + leaseMs,\n', '      now,\n')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
   },
 ]

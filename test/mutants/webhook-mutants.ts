@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const store = 'store/sqlite.test.ts'
 const spec = 'spec/webhooks.test.ts'
 const events = 'src/store/sqlite/events.ts'
+const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
 const deliveries = 'src/store/queries/webhooks/deliveries.ts'
 
 export const webhookMutants: Mutant[] = [
@@ -27,10 +28,58 @@ export const webhookMutants: Mutant[] = [
     caughtBy: { file: store, title: 'webhook.once: only the events, the owner and the agent' },
   },
   {
+    rule: 'webhook.once',
+    removes: 'a threshold of a spend limit is reported once, also after its event was deleted',
+    edits: [edit(events, '    sql.markReported.run(limit, reached.at(-1)!, id)\n')],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: once for each limit of a window' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'a turn without a reply can bring a window to a threshold',
+    edits: [
+      edit(
+        'src/store/sqlite/end-turn.ts',
+        '  recordEndedTurn(sql, turn, end.state, now)\n  recordWindows(sql, turn, now)\n',
+        '  recordEndedTurn(sql, turn, end.state, now)\n',
+      ),
+    ],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: a charge that brings' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'the holds of other turns do not use up a limit',
+    edits: [edit(events, 'select id, spent + unpaid as used, max_amount', 'select id, spent + held + unpaid as used, max_amount')],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: the first turn that the rest does not cover' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'on PostgreSQL a threshold of a spend limit is reported once, also after its event was deleted',
+    edits: [edit(hot, 'case when s.reported_limit = u.max_amount then s.reported_percent else 0 end', '0')],
+    caughtBy: { file: 'store/postgres.test.ts', title: 'webhook.once spend_limit.reached: once for each limit of a window' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'on PostgreSQL a refused turn uses up a limit',
+    edits: [edit(hot, ' or p.percent = 100 and u.used + u.needed > u.max_amount)', ')')],
+    caughtBy: { file: 'store/postgres.test.ts', title: 'webhook.once spend_limit.reached: the first turn that the rest does not cover' },
+  },
+  {
     rule: 'webhook.delivered',
     removes: 'only the last claim stores its result',
-    edits: [edit(deliveries, "and fence = $9 and state = 'pending'", "and fence >= $9 and state = 'pending'")],
+    edits: [edit(deliveries, 'deliveries.fence = r.fence', 'deliveries.fence >= r.fence')],
     caughtBy: { file: store, title: 'webhook.delivered: a due delivery is claimed by one of several' },
+  },
+  {
+    rule: 'webhook.delivered',
+    removes: 'an event that cannot be read fails its own delivery only',
+    edits: [
+      edit(
+        'src/store/queries/webhooks/event-data.ts',
+        "unreadable.push({ id: text(row, 'id'), problem: (error as Error).message })",
+        'throw error',
+      ),
+    ],
+    caughtBy: { file: spec, title: 'webhook.delivered: an event that cannot be read' },
   },
   {
     rule: 'webhook.delivered',

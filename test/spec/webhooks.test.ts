@@ -4,9 +4,10 @@ import { test } from 'node:test'
 import OpenAI from 'openai'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
+import { changeRows } from '../support/change-rows.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
 import type { Received } from '../support/webhook-receiver.ts'
-import { startTestApp } from '../support/test-app.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp, TestAppOptions } from '../support/test-app.ts'
 
 type Receiver = Awaited<ReturnType<typeof startReceiver>>
@@ -47,6 +48,13 @@ async function giveFeedback(app: TestApp, requestId: string, body: Json): Promis
     body: JSON.stringify(body),
   })
   assert.equal(response.status, 200)
+}
+
+async function figuresOf(app: TestApp): Promise<Map<string, number>> {
+  const response = await fetch(`${app.adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } })
+  assert.equal(response.status, 200)
+  const lines = (await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
 }
 
 /** Verifies as three independent libraries do. */
@@ -250,6 +258,40 @@ test('webhook.signed: for the grace period both secrets verify, and after it onl
     assert.equal(await app.occurrences(secret.slice('whsec_'.length)), 0, 'secrets are encrypted at rest')
 })
 
+test('webhook.delivered: an event that cannot be read fails its own delivery, with the reason, and no other one', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { pollMs: 20 } })
+  const webhook = await makeWebhook(app, receiver, '/hook')
+  const { json } = await app.chat('hello')
+  await receiver.got('/hook', 1)
+  const now = await app.app.store.read.storeTime()
+  const add = (subject: string, type: string, at: number): Promise<void> =>
+    changeRows(
+      app,
+      `insert into events (id, type, subject, owner_id, agent_id, occurred_at)
+         values ('evt_${subject}_${type.replace('.', '_')}', '${type}', '${subject}', '${app.caller.ownerId}', '${app.caller.agentId}', ${at});
+       insert into deliveries (event_id, webhook_id, next_at, created_at)
+         values ('evt_${subject}_${type.replace('.', '_')}', '${webhook.id}', 0, ${now})`,
+    )
+  await add('00000000-0000-4000-8000-000000000000', 'turn.completed', now)
+  // No date has this time, so the body cannot be built.
+  await add(json.request_id, 'turn.failed', 9_000_000_000_000_000)
+  await app.chat('hello again')
+  await receiver.got('/hook', 2)
+  const failed = await until('both have failed', async () => {
+    const all = (await deliveriesOf(app, webhook)).filter(({ attempts, last_error: error }) => attempts === 1 && error !== null)
+    return all.length === 2 && all
+  })
+  assert.deepEqual(failed.map(({ type, status, last_error: error }) => [type, status, error]).toSorted(), [
+    ['turn.completed', 'pending', 'the event cannot be read: its turn is not stored'],
+    ['turn.failed', 'pending', 'internal error: the log of the server has its cause'],
+  ])
+  const figures = await figuresOf(app)
+  for (const outcome of ['event', 'internal']) assert.equal(figures.get(`turnkeep_webhook_attempts_total{outcome="${outcome}"}`), 1)
+  assert.equal(figures.get(`turnkeep_webhook_failed_attempts_total{webhook_id="${webhook.id}"}`), 2)
+  assert.equal(receiver.received.length, 2)
+})
+
 test('webhook.slots: an endpoint that hangs does not delay another one', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver, { webhookSettings: { timeoutMs: 60_000, leaseMs: 90_000 } })
@@ -363,4 +405,26 @@ test('balance.low: the operator sets the threshold of an owner, and one webhook 
   assert.deepEqual([one!.json.data['owner_id'], one!.json.data['low_balance_usd']], [ownerId, balance])
   assert.ok(Number(one!.json.data['balance_usd']) >= Number(left))
   assert.equal(receiver.received.length, 1)
+})
+
+test('spend_limit.reached: the body has the window, its limit and the threshold, with the names of the admin API', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  await makeWebhook(app, receiver, '/hook', { events: ['spend_limit.reached'] })
+  const { agentId, ownerId } = app.caller
+  await app.made('PATCH', `/agents/${agentId}`, { spend_limits: [{ scope: 'end_user', usd: '0.10', window: 'day' }] })
+  let answer = await app.chat('hello')
+  for (let n = 0; n < 1000 && answer.status === 200; n++) answer = await app.chat('hello')
+  assert.deepEqual([answer.status, answer.json.error.code], [402, 'spend_limit_exceeded'])
+  await receiver.got('/hook', 3)
+  const bodies = receiver.received.map(({ json }) => json).toSorted((a, b) => a.data['threshold_percent'] - b.data['threshold_percent'])
+  assert.deepEqual(
+    bodies.map(({ type, data }) => [type, data['threshold_percent'], data['limit_usd']]),
+    [50, 80, 100].map((percent) => ['spend_limit.reached', percent, '0.10000000']),
+  )
+  const user = encodeURIComponent(bodies[0]!.data['external_user_id'] as string)
+  const { spending } = await app.made('GET', `/agents/${agentId}/end-users/limits?external_user_id=${user}`)
+  const { owner_id, agent_id, threshold_percent, ...window } = bodies.at(-1)!.data
+  assert.deepEqual([owner_id, agent_id, threshold_percent], [ownerId, agentId, 100])
+  assert.deepEqual(window, (spending as Json[])[0])
 })
