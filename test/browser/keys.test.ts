@@ -83,3 +83,34 @@ inConsole('console: the default end user and MCP of a key are set and changed in
   await dialog.waitFor({ state: 'detached' })
   assert.deepEqual(await stored(), [null, false])
 })
+
+inConsole(
+  'console: the page of the keys has the addresses and a snippet for each client, and those of MCP work',
+  async ({ page, app, open }) => {
+    const { agentId, apiKey } = app.caller
+    await open(`/keys/${agentId}`)
+    const section = page.getByRole('region', { name: 'Use the agent with other clients' })
+    const shown = async (client: string): Promise<string> => {
+      await section.getByRole('tab', { name: client, exact: true }).click()
+      return section.getByRole('region', { name: `${client} snippet` }).innerText()
+    }
+    for (const text of [`${app.url}/v1`, agentId, `${app.url}/mcp`])
+      assert.ok(await section.getByText(text, { exact: true }).isVisible(), text)
+    assert.equal(await section.getByRole('button', { name: /^Copy (base URL|model|server URL)$/ }).count(), 3)
+    for (const client of ['OpenAI SDK, TypeScript', 'OpenAI SDK, Python', 'AI SDK', 'LangChain']) {
+      const text = await shown(client)
+      assert.ok(text.includes(`${app.url}/v1`) && text.includes(agentId) && text.includes('TURNKEEP_API_KEY'), text)
+    }
+    for (const client of ['Claude Code', 'Cursor', 'VS Code']) {
+      const { mcpServers, servers } = JSON.parse(await shown(client))
+      const { url, headers } = (mcpServers ?? servers).turnkeep
+      const withKey = headers.Authorization.replace(/\$\{.*\}/, apiKey)
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { authorization: withKey, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+      })
+      assert.match(await answer.text(), /"name":"test-agent"/, client)
+    }
+  },
+)

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { startTestApp } from '../support/test-app.ts'
-import { ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
+import { RawSocket } from '../support/raw-socket.ts'
+import { ScriptedTurn, startTestLayer, storedReply } from '../support/test-http-layer.ts'
 import { connect, post, tool } from './clients.ts'
 
 const ada = { external_user_id: 'ada' }
@@ -114,4 +115,35 @@ void test('mcp.progress: a caller that leaves ends nothing but its own listening
   assert.ok(await Promise.race([turn.left.then(() => true), pass(5_000, false, { ref: false })]))
   turn.complete()
   assert.deepEqual(layer.logged, [])
+})
+
+void test('overload.unread: a result that is not read counts for its key: another one is cut off, and the same call gets it later', async () => {
+  await using layer = await startTestLayer({ begin: () => ({ kind: 'replay', reply: storedReply('x'.repeat(9 * 1024 * 1024)) }) })
+  const params = { name: tool, arguments: { message: 'weather', ...ada } }
+  using unread = await RawSocket.open(layer.port)
+  unread.socket.pause()
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  const accept = 'Accept: application/json, text/event-stream'
+  unread.write(
+    `POST /mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n${accept}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  const ask = (): Promise<boolean> =>
+    post(layer, 'good', 'tools/call', params)
+      .then((answer) => answer.text())
+      .then(
+        () => true,
+        () => false,
+      )
+  let answered = true
+  for (let tries = 0; tries < 50 && answered; tries++) {
+    await pass(20)
+    answered = await ask()
+  }
+  assert.equal(answered, false)
+  unread.socket.destroy()
+  for (let tries = 0; tries < 50 && !answered; tries++) {
+    await pass(20)
+    answered = await ask()
+  }
+  assert.equal(answered, true)
 })

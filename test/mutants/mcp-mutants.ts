@@ -79,6 +79,12 @@ export const mcpMutants: Mutant[] = [
     caughtBy: { file: refusals, title: 'mcp.tool: an internal error shows nothing of the inside' },
   },
   {
+    rule: 'overload.unread',
+    removes: 'the result of an MCP call that is not read counts',
+    edits: [edit('src/http/mcp/mcp-events.ts', '!unread.take(response, value.length)', '!unread')],
+    caughtBy: { file: http, title: 'overload.unread: a result that is not read counts for its key' },
+  },
+  {
     rule: 'mcp.progress',
     removes: 'a turn that waits is reported in every interval',
     edits: [edit(server, '      timer ??= setInterval(notify, intervalMs)\n')],

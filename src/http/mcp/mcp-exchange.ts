@@ -18,8 +18,8 @@ import { jsonType } from '../edge/envelope.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { rateHeaders } from '../public/caller.ts'
 import type { Turns } from '../public/chat-routes.ts'
-import type { StreamOptions } from '../public/event-stream.ts'
 import type { StoredReply } from '../public/chat-response.ts'
+import type { StreamOptions } from '../public/event-stream.ts'
 import { readTraceparent } from '../public/request-headers.ts'
 import { writeEvents } from './mcp-events.ts'
 
@@ -52,7 +52,7 @@ export async function answerMcp(
   )
   const leaving = new AbortController()
   reply.raw.once('close', () => leaving.abort())
-  // The SDK takes the address only to show it to a server that asks.
+  // No one reads the address.
   const asked = new Request('http://localhost/mcp', { method: 'POST', headers: headersOf(raw.headers), signal: leaving.signal })
   const response = await handler.fetch(asked, { parsedBody: message })
   if (response.status >= 500) throw unexpected ?? new Error(`the MCP SDK answered ${response.status}`)

@@ -1,6 +1,7 @@
 /**
  * POST /mcp: an agent as an MCP server over streamable HTTP, without sessions (`mcp.tool`). This file checks the caller and receives the
- * message; mcp-exchange.ts, which is loaded with the first one, answers it. GET and DELETE are 405, as for every route: there is no session to listen to or to end.
+ * message; mcp-exchange.ts, which is loaded with the first one, answers it. GET and DELETE are 405, as for every route with one method: there
+ * is no session to listen to or to end.
  */
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import type { Access } from '../../access/outcome.ts'

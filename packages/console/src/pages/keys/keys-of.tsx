@@ -8,6 +8,7 @@ import { Empty } from '../../show/empty.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { CallSnippets } from './call-snippets.tsx'
 import { ChangeKey } from './change-key.tsx'
+import { Clients } from './clients.tsx'
 import { CreateKey } from './create-key.tsx'
 import { KeyTable } from './key-table.tsx'
 import type { Deed } from './key-table.tsx'
@@ -37,12 +38,20 @@ export function KeysOf({ agentId }: { agentId: string }) {
               <KeyTable keys={known} onDeed={(kind, apiKey) => setDialog({ kind, apiKey })} />
               {/* The dialog with a new secret has its own. */}
               {dialog?.kind === 'shown' ? null : (
-                <section aria-labelledby="call-the-agent">
-                  <Title order={2} size="h4" id="call-the-agent" mb="xs">
-                    Call the agent
-                  </Title>
-                  <CallSnippets agentId={agentId} permission="full" />
-                </section>
+                <>
+                  <section aria-labelledby="call-the-agent">
+                    <Title order={2} size="h4" id="call-the-agent" mb="xs">
+                      Call the agent
+                    </Title>
+                    <CallSnippets agentId={agentId} permission="full" />
+                  </section>
+                  <section aria-labelledby="other-clients">
+                    <Title order={2} size="h4" id="other-clients" mb="xs">
+                      Use the agent with other clients
+                    </Title>
+                    <Clients agentId={agentId} />
+                  </section>
+                </>
               )}
             </>
           )}
