@@ -139,9 +139,9 @@ async function race(servers: Servers, { kills }: { kills: boolean }): Promise<vo
 }
 
 for (const kills of [false, true]) {
-  const sentence = `billing.spend-limit: of a thousand turns of one end user at once on a limit for 137, exactly those that fit are admitted${kills ? ', also if a process is killed among them' : ''}`
+  const also = kills ? ', also if a process is killed among them' : ''
 
-  void test(`sqlite: ${sentence}`, async (t) => {
+  void test(`sqlite: billing.spend-limit: of a thousand turns of one end user at once on a limit for 137, exactly those that fit are admitted${also}`, async (t) => {
     const runs = await ProcessRuns.begin(t, '', { env })
     let isUp = true
     await race(
@@ -162,19 +162,23 @@ for (const kills of [false, true]) {
     )
   })
 
-  void test(`postgres: through three processes: ${sentence}`, { skip: noFleet() }, async (t) => {
-    const fleet = await Fleet.begin(t, { count: 3, env })
-    let turn = 0
-    await race(
-      {
-        model: fleet.model,
-        client: () => fleet.client(),
-        url: () => fleet.servers[fleet.alive[turn++ % fleet.alive.length]!]?.url,
-        kill: () => fleet.kill(1),
-        verify: () => fleet.verify(),
-        over: t.signal,
-      },
-      { kills },
-    )
-  })
+  void test(
+    `postgres: through three processes: billing.spend-limit: of a thousand turns of one end user at once on a limit for 137, exactly those that fit are admitted${also}`,
+    { skip: noFleet() },
+    async (t) => {
+      const fleet = await Fleet.begin(t, { count: 3, env })
+      let turn = 0
+      await race(
+        {
+          model: fleet.model,
+          client: () => fleet.client(),
+          url: () => fleet.servers[fleet.alive[turn++ % fleet.alive.length]!]?.url,
+          kill: () => fleet.kill(1),
+          verify: () => fleet.verify(),
+          over: t.signal,
+        },
+        { kills },
+      )
+    },
+  )
 }
