@@ -75,8 +75,11 @@ export function createAccess({
     }
     if (!key || !matches) return { kind: 'invalid_api_key' }
     onUse?.(key.id)
-    const { id, agentId, ownerId, permission, rateLimit, rateWindowSeconds } = key
-    return { kind: 'authenticated', apiKey: { id, agentId, ownerId, permission, rateLimit, rateWindowSeconds } }
+    const { id, agentId, ownerId, agentName, agentCreatedAt, permission, rateLimit, rateWindowSeconds } = key
+    return {
+      kind: 'authenticated',
+      apiKey: { id, agentId, ownerId, agentName, agentCreatedAt, permission, rateLimit, rateWindowSeconds },
+    }
   }
 
   async function checkSecretOnceFound(digest: Uint8Array, finding: Promise<FoundKey>): Promise<Authenticated> {

@@ -5,6 +5,8 @@ export type ApiKey = {
   id: string
   agentId: string
   ownerId: string
+  agentName: string
+  agentCreatedAt: number
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number

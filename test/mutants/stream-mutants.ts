@@ -23,8 +23,8 @@ export const streamMutants: Mutant[] = [
     edits: [
       edit(
         stream,
-        "this.#write(after ? ':\\n\\n' : event('response.created', writeEventId(this.#position), created))",
-        "this.#pending = event('response.created', writeEventId(this.#position), created)",
+        "this.#write(format.first || ':\\n\\n')",
+        'this.#pending = format.first',
       ),
     ],
     caughtBy: { file: layerStream, title: 'stream.established: headers and response.created leave before any delta' },

@@ -8,6 +8,8 @@ const key = (id: string): StoredApiKey => ({
   id,
   agentId: 'agt_a',
   ownerId: 'own_a',
+  agentName: 'A',
+  agentCreatedAt: 0,
   permission: 'full',
   rateLimit: 1,
   rateWindowSeconds: 1,

@@ -10,6 +10,9 @@ export type StoredApiKey = {
   agentId: string
   /** The agent of the key. */
   ownerId: string
+  /** Of the agent, as it is now. */
+  agentName: string
+  agentCreatedAt: number
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
@@ -23,8 +26,9 @@ export type StoredApiKey = {
  */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
   const [key] = await sql.all(
-    `select id, agent_id, (select owner_id from agents where id = agent_id) as owner_id, permission, rate_limit, rate_window_seconds
-     from api_keys where key_id = $1 and revoked_at is null and playground = 0`,
+    `select k.id, k.agent_id, a.owner_id, v.name as agent_name, a.created_at as agent_created_at, k.permission, k.rate_limit, k.rate_window_seconds
+     from api_keys k join agents a on a.id = k.agent_id join agent_versions v on v.agent_id = a.id and v.version = a.version
+     where k.key_id = $1 and k.revoked_at is null and k.playground = 0`,
     keyId,
   )
   if (!key) return undefined
@@ -40,6 +44,8 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
     id: text(key, 'id'),
     agentId: text(key, 'agent_id'),
     ownerId: text(key, 'owner_id'),
+    agentName: text(key, 'agent_name'),
+    agentCreatedAt: integer(key, 'agent_created_at'),
     permission: text(key, 'permission') === 'full' ? 'full' : 'read-only',
     rateLimit: integer(key, 'rate_limit'),
     rateWindowSeconds: integer(key, 'rate_window_seconds'),

@@ -1,6 +1,6 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
-import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { findConversation, findConversationId, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
 import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
@@ -23,7 +23,7 @@ import { findSession } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore } from './traces.ts'
-import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
+import { findNewestTurn, findTurnMessage, findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
@@ -51,6 +51,8 @@ export const reads = {
   listHolds,
   listTurns,
   findTurnStatus,
+  findTurnMessage,
+  findNewestTurn,
   listEnded,
   listCancelRequests,
   findWebhook,
@@ -68,6 +70,7 @@ export const reads = {
   listMessages,
   listAllConversations,
   findConversation,
+  findConversationId,
   listAllMessages,
   listDocuments,
   findDocument,
