@@ -75,11 +75,8 @@ export function createAccess({
     }
     if (!key || !matches) return { kind: 'invalid_api_key' }
     onUse?.(key.id)
-    const { id, agentId, ownerId, agentName, agentCreatedAt, permission, rateLimit, rateWindowSeconds } = key
-    return {
-      kind: 'authenticated',
-      apiKey: { id, agentId, ownerId, agentName, agentCreatedAt, permission, rateLimit, rateWindowSeconds },
-    }
+    const { secrets: _, ...apiKey } = key
+    return { kind: 'authenticated', apiKey }
   }
 
   async function checkSecretOnceFound(digest: Uint8Array, finding: Promise<FoundKey>): Promise<Authenticated> {

@@ -10,6 +10,10 @@ export type ApiKey = {
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
+  /** The end user of requests that name none, in protocols that allow it. */
+  defaultExternalUserId: string | null
+  /** Whether the key may call the agent as an MCP server. */
+  mcp: boolean
 }
 
 export type Authenticated =

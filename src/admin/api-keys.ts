@@ -14,6 +14,10 @@ export type NewApiKey = {
   permission: ApiKeyRecord['permission']
   /** Default: 120 requests in 60 seconds. */
   rateLimit?: { limit: number; windowSeconds: number } | undefined
+  /** Default: none. */
+  defaultExternalUserId?: string | null
+  /** Default: true. */
+  mcp?: boolean
 }
 
 /** `text` is the whole key, shown only once. */
@@ -37,7 +41,7 @@ type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomByte
 
 export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiKeysAdmin {
   return {
-    async createApiKey({ agentId, name, permission, rateLimit = defaultRateLimit }) {
+    async createApiKey({ agentId, name, permission, rateLimit = defaultRateLimit, ...adapted }) {
       const { keyId, secret, text } = makeApiKey(randomBytes)
       const record = await store.write.createApiKey({
         id: newId('key'),
@@ -47,6 +51,7 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
         permission,
         rateLimit: rateLimit.limit,
         rateWindowSeconds: rateLimit.windowSeconds,
+        ...adapted,
         digest: digestSecret(secret),
       })
       if (!record) throw new ApiError('not_found', 'This agent does not exist.')

@@ -58,3 +58,28 @@ inConsole('console: a key that is revoked on the page is refused immediately', a
     .waitFor()
   assert.equal(await list(), 401)
 })
+
+inConsole('console: the default end user and MCP of a key are set and changed in its form', async ({ page, app, open }) => {
+  const { agentId } = app.caller
+  const stored = async (): Promise<unknown[]> => {
+    const { data } = await app.made('GET', `/agents/${agentId}/keys`)
+    const { default_external_user_id: user, mcp } = data.find(({ name }: { name: string | null }) => name === 'Desk')
+    return [user, mcp]
+  }
+  await open(`/keys/${agentId}`)
+  await page.getByRole('button', { name: 'Create API key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Desk')
+  await dialog.getByLabel('Default external user ID').fill('desk')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  await page.getByRole('button', { name: 'I have stored the key' }).click()
+  assert.deepEqual(await stored(), ['desk', true])
+
+  await page.getByRole('button', { name: 'Edit Desk' }).click()
+  assert.equal(await dialog.getByLabel('Default external user ID').inputValue(), 'desk')
+  await dialog.getByLabel('Default external user ID').fill('')
+  await dialog.getByRole('switch', { name: 'MCP' }).uncheck()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.deepEqual(await stored(), [null, false])
+})

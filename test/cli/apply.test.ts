@@ -56,7 +56,7 @@ owners:
             secrets: {shop_key: {env: SHOP_KEY}}
         keys:
           - {name: website, rate_limit: {limit: 600, window_seconds: 60}, secret_file: website.key}
-          - {name: reports, permission: read-only}
+          - {name: reports, permission: read-only, default_external_user_id: desk, mcp: false}
         documents:
           - file: docs/returns.md
           - {title: Shipping, text: We ship on Mondays.}
@@ -139,6 +139,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
       .replace('0.10', '0.1000')
       .replace('description: Where an order is.', 'description: Where an order is now.')
       .replace('limit: 600', 'limit: 700')
+      .replace('default_external_user_id: desk, mcp: false', 'default_external_user_id: null, mcp: true')
       .replace('We ship on Mondays.', 'We ship on Tuesdays.')
       .replace('http://127.0.0.1:9/v1', 'http://127.0.0.1:10/v1')
     fixture.write('agents.yaml', changed)
@@ -155,8 +156,9 @@ describe('turnkeep apply', { concurrency: false }, () => {
       /^ {2}owner Acme Ltd\n~ {3}agent Support \(version 2 → 3\)\n {8}temperature: 0\.2 → 0\.5\n {8}system_prompt:\n {12}You answer\.\n {12}Be short\.\n {10}- Never promise a date\.\n {10}\+ Never promise a date or a price\.\n {12}\n {12}Keep to the documents\.\n {10}… 1 unchanged line\n {8}tools\.order\.description: Where an order is\. → Where an order is now\.\n {8}enabled: no → yes\n/m,
     )
     assert.match(stdout, /^~ {5}key website\n {10}rate_limit\.limit: 600 → 700\n/m)
+    assert.match(stdout, /^~ {5}key reports\n {10}default_external_user_id: desk → none\n {10}mcp: no → yes\n/m)
     assert.match(stdout, /^~ {5}document returns\.md\n {10}content: 43 bytes, sha256 \w+… → 42 bytes, sha256 \w+…\n/m)
-    assert.match(stdout, /^Plan: 5 to update, 3 unchanged\.\n/m)
+    assert.match(stdout, /^Plan: 6 to update, 2 unchanged\.\n/m)
     const agent = await fixture.one('/agents', 'Support')
     assert.deepEqual([agent.version, agent.enabled, agent.max_steps, agent.max_output_tokens], [3, true, 5, most])
     assert.match((await fixture.applied(changed)).stdout, /^No changes\./)

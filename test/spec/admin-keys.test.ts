@@ -22,6 +22,8 @@ void test('keys: creates a key whose text is shown once, with 120 requests in 60
     name: null,
     permission: 'full',
     rate_limit: { limit: 120, window_seconds: 60 },
+    default_external_user_id: null,
+    mcp: true,
     created_at: json.created_at,
     last_used_at: null,
     revoked_at: null,
@@ -41,6 +43,9 @@ const refusals: Record<string, [Json, RegExp]> = {
   'a limit of zero': [{ rate_limit: { limit: 0, window_seconds: 60 } }, /limit/],
   'half a limit': [{ rate_limit: { limit: 5 } }, /window_seconds/],
   'a window of a week': [{ rate_limit: { limit: 5, window_seconds: 604_800 } }, /window_seconds/],
+  'an empty default user': [{ default_external_user_id: '' }, /default_external_user_id/],
+  'a default user of 256 characters': [{ default_external_user_id: 'x'.repeat(256) }, /default_external_user_id/],
+  'MCP as a text': [{ mcp: 'off' }, /mcp/],
   'a chosen secret': [{ api_key: 'svc_live_x.y' }, /api_key/],
 }
 for (const [what, [changes, words]] of Object.entries(refusals)) {
@@ -78,6 +83,20 @@ void test('keys: changes of name, permission and rate limit apply immediately', 
   await app.made('PATCH', `/keys/${key.id}`, { permission: 'full' })
   assert.equal((await app.chat('hi', { caller })).headers.get('x-ratelimit-limit'), '7')
   await refused(app.admin('PATCH', `/keys/${key.id}`, { key_id: 'x' }), 422, 'validation_error', /key_id/)
+})
+
+void test('keys: the default end user and MCP are set, changed and removed', async () => {
+  const key = await make({ default_external_user_id: 'desk', mcp: false })
+  assert.deepEqual([key.default_external_user_id, key.mcp], ['desk', false])
+  const { api_key: _, ...shown } = key
+  const changed = await app.made('PATCH', `/keys/${key.id}`, { default_external_user_id: null, mcp: true })
+  assert.deepEqual(changed, { ...shown, default_external_user_id: null, mcp: true })
+  assert.deepEqual((await app.admin('GET', `/agents/${agentId}/keys`)).json.data[0], changed)
+  assert.deepEqual(
+    await app.made('PATCH', `/keys/${key.id}`, { name: 'desk' }),
+    { ...changed, name: 'desk' },
+    'omitted fields are unchanged',
+  )
 })
 
 void test('keys: a revoked key is 401 from the next request on, also for a replay, and cannot be restored', async () => {

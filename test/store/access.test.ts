@@ -64,6 +64,8 @@ async function makeKey(store: OwnStore, agentId: string, changes: { permission?:
     permission: 'full' as const,
     rateLimit: 7,
     rateWindowSeconds: 30,
+    defaultExternalUserId: 'desk',
+    mcp: false,
     ...changes,
   }
   await store.write.createApiKey({ ...fields, digest: digestSecret(made.secret) })
@@ -82,6 +84,8 @@ void test('keys: a live key authenticates with the data of its row and its agent
     permission: 'read-only',
     rateLimit: 7,
     rateWindowSeconds: 30,
+    defaultExternalUserId: 'desk',
+    mcp: false,
   }
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey })
   await store.write.deleteAgent(bench.agentId)

@@ -27,6 +27,8 @@ export const apiKey: ApiKey = {
   permission: 'full',
   rateLimit: 120,
   rateWindowSeconds: 60,
+  defaultExternalUserId: null,
+  mcp: true,
 }
 export const figures = { limit: 120, remaining: 119, resetAt: 1_900_000_000 }
 export const chatPath = '/v1/agents/agt_door/chat'

@@ -13,6 +13,8 @@ const key = (id: string): StoredApiKey => ({
   permission: 'full',
   rateLimit: 1,
   rateWindowSeconds: 1,
+  defaultExternalUserId: null,
+  mcp: true,
   secrets: [],
 })
 

@@ -215,6 +215,8 @@ class Planner {
     const after = rate && { limit: rate.limit, window_seconds: rate.window_seconds }
     const differing = Object.entries(after ?? {}).filter(([field, to]) => compare(fields, `rate_limit.${field}`, before[field], to))
     if (differing.length > 0) body['rate_limit'] = after
+    for (const field of ['default_external_user_id', 'mcp'] as const)
+      if (compare(fields, field, present?.fields[field], wanted[field])) body[field] = wanted[field]
     const item: Item = { kind: 'key', name, id: present?.id, parent, fields, action: actionOf(present, fields), body, secretFile }
     if (secretFile !== undefined) this.#checkSecretFile(item, secretFile, wanted)
     return item

@@ -24,7 +24,7 @@ const columns: Column[] = [
   { title: 'name', path: 'name' },
 ]
 
-type KeyFields = { name?: string; permission?: string; limit?: number; window?: number }
+type KeyFields = { name?: string; permission?: string; limit?: number; window?: number; defaultUser?: string; mcp?: boolean }
 const example = 'website'
 const pathOfKey = async (client: AdminClient, key: string): Promise<string> =>
   `/keys/${encodeURIComponent(await findId(client, 'key', key))}`
@@ -54,7 +54,7 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'update <key>',
-      'Update the name, permission or rate limit of an API key',
+      'Update the name, permission, rate limit or other settings of an API key',
       `key update ${example} --limit 600 --window 60`,
     ),
   ).action(async (key: string, options: ServerOptions & KeyFields) => {
@@ -89,12 +89,16 @@ function withFields(command: Command): Command {
     .addOption(new Option('--permission <permission>', 'Permission of the API key').choices(['full', 'read-only']))
     .option('--limit <requests>', 'Requests per window; requires --window', wholeNumber)
     .option('--window <seconds>', 'Length of the window in seconds; requires --limit', wholeNumber)
+    .option('--default-user <id>', 'External user ID of requests that name no end user; "" for none')
+    .option('--mcp', 'Allow the key to call the agent as an MCP server (the default)')
+    .option('--no-mcp', 'Do not allow the key to call the agent as an MCP server')
 }
 
 /** The API refuses a limit without a window, so this does not check it. */
-function writeFields({ name, permission, limit, window }: KeyFields): Fields {
+function writeFields({ name, permission, limit, window, defaultUser, mcp }: KeyFields): Fields {
   const rateLimit = limit === undefined && window === undefined ? undefined : given({ limit, window_seconds: window })
-  return given({ name, permission, rate_limit: rateLimit })
+  const user = defaultUser === '' ? null : defaultUser
+  return given({ name, permission, rate_limit: rateLimit, default_external_user_id: user, mcp })
 }
 
 /** Prints the secret on stdout and the other fields on stderr, or with --json everything on stdout. */

@@ -50,6 +50,12 @@ const keyFields = {
   name: orNull(Type.String()),
   permission: Type.Enum(['full', 'read-only']),
   rate_limit: Type.Object({ limit: Count, window_seconds: Count }),
+  default_external_user_id: orNull(
+    Type.String({
+      description: 'The end user of requests that name none, for the OpenAI endpoints and MCP. Null: such requests are refused.',
+    }),
+  ),
+  mcp: Type.Boolean({ description: 'Whether the key may call the agent as an MCP server.' }),
   created_at: Time,
   last_used_at: Type.Union([Time, Type.Null()], { description: 'Updated at most once a minute. Null if the key was never used.' }),
   revoked_at: TimeOrNull,

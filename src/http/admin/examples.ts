@@ -43,6 +43,8 @@ const shownKey = {
   name: 'Web shop',
   permission: 'full',
   rate_limit: { limit: 120, window_seconds: 60 },
+  default_external_user_id: null,
+  mcp: true,
   created_at: morning,
   last_used_at: asked,
   revoked_at: null,

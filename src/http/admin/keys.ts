@@ -1,11 +1,13 @@
 /** The admin routes for the API keys of an agent. Only the response that creates or rotates a key contains the complete key. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './answers.ts'
-import { AgentParams, KeyParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
+import { AgentParams, ExternalUserId, KeyParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
 type ApiKey = Awaited<ReturnType<AdminCalls['changeApiKey']>>
+type ApiKeyChange = Parameters<AdminCalls['changeApiKey']>[1]
 type ApiKeyShown = Awaited<ReturnType<AdminCalls['createApiKey']>>
 
 const closed = { additionalProperties: false } as const
@@ -16,8 +18,16 @@ const RateLimit = Type.Object(
   { limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }), window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) },
   closed,
 )
+const adapterSettings = {
+  default_external_user_id: Type.Optional(
+    Type.Union([ExternalUserId, Type.Null()], {
+      description: 'The end user of requests that name none, for the OpenAI endpoints and MCP. Null: such requests are refused.',
+    }),
+  ),
+  mcp: Type.Optional(Type.Boolean({ description: 'Whether the key may call the agent as an MCP server. Default: true.' })),
+}
 const NewKey = Type.Object(
-  { name: Type.Optional(Name), permission: Permission, rate_limit: Type.Optional(RateLimit) },
+  { name: Type.Optional(Name), permission: Permission, rate_limit: Type.Optional(RateLimit), ...adapterSettings },
   { ...closed, examples: [{ name: 'Web shop', permission: 'full', rate_limit: { limit: 120, window_seconds: 60 } }] },
 )
 const KeyChange = Type.Object(
@@ -25,6 +35,7 @@ const KeyChange = Type.Object(
     name: Type.Optional(Type.Union([Name, Type.Null()])),
     permission: Type.Optional(Permission),
     rate_limit: Type.Optional(RateLimit),
+    ...adapterSettings,
   },
   { ...closed, examples: [{ name: 'Web shop, read-only', permission: 'read-only' }] },
 )
@@ -55,7 +66,8 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { name, permission, rate_limit: rate } = request.body
       const rateLimit = rate && { limit: rate.limit, windowSeconds: rate.window_seconds }
-      return reply.code(201).send(writeShown(await request.admin.createApiKey({ agentId: request.params.id, name, permission, rateLimit })))
+      const given = { agentId: request.params.id, name, permission, rateLimit, ...readAdapted(request.body) }
+      return reply.code(201).send(writeShown(await request.admin.createApiKey(given)))
     },
   )
 
@@ -89,6 +101,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ...(name === undefined ? {} : { name }),
           ...(permission === undefined ? {} : { permission }),
           ...(rate === undefined ? {} : { rateLimit: rate.limit, rateWindowSeconds: rate.window_seconds }),
+          ...readAdapted(request.body),
         }),
       )
     },
@@ -133,6 +146,13 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
+function readAdapted({
+  default_external_user_id: user,
+  mcp,
+}: Static<typeof KeyChange>): Pick<ApiKeyChange, 'defaultExternalUserId' | 'mcp'> {
+  return { ...(user === undefined ? {} : { defaultExternalUserId: user }), ...(mcp === undefined ? {} : { mcp }) }
+}
+
 const writeShown = ({ text, ...key }: ApiKeyShown): object => ({ api_key: text, ...writeKey(key) })
 
 const writeKey = (key: ApiKey): object => ({
@@ -142,6 +162,8 @@ const writeKey = (key: ApiKey): object => ({
   name: key.name,
   permission: key.permission,
   rate_limit: { limit: key.rateLimit, window_seconds: key.rateWindowSeconds },
+  default_external_user_id: key.defaultExternalUserId,
+  mcp: key.mcp,
   created_at: writeTime(key.createdAt),
   last_used_at: writeTimeOrNull(key.lastUsedAt),
   revoked_at: writeTimeOrNull(key.revokedAt),

@@ -45,7 +45,7 @@ function readRequest(request: FastifyRequest): Wanted {
   if (read['model'] === undefined) throw invalidField('model', 'model is required.')
   if (read['messages'] === undefined) throw invalidField('messages', 'messages is required.')
   const message = findMessage('messages', read['messages'] as unknown[])
-  const externalUserId = userOf(read)
+  const externalUserId = userOf(read, request.caller.apiKey)
   refuseOtherModel(request.caller.apiKey, read['model'] as string)
   const options = read['stream_options']
   return {

@@ -58,10 +58,10 @@ export const modelNotFound = (param?: string): OpenAiError =>
     message: 'This model does not exist, or the API key has no access to it. GET /v1/models lists the model of the key.',
   })
 
-/** The `external_user_id`. Throws OpenAiError 400 `missing_user`. */
-export function userOf({ user, safety_identifier: safetyIdentifier }: Record<string, unknown>): string {
-  const externalUserId = (user ?? safetyIdentifier) as string | undefined
-  if (externalUserId !== undefined) return externalUserId
+/** The `external_user_id`, or that of the key. Throws OpenAiError 400 `missing_user`. */
+export function userOf({ user, safety_identifier: safetyIdentifier }: Record<string, unknown>, apiKey: ApiKey): string {
+  const externalUserId = (user ?? safetyIdentifier ?? apiKey.defaultExternalUserId) as string | null
+  if (externalUserId !== null) return externalUserId
   throw new OpenAiError('validation_error', {
     code: 'missing_user',
     param: 'user',

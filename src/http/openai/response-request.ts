@@ -26,7 +26,7 @@ export async function readResponseRequest(request: FastifyRequest, modules: Modu
   if (read['model'] === undefined) throw invalidField('model', 'model is required.')
   if (read['input'] === undefined) throw invalidField('input', 'input is required.')
   const message = findMessage('input', read['input'] as string | unknown[])
-  const externalUserId = userOf(read)
+  const externalUserId = userOf(read, request.caller.apiKey)
   if (read['previous_response_id'] !== undefined && read['conversation'] !== undefined)
     throw invalidField('conversation', 'Send previous_response_id or conversation, not both.')
   refuseOtherModel(request.caller.apiKey, read['model'] as string)

@@ -14,22 +14,30 @@ export type ApiKeyRecord = {
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
+  /** The end user of requests that name none, in protocols that allow it. */
+  defaultExternalUserId: string | null
+  /** Whether the key may call the agent as an MCP server. */
+  mcp: boolean
   createdAt: number
   revokedAt: number | null
   /** Up to a minute late. Null before the first use. */
   lastUsedAt: number | null
 }
 
-export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & { digest: Uint8Array }
+type Adapted = Pick<ApiKeyRecord, 'defaultExternalUserId' | 'mcp'>
+/** By default the key has no default end user, and may call the agent as an MCP server. */
+export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt' | 'lastUsedAt' | keyof Adapted> &
+  Partial<Adapted> & { digest: Uint8Array }
 
 /** Returns undefined if the agent does not exist or was deleted. */
-export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Promise<ApiKeyRecord | undefined> {
+export async function createApiKey(sql: Sql, { digest, ...given }: NewApiKey): Promise<ApiKeyRecord | undefined> {
+  const key = { defaultExternalUserId: null, mcp: true, ...given }
   const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', key.agentId)
   if (!agent) return undefined
   const now = await sql.now()
   await sql.run(
-    `insert into api_keys (id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    `insert into api_keys (id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, default_external_user_id, mcp, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     key.id,
     key.keyId,
     key.agentId,
@@ -37,6 +45,8 @@ export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Pro
     key.permission,
     key.rateLimit,
     key.rateWindowSeconds,
+    key.defaultExternalUserId,
+    key.mcp ? 1 : 0,
     now,
   )
   await insertSecret(sql, key.id, digest, now)
@@ -55,7 +65,7 @@ export async function listApiKeys(sql: Sql, agentId: string, { limit, before }: 
   return rows.map(readApiKey)
 }
 
-export type ApiKeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'permission' | 'rateLimit' | 'rateWindowSeconds'>>
+export type ApiKeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'permission' | 'rateLimit' | 'rateWindowSeconds' | keyof Adapted>>
 export type ApiKeyOutcome = { kind: 'changed'; apiKey: ApiKeyRecord } | { kind: 'not_found' } | { kind: 'revoked' }
 
 export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): Promise<ApiKeyOutcome> {
@@ -64,11 +74,14 @@ export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): 
   if (present.revokedAt !== null) return { kind: 'revoked' }
   const apiKey = { ...present, ...change }
   await sql.run(
-    'update api_keys set name = $1, permission = $2, rate_limit = $3, rate_window_seconds = $4 where id = $5',
+    `update api_keys set name = $1, permission = $2, rate_limit = $3, rate_window_seconds = $4, default_external_user_id = $5, mcp = $6
+     where id = $7`,
     apiKey.name,
     apiKey.permission,
     apiKey.rateLimit,
     apiKey.rateWindowSeconds,
+    apiKey.defaultExternalUserId,
+    apiKey.mcp ? 1 : 0,
     id,
   )
   return { kind: 'changed', apiKey }
@@ -136,7 +149,8 @@ async function insertSecret(sql: Sql, apiKeyId: string, digest: Uint8Array, now:
   await sql.run('insert into api_key_secrets (digest, api_key_id, created_at) values ($1, $2, $3)', digest, apiKeyId, now)
 }
 
-const columns = 'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, revoked_at, last_used_at'
+const columns =
+  'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, default_external_user_id, mcp, created_at, revoked_at, last_used_at'
 
 function readApiKey(row: Row): ApiKeyRecord {
   return {
@@ -147,6 +161,8 @@ function readApiKey(row: Row): ApiKeyRecord {
     permission: text(row, 'permission') === 'full' ? 'full' : 'read-only',
     rateLimit: integer(row, 'rate_limit'),
     rateWindowSeconds: integer(row, 'rate_window_seconds'),
+    defaultExternalUserId: textOrNull(row, 'default_external_user_id'),
+    mcp: integer(row, 'mcp') === 1,
     createdAt: integer(row, 'created_at'),
     revokedAt: integerOrNull(row, 'revoked_at'),
     lastUsedAt: integerOrNull(row, 'last_used_at'),

@@ -1,6 +1,6 @@
 /** API keys for authentication. The secret is never stored, only its digest. */
 import type { Sql } from '../sql.ts'
-import { bytes, integer, integerOrNull, text } from './columns.ts'
+import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
 
 /** `expiresInMs` counts from the read. Null: valid until it is replaced or the key is revoked. */
 export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
@@ -16,6 +16,8 @@ export type StoredApiKey = {
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
+  defaultExternalUserId: string | null
+  mcp: boolean
   /** The secrets that have not expired: more than one during a rotation, none for a playground key. */
   secrets: StoredSecret[]
 }
@@ -26,7 +28,8 @@ export type StoredApiKey = {
  */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
   const [key] = await sql.all(
-    `select k.id, k.agent_id, a.owner_id, v.name as agent_name, a.created_at as agent_created_at, k.permission, k.rate_limit, k.rate_window_seconds
+    `select k.id, k.agent_id, a.owner_id, v.name as agent_name, a.created_at as agent_created_at, k.permission, k.rate_limit, k.rate_window_seconds,
+       k.default_external_user_id, k.mcp
      from api_keys k join agents a on a.id = k.agent_id join agent_versions v on v.agent_id = a.id and v.version = a.version
      where k.key_id = $1 and k.revoked_at is null and k.playground = 0`,
     keyId,
@@ -49,6 +52,8 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
     permission: text(key, 'permission') === 'full' ? 'full' : 'read-only',
     rateLimit: integer(key, 'rate_limit'),
     rateWindowSeconds: integer(key, 'rate_window_seconds'),
+    defaultExternalUserId: textOrNull(key, 'default_external_user_id'),
+    mcp: integer(key, 'mcp') === 1,
     secrets: secrets.map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
   }
 }

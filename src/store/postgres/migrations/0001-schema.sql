@@ -90,6 +90,10 @@ create table api_keys (
   permission text not null check (permission in ('full', 'read-only')),
   rate_limit bigint not null check (rate_limit > 0),
   rate_window_seconds bigint not null check (rate_window_seconds > 0),
+  -- the end user of requests that name none, in protocols that allow it
+  default_external_user_id text,
+  -- whether the key may call the agent as an MCP server
+  mcp integer not null default 1 check (mcp in (0, 1)),
   created_at bigint not null,
   revoked_at bigint,
   last_used_at bigint,

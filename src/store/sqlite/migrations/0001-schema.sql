@@ -80,6 +80,10 @@ create table api_keys (
   permission text not null check (permission in ('full', 'read-only')),
   rate_limit integer not null check (rate_limit > 0),
   rate_window_seconds integer not null check (rate_window_seconds > 0),
+  -- the end user of requests that name none, in protocols that allow it
+  default_external_user_id text,
+  -- whether the key may call the agent as an MCP server
+  mcp integer not null default 1 check (mcp in (0, 1)),
   created_at integer not null,
   revoked_at integer,
   last_used_at integer,

@@ -1,7 +1,7 @@
 /** The fields of a new or an existing key. */
-import { Group, NumberInput, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Group, NumberInput, Radio, Stack, Switch, Text, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
-import { maxName, maxWindowSeconds, maxRequests } from './key-form.ts'
+import { maxExternalUserId, maxName, maxRequests, maxWindowSeconds } from './key-form.ts'
 import type { KeyForm } from './key-form.ts'
 
 export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
@@ -60,6 +60,20 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
         Requests over the limit are rejected with 429 until the window ends. The limit protects against runaway programs; spending is
         limited by the owner’s balance.
       </Text>
+      <TextInput
+        label="Default external user ID"
+        description="The end user of requests that name none, for single-user tools that use the OpenAI endpoints or MCP. Optional."
+        maxLength={maxExternalUserId}
+        autoComplete="off"
+        key={form.key('defaultUser')}
+        {...form.getInputProps('defaultUser')}
+      />
+      <Switch
+        label="MCP"
+        description="The key can call the agent as an MCP server."
+        key={form.key('mcp')}
+        {...form.getInputProps('mcp', { type: 'checkbox' })}
+      />
     </Stack>
   )
 }

@@ -2,21 +2,32 @@
 import { ApiFailure } from '../../api/client.ts'
 import type { Key } from '../../api/types.ts'
 
-export type KeyForm = { name: string; permission: Key['permission']; limit: number | string; windowSeconds: number | string }
+export type KeyForm = {
+  name: string
+  permission: Key['permission']
+  limit: number | string
+  windowSeconds: number | string
+  /** Empty for none. */
+  defaultUser: string
+  mcp: boolean
+}
 
 // The server's default, shown before it applies.
-export const newKey: KeyForm = { name: '', permission: 'full', limit: 120, windowSeconds: 60 }
+export const newKey: KeyForm = { name: '', permission: 'full', limit: 120, windowSeconds: 60, defaultUser: '', mcp: true }
 
 // The limits of src/http/admin/keys.ts.
 export const maxName = 200
 export const maxRequests = 1_000_000
 export const maxWindowSeconds = 86_400
+export const maxExternalUserId = 255
 
-export const formOf = ({ name, permission, rate_limit: rate }: Key): KeyForm => ({
+export const formOf = ({ name, permission, rate_limit: rate, default_external_user_id: defaultUser, mcp }: Key): KeyForm => ({
   name: name ?? '',
   permission,
   limit: rate.limit,
   windowSeconds: rate.window_seconds,
+  defaultUser: defaultUser ?? '',
+  mcp,
 })
 
 export const isWhole = (value: number | string, least: number, most: number): boolean =>
@@ -33,17 +44,26 @@ const rateOf = ({ limit, windowSeconds }: KeyForm): Key['rate_limit'] => ({ limi
 /** The request body for a new key. */
 export function creationOf(form: KeyForm): object {
   const name = form.name.trim()
-  return { ...(name === '' ? {} : { name }), permission: form.permission, rate_limit: rateOf(form) }
+  return {
+    ...(name === '' ? {} : { name }),
+    permission: form.permission,
+    rate_limit: rateOf(form),
+    ...(form.defaultUser === '' ? {} : { default_external_user_id: form.defaultUser }),
+    mcp: form.mcp,
+  }
 }
 
 /** Returns only what differs, so that the audit log names what was changed. Undefined if nothing differs. */
 export function changeOf(key: Key, form: KeyForm): object | undefined {
   const name = form.name.trim() === '' ? null : form.name.trim()
   const rate = rateOf(form)
+  const user = form.defaultUser === '' ? null : form.defaultUser
   const change = {
     ...(name === key.name ? {} : { name }),
     ...(form.permission === key.permission ? {} : { permission: form.permission }),
     ...(rate.limit === key.rate_limit.limit && rate.window_seconds === key.rate_limit.window_seconds ? {} : { rate_limit: rate }),
+    ...(user === key.default_external_user_id ? {} : { default_external_user_id: user }),
+    ...(form.mcp === key.mcp ? {} : { mcp: form.mcp }),
   }
   return Object.keys(change).length === 0 ? undefined : change
 }
@@ -53,6 +73,7 @@ const places: [field: keyof KeyForm, wireName: string][] = [
   ['permission', 'permission'],
   ['limit', 'rate_limit.limit'],
   ['windowSeconds', 'rate_limit.window_seconds'],
+  ['defaultUser', 'default_external_user_id'],
 ]
 
 /** The field that the server's refusal names, if it is one of this form. */
