@@ -118,7 +118,13 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.rate-limit',
     removes: 'the window is asked before the body is read',
-    edits: [edit(http, "api.addHook('onRequest', admitCaller(access, agentInPath))", "api.addHook('preValidation', admitCaller(access, agentInPath))")],
+    edits: [
+      edit(
+        http,
+        "api.addHook('onRequest', admitCaller(access, agentInPath))",
+        "api.addHook('preValidation', admitCaller(access, agentInPath))",
+      ),
+    ],
     caughtBy: { file: order, title: 'an exhausted window is 429 before the body is read' },
   },
   {

@@ -43,11 +43,26 @@ void test('openai.same-turn: a completion is the turn of /chat: one record, one 
   assert.ok(answer.headers.has('x-ratelimit-remaining'))
   assert.deepEqual([app.model.calls.length, await charges(app)], [1, 1])
   // The other way round, and with the kinds of tokens that a replay does not carry.
-  app.model.script(['Hi', { usage: { prompt_tokens: 20, completion_tokens: 9, total_tokens: 29, prompt_tokens_details: { cached_tokens: 12 }, completion_tokens_details: { reasoning_tokens: 4 } } }])
+  app.model.script([
+    'Hi',
+    {
+      usage: {
+        prompt_tokens: 20,
+        completion_tokens: 9,
+        total_tokens: 29,
+        prompt_tokens_details: { cached_tokens: 12 },
+        completion_tokens_details: { reasoning_tokens: 4 },
+      },
+    },
+  ])
   await app.chat('again', { idempotencyKey: 'key 2' })
   const second = await ask(app, 'again', {}, { 'idempotency-key': 'key 2' })
   assert.deepEqual(
-    [second.json['choices'][0].message.content, second.json['usage'].prompt_tokens_details.cached_tokens, second.json['usage'].completion_tokens_details.reasoning_tokens],
+    [
+      second.json['choices'][0].message.content,
+      second.json['usage'].prompt_tokens_details.cached_tokens,
+      second.json['usage'].completion_tokens_details.reasoning_tokens,
+    ],
     ['Hi', 12, 4],
   )
   assert.equal((await app.messages()).length, 4)
@@ -60,14 +75,26 @@ void test('openai.same-turn: the last user message is the message, its text part
   const messages = [
     { role: 'user', content: 'forgotten' },
     { role: 'assistant', content: 'also' },
-    { role: 'user', content: [{ type: 'text', text: 'one ' }, { type: 'text', text: 'two' }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'one ' },
+        { type: 'text', text: 'two' },
+      ],
+    },
     { role: 'assistant', content: 'prefilled' },
   ]
   assert.equal((await ask(app, '', { messages })).status, 200)
   assert.equal(app.model.calls[0]!.lastUserMessage, 'one two')
-  assert.deepEqual(app.model.calls[0]!.messages.map(({ role }) => role), ['system', 'user'])
+  assert.deepEqual(
+    app.model.calls[0]!.messages.map(({ role }) => role),
+    ['system', 'user'],
+  )
   assert.equal((await ask(app, 'three')).status, 200)
-  assert.deepEqual(app.model.calls[1]!.messages.map(({ role }) => role), ['system', 'user', 'assistant', 'user'])
+  assert.deepEqual(
+    app.model.calls[1]!.messages.map(({ role }) => role),
+    ['system', 'user', 'assistant', 'user'],
+  )
 })
 
 void test('openai.same-turn: chunks have the role first, then the text, the reason, the usage if it is asked for, and [DONE]', async () => {
@@ -76,7 +103,10 @@ void test('openai.same-turn: chunks have the role first, then the text, the reas
   for (const includeUsage of [false, true]) {
     const options = includeUsage ? { stream_options: { include_usage: true } } : {}
     const response = await sendOpenAi(app, { body: completionBody(app, 'weather', { stream: true, ...options }) })
-    assert.deepEqual([response.status, response.headers.get('content-type'), response.headers.has('x-ratelimit-limit')], [200, 'text/event-stream', false])
+    assert.deepEqual(
+      [response.status, response.headers.get('content-type'), response.headers.has('x-ratelimit-limit')],
+      [200, 'text/event-stream', false],
+    )
     const events = dataOf(await response.text())
     assert.deepEqual(events.pop(), { done: true })
     const usage = includeUsage ? events.pop() : undefined
@@ -87,13 +117,16 @@ void test('openai.same-turn: chunks have the role first, then the text, the reas
       assert.equal('usage' in chunk, includeUsage)
     }
     const choices = events.map((chunk) => chunk['choices'][0])
-    assert.deepEqual(choices.map(({ delta, finish_reason: reason }) => [delta, reason]), [
-      [{ role: 'assistant', content: '', refusal: null }, null],
-      [{ content: 'It ' }, null],
-      [{ content: 'rains ' }, null],
-      [{ content: '🌧.' }, null],
-      [{}, 'stop'],
-    ])
+    assert.deepEqual(
+      choices.map(({ delta, finish_reason: reason }) => [delta, reason]),
+      [
+        [{ role: 'assistant', content: '', refusal: null }, null],
+        [{ content: 'It ' }, null],
+        [{ content: 'rains ' }, null],
+        [{ content: '🌧.' }, null],
+        [{}, 'stop'],
+      ],
+    )
   }
 })
 
@@ -110,7 +143,12 @@ void test('openai.same-turn: a replayed stream has the whole reply, and a failed
   app.model.script({ status: 400, body: { error: { message: 'no' } } })
   const failed = dataOf(await (await sendOpenAi(app, { body: completionBody(app, 'fails', { stream: true }) })).text())
   assert.deepEqual(failed.at(-1), {
-    error: { message: 'The request failed because of an internal error. Give this request_id to the operator.', type: 'server_error', param: null, code: 'internal_error' },
+    error: {
+      message: 'The request failed because of an internal error. Give this request_id to the operator.',
+      type: 'server_error',
+      param: null,
+      code: 'internal_error',
+    },
   })
 })
 
@@ -120,7 +158,10 @@ void test('openai.model-is-the-agent: the model is the ID of the agent or the sl
   for (const model of ['gpt-4o', '', 'Crème & Co: Support (EU)', app.caller.agentId.toUpperCase(), 'creme-co-support-eu-'])
     assert.deepEqual(errorOf(await ask(app, 'hello', { model })), [404, 'model_not_found', 'model'], model)
   const list = await askOpenAi(app, { method: 'GET', path: '/v1/models' })
-  assert.deepEqual(list.json['data'].map(({ id }: Json) => id), [app.caller.agentId, 'creme-co-support-eu'])
+  assert.deepEqual(
+    list.json['data'].map(({ id }: Json) => id),
+    [app.caller.agentId, 'creme-co-support-eu'],
+  )
   assert.ok(list.headers.has('x-ratelimit-limit'))
   for (const model of list.json['data'] as Json[]) {
     assert.deepEqual((await askOpenAi(app, { method: 'GET', path: `/v1/models/${model['id']}` })).json, model)
@@ -129,7 +170,10 @@ void test('openai.model-is-the-agent: the model is the ID of the agent or the sl
   assert.deepEqual(errorOf(await askOpenAi(app, { method: 'GET', path: '/v1/models/gpt-4o' })), [404, 'model_not_found', 'model'])
   // A name without a letter or digit has no slug.
   await app.made('PATCH', `/agents/${app.caller.agentId}`, { name: '支持' })
-  assert.deepEqual((await askOpenAi(app, { method: 'GET', path: '/v1/models' })).json['data'].map(({ id }: Json) => id), [app.caller.agentId])
+  assert.deepEqual(
+    (await askOpenAi(app, { method: 'GET', path: '/v1/models' })).json['data'].map(({ id }: Json) => id),
+    [app.caller.agentId],
+  )
   assert.deepEqual(errorOf(await ask(app, 'hello', { model: '' })), [404, 'model_not_found', 'model'])
 })
 
@@ -138,7 +182,8 @@ void test('openai.user: user, or safety_identifier, or the default of the key is
   const without = { user: undefined }
   assert.deepEqual(errorOf(await ask(app, 'hello', without)), [400, 'missing_user', 'user'])
   assert.deepEqual(errorOf(await ask(app, 'hello', { user: null })), [400, 'missing_user', 'user'])
-  for (const user of ['', 'a'.repeat(256), 7, 'a\0', '\ud800']) assert.deepEqual(errorOf(await ask(app, 'hello', { user })), [400, 'validation_error', 'user'])
+  for (const user of ['', 'a'.repeat(256), 7, 'a\0', '\ud800'])
+    assert.deepEqual(errorOf(await ask(app, 'hello', { user })), [400, 'validation_error', 'user'])
   assert.equal((await ask(app, 'one', { user: 'u1', safety_identifier: 'u2' })).status, 200)
   assert.equal((await ask(app, 'two', { ...without, safety_identifier: 'u2' })).status, 200)
   const key = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full', default_external_user_id: 'u3' })
@@ -205,7 +250,12 @@ void test('openai.should-retry: conflicts must not be retried, busy and in-progr
   app.model.when('slow', [held, 'done'])
   const slow = ask(app, 'slow', {}, { 'idempotency-key': 'k' })
   await held.reached
-  const shown = ({ status, json, headers }: Awaited<typeof slow>) => [status, json['error'].code, headers.get('x-should-retry'), headers.get('retry-after')]
+  const shown = ({ status, json, headers }: Awaited<typeof slow>) => [
+    status,
+    json['error'].code,
+    headers.get('x-should-retry'),
+    headers.get('retry-after'),
+  ]
   assert.deepEqual(shown(await ask(app, 'slow', {}, { 'idempotency-key': 'k' })), [409, 'idempotency_in_progress', 'true', '2'])
   assert.deepEqual(shown(await ask(app, 'other', {}, { 'idempotency-key': 'k' })), [409, 'idempotency_conflict', 'false', null])
   assert.deepEqual(shown(await ask(app, 'other')), [409, 'conversation_busy', 'true', '2'])

@@ -192,7 +192,12 @@ void test('openai.refused-parameters: values that change nothing are accepted, a
       logprobs: false,
       top_logprobs: 0,
     },
-    '/v1/responses': { tools: [], tool_choice: 'none', text: { format: { type: 'text' }, verbosity: 'low' }, include: ['reasoning.encrypted_content'] },
+    '/v1/responses': {
+      tools: [],
+      tool_choice: 'none',
+      text: { format: { type: 'text' }, verbosity: 'low' },
+      include: ['reasoning.encrypted_content'],
+    },
   }
   const tables = { '/v1/chat/completions': completionParameters, '/v1/responses': responseParameters }
   for (const path of Object.keys(bodies) as Path[]) {
@@ -201,7 +206,13 @@ void test('openai.refused-parameters: values that change nothing are accepted, a
     const answer = await send(layer, path, { body: JSON.stringify(body) })
     assert.equal(answer.status, 200, await answer.text())
   }
-  assert.deepEqual(layer.started.map(({ externalUserId, message }) => [externalUserId, message]), [['u', 'hello'], ['u', 'hello']])
+  assert.deepEqual(
+    layer.started.map(({ externalUserId, message }) => [externalUserId, message]),
+    [
+      ['u', 'hello'],
+      ['u', 'hello'],
+    ],
+  )
 })
 
 const user = (content: unknown): Json => ({ role: 'user', content })
@@ -212,7 +223,15 @@ const wrongMessages: [code: string, messages: unknown][] = [
   ['unsupported_parameter', [user('hello'), { role: 'tool', tool_call_id: 'c', content: '1' }]],
   ['unsupported_parameter', [user([{ type: 'image_url', image_url: { url: 'https://a.example/a.png' } }])]],
   ['unsupported_parameter', [user([{ type: 'input_image', image_url: 'https://a.example/a.png' }]), user('hello')]],
-  ['unsupported_parameter', [user([{ type: 'text', text: 'a' }, { type: 'input_file', file_id: 'f' }])]],
+  [
+    'unsupported_parameter',
+    [
+      user([
+        { type: 'text', text: 'a' },
+        { type: 'input_file', file_id: 'f' },
+      ]),
+    ],
+  ],
   ['unsupported_parameter', [user([{ type: 'input_audio', input_audio: { data: '', format: 'mp3' } }])]],
   ['unsupported_parameter', [user('hello'), { type: 'function_call_output', call_id: 'c', output: '1' }]],
   ['validation_error', []],

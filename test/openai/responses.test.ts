@@ -26,13 +26,24 @@ async function untilEnded(app: TestApp, id: string): Promise<Json> {
   }
 }
 const deltasOf = (events: Json[]): string =>
-  events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta as string).join('')
+  events
+    .filter(({ type }) => type === 'response.output_text.delta')
+    .map(({ delta }) => delta as string)
+    .join('')
 
 void test('openai.same-turn: a response has the reply, the usage and the conversation of the turn, and can be retrieved', async () => {
   await using app = await startTestApp()
   app.model.script([
     'Hi there.',
-    { usage: { prompt_tokens: 20, completion_tokens: 9, total_tokens: 29, prompt_tokens_details: { cached_tokens: 12 }, completion_tokens_details: { reasoning_tokens: 4 } } },
+    {
+      usage: {
+        prompt_tokens: 20,
+        completion_tokens: 9,
+        total_tokens: 29,
+        prompt_tokens_details: { cached_tokens: 12 },
+        completion_tokens_details: { reasoning_tokens: 4 },
+      },
+    },
   ])
   const answer = await create(app, 'hello')
   assert.equal(answer.status, 200, answer.text)
@@ -57,7 +68,10 @@ void test('openai.same-turn: a response has the reply, the usage and the convers
     output_tokens_details: { reasoning_tokens: 4 },
     total_tokens: 29,
   })
-  assert.deepEqual([rest['status'], rest['object'], rest['error'], rest['incomplete_details'], rest['model']], ['completed', 'response', null, null, app.caller.agentId])
+  assert.deepEqual(
+    [rest['status'], rest['object'], rest['error'], rest['incomplete_details'], rest['model']],
+    ['completed', 'response', null, null, app.caller.agentId],
+  )
   assert.deepEqual([rest['background'], rest['user'], rest['previous_response_id']], [false, 'user-1', null])
   const turn = await app.made('GET', `/turns/${requestId}`)
   assert.equal(conversation.id, turn['conversation_id'])
@@ -65,7 +79,15 @@ void test('openai.same-turn: a response has the reply, the usage and the convers
   const items = await on(app, id, '/input_items?limit=10&order=asc')
   assert.deepEqual(items.json, {
     object: 'list',
-    data: [{ id: `${id.replace('resp_', 'msg_')}_in`, type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: 'hello' }] }],
+    data: [
+      {
+        id: `${id.replace('resp_', 'msg_')}_in`,
+        type: 'message',
+        role: 'user',
+        status: 'completed',
+        content: [{ type: 'input_text', text: 'hello' }],
+      },
+    ],
     first_id: `${id.replace('resp_', 'msg_')}_in`,
     last_id: `${id.replace('resp_', 'msg_')}_in`,
     has_more: false,
@@ -102,10 +124,16 @@ void test('openai.same-turn: a response that is cancelled after text is incomple
   const [turn] = (await app.made('GET', '/turns?limit=1'))['data']
   const id = `resp_${turn.request_id.replaceAll('-', '')}`
   const cancelled = await on(app, id, '/cancel', 'POST')
-  assert.deepEqual([cancelled.json['status'], cancelled.json['incomplete_details'], cancelled.json['output'][0].status], ['incomplete', { reason: 'max_output_tokens' }, 'incomplete'])
+  assert.deepEqual(
+    [cancelled.json['status'], cancelled.json['incomplete_details'], cancelled.json['output'][0].status],
+    ['incomplete', { reason: 'max_output_tokens' }, 'incomplete'],
+  )
   assert.equal(cancelled.json['output'][0].content[0].text, 'It ')
   const last = (await events).at(-1)!
-  assert.deepEqual([last['type'], last['response'].status, last['response'].usage], ['response.incomplete', 'incomplete', cancelled.json['usage']])
+  assert.deepEqual(
+    [last['type'], last['response'].status, last['response'].usage],
+    ['response.incomplete', 'incomplete', cancelled.json['usage']],
+  )
   held.open()
   assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 1)
 })
@@ -115,9 +143,19 @@ void test('openai.model-is-the-agent: a key sees only the responses that it crea
   const { id } = (await create(app, 'hello')).json
   const other = (await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' }))['api_key'] as string
   for (const wrong of ['resp_', 'resp_x', id.replace('resp_', 'msg_'), `${id}0`, `resp_${'0'.repeat(32)}`, '%00', id.slice(5)])
-    for (const [what, method] of [['', 'GET'], ['?stream=true', 'GET'], ['/cancel', 'POST'], ['/input_items', 'GET']] as const)
+    for (const [what, method] of [
+      ['', 'GET'],
+      ['?stream=true', 'GET'],
+      ['/cancel', 'POST'],
+      ['/input_items', 'GET'],
+    ] as const)
       assert.deepEqual(errorOf(await on(app, wrong, what, method)), [404, 'response_not_found', 'response_id'], wrong + what)
-  for (const [what, method] of [['', 'GET'], ['?stream=true', 'GET'], ['/cancel', 'POST'], ['/input_items', 'GET']] as const)
+  for (const [what, method] of [
+    ['', 'GET'],
+    ['?stream=true', 'GET'],
+    ['/cancel', 'POST'],
+    ['/input_items', 'GET'],
+  ] as const)
     assert.deepEqual(errorOf(await on(app, id, what, method, other)), [404, 'response_not_found', 'response_id'], what)
   const readOnly = (await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'read-only' }))['api_key'] as string
   assert.equal((await on(app, id, '/cancel', 'POST', readOnly)).status, 403)
@@ -132,7 +170,11 @@ void test('openai.conversation: previous_response_id and conversation must be th
   for (const conversation of [first['conversation'], first['conversation'].id])
     assert.equal((await create(app, 'more', { conversation })).json['conversation'].id, first['conversation'].id)
   for (const id of [theirs['id'], 'resp_1', `resp_${'0'.repeat(32)}`, ''])
-    assert.deepEqual(errorOf(await create(app, 'no', { previous_response_id: id })), [404, 'previous_response_not_found', 'previous_response_id'], id)
+    assert.deepEqual(
+      errorOf(await create(app, 'no', { previous_response_id: id })),
+      [404, 'previous_response_not_found', 'previous_response_id'],
+      id,
+    )
   for (const conversation of [theirs['conversation'], theirs['conversation'].id, 'conv_1', { id: '' }])
     assert.deepEqual(errorOf(await create(app, 'no', { conversation })), [404, 'conversation_not_found', 'conversation'])
   const both = { previous_response_id: first['id'], conversation: first['conversation'].id }
@@ -148,12 +190,32 @@ void test('openai.resume: the events have consecutive numbers, and every stream 
   await using app = await startTestApp()
   // In pieces that no boundary agrees with.
   const reply = "It rains in Oslo 🌧, isn't it?\n\n下雨了。 Ærlig talt: 3.14 https://example.com/a-long-path?with=a&query=that-goes-on"
-  app.model.when('weather', [...reply].map((character) => character))
+  app.model.when(
+    'weather',
+    [...reply].map((character) => character),
+  )
   const events = await streamed(app, 'weather')
-  assert.deepEqual(types(events).slice(0, 4), ['response.created', 'response.in_progress', 'response.output_item.added', 'response.content_part.added'])
-  assert.deepEqual(types(events).slice(-4), ['response.output_text.done', 'response.content_part.done', 'response.output_item.done', 'response.completed'])
-  assert.ok(types(events).slice(4, -4).every((type) => type === 'response.output_text.delta'))
-  assert.deepEqual(numbers(events), events.map((_, index) => index))
+  assert.deepEqual(types(events).slice(0, 4), [
+    'response.created',
+    'response.in_progress',
+    'response.output_item.added',
+    'response.content_part.added',
+  ])
+  assert.deepEqual(types(events).slice(-4), [
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.completed',
+  ])
+  assert.ok(
+    types(events)
+      .slice(4, -4)
+      .every((type) => type === 'response.output_text.delta'),
+  )
+  assert.deepEqual(
+    numbers(events),
+    events.map((_, index) => index),
+  )
   assert.equal(deltasOf(events), reply)
   assert.ok(events.length > 30, `${events.length} events`)
   const { response } = events.at(-1)!
@@ -161,7 +223,8 @@ void test('openai.resume: the events have consecutive numbers, and every stream 
   const id = response.id as string
   const whole = await followed(app, id)
   // What only the request had is not stored.
-  const stored = (list: Json[]): Json[] => list.map((event) => (event['response'] ? { ...event, response: { ...event['response'], background: true } } : event))
+  const stored = (list: Json[]): Json[] =>
+    list.map((event) => (event['response'] ? { ...event, response: { ...event['response'], background: true } } : event))
   assert.deepEqual(whole, stored(events))
   for (const after of [0, 3, 4, 17, events.length - 6, events.length - 5, events.length - 2])
     assert.deepEqual(await followed(app, id, `&starting_after=${after}`), stored(events).slice(after + 1), String(after))
@@ -186,7 +249,10 @@ void test('openai.resume: a stream that was cut continues while the turn runs, n
   one.open()
   two.open()
   const events = [...before, ...(await rest)]
-  assert.deepEqual(numbers(events), events.map((_, index) => index))
+  assert.deepEqual(
+    numbers(events),
+    events.map((_, index) => index),
+  )
   assert.equal(deltasOf(events), 'It rains in Oslo today.')
   assert.equal(app.model.calls.length, 1)
 })
@@ -196,7 +262,10 @@ void test('openai.resume: a failure is the last event, also for a client that ha
   app.model.when('weather', ['It rains in Oslo ', cut('rst')])
   const events = await streamed(app, 'weather')
   const last = events.at(-1)!
-  assert.deepEqual([last['type'], last['response'].status, last['response'].error.code, last['sequence_number']], ['response.failed', 'failed', 'server_error', events.length - 1])
+  assert.deepEqual(
+    [last['type'], last['response'].status, last['response'].error.code, last['sequence_number']],
+    ['response.failed', 'failed', 'server_error', events.length - 1],
+  )
   const { id } = last['response']
   const again = await followed(app, id, `&starting_after=${events.length - 2}`)
   assert.deepEqual([types(again), numbers(again)], [['response.failed'], [events.length - 1]])

@@ -4,9 +4,19 @@ import type { ClientOptions } from 'openai'
 import { read } from './test-app.ts'
 import type { Answer, Json, TestClient } from './test-app.ts'
 
-export type Sent = { method?: string; path?: string; body?: unknown; headers?: Record<string, string>; apiKey?: string; signal?: AbortSignal }
+export type Sent = {
+  method?: string
+  path?: string
+  body?: unknown
+  headers?: Record<string, string>
+  apiKey?: string
+  signal?: AbortSignal
+}
 
-export function sendOpenAi(app: TestClient, { method = 'POST', path = '/v1/chat/completions', body, headers, apiKey, signal }: Sent): Promise<Response> {
+export function sendOpenAi(
+  app: TestClient,
+  { method = 'POST', path = '/v1/chat/completions', body, headers, apiKey, signal }: Sent,
+): Promise<Response> {
   return fetch(`${app.url}${path}`, {
     method,
     headers: {

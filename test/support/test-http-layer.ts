@@ -22,7 +22,7 @@ export const apiKey: ApiKey = {
   id: 'key_door',
   agentId: 'agt_door',
   ownerId: 'own_door',
-  agentName: 'Door agent',
+  agentName: 'Test agent',
   agentCreatedAt: 1_700_000_000_000,
   permission: 'full',
   rateLimit: 120,

@@ -1,6 +1,6 @@
 /**
  * Writes error responses: the JSON envelope and its headers, as docs/spec.md, "Errors", describes them, or OpenAI's error object on the paths
- * of that API.
+ * of that API (`openai.errors`).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError, FailureCode } from '../../errors.ts'

@@ -9,7 +9,7 @@ import { openAiError } from './openai-error.ts'
 import type { OpenAiErrorObject } from './openai-error.ts'
 import { completionId, createdAt } from './openai-ids.ts'
 
-export const completionUsage = ({ promptTokens, completionTokens }: StoredReply, details: UsageDetails | undefined): object => ({
+const completionUsage = ({ promptTokens, completionTokens }: StoredReply, details: UsageDetails | undefined): object => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,

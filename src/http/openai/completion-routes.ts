@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions: the turn of /chat in the format of OpenAI's Chat Completions. */
+/** POST /v1/chat/completions: the turn of /chat in the format of OpenAI's Chat Completions (`openai.same-turn`). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { BeginResult } from '../../turn/outcome.ts'
@@ -63,8 +63,7 @@ async function sendStream(
   { message, includeUsage }: Wanted,
   options: OpenAiOptions,
 ): Promise<void> {
-  const formatOf = (requestId: string): CompletionChunks =>
-    new CompletionChunks(requestId, request.caller.apiKey.agentId, includeUsage)
+  const formatOf = (requestId: string): CompletionChunks => new CompletionChunks(requestId, request.caller.apiKey.agentId, includeUsage)
   switch (started.kind) {
     case 'replay': {
       const end: Completed = { kind: 'completed', reply: started.reply }
@@ -81,7 +80,11 @@ async function sendStream(
 }
 
 /** The kinds of tokens. They are not part of a replay, so they are read for it (`billing.token-kinds`). */
-export async function detailsOf(request: FastifyRequest, { reply, details }: Completed, { turns }: OpenAiOptions): Promise<UsageDetails | undefined> {
+export async function detailsOf(
+  request: FastifyRequest,
+  { reply, details }: Completed,
+  { turns }: OpenAiOptions,
+): Promise<UsageDetails | undefined> {
   if (details) return details
   const status = await turns.resource.find({ requestId: reply.requestId, apiKeyId: request.caller.apiKey.id })
   return status.details ?? undefined

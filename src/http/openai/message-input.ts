@@ -1,6 +1,7 @@
 /**
  * Finds the message in `messages` or `input`: the text of the last message of the user. The server has the history, so earlier messages are
- * ignored; what would change the agent, or is not text, is refused wherever it is.
+ * ignored; what would change the agent, or is not text, is refused wherever it is
+ * (`openai.refused-parameters`).
  */
 import { maxMessage, tooLong } from '../edge/invalid-input.ts'
 import { invalidField, unsupported } from './openai-error.ts'
@@ -29,7 +30,8 @@ function userText(param: string, item: unknown, at: string): string | undefined 
   const { type = 'message', role, content } = item
   if (ignoredItems.has(String(type))) return undefined
   if (type !== 'message') throw unsupported(param, `${at} is not a message. The agent has its own tools.`)
-  if (role === 'system' || role === 'developer') throw unsupported(param, `${at} is a ${role} message. The agent has its own system prompt.`)
+  if (role === 'system' || role === 'developer')
+    throw unsupported(param, `${at} is a ${role} message. The agent has its own system prompt.`)
   if (role === 'assistant') return undefined
   if (role !== 'user') throw unsupported(param, `${at} has a role other than user and assistant.`)
   return textOf(param, content, at)
@@ -50,4 +52,5 @@ function partText(param: string, part: unknown, at: string): string {
   return text
 }
 
-const notText = (param: string, at: string): OpenAiError => unsupported(param, `${at} is not text. Images, files and audio are not supported.`)
+const notText = (param: string, at: string): OpenAiError =>
+  unsupported(param, `${at} is not text. Images, files and audio are not supported.`)

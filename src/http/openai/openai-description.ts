@@ -16,7 +16,13 @@ export async function describeOpenAi(app: FastifyInstance, publicUrl: string | u
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Agents for OpenAI clients', version: '1.0.0', description, contact, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      info: {
+        title: 'Agents for OpenAI clients',
+        version: '1.0.0',
+        description,
+        contact,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
       servers: [{ url: publicUrl ?? '/' }],
       tags: [
         { name: 'Chat Completions', description: 'Send a message and get the reply, as one object or as chunks.' },

@@ -1,5 +1,5 @@
 /**
- * Writes an error as OpenAI's API does: `{message, type, param, code}`, with its status and the header that its clients obey. Knows which paths
+ * `openai.errors`: writes an error as OpenAI's API does: `{message, type, param, code}`, with its status and the header that its clients obey. Knows which paths
  * belong to that API, so that what is refused before a route also has this form.
  */
 import { ApiError } from '../../errors.ts'
@@ -46,7 +46,7 @@ function typeOf({ status }: ApiError): string {
 const neverRetried = new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])
 const soonRetried = new Set<FailureCode>(['idempotency_in_progress', 'conversation_busy'])
 
-/** OpenAI's clients retry every 409 unless this header says otherwise. A stored failure stays the same for 24 hours. */
+/** `openai.should-retry`: OpenAI's clients retry every 409 unless this header says otherwise. A stored failure stays the same for 24 hours. */
 export function mayRetryHeader({ code }: ApiError, isStored: boolean): Record<string, string> {
   if (isStored || neverRetried.has(code)) return { 'x-should-retry': 'false' }
   return soonRetried.has(code) ? { 'x-should-retry': 'true' } : {}

@@ -8,7 +8,12 @@ const created = 1_733_667_642
 const tokens = { input: 412, output: 18, total: 430 }
 
 export const error = {
-  error: { message: 'Unsupported parameter: tools. The agent has its own tools.', type: 'invalid_request_error', param: 'tools', code: 'unsupported_parameter' },
+  error: {
+    message: 'Unsupported parameter: tools. The agent has its own tools.',
+    type: 'invalid_request_error',
+    param: 'tools',
+    code: 'unsupported_parameter',
+  },
 }
 export const model = { id: agentId, object: 'model', created, owned_by: 'turnkeep' }
 export const models = { object: 'list', data: [model, { ...model, id: 'support-agent' }] }
@@ -70,9 +75,7 @@ export const response = {
 
 export const inputItems = {
   object: 'list',
-  data: [
-    { id: `msg_${digits}_in`, type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: question }] },
-  ],
+  data: [{ id: `msg_${digits}_in`, type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: question }] }],
   first_id: `msg_${digits}_in`,
   last_id: `msg_${digits}_in`,
   has_more: false,

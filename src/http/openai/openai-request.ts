@@ -1,6 +1,6 @@
 /**
  * Reads what both requests of OpenAI's API have in common, and starts the turn. The checks and the turn are those of /chat: here is only which
- * field is which, and the Idempotency-Key of a request without one (`openai.retry-joins`).
+ * field is which, and the Idempotency-Key of a request without one (`openai.same-turn`, `openai.retry-joins`).
  */
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -58,7 +58,7 @@ export const modelNotFound = (param?: string): OpenAiError =>
     message: 'This model does not exist, or the API key has no access to it. GET /v1/models lists the model of the key.',
   })
 
-/** The `external_user_id`, or that of the key. Throws OpenAiError 400 `missing_user`. */
+/** `openai.user`: the `external_user_id`, or that of the key. Throws OpenAiError 400 `missing_user`. */
 export function userOf({ user, safety_identifier: safetyIdentifier }: Record<string, unknown>, apiKey: ApiKey): string {
   const externalUserId = (user ?? safetyIdentifier ?? apiKey.defaultExternalUserId) as string | null
   if (externalUserId !== null) return externalUserId
@@ -82,9 +82,7 @@ export async function beginTurn(
   const wanted = { apiKeyId, agentId, externalUserId, message, traceparent: readTraceparent(request.raw), shareOf }
   if ('idempotencyKey' in request.sent) return turns.begin({ ...wanted, idempotencyKey: request.sent.idempotencyKey })
   const keyPrefix = ownKeyPrefix(externalUserId, request.sent.bodyDigest)
-  const first = isRetry(request.raw)
-    ? await turns.resource.findNewest({ apiKeyId, keyPrefix, withinMs: joinsWithinMs })
-    : undefined
+  const first = isRetry(request.raw) ? await turns.resource.findNewest({ apiKeyId, keyPrefix, withinMs: joinsWithinMs }) : undefined
   const started = await turns.begin({ ...wanted, idempotencyKey: first?.idempotencyKey ?? `${keyPrefix}${request.id}` })
   if (!first || started.kind !== 'refused' || started.code !== 'idempotency_in_progress') return started
   const { turn } = await turns.resource.open({ requestId: first.requestId, apiKeyId })

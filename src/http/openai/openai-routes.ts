@@ -1,6 +1,6 @@
 /**
  * OpenAI's API in front of the same turns: Chat Completions, Responses and Models. Registers the routes with the checks of the public API, in
- * their order, and their own description at /openai/openapi.json.
+ * their order, and their own description at /openai/openapi.json (`openai.clients`).
  */
 import type { FastifyInstance } from 'fastify'
 import type { Access } from '../../access/outcome.ts'

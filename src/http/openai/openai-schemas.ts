@@ -45,7 +45,10 @@ const everywhere = {
 const whenSending = {
   402: failure('`insufficient_balance` or `spend_limit_exceeded`. Nothing was charged.', retryAfter),
   403: failure('`permission_denied` or `agent_disabled`'),
-  409: failure('`conversation_busy`, `idempotency_in_progress`, `idempotency_conflict` or `turn_cancelled`', { ...retryAfter, ...mayRetry }),
+  409: failure('`conversation_busy`, `idempotency_in_progress`, `idempotency_conflict` or `turn_cancelled`', {
+    ...retryAfter,
+    ...mayRetry,
+  }),
   413: failure('`payload_too_large`: the body is over 1 MiB.'),
 }
 
@@ -85,17 +88,18 @@ const Completion = Type.Object({
       finish_reason: Type.Enum(['stop', 'length'], { description: '`length`: the turn was cancelled after this text.' }),
     }),
   ),
-  usage: Type.Object(
-    {
-      prompt_tokens: integer,
-      completion_tokens: integer,
-      total_tokens: integer,
-      prompt_tokens_details: Type.Object({ cached_tokens: integer }, open),
-      completion_tokens_details: Type.Object({ reasoning_tokens: integer }, open),
-    },
-  ),
+  usage: Type.Object({
+    prompt_tokens: integer,
+    completion_tokens: integer,
+    total_tokens: integer,
+    prompt_tokens_details: Type.Object({ cached_tokens: integer }, open),
+    completion_tokens_details: Type.Object({ reasoning_tokens: integer }, open),
+  }),
 })
-const Chunk = Type.Object({ id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(Type.Object({}, open)) }, open)
+const Chunk = Type.Object(
+  { id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(Type.Object({}, open)) },
+  open,
+)
 
 const ResponseObject = Type.Object(
   {
@@ -138,7 +142,10 @@ const bodyOf = (parameters: Parameters, required: string[], example: object) => 
   type: 'object',
   required,
   properties: Object.fromEntries(
-    Object.entries(parameters).map(([name, { does, note }]) => [name, { description: does === 'used' ? note : `${titles[does]}. ${note}` }]),
+    Object.entries(parameters).map(([name, { does, note }]) => [
+      name,
+      { description: does === 'used' ? note : `${titles[does]}. ${note}` },
+    ]),
   ),
   additionalProperties: false,
   examples: [example],
@@ -154,7 +161,9 @@ const sendingHeaders = Type.Object({
   ),
 })
 const responseId = Type.Object({ response_id: Type.String({ description: 'The `id` of the response.', examples: [examples.response.id] }) })
-const modelId = Type.Object({ model: Type.String({ description: "The agent's ID, or the slug of its name.", examples: ['support-agent'] }) })
+const modelId = Type.Object({
+  model: Type.String({ description: "The agent's ID, or the slug of its name.", examples: ['support-agent'] }),
+})
 const streamQuery = Type.Object({
   stream: Type.Optional(Type.Enum(['true', 'false'], { description: 'Whether to send the events of the response.' })),
   starting_after: Type.Optional(Type.Integer({ minimum: 0, description: 'Continue after the event with this `sequence_number`.' })),
@@ -162,7 +171,10 @@ const streamQuery = Type.Object({
 
 /** The parts of requests that the routes check themselves, by path. */
 export const requestParts: Record<string, object> = {
-  '/v1/chat/completions': { body: bodyOf(completionParameters, ['model', 'messages'], examples.completionRequest), headers: sendingHeaders },
+  '/v1/chat/completions': {
+    body: bodyOf(completionParameters, ['model', 'messages'], examples.completionRequest),
+    headers: sendingHeaders,
+  },
   '/v1/responses': { body: bodyOf(responseParameters, ['model', 'input'], examples.responseRequest), headers: sendingHeaders },
   '/v1/responses/:response_id': { params: responseId, querystring: streamQuery },
   '/v1/responses/:response_id/cancel': { params: responseId },
@@ -170,7 +182,12 @@ export const requestParts: Record<string, object> = {
   '/v1/models/:model': { params: modelId },
 }
 
-const about = (tag: string, operationId: string, summary: string, description: string) => ({ operationId, summary, description, tags: [tag] })
+const about = (tag: string, operationId: string, summary: string, description: string) => ({
+  operationId,
+  summary,
+  description,
+  tags: [tag],
+})
 
 export const modelsSchema = {
   ...about('Models', 'listModels', 'List the models', 'The agent of the API key, by its ID and by the slug of its name.'),
@@ -181,7 +198,12 @@ export const modelSchema = {
   response: { 200: ok('The model.', Model, examples.model), ...everywhere },
 }
 export const completionSchema = {
-  ...about('Chat Completions', 'createChatCompletion', 'Create a chat completion', 'Runs one turn with the last user message. The server keeps the history.'),
+  ...about(
+    'Chat Completions',
+    'createChatCompletion',
+    'Create a chat completion',
+    'Runs one turn with the last user message. The server keeps the history.',
+  ),
   response: {
     200: okOrStream(ok('The reply.', Completion, examples.completion), 'With `stream`: chunks, then `[DONE]`.', Chunk),
     ...everywhere,
@@ -204,7 +226,12 @@ export const storedResponseSchema = {
   },
 }
 export const cancelSchema = {
-  ...about('Responses', 'cancelResponse', 'Cancel a response', 'Stops the turn if it still runs. Text that was generated is the reply, and is charged.'),
+  ...about(
+    'Responses',
+    'cancelResponse',
+    'Cancel a response',
+    'Stops the turn if it still runs. Text that was generated is the reply, and is charged.',
+  ),
   response: { 200: ok('The response.', ResponseObject, examples.response), ...everywhere, ...whenSending },
 }
 export const inputItemsSchema = {

@@ -1,6 +1,6 @@
 /**
  * Every parameter of the two requests: used, ignored or refused. docs/openai.md has the same table, and a test compares them. Refused is what
- * would change the configured agent, or ask for something else than text. A parameter that is null counts as absent.
+ * would change the configured agent, or ask for something else than text (`openai.refused-parameters`). A parameter that is null counts as absent.
  */
 import { OpenAiError, invalidField, unsupported } from './openai-error.ts'
 
@@ -20,8 +20,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const isEmpty = (value: unknown): boolean =>
-  value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0)
+const isEmpty = (value: unknown): boolean => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0)
 const isPlainText = (value: unknown): boolean => value === undefined || value === null || (isRecord(value) && value['type'] === 'text')
 
 const used = (must: string, accepts: (value: unknown) => boolean, note: string): Parameter => ({ does: 'used', must, accepts, note })
@@ -74,7 +73,11 @@ const common: Parameters = {
 
 export const completionParameters: Parameters = {
   ...common,
-  messages: used('a list of messages', Array.isArray, 'The last user message is the message. The rest is ignored: the server keeps the history.'),
+  messages: used(
+    'a list of messages',
+    Array.isArray,
+    'The last user message is the message. The rest is ignored: the server keeps the history.',
+  ),
   stream_options: used('an object', isRecord, '`include_usage` sends the usage in a last chunk. Other options are ignored.'),
   max_tokens: cap,
   max_completion_tokens: cap,
@@ -127,8 +130,7 @@ export const responseParameters: Parameters = {
 
 /** The parameters that are not null, each of them checked. Throws OpenAiError for the first one that is wrong, in the order of the body. */
 export function readParameters(body: unknown, parameters: Parameters): Record<string, unknown> {
-  if (!isRecord(body))
-    throw new OpenAiError('validation_error', { code: 'validation_error', message: 'The body must be a JSON object.' })
+  if (!isRecord(body)) throw new OpenAiError('validation_error', { code: 'validation_error', message: 'The body must be a JSON object.' })
   const read: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(body)) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name]! : undefined

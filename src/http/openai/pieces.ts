@@ -9,7 +9,7 @@ const charactersPerLength = 1024
 const maxMore = 32
 
 /** The end of the piece that starts at `start`; undefined if that depends on text that is not there yet. `offset`: where `text` starts. */
-export function pieceEnd(text: string, start: number, offset: number, isWhole: boolean): number | undefined {
+function pieceEnd(text: string, start: number, offset: number, isWhole: boolean): number | undefined {
   const min = start + Math.max(1, Math.floor((offset + start) / charactersPerLength))
   for (let end = min; end <= text.length; end++) {
     const before = text.charCodeAt(end - 1)
@@ -31,7 +31,7 @@ const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xd
 const isOfWord = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || (code >= 0xc0 && code < 0x2000)
 
-export type Cut = { pieces: string[]; end: number }
+type Cut = { pieces: string[]; end: number }
 
 /** All pieces of `text` from `start` on whose ends are known. `offset`: where `text` starts in the whole text. */
 export function cutPieces(text: string, start: number, offset: number, isWhole: boolean): Cut {

@@ -1,6 +1,6 @@
 /**
  * The events of a response stream, numbered so that every stream of a turn, on every process, has the same events with the same numbers
- * (`openai.resume`): four before the text, one for each of its pieces, and the end. docs/decisions/0038-openai.md says why.
+ * (`openai.resume`): four before the text, one for each of its pieces, and the end. docs/decisions/0039-openai.md says why.
  */
 import { ApiError } from '../../errors.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'

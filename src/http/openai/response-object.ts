@@ -98,7 +98,10 @@ export const replyItem = (requestId: string, text: string | null, status: 'in_pr
   content: text === null ? [] : [textPart(text)],
 })
 
-export const inputItem = (requestId: string, text: string): { id: string } => ({
-  ...{ id: inputItemId(requestId), type: 'message', role: 'user', status: 'completed' },
-  ...{ content: [{ type: 'input_text', text }] },
+export const inputItem = (requestId: string, text: string) => ({
+  id: inputItemId(requestId),
+  type: 'message',
+  role: 'user',
+  status: 'completed',
+  content: [{ type: 'input_text', text }],
 })

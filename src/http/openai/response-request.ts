@@ -38,7 +38,7 @@ export async function readResponseRequest(request: FastifyRequest, modules: Modu
 
 type User = { apiKeyId: string; externalUserId: string }
 
-/** `conversation.identity`: a user has one conversation, so this can only be a response of it. */
+/** `openai.conversation`: a user has one conversation, so this can only be a response of it. */
 async function findPrevious(id: string | undefined, { apiKeyId, externalUserId }: User, { turns }: Modules): Promise<string | undefined> {
   if (id === undefined) return undefined
   const requestId = requestIdOf(id)
@@ -85,7 +85,8 @@ function readQuery(query: unknown, names: string[]): Record<string, string> {
   const read: Record<string, string> = {}
   for (const [sent, value] of Object.entries(query as Record<string, unknown>)) {
     const name = sent.replace(/\[\d*\]$/, '')
-    if (!names.includes(name)) throw new OpenAiError('validation_error', { code: 'unknown_parameter', message: 'The query has an unknown parameter.' })
+    if (!names.includes(name))
+      throw new OpenAiError('validation_error', { code: 'unknown_parameter', message: 'The query has an unknown parameter.' })
     if (typeof value === 'string') read[name] = value
     else if (name !== 'include') throw invalidField(name, `${name} must be sent once.`)
   }

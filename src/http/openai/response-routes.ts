@@ -1,4 +1,4 @@
-/** /v1/responses: the turn of /chat, and the turn resource, in the format of OpenAI's Responses. */
+/** /v1/responses: the turn of /chat, and the turn resource, in the format of OpenAI's Responses (`openai.same-turn`). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BeginResult } from '../../turn/outcome.ts'
 import type { TurnStatus } from '../../turn/turn-resource.ts'
@@ -143,7 +143,4 @@ const factsOfTurn = (request: FastifyRequest, { requestId, conversationId, exter
 })
 
 const send = (request: FastifyRequest, reply: FastifyReply, facts: ResponseFacts, state: ResponseState): FastifyReply =>
-  reply
-    .headers(rateHeaders(request.caller.figures))
-    .headers({ 'x-request-id': facts.requestId })
-    .send(responseObject(facts, state))
+  reply.headers(rateHeaders(request.caller.figures)).headers({ 'x-request-id': facts.requestId }).send(responseObject(facts, state))

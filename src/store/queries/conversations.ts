@@ -216,12 +216,6 @@ export async function findConversation(sql: Sql, id: string): Promise<AnyConvers
   return row && readAnyConversation(row)
 }
 
-/** The conversation of an external user through an API key, if there is one, even before its first reply (`conversation.identity`). */
-export async function findConversationId(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
-  const [row] = await sql.all('select id from conversations where api_key_id = $1 and external_user_id = $2', apiKeyId, externalUserId)
-  return row && text(row, 'id')
-}
-
 const readAnyConversation = (row: Row): AnyConversation => ({
   id: text(row, 'id'),
   agentId: text(row, 'agent_id'),

@@ -37,38 +37,6 @@ export async function findTurnStatus(sql: Sql, requestId: string, apiKeyId?: str
   return row && readStatus(row)
 }
 
-/** The user's message of a turn of this key, while it runs and after it. Undefined if there is no such turn, or it was erased. */
-export async function findTurnMessage(sql: Sql, requestId: string, apiKeyId: string): Promise<string | undefined> {
-  const [row] = await sql.all(
-    'select message from turns where request_id = $1 and api_key_id = $2 and erased_at is null',
-    requestId,
-    apiKeyId,
-  )
-  return row && text(row, 'message')
-}
-
-export type KeyedTurn = { requestId: string; idempotencyKey: string }
-
-/**
- * The turn with the last key of those that start with `keyPrefix`, if it was first admitted at most `withinMs` ago. `keyPrefix` ends with an
- * ASCII character. One look-up in the index one_turn_per_key.
- */
-export async function findNewestTurn(
-  sql: Sql,
-  { apiKeyId, keyPrefix, withinMs }: { apiKeyId: string; keyPrefix: string; withinMs: number },
-): Promise<KeyedTurn | undefined> {
-  const afterAll = keyPrefix.slice(0, -1) + String.fromCharCode(keyPrefix.charCodeAt(keyPrefix.length - 1) + 1)
-  const [row] = await sql.all(
-    `select request_id, idempotency_key, created_at from turns
-     where api_key_id = $1 and idempotency_key >= $2 and idempotency_key < $3 order by idempotency_key desc limit 1`,
-    apiKeyId,
-    keyPrefix,
-    afterAll,
-  )
-  if (!row || integer(row, 'created_at') + withinMs < (await sql.now())) return undefined
-  return { requestId: text(row, 'request_id'), idempotencyKey: text(row, 'idempotency_key') }
-}
-
 /** Those of these turns that do not run. An erased turn is missing, too. At most a few hundred turns. */
 export async function listEnded(sql: Sql, requestIds: string[]): Promise<TurnStatus[]> {
   const rows = await sql.all(
