@@ -83,7 +83,7 @@ void test('keys: a live key authenticates with the data of its row and its agent
     id: key.id,
     agentId: bench.agentId,
     ownerId: bench.ownerId,
-    agentName: agent.name,
+    agentName: agent.present.name,
     agentCreatedAt: agent.createdAt,
     permission: 'read-only',
     rateLimit: 7,
