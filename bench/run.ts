@@ -30,6 +30,7 @@ import { soak } from './scenarios/soak.ts'
 import { start } from './scenarios/start.ts'
 import { spendLimits } from './scenarios/spend-limits.ts'
 import { hotOwner, processes, slowFlush, stores } from './scenarios/stores.ts'
+import { hangingWebhook, webhooks } from './scenarios/webhooks.ts'
 import { sectionOf } from './table.ts'
 
 const scenarios: Scenario[] = [
@@ -39,6 +40,8 @@ const scenarios: Scenario[] = [
   stores,
   hotOwner,
   spendLimits,
+  webhooks,
+  hangingWebhook,
   slowFlush,
   processes,
   longConversation,

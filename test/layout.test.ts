@@ -13,7 +13,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 /** The modules, and whose entry files each may use; `types` are imported as types alone. */
 const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   // http writes amounts as decimal strings, with the two functions of ledger.ts that do it.
-  http: { uses: ['access', 'turn', 'admin', 'ledger'], types: ['store', 'agent'] },
+  http: { uses: ['access', 'turn', 'admin', 'ledger', 'mcp'], types: ['store', 'agent'] },
   turn: { uses: ['agent', 'ledger', 'store'] },
   access: { uses: ['store'] },
   agent: { uses: ['store'] },
@@ -21,7 +21,9 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   // The guard of every request to an address that an operator has named.
   webhooks: { uses: ['agent', 'ledger', 'store'] },
   // doctor checks where the rate windows are stored.
-  cli: { uses: ['store', 'access'] },
+  cli: { uses: ['store', 'access', 'mcp'] },
+  // An agent as an MCP server, for HTTP and for the command that serves it over stdio.
+  mcp: { uses: [] },
   ledger: { uses: [] },
   // What a ledger entry does to unpaid usage is computed by ledger.ts, within the transaction.
   store: { uses: ['ledger'] },
@@ -64,6 +66,7 @@ const entryFiles: Record<string, string[]> = {
   admin: ['admin.ts', 'verification.ts'],
   webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
+  mcp: ['agent-server.ts', 'agent-tool.ts'],
   // The port, its records and its budget, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
     'store.ts',
@@ -89,6 +92,7 @@ const outside: Record<string, string[]> = {
   'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
   'cause-kinds.ts': ['modules', 'observability/metrics.ts'],
   'spend-limits.ts': ['modules'],
+  'agent-slug.ts': ['modules'],
   'event-types.ts': ['modules'],
   'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'deadline.ts': ['modules', 'app.ts', 'process/shared-page.ts', 'process/worker-link.ts'],

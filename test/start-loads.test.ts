@@ -48,6 +48,8 @@ void test('a start loads no package that only a first request or a rare one need
     '@opentelemetry/',
     'undici/index.js',
     '@ai-sdk/',
+    '@modelcontextprotocol/',
+    'zod/',
     'pg/',
     'ioredis/',
     'commander/',

@@ -2,12 +2,12 @@
  * Defines the commands of `npx turnkeep`. Each command lives in its own file, which is imported only when the command is used, so that no
  * command pays for the modules of another. Exit codes: command-options.ts.
  */
-import { readFileSync } from 'node:fs'
 import { debuglog } from 'node:util'
 import { Command } from 'commander'
 import type { Environment } from '../config/config.ts'
 import { CommandFailed } from './terminal/command-failed.ts'
 import { endGroupHelp, exitCodes } from './terminal/command-options.ts'
+import { readVersion } from './terminal/own-version.ts'
 
 const commands: [name: string, description: string, load: () => Promise<{ define(command: Command, environment: Environment): void }>][] = [
   ['serve', 'Run the server', () => import('./serve/serve.ts')],
@@ -25,6 +25,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['ledger', 'Add and list ledger entries', () => import('./resources/ledger.ts')],
   ['limit', 'Manage spend limits, and show what is spent under them', () => import('./resources/spend-limits.ts')],
   ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
+  ['mcp', 'Serve an agent as an MCP server on stdin and stdout', () => import('./mcp/mcp-command.ts')],
   ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
   ['turn', 'Show, follow and cancel turns', () => import('./resources/turns.ts')],
   ['webhook', 'Manage webhooks and what was delivered to them', () => import('./resources/webhooks.ts')],
@@ -40,7 +41,7 @@ const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key', 'webhook']],
   ['Billing:', ['owner', 'ledger', 'limit', 'usage']],
-  ['Conversations:', ['chat', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
+  ['Conversations:', ['chat', 'mcp', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 
@@ -117,9 +118,4 @@ function createProgram(): Command {
       .showHelpAfterError('Run "npx turnkeep help" for a list of commands, or a command with --help for its options.')
       .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
   )
-}
-
-function readVersion(): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  return version
 }

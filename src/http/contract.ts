@@ -43,6 +43,7 @@ export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type TurnRerun = Static<typeof traces.TurnRerun.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type Webhook = Static<typeof webhooks.Webhook.ref>
+export type ShownWebhook = Static<typeof webhooks.ShownWebhook.ref>
 export type WebhookTest = Static<typeof webhooks.WebhookTest.ref>
 export type Delivery = Static<typeof webhooks.Delivery.ref>
 export type EndUser = Static<typeof endUsers.EndUser.ref>

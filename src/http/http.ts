@@ -31,6 +31,7 @@ import { turnRoutes } from './public/turn-routes.ts'
 import { conversationSchemas } from './public/conversation-schemas.ts'
 import { turnSchemas } from './public/turn-schemas.ts'
 import type { Conversations } from './public/conversation-routes.ts'
+import { mcpRoutes } from './mcp/mcp-routes.ts'
 import { adminDocsRoute, docsRoute } from './docs/docs-route.ts'
 import { isMultipart } from './admin/agents/document-upload.ts'
 import { sendFailure } from './edge/envelope.ts'
@@ -40,6 +41,8 @@ import { createGuessLimit } from './console/guess-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
+import { defaultTimes } from './edge/http-times.ts'
+import type { HttpTimes } from './edge/http-times.ts'
 import { closeIdle, listen, watchSockets } from './edge/listening.ts'
 import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
@@ -85,24 +88,6 @@ type AdminOptions = {
   service: StatusOptions
   /** Whether the metrics need no token, because only this machine can connect. */
   openMetrics: boolean
-}
-
-export type HttpTimes = typeof defaultTimes
-const defaultTimes = {
-  // `fault.slow-requests`: no normal caller needs longer for a few hundred bytes of headers, or for 1 MiB.
-  headersMs: 10_000,
-  requestMs: 30_000,
-  // 20 MiB at half a megabit per second, for the admin routes that receive a file.
-  uploadMs: 300_000,
-  // Longer than the usual 60 s of load balancers, so that they close idle connections first.
-  keepAliveMs: 75_000,
-  // Longer than the 110 s of a turn, during which no data moves on the connection of a waiting caller.
-  idleMs: 150_000,
-  // `stream.established` and `stream.slow-reader`.
-  heartbeatMs: 15_000,
-  stallMs: 30_000,
-  // Half a megabit per second, as for uploads.
-  minBytesPerSecond: 64 * 1024,
 }
 
 // A response that ends during the drain leaves an idle connection, which this interval closes.
@@ -167,7 +152,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   const baseUrl = (): string => options.publicUrl ?? listenedAt
   if (options.public) {
     const shared = { ...options.public, publicUrl: options.publicUrl, streams }
-    await app.register(publicRoutes, { ...shared, baseUrl })
+    await app.register(publicRoutes, { ...shared, baseUrl, metrics, progressMs: times.progressMs })
     await app.register(openAiRoutes, shared)
   }
   if (options.admin) {
@@ -261,12 +246,12 @@ type PublicOptions = NonNullable<HttpLayerOptions['public']> & {
   publicUrl: string | undefined
   baseUrl: () => string
   streams: StreamOptions
+  metrics: Metrics
+  progressMs: number
 }
 
-async function publicRoutes(
-  app: FastifyInstance,
-  { access, turns, conversations, publicUrl, baseUrl, streams }: PublicOptions,
-): Promise<void> {
+async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promise<void> {
+  const { access, turns, conversations, publicUrl, baseUrl, streams } = options
   for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) app.addSchema(schema)
   await describeApi(app, publicUrl)
   await app.register(docsRoute, { baseUrl })
@@ -277,6 +262,7 @@ async function publicRoutes(
     await api.register(turnRoutes, { turns, streams })
     await api.register(conversationRoutes, { conversations, unread: streams.unread })
   })
+  await app.register(mcpRoutes, options)
 }
 
 type AdminScopeOptions = Omit<AdminOptions, 'adminToken' | 'openMetrics'> & {

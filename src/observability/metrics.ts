@@ -38,7 +38,9 @@ export interface Metrics {
   refused(code: FailureCode): void
   modelCalled(outcome: ModelCallOutcome): void
   modelRetried(): void
-  webhookAttempted(outcome: WebhookOutcome): void
+  webhookAttempted(webhookId: string, outcome: WebhookOutcome): void
+  /** The enabled webhooks, when they may have changed. */
+  webhooksKnown(webhookIds: string[]): void
 }
 
 /** Values that are read when /metrics is requested. */
@@ -179,7 +181,8 @@ export function createMetrics(): Metrics &
     refused: (code) => refusals.labels(code).inc(),
     modelCalled: (outcome) => modelCalls.labels(outcome).inc(),
     modelRetried: () => retries.inc(),
-    webhookAttempted: (outcome) => attempts.labels(outcome).inc(),
+    webhookAttempted: attempts.ended,
+    webhooksKnown: attempts.known,
     watch,
     contentType: registry.contentType,
     scrape: () => registry.metrics(),

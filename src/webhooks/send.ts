@@ -10,7 +10,7 @@ import type { Webhook } from '../store/queries/webhooks/webhooks.ts'
 import { secretBoundTo, signedHeaders } from './signature.ts'
 
 /** Bounded, because they are labels of a metric. */
-export const failureReasons = ['status', 'redirect', 'timeout', 'refused', 'connection', 'gone', 'secret'] as const
+export const failureReasons = ['status', 'redirect', 'timeout', 'refused', 'connection', 'gone', 'secret', 'event', 'internal'] as const
 export type FailureReason = (typeof failureReasons)[number]
 
 export type Attempt =
@@ -75,6 +75,9 @@ function judge(status: number): Attempt {
 }
 
 const failed = (reason: FailureReason, error: string, status: number | null = null): Attempt => ({ kind: 'failed', reason, status, error })
+
+/** Nothing was sent, because there is nothing to send. */
+export const eventFailed = (problem: string): Attempt => failed('event', `the event cannot be read: ${problem}`)
 
 /** The current secret, and the previous one while it is valid. */
 function secretsOf({ id, sealedSecret, previousSealedSecret, previousSecretUntil }: Webhook, sealer: Sealer, now: number): string[] {

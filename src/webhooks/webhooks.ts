@@ -10,13 +10,13 @@ import { within } from '../deadline.ts'
 import type { Failpoints } from '../failpoints.ts'
 import { createThrottle } from '../observability/throttle.ts'
 import type { AttemptResult, ClaimedDelivery, DueWebhooks, EndedAttempt } from '../store/queries/webhooks/deliveries.ts'
-import type { EventRecord } from '../store/queries/webhooks/event-data.ts'
+import type { EventRecord, UnreadableEvent } from '../store/queries/webhooks/event-data.ts'
 import type { Webhook } from '../store/queries/webhooks/webhooks.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { bodyOf } from './body.ts'
 import { delayAfter } from './schedule.ts'
-import { send } from './send.ts'
+import { eventFailed, send } from './send.ts'
 import type { Attempt, FailureReason } from './send.ts'
 
 export { newSecret, secretBoundTo } from './signature.ts'
@@ -28,7 +28,7 @@ export type WebhooksOptions = {
   sealer: Sealer
   failpoints: Failpoints
   log: Pick<Logger, 'info' | 'warn' | 'error'>
-  metrics: { webhookAttempted(outcome: 'delivered' | FailureReason): void }
+  metrics: { webhookAttempted(webhookId: string, outcome: 'delivered' | FailureReason): void; webhooksKnown(webhookIds: string[]): void }
   newId(prefix: 'aud' | 'evt'): string
   /** Different times, for tests. */
   settings?: Partial<WebhookSettings>
@@ -77,8 +77,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   const settings = { ...defaults, ...options.settings }
   const stopping = new AbortController()
   const sender = { guard, sealer, timeoutMs: settings.timeoutMs, stopping: stopping.signal }
-  /** The attempts that run here, by webhook. */
-  const running = new Map<string, Set<Promise<void>>>()
+  /** The attempts that run here, until their results are stored. */
+  const running = new Set<Promise<void>>()
+  /** How many of them still wait for their endpoint, by webhook. */
+  const sending = new Map<string, number>()
   const mayWarn = createThrottle(() => performance.now())
   let ended: EndedAttempt[] = []
   let storing: Promise<void> | undefined
@@ -99,7 +101,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     endRest()
   }
 
-  const free = (webhookId: string): number => slotsPerWebhook - (running.get(webhookId)?.size ?? 0)
+  const free = (webhookId: string): number => slotsPerWebhook - (sending.get(webhookId) ?? 0)
 
   async function run(): Promise<void> {
     while (!draining.signal.aborted) {
@@ -114,6 +116,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   async function round(): Promise<number> {
     const due = await store.read.listDueWebhooks()
     hasWebhooks = due.webhooks.length > 0
+    metrics.webhooksKnown(due.webhooks.map(({ id }) => id))
     if (!hasWebhooks) return idlePollMs
     const wanted = wantedOf(due)
     if (wanted.length > 0 && !draining.signal.aborted) {
@@ -131,34 +134,45 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       .filter(({ limit }) => limit > 0)
 
   async function launch(claimed: ClaimedDelivery[], { webhooks }: DueWebhooks): Promise<void> {
-    const events = await store.read.readEvents([...new Set(claimed.map(({ eventId }) => eventId))])
-    const byId = new Map(events.map((event) => [event.id, event]))
+    const { events, unreadable } = await store.read.readEvents([...new Set(claimed.map(({ eventId }) => eventId))])
+    const byId = new Map<string, EventRecord | UnreadableEvent>([...events, ...unreadable].map((event) => [event.id, event]))
     for (const delivery of claimed) {
       const webhook = webhooks.find(({ id }) => id === delivery.webhookId)!
       const event = byId.get(delivery.eventId)
       // Deleted by age since it was claimed.
       if (!event) continue
-      const own = running.get(webhook.id) ?? new Set()
-      running.set(webhook.id, own)
-      const attempt = attemptOne(delivery, webhook, event)
-        .catch((error: unknown) =>
-          log.error({ err: error, webhook_id: webhook.id, event_id: event.id }, 'webhook delivery failed: internal error'),
-        )
-        .finally(() => own.delete(attempt))
-      own.add(attempt)
+      const attempt = attemptOne(delivery, webhook, event).finally(() => running.delete(attempt))
+      running.add(attempt)
     }
   }
 
-  async function attemptOne(delivery: ClaimedDelivery, webhook: Webhook, event: EventRecord): Promise<void> {
-    await failpoints.reach('webhook.before-send', event.type)
-    const attempt = await send(webhook, { id: event.id, body: bodyOf(event, webhook.includeMessages), now: Date.now() }, sender)
-    await failpoints.reach('webhook.after-send', event.type)
-    if (attempt.kind !== 'released') metrics.webhookAttempted(attempt.kind === 'delivered' ? 'delivered' : attempt.reason)
-    if (attempt.kind === 'failed') await reportFailure(webhook, delivery, attempt)
+  /** Whatever fails here fails this delivery only, and is stored as its result. */
+  async function attemptOne(delivery: ClaimedDelivery, webhook: Webhook, event: EventRecord | UnreadableEvent): Promise<void> {
     const { eventId, webhookId, fence } = delivery
+    const slots = (change: number): unknown => sending.set(webhookId, (sending.get(webhookId) ?? 0) + change)
+    slots(1)
+    const attempt = await sendEvent(webhook, event).catch((error: unknown): Attempt => {
+      log.error({ err: error, webhook_id: webhookId, event_id: eventId }, 'webhook delivery failed: internal error')
+      return { kind: 'failed', reason: 'internal', status: null, error: 'internal error: the log of the server has its cause' }
+    })
+    // The next delivery does not wait for the transaction that stores this result.
+    slots(-1)
+    wake()
+    if (attempt.kind !== 'released') metrics.webhookAttempted(webhookId, attempt.kind === 'delivered' ? 'delivered' : attempt.reason)
+    if (attempt.kind === 'failed') await reportFailure(webhook, delivery, attempt).catch(reported)
     ended.push({ eventId, webhookId, fence, ...resultOf(attempt, delivery.attempt) })
     await storeResults()
-    wake()
+    // A retry may be due before the next round.
+    if (attempt.kind === 'failed') wake()
+  }
+
+  async function sendEvent(webhook: Webhook, event: EventRecord | UnreadableEvent): Promise<Attempt> {
+    if ('problem' in event) return eventFailed(event.problem)
+    await failpoints.reach('webhook.before-send', event.type)
+    const body = bodyOf(event, webhook.includeMessages)
+    const attempt = await send(webhook, { id: event.id, body, now: Date.now() }, sender)
+    await failpoints.reach('webhook.after-send', event.type)
+    return attempt
   }
 
   function resultOf(attempt: Attempt, count: number): { result: AttemptResult; status: number | null; error: string | null } {
@@ -243,7 +257,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       draining.abort()
       endRest()
       await loop
-      const all = (): Promise<unknown> => Promise.all([...running.values()].flatMap((own) => [...own]))
+      const all = (): Promise<unknown> => Promise.all(running)
       await within<unknown>(stopMs, all(), () => undefined)
       stopping.abort(new Error('the service is shutting down'))
       await all()

@@ -128,6 +128,7 @@ void test('docs/performance.md has a place for every scenario, for the goals and
     'retrieval',
     'idle-streams',
     'spend-limits',
+    'webhooks',
     'start',
     'orphans',
     'profile',

@@ -11,13 +11,16 @@ import type {
   HistoryEvent,
   PollEvent,
   StoredConversation,
+  StoredDeliveries,
   StoredFeedback,
   StoredOwner,
   StoredTurns,
+  WebhookEvent,
 } from './history.ts'
 import { soundHistory } from './sound-history.ts'
 
 type Json = Record<string, any>
+type StoredList = StoredTurns | StoredFeedback | StoredDeliveries
 type AboutTurn = { cancel: CancelEvent; poll: PollEvent; feedback: FeedbackEvent }
 
 /** A copy of the history, with ways to find the events to change. */
@@ -45,10 +48,32 @@ export class Broken {
     const asked = (this.of(kind) as AboutTurn[Kind][]).filter(({ message }) => message.startsWith(`${name} `)).at(nth)!
     return { asked, answer: this.of('answer').find(({ call }) => call === asked.call)! }
   }
-  stored<What extends 'turns' | 'feedback'>(what: What): Extract<StoredTurns | StoredFeedback, { what: What }> {
-    return this.of('stored').find(
-      (stored): stored is Extract<StoredTurns | StoredFeedback, { what: What }> & typeof stored => stored.what === what,
-    )!
+  stored<What extends StoredList['what']>(what: What): Extract<StoredList, { what: What }> {
+    return this.of('stored').find((stored): stored is Extract<StoredList, { what: What }> & typeof stored => stored.what === what)!
+  }
+  /** The last delivery of a turn, which the receiver accepted. */
+  received(): WebhookEvent {
+    return this.of('webhook').at(-1)!
+  }
+  /** A second delivery after it. */
+  receivedAgain(change: Partial<WebhookEvent>): void {
+    const last = this.received()
+    this.events.splice(this.events.indexOf(last) + 1, 0, { ...structuredClone(last), ...change })
+  }
+  /** Removes the events of a turn. */
+  forgetEvents(requestId: string): void {
+    this.remove((event) => event.kind === 'webhook' && event.id.includes(requestId))
+    const { deliveries } = this.stored('deliveries')
+    deliveries.splice(0, deliveries.length, ...deliveries.filter(({ id }) => !id.includes(requestId)))
+  }
+  /** Everything about the end of a turn that was delivered says something else. */
+  renameEvents(requestId: string, [from, to]: [from: string, to: string]): void {
+    const renamed = (text: string): string => text.replaceAll(from, to)
+    for (const event of [...this.of('webhook'), ...this.stored('deliveries').deliveries])
+      if (event.id.includes(requestId)) {
+        event.id = renamed(event.id)
+        if ('body' in event) event.body = renamed(event.body)
+      }
   }
   turnAt(name: string): number {
     const { requestId } = this.about('poll', name).asked
@@ -315,12 +340,8 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     'a cancelled turn that is answered with another error',
     (h) => Object.assign(h.answer('cancelled', -1), refusal(500, 'internal_error')),
   ],
-  ['cancel', 'a cancelled turn that is stored as completed', (h) => (h.stateOf('cancelled').state = 'completed')],
-  [
-    'cancel',
-    'a turn that is stored as cancelled, unasked',
-    (h) => Object.assign(h.stateOf('cancelled'), { requestId: '00000000-0000-4000-8000-00000000abcd' }),
-  ],
+  ['cancel', 'a cancelled turn that is stored as completed', (h) => completeCancelled(h)],
+  ['cancel', 'a turn that is stored as cancelled, unasked', (h) => nameCancelled(h, '00000000-0000-4000-8000-00000000abcd')],
   [
     'cancel',
     'a reply that is reported as cancelled',
@@ -368,7 +389,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     'a cancel that spends nothing',
     (h) => (h.cancel('resumed').answer.headers['x-ratelimit-remaining'] = h.cancel('partial').answer.headers['x-ratelimit-remaining']!),
   ],
-  ['background', 'a turn that was accepted and is not stored', (h) => h.stored('turns').turns.splice(h.turnAt('polled'), 1)],
+  ['background', 'a turn that was accepted and is not stored', (h) => dropTurn(h)],
   ['background', 'a message that is accepted again after its reply', (h) => acceptAgain(h)],
   ['H1', 'another turn for the same key after it was accepted', (h) => acceptOther(h)],
   ['envelope', 'a 202 for a caller that waits', (h) => delete h.call('followed').prefersAsync],
@@ -396,8 +417,41 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['feedback', 'other feedback in the response', (h) => h.edit(h.about('feedback', 'polled').answer, (given) => (given.rating = 'down'))],
   ['feedback', 'refused feedback that is stored', (h) => refuseFeedback(h)],
   ['feedback', 'feedback of an erased user', (h) => eraseRated(h)],
+  ['webhooks', 'an event that never arrived', (h) => h.remove((event) => event.kind === 'webhook' && event.id === h.received().id)],
+  ['webhooks', 'an end of a turn without an event', (h) => h.forgetEvents(h.cancel('cancelled').asked.requestId)],
+  ['webhooks', 'a delivery that is not delivered at the end', (h) => (h.stored('deliveries').deliveries[0]!.status = 'pending')],
+  ['webhooks', 'a delivery that is stored as delivered without an answer', (h) => (h.received().accepted = false)],
+  ['webhooks', 'another ID on a retry', (h) => h.receivedAgain({ id: `${h.received().id}_2` })],
+  ['webhooks', 'another body on a retry', (h) => h.receivedAgain({ body: h.received().body.replace('"run":1', '"run":2') })],
+  ['webhooks', 'an accepted event that is sent again with nothing broken', (h) => h.receivedAgain({ at: h.received().at + 100 })],
+  ['webhooks', 'an event of a turn that is not stored', (h) => inventEvent(h, '00000000-0000-4000-8000-00000000abcd', 'completed')],
+  ['webhooks', 'an event of another end than the stored one', (h) => inventEvent(h, h.cancel('cancelled').asked.requestId, 'failed')],
+  ['webhooks', 'a released run that was not released', (h) => inventEvent(h, h.cancel('cancelled').asked.requestId, 'released')],
   ['calm', 'an error with nothing broken', (h) => h.again('early', refusal(503, 'service_unavailable', { 'retry-after': '5' }))],
 ]
+
+function completeCancelled(h: Broken): void {
+  const turn = h.stateOf('cancelled')
+  turn.state = 'completed'
+  h.renameEvents(turn.requestId, ['cancelled', 'completed'])
+}
+
+function nameCancelled(h: Broken, requestId: string): void {
+  const turn = h.stateOf('cancelled')
+  h.renameEvents(turn.requestId, [turn.requestId, requestId])
+  turn.requestId = requestId
+}
+
+function dropTurn(h: Broken): void {
+  const [turn] = h.stored('turns').turns.splice(h.turnAt('polled'), 1)
+  h.forgetEvents(turn!.requestId)
+}
+
+function inventEvent(h: Broken, requestId: string, status: string): void {
+  const id = `evt_${requestId}${status === 'released' ? '_1' : ''}_turn_${status}`
+  const body = JSON.stringify({ type: `turn.${status}`, timestamp: '', data: { request_id: requestId, status, run: 1 } })
+  h.events.splice(h.events.indexOf(h.received()), 0, { ...h.received(), id, body })
+}
 
 const storedAs = ({ rating, comment, tags }: FeedbackEvent): Omit<StoredFeedback['feedback'][0], 'requestId'> => ({ rating, comment, tags })
 
@@ -411,7 +465,7 @@ function acceptOther(h: Broken): void {
   const { requestId } = h.about('poll', 'polled').asked
   const other = '00000000-0000-4000-8000-00000000abcd'
   Object.assign(answer, JSON.parse(JSON.stringify(answer).replaceAll(requestId, other)))
-  h.stored('turns').turns.push({ ...h.stored('turns').turns[0]!, requestId: other })
+  h.stored('turns').turns.push({ ...h.stored('turns').turns[0]!, requestId: other, state: 'running' })
 }
 
 /** The feedback without a response is stored, although no server received it. */

@@ -45,6 +45,7 @@ void describe('the checker', () => {
       'cancel',
       'background',
       'feedback',
+      'webhooks',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

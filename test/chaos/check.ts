@@ -16,6 +16,7 @@ import { checkResumes } from './checks/resumes.ts'
 import { checkStates, resolutionOf } from './checks/states.ts'
 import type { Resolution } from './checks/states.ts'
 import { checkTools } from './checks/tools.ts'
+import { checkWebhooks } from './checks/webhooks.ts'
 import { checkWire } from './checks/wire.ts'
 import type { HistoryEvent } from './history.ts'
 
@@ -37,6 +38,7 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkCancels(reading),
     ...checkBackground(reading),
     ...checkFeedback(reading),
+    ...checkWebhooks(reading),
   ]
 }
 
@@ -59,6 +61,17 @@ export function countCancels(events: HistoryEvent[]): Record<string, number> {
 /** The requests that were accepted, by what their callers did then. */
 export function countAccepted(events: HistoryEvent[]): Record<string, number> {
   return acceptedOutcomes(readHistoryOf(events))
+}
+
+/** What the receiver of webhooks got, and how it answered. */
+export function countDeliveries(events: HistoryEvent[]): Record<string, number> {
+  const received = events.filter((event) => event.kind === 'webhook')
+  const answers = Map.groupBy(received, ({ manner }) => manner)
+  return {
+    events: new Set(received.map(({ id }) => id)).size,
+    requests: received.length,
+    ...Object.fromEntries([...answers].map(([manner, of]) => [manner, of.length])),
+  }
 }
 
 /** The connections that continued a stream, those of them that got the reply, and how often the text started over. */

@@ -10,6 +10,7 @@ import type {
   FeedbackEvent,
   HistoryEvent,
   PollEvent,
+  StoredDeliveries,
   StoredFeedback,
   StoredTurns,
   Tenant,
@@ -157,6 +158,18 @@ export function createEventBuilder() {
     }
     replies.set(said.message, { text: JSON.stringify(reported), said: reported, key: said.key })
     charges.push({ owner: tenants.find(({ keys }) => keys.includes(keyOf(said.key)))!.owner.id, requestId, units: charged })
+    deliver(requestId, 'completed', deliveries.length === 0 ? 2 : 1)
+  }
+  const deliveries: StoredDeliveries['deliveries'] = []
+  /** The event of an ended turn; the receiver accepts the last of these attempts. */
+  const deliver = (requestId: string, status: 'completed' | 'cancelled', attempts = 1): void => {
+    const id = `evt_${requestId}_turn_${status}`
+    const body = JSON.stringify({ type: `turn.${status}`, timestamp: time(at), data: { request_id: requestId, status, run: 1 } })
+    for (let attempt = 1; attempt <= attempts; attempt++) {
+      const accepted = attempt === attempts
+      write({ kind: 'webhook', at: now(), id, body, manner: accepted ? 'ok' : 'error', accepted })
+    }
+    deliveries.push({ id, status: 'delivered', attempts })
   }
   const reply = (said: Said, of: number, transport: 'chat' | 'stream' = 'chat', pieces = 2): void => {
     const { text, said: reported } = replies.get(said.message)!
@@ -315,11 +328,13 @@ export function createEventBuilder() {
       const attempts = requestId === replies.get(twice.message)!.said.request_id ? 2 : 1
       return { requestId, key: keyName, state: 'completed', run: 1, attempts, heldUsd: '0.00000000' }
     })
+    for (const requestId of cancelled) deliver(requestId, 'cancelled')
     const unanswered = cancelled.map((requestId): StoredTurns['turns'][0] => {
       return { requestId, key: 'main', state: 'cancelled', run: 1, attempts: 1, heldUsd: '0.00000000' }
     })
     write({ kind: 'stored', what: 'turns', at: now(), turns: [...turns, ...unanswered] })
     write({ kind: 'stored', what: 'feedback', at: now(), feedback: given })
+    write({ kind: 'stored', what: 'deliveries', at: now(), deliveries })
   }
 
   /** Moves the clock. */

@@ -23,11 +23,13 @@ export type HistoryEvent =
   | ModelCallEvent
   | ModelEndEvent
   | ToolEvent
+  | WebhookEvent
   | AdminEvent
   | StoredConversation
   | StoredOwner
   | StoredTurns
   | StoredFeedback
+  | StoredDeliveries
   | { kind: 'verify'; at: number; broken: { invariant: string; rows: number }[] }
   | { kind: 'end'; at: number }
 
@@ -198,6 +200,18 @@ export type ToolEvent = {
   message: string
 }
 
+/** A delivery that the receiver of webhooks got. */
+export type WebhookEvent = {
+  kind: 'webhook'
+  at: number
+  /** The header `webhook-id`. */
+  id: string
+  body: string
+  /** How it answers, and whether the sender must take that as delivered. */
+  manner: string
+  accepted: boolean
+}
+
 /** A change by the operator, recorded after a successful response. `at` is that time; `startedAt` is before it was first sent. */
 export type AdminEvent = { kind: 'admin'; at: number; startedAt: number } & AdminChange
 export type AdminChange =
@@ -244,6 +258,14 @@ export type StoredFeedback = {
   what: 'feedback'
   at: number
   feedback: { requestId: string; rating: string; comment: string | null; tags: string[] }[]
+}
+
+export type StoredDeliveries = {
+  kind: 'stored'
+  what: 'deliveries'
+  at: number
+  /** `id` is that of the event. */
+  deliveries: { id: string; status: string; attempts: number }[]
 }
 
 export type History = {

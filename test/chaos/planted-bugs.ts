@@ -24,6 +24,7 @@ export type PlantedBug = {
     | 'cancel'
     | 'background'
     | 'feedback'
+    | 'webhooks'
   /** What holds no more, as a short phrase without a full stop. */
   removes: string
   edits: Edit[]
@@ -45,6 +46,7 @@ const spending = 'src/store/sqlite/spending.ts'
 const turn = 'src/turn/turn.ts'
 const runTurn = 'src/turn/run-turn.ts'
 const eventStream = 'src/http/public/event-stream.ts'
+const webhooks = 'src/webhooks/webhooks.ts'
 const followedTurns = 'src/turn/followed-turns.ts'
 
 export const plantedBugs: PlantedBug[] = [
@@ -578,5 +580,51 @@ function readBefore(row: Row): bigint {
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['feedback'] },
+  },
+  {
+    name: 'event-outside-the-transaction',
+    part: 'webhooks',
+    removes: 'an event is recorded by the transaction that it reports',
+    edits: [
+      edit(
+        endTurn,
+        "  recordEndedTurn(sql, turn, 'completed', now)\n",
+        "  setTimeout(() => recordEndedTurn(sql, turn, 'completed', now), 20)\n",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['webhooks', 'verify'] },
+  },
+  {
+    name: 'delivered-before-the-answer',
+    part: 'webhooks',
+    removes: 'a delivery is stored as delivered after the endpoint has accepted it',
+    edits: [
+      edit(
+        webhooks,
+        '    slots(1)\n',
+        "    slots(1)\n    ended.push({ eventId, webhookId, fence, result: { kind: 'delivered' }, status: 200, error: null })\n    await storeResults()\n",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
+  },
+  {
+    name: 'new-id-on-a-retry',
+    part: 'webhooks',
+    removes: 'an event has the same ID in every attempt',
+    edits: [
+      edit(
+        webhooks,
+        'sendEvent(webhook, event).catch',
+        'sendEvent(webhook, delivery.attempt > 1 ? { ...event, id: `${event.id}_${delivery.attempt}` } : event).catch',
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
+  },
+  {
+    name: 'claim-without-a-lease',
+    part: 'webhooks',
+    removes: 'a delivery that is being sent is not claimed again',
+    edits: [edit('src/store/queries/webhooks/deliveries.ts', '      now + leaseMs,\n', '      now,\n')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
   },
 ]

@@ -7,6 +7,8 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pass } from 'node:timers/promises'
+import { answer as answerWebhook, counts, mannerOf } from '../support/receiver-manners.ts'
+import type { Shares } from '../support/receiver-manners.ts'
 import type { History, ModelReport } from './history.ts'
 import { behaviours, hiddenWords, readMessage, reasoningText } from './messages.ts'
 import type { Deed, ToolManner, ToolWanted } from './messages.ts'
@@ -24,13 +26,16 @@ export type Upstream = {
   close(): Promise<void>
 }
 
+/** Of 10,000 first attempts. */
+const shares: Shares = { error: 1_500, close: 700, redirect: 500, slow: 800, cut: 700, hang: 40 }
+
 type Prompt = { messages: { role: string; content: string | null; tool_calls?: unknown }[]; tools?: unknown[] }
 
 export async function openUpstream({ history }: { history: History }): Promise<Upstream> {
   const hurried = new AbortController()
   const callsOf = new Map<string, number>()
   let serials = 0
-  let received = 0
+  const attemptsOf = new Map<string, number>()
 
   const server = createServer((request, response) => {
     // Callers who disconnect during a call are expected here.
@@ -49,18 +54,19 @@ export async function openUpstream({ history }: { history: History }): Promise<U
       case '/book':
         return tool(request, response, body)
       case '/webhook':
-        return receive(response)
+        return receive(String(request.headers['webhook-id']), body, response)
       default:
         return json(response, 404, { error: { message: 'no such path' } })
     }
   }
 
-  /** Fails now and then. Whether each event is stored, with its delivery, is for `verify` (I22). */
-  function receive(response: ServerResponse): void {
-    const nth = ++received
-    if (nth % 5 === 0) return json(response, 503, {})
-    if (nth % 7 === 0) return void response.destroy()
-    json(response, 200, {})
+  /** Fails now and then, but not in the end. */
+  function receive(id: string, body: string, response: ServerResponse): void {
+    const attempt = (attemptsOf.get(id) ?? 0) + 1
+    attemptsOf.set(id, attempt)
+    const manner = hurried.signal.aborted ? 'ok' : mannerOf(id, attempt, shares)
+    history.write({ kind: 'webhook', at: history.now(), id, body, manner, accepted: counts(manner) })
+    answerWebhook(manner, response)
   }
 
   async function model(response: ServerResponse, { messages }: Prompt): Promise<void> {

@@ -563,6 +563,7 @@ create table turns (
   constraint cancelled_was_requested CHECK (((cancel_requested_at IS NOT NULL) OR ((state <> 'cancelled'::text) AND (incomplete = 0)))),
   constraint charge_fits_state CHECK ((((state = 'completed'::text) AND (charged IS NOT NULL)) OR ((state <> 'completed'::text) AND (charged IS NULL) AND (tool_calls = 0)) OR ((state = 'cancelled'::text) AND (charged IS NOT NULL) AND (charged <= tool_calls) AND (tool_calls > 0)))),
   constraint continues_from_a_run CHECK (((continues_from >= 1) AND (continues_from <= run))),
+  constraint ended_after_its_start CHECK ((ended_at >= started_at)),
   constraint ended_has_an_end CHECK (((state = 'running'::text) = (ended_at IS NULL))),
   constraint ended_has_no_hold CHECK (((state = 'running'::text) OR (hold = 0))),
   constraint kinds_within_prompt CHECK (((cached_prompt_tokens >= 0) AND (cache_write_tokens >= 0) AND ((cached_prompt_tokens + cache_write_tokens) <= prompt_tokens))),

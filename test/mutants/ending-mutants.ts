@@ -146,7 +146,7 @@ export const endingMutants: Mutant[] = [
       edit(
         'src/agent/steps.ts',
         'usage: believed ?? estimateOf(asked, text, toolCalls, generatedBytes),',
-        'usage: believed ?? { promptTokens: 0, completionTokens: 0 },',
+        'usage: believed ?? { ...estimateOf(asked, text, toolCalls, generatedBytes), promptTokens: 0, completionTokens: 0 },',
       ),
     ],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },

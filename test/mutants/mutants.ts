@@ -7,6 +7,7 @@ import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
 import { knowledgeMutants } from './knowledge-mutants.ts'
 import { loopMutants } from './loop-mutants.ts'
+import { mcpMutants } from './mcp-mutants.ts'
 import type { Mutant } from './mutant.ts'
 import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
@@ -34,6 +35,7 @@ export const mutants: Mutant[] = [
   ...turnMutants,
   ...loopMutants,
   ...toolMutants,
+  ...mcpMutants,
   ...erasureMutants,
   ...reportMutants,
   ...traceMutants,

@@ -85,7 +85,6 @@ export const turnMutants: Mutant[] = [
     removes: 'a request that another process has stored is noticed',
     edits: [edit('src/turn/leases.ts', '        await cancelRequested()\n')],
     caughtBy: { file: cancels, title: 'turn.cancel: a cancel that another process has stored reaches the process' },
-    symptom: 'hang',
   },
   {
     rule: 'turn.cancel',

@@ -29,8 +29,20 @@ export const webhookMutants: Mutant[] = [
   {
     rule: 'webhook.delivered',
     removes: 'only the last claim stores its result',
-    edits: [edit(deliveries, "and fence = $9 and state = 'pending'", "and fence >= $9 and state = 'pending'")],
+    edits: [edit(deliveries, 'deliveries.fence = r.fence', 'deliveries.fence >= r.fence')],
     caughtBy: { file: store, title: 'webhook.delivered: a due delivery is claimed by one of several' },
+  },
+  {
+    rule: 'webhook.delivered',
+    removes: 'an event that cannot be read fails its own delivery only',
+    edits: [
+      edit(
+        'src/store/queries/webhooks/event-data.ts',
+        "unreadable.push({ id: text(row, 'id'), problem: (error as Error).message })",
+        'throw error',
+      ),
+    ],
+    caughtBy: { file: spec, title: 'webhook.delivered: an event that cannot be read' },
   },
   {
     rule: 'webhook.delivered',

@@ -66,7 +66,8 @@ void test('turn.cancel: a cancel that another process has stored reaches the pro
   const requestId = await accepted(app, 'hello', randomUUID())
   await held.reached
   assert.ok(await app.app.store.write.requestCancel({ requestId }))
-  await until('the end of the turn', async () => (await onTurn(app, requestId))['status'] !== 'running')
+  const ended = async (): Promise<boolean> => (await onTurn(app, requestId))['status'] !== 'running'
+  await until('the end of the turn', ended, 15_000).finally(() => held.open())
   const { status, message } = await onTurn(app, requestId)
   assert.deepEqual([status, message.content, message.incomplete], ['completed', 'some text', true])
   await app.verify()

@@ -19,6 +19,7 @@ const noMetrics: Metrics = {
   modelCalled: () => {},
   modelRetried: () => {},
   webhookAttempted: () => {},
+  webhooksKnown: () => {},
 }
 
 let listen: Accuse = () => {}

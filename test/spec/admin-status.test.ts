@@ -1,16 +1,15 @@
 /** Admin API: GET /status and POST /verify, which the console's operations page shows. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pass } from 'node:timers/promises'
 import { test } from 'node:test'
 import { invariants } from '../../src/store/queries/invariants.ts'
-import { databaseFile } from '../../src/store/sqlite/database.ts'
 import { refused, startAdminApp } from '../support/admin-app.ts'
 import { gate } from '../support/model-server.ts'
+import { changeRows } from '../support/change-rows.ts'
 import { storeKind } from '../support/store-under-test.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
-import type { Json, TestApp } from '../support/test-app.ts'
+import type { Json } from '../support/test-app.ts'
 import { startTestLayer } from '../support/test-http-layer.ts'
 
 const nothingCounted = {
@@ -102,17 +101,9 @@ void test('verify: reports every invariant while a turn runs; concurrent request
   await refused(app.admin('POST', '/verify', { deep: true }), 422, 'validation_error', /deep/)
 })
 
-/** Written past the server, which no user can do. */
-async function change(store: TestApp, text: string): Promise<void> {
-  if (storeKind === 'postgres') return void (await store.query(text))
-  const db = new DatabaseSync(databaseFile(store.folder))
-  db.exec(text)
-  db.close()
-}
-
 void test('verify: a violated invariant is returned with the rows that violate it', async () => {
   await using own = await startTestApp()
-  await change(own, 'update owners set balance = balance + 1')
+  await changeRows(own, 'update owners set balance = balance + 1')
   const { ok, invariants: reported } = await own.made('POST', '/verify')
   assert.equal(ok, false)
   const broken = reported.filter((one: Json) => !one.ok)
@@ -121,7 +112,7 @@ void test('verify: a violated invariant is returned with the rows that violate i
     ['balance-is-ledger-sum'],
   )
   assert.deepEqual(broken[0].rows, [{ owner_id: own.caller.ownerId, balance: '1000000001', ledger_sum: '1000000000' }])
-  await change(own, 'update owners set balance = balance - 1')
+  await changeRows(own, 'update owners set balance = balance - 1')
   await own.verify()
 })
 

@@ -4,9 +4,10 @@ import { test } from 'node:test'
 import OpenAI from 'openai'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
+import { changeRows } from '../support/change-rows.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
 import type { Received } from '../support/webhook-receiver.ts'
-import { startTestApp } from '../support/test-app.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp, TestAppOptions } from '../support/test-app.ts'
 
 type Receiver = Awaited<ReturnType<typeof startReceiver>>
@@ -47,6 +48,13 @@ async function giveFeedback(app: TestApp, requestId: string, body: Json): Promis
     body: JSON.stringify(body),
   })
   assert.equal(response.status, 200)
+}
+
+async function figuresOf(app: TestApp): Promise<Map<string, number>> {
+  const response = await fetch(`${app.adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } })
+  assert.equal(response.status, 200)
+  const lines = (await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
 }
 
 /** Verifies as three independent libraries do. */
@@ -248,6 +256,40 @@ test('webhook.signed: for the grace period both secrets verify, and after it onl
   assert.throws(() => new StandardWebhook(rotated['secret']).verify(one.body, one.headers))
   for (const secret of [webhook.secret, rotated['secret'], again['secret']])
     assert.equal(await app.occurrences(secret.slice('whsec_'.length)), 0, 'secrets are encrypted at rest')
+})
+
+test('webhook.delivered: an event that cannot be read fails its own delivery, with the reason, and no other one', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { pollMs: 20 } })
+  const webhook = await makeWebhook(app, receiver, '/hook')
+  const { json } = await app.chat('hello')
+  await receiver.got('/hook', 1)
+  const now = await app.app.store.read.storeTime()
+  const add = (subject: string, type: string, at: number): Promise<void> =>
+    changeRows(
+      app,
+      `insert into events (id, type, subject, owner_id, agent_id, occurred_at)
+         values ('evt_${subject}_${type.replace('.', '_')}', '${type}', '${subject}', '${app.caller.ownerId}', '${app.caller.agentId}', ${at});
+       insert into deliveries (event_id, webhook_id, next_at, created_at)
+         values ('evt_${subject}_${type.replace('.', '_')}', '${webhook.id}', 0, ${now})`,
+    )
+  await add('00000000-0000-4000-8000-000000000000', 'turn.completed', now)
+  // No date has this time, so the body cannot be built.
+  await add(json.request_id, 'turn.failed', 9_000_000_000_000_000)
+  await app.chat('hello again')
+  await receiver.got('/hook', 2)
+  const failed = await until('both have failed', async () => {
+    const all = (await deliveriesOf(app, webhook)).filter(({ attempts, last_error: error }) => attempts === 1 && error !== null)
+    return all.length === 2 && all
+  })
+  assert.deepEqual(failed.map(({ type, status, last_error: error }) => [type, status, error]).toSorted(), [
+    ['turn.completed', 'pending', 'the event cannot be read: its turn is not stored'],
+    ['turn.failed', 'pending', 'internal error: the log of the server has its cause'],
+  ])
+  const figures = await figuresOf(app)
+  for (const outcome of ['event', 'internal']) assert.equal(figures.get(`turnkeep_webhook_attempts_total{outcome="${outcome}"}`), 1)
+  assert.equal(figures.get(`turnkeep_webhook_failed_attempts_total{webhook_id="${webhook.id}"}`), 2)
+  assert.equal(receiver.received.length, 2)
 })
 
 test('webhook.slots: an endpoint that hangs does not delay another one', async () => {

@@ -97,6 +97,24 @@ export function spendLimitConformance(check: Check): void {
     await bench.verify()
   })
 
+  check('billing.spend-limit: a charge counts in the window of its start, although the clock was set back meanwhile', async (store) => {
+    await toNextMonth(store, 1_000)
+    const bench = await Bench.make(store, plenty, 0)
+    const [settled, failed] = [await bench.admitted({ externalUserId: user }), await bench.admitted()]
+    // Into the month before.
+    await store.moveClock(-60_000)
+    await payAll(bench, settled)
+    await bench.fail(failed, 'failed')
+    await store.moveClock(60_000)
+    await setLimits(bench, ...spendSpans.map((span) => limitOf('agent', plenty, span)))
+    assert.deepEqual(await spendingOf(bench), Object.fromEntries(spendSpans.map((span) => [`agent ${span}`, [settled.hold, 0n, 0n]])))
+    for (const { requestId } of [settled, failed]) {
+      const { startedAt, endedAt } = (await store.read.findTurn(requestId))!
+      assert.equal(endedAt, startedAt, 'a turn does not end before it starts')
+    }
+    await bench.verify()
+  })
+
   check('billing.spend-limit: each end of a turn corrects every window in which it counts', async (store) => {
     await toNextMonth(store, 5_000)
     const bench = await Bench.make(store, plenty, 0)

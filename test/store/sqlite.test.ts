@@ -202,8 +202,9 @@ void test('sqlite: invalid states are rejected by a constraint, whoever writes',
     [
       'one_turn_per_key',
       /turns\.api_key_id, turns\.idempotency_key/,
-      copyTurn("state = 'failed', lease_until = null, ended_at = 1, hold = 0"),
+      copyTurn("state = 'failed', lease_until = null, ended_at = started_at, hold = 0"),
     ],
+    ['ended_after_its_start', /ended_after_its_start/, "update turns set ended_at = started_at - 1 where state = 'completed'"],
     ['one_running_turn_per_conversation', /turns\.conversation_id/, copyTurn("idempotency_key = 'third'")],
     [
       'one_charge_per_turn',

@@ -203,7 +203,8 @@ export function webhookConformance(check: Check): void {
     await store.write.requestCancel({ requestId: turn.requestId })
     const charge = { ledgerEntryId: `led_${randomUUID()}`, toolCalls: 30n, charged: 30n, writtenOff: 0n }
     await bench.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null, charge })
-    const [event] = await store.read.readEvents(await listed(store, id))
+    const { events } = await store.read.readEvents(await listed(store, id))
+    const [event] = events
     assert.ok(event?.data.kind === 'turn')
     assert.deepEqual(event.data.turn.usage, { promptTokens: 0, completionTokens: 0, charged: 30n, estimated: false })
     await bench.verify()

@@ -20,9 +20,14 @@ export const limitsInCode: LimitInCode[] = [
     'src/http/public/unread-responses.ts',
     /smallResponse = 16 \* 1024$[\s\S]*maxOfKey = 8 \* 1024 \* 1024$/m,
   ),
-  at('reading a response', '64 KiB per second, after 30 s', 'src/http/http.ts', /stallMs: 30_000,[\s\S]*minBytesPerSecond: 64 \* 1024,/),
+  at(
+    'reading a response',
+    '64 KiB per second, after 30 s',
+    'src/http/edge/http-times.ts',
+    /stallMs: 30_000,[\s\S]*minBytesPerSecond: 64 \* 1024,/,
+  ),
   at('page of messages', '2 MiB, or one message', 'src/store/budget.ts', /maxBytes = 2 \* 1024 \* 1024$/m),
-  at('silence on a stream', '15 s', 'src/http/http.ts', /heartbeatMs: 15_000/),
+  at('silence on a stream', '15 s', 'src/http/edge/http-times.ts', /heartbeatMs: 15_000/),
   at(
     'page size of a list',
     '100, and 20',

@@ -19,10 +19,12 @@ export type Received = {
   json: { type: string; timestamp: string; data: Record<string, any> }
   /** Monotonic milliseconds. */
   at: number
+  epochMs: number
 }
 type Answer = (received: Received, response: ServerResponse) => void
 
-export async function startReceiver() {
+/** Without `remembers`, `received` stays empty, for runs with more deliveries than memory. */
+export async function startReceiver({ remembers = true } = {}) {
   const received: Received[] = []
   const answers = new Map<string, Answer>()
   let wake = (): void => undefined
@@ -34,8 +36,16 @@ export async function startReceiver() {
       const body = Buffer.concat(pieces).toString()
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
       const path = request.url ?? ''
-      const one = { path, id: headers['webhook-id'] ?? '', headers, body, json: JSON.parse(body), at: performance.now() }
-      received.push(one)
+      const one = {
+        path,
+        id: headers['webhook-id'] ?? '',
+        headers,
+        body,
+        json: JSON.parse(body),
+        at: performance.now(),
+        epochMs: Date.now(),
+      }
+      if (remembers) received.push(one)
       wake()
       const answer = answers.get(path)
       if (answer) answer(one, response)

@@ -3,7 +3,6 @@
  * On a terminal it is interactive; in a pipe, or with --message, it sends one message.
  */
 import { randomUUID } from 'node:crypto'
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
@@ -12,6 +11,7 @@ import { Talk } from './talk.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { helpEnd, withServerOptions } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
+import { loginName } from '../terminal/login-name.ts'
 import { readStdin } from '../terminal/stdin.ts'
 
 type ChatOptions = ServerOptions & { user?: string; new?: true; message?: string; idempotencyKey?: string }
@@ -29,7 +29,8 @@ export function define(command: Command, environment: Environment): void {
 
 async function chat(environment: Environment, given: string | undefined, options: ChatOptions): Promise<void> {
   const client = createAdminClient(environment, options)
-  const { user = loginName() } = options
+  // The external user of the console's playground, if the system has no login name.
+  const { user = loginName('playground') } = options
   const newExternalUser = (): string => `${user}-${new Date().toISOString().replace(/[-:]|\.\d+Z/g, '')}`
   const externalUserId = options.new ? newExternalUser() : user
   const once = options.message !== undefined || options.json || !process.stdin.isTTY || !process.stdout.isTTY
@@ -43,13 +44,4 @@ async function chat(environment: Environment, given: string | undefined, options
   const { sayOnce } = await import('./one-message.ts')
   const talk = new Talk(client, await findAgent(client, given), externalUserId)
   await sayOnce(talk, { text, idempotencyKey: options.idempotencyKey ?? randomUUID(), json: options.json ?? false })
-}
-
-/** Falls back to the external user of the console's playground if the system has no login name. */
-function loginName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return 'playground'
-  }
 }

@@ -25,11 +25,11 @@ export function serverCommand(group: Command, usage: string, description: string
   return withServerOptions(helpEnd(group.command(usage).description(description), example))
 }
 
-export function withServerOptions(command: Command): Command {
-  return command
-    .option('--json', 'Print the JSON of the admin API')
-    .option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)')
-}
+export const withServerOptions = (command: Command): Command => withUrlOption(command.option('--json', 'Print the JSON of the admin API'))
+
+/** For a command that prints no JSON of the admin API. */
+export const withUrlOption = (command: Command): Command =>
+  command.option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)')
 
 const examples = new WeakMap<Command, string>()
 

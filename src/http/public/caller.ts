@@ -34,7 +34,8 @@ export function admitCaller(access: Access, agentOf?: (request: FastifyRequest) 
 
 export const agentInPath = (request: FastifyRequest): string => (request.params as { agent_id: string }).agent_id
 
-async function authenticate(access: Access, request: FastifyRequest): Promise<ApiKey> {
+/** Throws ApiError `invalid_api_key` or `service_unavailable`. */
+export async function authenticate(access: Access, request: FastifyRequest): Promise<ApiKey> {
   // Of two Authorization headers Node keeps the first, while a proxy in front may have checked the second.
   const header = countHeader(request.raw, 'authorization') > 1 ? undefined : request.headers.authorization
   const outcome = await access.authenticate(header)
@@ -48,7 +49,7 @@ async function authenticate(access: Access, request: FastifyRequest): Promise<Ap
 }
 
 /** Takes one unit of the rate limit window: `rate.spend`, `rate.fail-closed`. */
-async function spend(access: Access, apiKey: ApiKey, reply: FastifyReply): Promise<RateFigures> {
+export async function spend(access: Access, apiKey: ApiKey, reply: FastifyReply): Promise<RateFigures> {
   const outcome = await access.spend(apiKey)
   switch (outcome.kind) {
     case 'allowed':

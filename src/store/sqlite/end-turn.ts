@@ -7,10 +7,10 @@ import { recordEndedTurn, recordLowBalance } from './events.ts'
 import type { Statements } from './statements.ts'
 
 export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
-  const now = clock.now()
   const { requestId, fence } = item
   const turn = sql.findOwnRunning.get(requestId, fence)
   if (!turn) return { kind: 'lost' }
+  const now = endOf(turn, clock)
   const conversationId = turn.conversation_id as string
   const estimated = item.usageEstimated ? 1 : 0
   sql.completeTurn.run(
@@ -72,7 +72,7 @@ export function endWithoutReply(
   const charged = end.charge?.charged ?? 0n
   const unpaid = end.unpaid < hold - charged ? end.unpaid : hold - charged
   const reserved = reservesUnpaid(end.causeKind) ? unpaid : 0n
-  const now = clock.now()
+  const now = endOf(turn, clock)
   if (end.charge) {
     const { ledgerEntryId, toolCalls, writtenOff } = end.charge
     sql.endWithCharge.run(end.state, end.code, end.cause, now, unpaid, reserved, toolCalls, charged, turn.request_id!)
@@ -87,3 +87,6 @@ export function endWithoutReply(
   recordEndedTurn(sql, turn, end.state, now)
   if (end.charge) recordLowBalance(sql, turn, end.charge, now)
 }
+
+/** A turn never ends before it starts, also if the clock was set back. */
+const endOf = (turn: Row, clock: Clock): number => Math.max(clock.now(), Number(turn.started_at))

@@ -59,7 +59,7 @@ export function prepareStatements(db: DatabaseSync) {
     // the fence: a write finds nothing if the turn was claimed by another process or has ended
     findOwnRunning:
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.agent_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
-        t.counts_in, t.created_at, c.message_count
+        t.counts_in, t.created_at, t.started_at, c.message_count
       from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
     completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?,
         cached_prompt_tokens = ?, cache_write_tokens = ?, completion_tokens = ?, reasoning_tokens = ?, usage_estimated = ?, tool_calls = ?, charged = ?, first_delta_ms = ?, incomplete = ?, ended_at = ? where request_id = ?`),
@@ -90,7 +90,7 @@ export function prepareStatements(db: DatabaseSync) {
     findOrphans:
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.api_key_id, t.agent_id, t.agent_version, t.attempt, t.run,
         t.continues_from, t.fence, t.message, t.traceparent, t.cancel_requested_at, t.prompt_price, t.completion_price, t.cached_prompt_price,
-        t.cache_write_price, t.hold, t.counts_in, v.history_max_tokens
+        t.cache_write_price, t.hold, t.counts_in, t.started_at, v.history_max_tokens
       from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
       where t.state = 'running' and t.lease_until <= ? order by t.attempt, t.created_at, t.request_id`),
     claimTurn: db.prepare('update turns set attempt = ?, fence = ?, lease_until = ? where request_id = ?'),

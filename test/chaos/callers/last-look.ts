@@ -18,7 +18,8 @@ const atOnce = 8
 const maxTries = 5
 const pauseMs = 200
 
-export async function lookLast({ admin, testbed, asking, book, history, random }: LastLookOptions): Promise<void> {
+export async function lookLast(options: LastLookOptions): Promise<void> {
+  const { admin, testbed, asking, book, history, random } = options
   // A refused message stored nothing to read, and would run now.
   const known = book.turns.filter(({ outcome }) => outcome !== 'refused')
   await sideBySide(known, async ({ turn }, at) => {
@@ -69,6 +70,23 @@ export async function lookLast({ admin, testbed, asking, book, history, random }
       history.write({ kind: 'stored', what: 'feedback', at: history.now(), feedback })
     }
   }
+  await readDeliveries(options)
+}
+
+// Attempts that hang end after 20 s, and the leases of a dead process after 30 s.
+const deliveriesMs = 45_000
+
+/** All deliveries, after the operator has sent again what failed and would otherwise wait for minutes. */
+async function readDeliveries({ admin, testbed, history }: LastLookOptions): Promise<void> {
+  const path = `/webhooks/${testbed.webhookId}/deliveries`
+  for (const until = history.now() + deliveriesMs; history.now() < until; await pass(pauseMs)) {
+    const pending = await admin.all(`${path}?status=pending`)
+    if (pending.length === 0) break
+    const failed = pending.filter(({ last_error: error }) => error !== null)
+    await sideBySide(failed, async ({ id }) => void (await admin.call('POST', `${path}/${id}/retry`)))
+  }
+  const deliveries = (await admin.all(path)).map(({ id, status, attempts }) => ({ id: String(id), status: String(status), attempts }))
+  history.write({ kind: 'stored', what: 'deliveries', at: history.now(), deliveries })
 }
 
 const again = new Set([undefined, 'service_unavailable', 'api_rate_limit_unavailable', 'rate_limit_exceeded', 'idempotency_in_progress'])

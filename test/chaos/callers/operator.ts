@@ -64,7 +64,12 @@ export function createAdmin({ target, over }: { target: Target; over?: AbortSign
   return { call, all }
 }
 
-export type Testbed = { tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
+export type Testbed = {
+  webhookId: string
+  tenants: (Tenant & { keys: Key[] })[]
+  key(name: string): Key
+  tenantOf(key: Key): Tenant & { keys: Key[] }
+}
 
 /** The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. */
 const cast = [
@@ -111,7 +116,7 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
     base_url: upstream.modelUrl,
     api_key: 'model-key',
   })
-  await make('/webhooks', { url: upstream.webhookUrl, events: ['*'] })
+  const webhook = await make('/webhooks', { url: upstream.webhookUrl, events: ['*'] })
   const tenants = await Promise.all(
     cast.map(async ({ name, canary, balanceUsd, rich, agents, tools, outputTokens }) => {
       const owner = await make('/owners', { name, balance_usd: balanceUsd })
@@ -160,6 +165,7 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
   const reported = tenants.map((tenant) => ({ ...tenant, keys: tenant.keys.map(({ text: _secret, ...key }) => key) }))
   history.write({ kind: 'setup', at: history.now(), tenants: reported })
   return {
+    webhookId: String(webhook['id']),
     tenants,
     key: (name) => tenants.flatMap(({ keys }) => keys).find((key) => key.name === name)!,
     tenantOf: (key) => tenants.find(({ keys }) => keys.includes(key))!,

@@ -38,6 +38,8 @@ export type CheckName =
   | 'background'
   /** The last feedback counts. */
   | 'feedback'
+  /** What happened is delivered, and nothing else. */
+  | 'webhooks'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }

@@ -227,6 +227,8 @@ create table turns (
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
+  -- also if the clock was set back
+  constraint ended_after_its_start check (ended_at >= started_at),
   -- a turn without a reply charges nothing but the tool calls of a cancelled one
   constraint charge_fits_state check (
     (state = 'completed' and charged is not null) or (state <> 'completed' and charged is null and tool_calls = 0)

@@ -390,7 +390,7 @@ end $$;
 create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
   content text, content_tokens bigint, citations text, prompt_tokens bigint, cached_prompt_tokens bigint, cache_write_tokens bigint,
   completion_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, tool_calls bigint, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea, conversation_id text collate "C", owner_id text collate "C",
-  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint, counts_in text);
+  run bigint, hold bigint, message text, message_tokens bigint, created_at bigint, started_at bigint, counts_in text);
 
 -- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended
 -- in another way. At most one item per turn.
@@ -406,7 +406,7 @@ begin
     select i.ord, t.request_id, i.user_message_id, i.assistant_message_id, i.ledger_entry_id, i.content, i.content_tokens, i.citations,
       i.prompt_tokens, i.cached_prompt_tokens, i.cache_write_tokens, i.completion_tokens, i.reasoning_tokens, i.usage_estimated, i.tool_calls,
       i.charged, i.written_off, i.first_delta_ms, i.incomplete, i.trace, t.conversation_id,
-      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at, t.counts_in
+      t.owner_id, t.run, t.hold, t.message, t.message_tokens, t.created_at, t.started_at, t.counts_in
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
         ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, cached_prompt_tokens bigint,
         cache_write_tokens bigint, completion_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, tool_calls bigint, charged bigint, written_off bigint, first_delta_ms bigint, incomplete boolean, trace bytea)
@@ -414,7 +414,7 @@ begin
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as s;
   perform 1 from conversations c where c.id = any (array(select o.conversation_id from unnest(ours) as o)) order by c.id for no key update;
-  at := now_ms();
+  at := greatest(now_ms(), (select max(o.started_at) from unnest(ours) as o));
   insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
     select m.id, o.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, m.citations, o.request_id, m.created_at
     from unnest(ours) as o
@@ -506,7 +506,8 @@ begin
         from json_to_recordset(items) as i (request_id text, ledger_entry_id text, charged bigint)
           join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.charged > 0), now_ms());
   end if;
-  update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms(),
+  update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause,
+      ended_at = greatest(now_ms(), t.started_at),
       unpaid = t.unpaid + least(i.unpaid, t.hold - coalesce(i.charged, 0)),
       reserved = t.reserved + least(i.reserved, t.hold - coalesce(i.charged, 0)), tool_calls = coalesce(i.tool_calls, 0), charged = i.charged
     from json_to_recordset(items) as i (request_id text, state text, code text, cause text, unpaid bigint, reserved bigint, tool_calls bigint,
@@ -684,7 +685,7 @@ begin
   end if;
   if which = 'suspect' then
     for orphan in
-      select t.request_id, t.run, t.owner_id, t.hold, t.counts_in from turns t
+      select t.request_id, t.run, t.owner_id, t.hold, t.counts_in, greatest(at, t.started_at) as ended_at from turns t
         where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
         order by t.owner_id, t.request_id for no key update skip locked
     loop
@@ -693,10 +694,10 @@ begin
       update spending s set held = s.held - orphan.hold
         from json_array_elements_text(orphan.counts_in::json) as c (id) where s.id = c.id::bigint;
       update turns set state = 'failed', lease_until = null, holder = null, hold = 0, failure_code = 'internal_error',
-          failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at,
+          failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = orphan.ended_at,
           unpaid = unpaid + orphan.hold
         where request_id = orphan.request_id;
-      insert into turn_errors (request_id, run, cause_kind, ended_at) values (orphan.request_id, orphan.run, 'process_died', at);
+      insert into turn_errors (request_id, run, cause_kind, ended_at) values (orphan.request_id, orphan.run, 'process_died', orphan.ended_at);
       perform record_ended_turns_v1(array[orphan.request_id]);
       exhausted := exhausted || to_json(orphan.request_id);
     end loop;

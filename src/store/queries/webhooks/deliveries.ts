@@ -69,25 +69,39 @@ export async function claimDeliveries(
   return claimed
 }
 
-/** Stores the results of attempts whose claim is still the last one. */
+/** Stores the results of attempts whose claim is still the last one. One statement, however many they are. */
 export async function endAttempts(sql: Sql, ended: EndedAttempt[]): Promise<void> {
   const now = await sql.now()
-  for (const { eventId, webhookId, fence, result, status, error } of ended) {
+  const rows = ended.map(({ eventId, webhookId, fence, result, status, error }) => {
     const state = result.kind === 'delivered' || result.kind === 'failed' ? result.kind : 'pending'
-    await sql.run(
-      `update deliveries set state = $1, next_at = $2, attempts = attempts - $3, status = $4, error = $5, ended_at = $6
-       where event_id = $7 and webhook_id = $8 and fence = $9 and state = 'pending'`,
+    return {
+      event_id: eventId,
+      webhook_id: webhookId,
+      fence,
       state,
-      result.kind === 'again' ? now + result.inMs : now,
-      result.kind === 'released' ? 1 : 0,
+      next_at: result.kind === 'again' ? now + result.inMs : now,
+      uncounted: result.kind === 'released' ? 1 : 0,
       status,
       error,
-      state === 'pending' ? null : now,
-      eventId,
-      webhookId,
-      fence,
-    )
-  }
+      ended_at: state === 'pending' ? null : now,
+    }
+  })
+  await sql.run(
+    `update deliveries set state = r.state, next_at = r.next_at, attempts = attempts - r.uncounted, status = r.status, error = r.error,
+       ended_at = r.ended_at
+     from (${results[sql.engine]}) as r
+     where deliveries.event_id = r.event_id and deliveries.webhook_id = r.webhook_id and deliveries.fence = r.fence and deliveries.state = 'pending'`,
+    JSON.stringify(rows),
+  )
+}
+
+const resultColumns = ['event_id', 'webhook_id', 'fence', 'state', 'next_at', 'uncounted', 'status', 'error', 'ended_at']
+
+/** The rows of a JSON list. */
+const results = {
+  sqlite: `select ${resultColumns.map((name) => `value ->> '$.${name}' as ${name}`).join(', ')} from json_each($1)`,
+  postgres: `select * from jsonb_to_recordset(cast($1 as jsonb))
+    as l (event_id text, webhook_id text, fence bigint, state text, next_at bigint, uncounted bigint, status bigint, error text, ended_at bigint)`,
 }
 
 /** Sends a delivery again, now, with the whole schedule, whatever its state. Returns undefined if it does not exist. */

@@ -42,78 +42,119 @@ export type EventTurn = {
   reply: { id: string; content: string } | null
 }
 
-/** The stored events among these IDs, with their data. */
-export async function readEvents(sql: Sql, eventIds: string[]): Promise<EventRecord[]> {
+/** An event that cannot be read, and why, without the text of an end user. */
+export type UnreadableEvent = { id: string; problem: string }
+export type ReadEvents = { events: EventRecord[]; unreadable: UnreadableEvent[] }
+
+/** The stored events among these IDs, with their data. An event that cannot be read does not affect the others. */
+export async function readEvents(sql: Sql, eventIds: string[]): Promise<ReadEvents> {
+  // An event that is missing was deleted by age since it was claimed.
+  const rows = await rowsOf(sql, 'select id, type, subject, owner_id, agent_id, occurred_at from events where id in', eventIds)
+  const sources = await readSources(sql, rows)
   const events: EventRecord[] = []
-  for (const id of eventIds) {
-    const [row] = await sql.all('select id, type, subject, owner_id, agent_id, occurred_at from events where id = $1', id)
-    // Deleted by age since it was claimed.
-    if (!row) continue
-    const event = {
-      id,
-      // As written by recordEvent.
-      type: text(row, 'type') as EventType,
-      subject: text(row, 'subject'),
-      ownerId: text(row, 'owner_id'),
-      agentId: textOrNull(row, 'agent_id'),
-      occurredAt: integer(row, 'occurred_at'),
+  const unreadable: UnreadableEvent[] = []
+  for (const row of rows)
+    try {
+      events.push(readEvent(row, sources))
+    } catch (error) {
+      // Only the rows are read here, so this is never a failure of the store. A message names columns and no values.
+      unreadable.push({ id: text(row, 'id'), problem: (error as Error).message })
     }
-    events.push({ ...event, data: await readData(sql, event) })
-  }
-  return events
+  return { events, unreadable }
 }
 
-function readData(sql: Sql, event: Omit<EventRecord, 'data'>): Promise<EventData> {
-  switch (event.type) {
-    case 'turn.completed':
-    case 'turn.failed':
-    case 'turn.cancelled':
-      return readTurn(sql, event.subject)
-    case 'turn.released':
-      // The subject is the turn and its run.
-      return readTurn(sql, event.subject.slice(0, event.subject.lastIndexOf('_')))
-    case 'feedback.created':
-      return readFeedback(sql, event.subject)
-    case 'balance.low':
-    case 'balance.exhausted':
-      return readBalance(sql, event.ownerId)
-    case 'document.ready':
-    case 'document.failed':
-      return readDocument(sql, event.subject.slice(0, event.subject.lastIndexOf('_')))
-    case 'spend_limit.reached':
-      return Promise.resolve({ kind: 'other' })
+/** One query for all events. */
+const rowsOf = (sql: Sql, query: string, ids: string[]): Promise<Row[]> =>
+  ids.length === 0 ? Promise.resolve([]) : sql.all(`${query} (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ...ids)
+
+/** The rows that events are built from, by ID. */
+type Sources = { turns: Map<unknown, Row>; feedback: Map<unknown, Row>; owners: Map<unknown, Row>; documents: Map<unknown, Row> }
+
+async function readSources(sql: Sql, events: Row[]): Promise<Sources> {
+  const ids = (prefix: string, idOf: (row: Row) => unknown): string[] => [
+    ...new Set(events.filter(({ type }) => String(type).startsWith(prefix)).map((row) => String(idOf(row)))),
+  ]
+  const byId = async (query: string, wanted: string[]): Promise<Map<unknown, Row>> =>
+    new Map((await rowsOf(sql, query, wanted)).map((row) => [row['source_id'], row]))
+  const rated = ids('feedback.', ({ subject }) => subject)
+  return {
+    turns: await byId(selectTurns, [...new Set([...ids('turn.', turnOf), ...rated])]),
+    feedback: await byId('select request_id as source_id, rating, comment, tags from feedback where request_id in', rated),
+    owners: await byId(
+      'select id as source_id, balance, low_balance from owners where id in',
+      ids('balance.', (row) => row['owner_id']),
+    ),
+    documents: await byId(
+      'select id as source_id, title, reason from documents where deleted_at is null and id in',
+      ids('document.', beforeLast),
+    ),
   }
 }
 
-async function readTurn(sql: Sql, requestId: string): Promise<{ kind: 'turn'; turn: EventTurn }> {
-  const [row] = await sql.all(
-    `select t.request_id, t.conversation_id, c.external_user_id, t.api_key_id, t.agent_version, t.state, t.run, t.failure_code, t.prompt_tokens,
-       t.completion_tokens, t.charged, t.usage_estimated, t.incomplete, t.created_at, u.id as user_message_id, u.content as user_message,
-       a.id as reply_id, a.content as reply
+const selectTurns = `select t.request_id as source_id, t.conversation_id, c.external_user_id, t.api_key_id, t.agent_version, t.state, t.run, t.failure_code,
+       t.prompt_tokens, t.completion_tokens, t.charged, t.usage_estimated, t.incomplete, t.created_at, u.id as user_message_id,
+       u.content as user_message, a.id as reply_id, a.content as reply
      from turns t join conversations c on c.id = t.conversation_id
        left join messages u on u.request_id = t.request_id and u.role = 'user'
        left join messages a on a.request_id = t.request_id and a.role = 'assistant'
-     where t.request_id = $1`,
-    requestId,
-  )
-  const found = row!
+     where t.request_id in`
+
+/** The subject of a released turn is the turn and its run, that of a document the document and the number of its indexing. */
+const beforeLast = (event: Row): string => String(event['subject']).replace(/_[^_]*$/, '')
+const turnOf = (event: Row): string => (event['type'] === 'turn.released' ? beforeLast(event) : String(event['subject']))
+
+function readEvent(row: Row, sources: Sources): EventRecord {
   return {
-    kind: 'turn',
-    turn: {
-      requestId,
-      conversationId: text(found, 'conversation_id'),
-      externalUserId: textOrNull(found, 'external_user_id'),
-      apiKeyId: text(found, 'api_key_id'),
-      agentVersion: integer(found, 'agent_version'),
-      state: text(found, 'state'),
-      run: integer(found, 'run'),
-      failureCode: textOrNull(found, 'failure_code'),
-      usage: found['charged'] === null ? null : readUsage(found),
-      incomplete: integer(found, 'incomplete') === 1,
-      createdAt: integer(found, 'created_at'),
-      userMessage: readMessage(found, 'user_message'),
-      reply: readMessage(found, 'reply'),
-    },
+    id: text(row, 'id'),
+    // As written by recordEvent.
+    type: text(row, 'type') as EventType,
+    subject: text(row, 'subject'),
+    ownerId: text(row, 'owner_id'),
+    agentId: textOrNull(row, 'agent_id'),
+    occurredAt: integer(row, 'occurred_at'),
+    data: readData(row, sources),
+  }
+}
+
+function readData(event: Row, { turns, feedback, owners, documents }: Sources): EventData {
+  const type = text(event, 'type') as EventType
+  switch (type) {
+    case 'turn.completed':
+    case 'turn.failed':
+    case 'turn.cancelled':
+    case 'turn.released':
+      return { kind: 'turn', turn: readTurn(turns.get(turnOf(event))) }
+    case 'feedback.created':
+      return readFeedback(readTurn(turns.get(event['subject'])), feedback.get(event['subject']))
+    case 'balance.low':
+    case 'balance.exhausted':
+      return readBalance(owners.get(event['owner_id']))
+    case 'document.ready':
+    case 'document.failed':
+      return readDocument(beforeLast(event), documents.get(beforeLast(event)))
+    case 'spend_limit.reached':
+      return { kind: 'other' }
+    default:
+      throw new Error(`the type of the event is unknown: ${String(type satisfies never)}`)
+  }
+}
+
+function readTurn(found: Row | undefined): EventTurn {
+  if (!found) throw new Error('its turn is not stored')
+  return {
+    requestId: text(found, 'source_id'),
+    conversationId: text(found, 'conversation_id'),
+    externalUserId: textOrNull(found, 'external_user_id'),
+    apiKeyId: text(found, 'api_key_id'),
+    agentVersion: integer(found, 'agent_version'),
+    state: text(found, 'state'),
+    run: integer(found, 'run'),
+    failureCode: textOrNull(found, 'failure_code'),
+    usage: found['charged'] === null ? null : readUsage(found),
+    incomplete: integer(found, 'incomplete') === 1,
+    createdAt: integer(found, 'created_at'),
+    userMessage: readMessage(found, 'user_message'),
+    reply: readMessage(found, 'reply'),
   }
 }
 
@@ -130,29 +171,30 @@ function readMessage(row: Row, column: string): { id: string; content: string } 
   return id === null ? null : { id, content: text(row, column) }
 }
 
-async function readFeedback(sql: Sql, requestId: string): Promise<EventData> {
-  const { turn } = await readTurn(sql, requestId)
-  const [row] = await sql.all('select rating, comment, tags from feedback where request_id = $1', requestId)
-  // Erased since.
+/** Without a row, the feedback was erased since. */
+function readFeedback(turn: EventTurn, row: Row | undefined): EventData {
   if (!row) return { kind: 'turn', turn }
-  return {
-    kind: 'feedback',
-    turn,
-    rating: text(row, 'rating'),
-    comment: textOrNull(row, 'comment'),
-    // As written by putFeedback.
-    tags: JSON.parse(text(row, 'tags')) as string[],
+  return { kind: 'feedback', turn, rating: text(row, 'rating'), comment: textOrNull(row, 'comment'), tags: readTags(text(row, 'tags')) }
+}
+
+/** As written by putFeedback. */
+function readTags(json: string): string[] {
+  try {
+    return JSON.parse(json) as string[]
+  } catch {
+    // The error of the parser quotes the text.
+    throw new Error('column tags holds invalid JSON')
   }
 }
 
-async function readBalance(sql: Sql, ownerId: string): Promise<EventData> {
-  const [row] = await sql.all('select balance, low_balance from owners where id = $1', ownerId)
-  const low = integerOrNull(row!, 'low_balance')
-  return { kind: 'balance', balance: bigInteger(row!, 'balance'), lowBalance: low === null ? null : bigInteger(row!, 'low_balance') }
+function readBalance(row: Row | undefined): EventData {
+  if (!row) throw new Error('its owner is not stored')
+  const low = row['low_balance'] === null ? null : bigInteger(row, 'low_balance')
+  return { kind: 'balance', balance: bigInteger(row, 'balance'), lowBalance: low }
 }
 
-async function readDocument(sql: Sql, documentId: string): Promise<EventData> {
-  const [row] = await sql.all('select title, reason from documents where id = $1 and deleted_at is null', documentId)
+/** Without a row, the document was deleted since. */
+function readDocument(documentId: string, row: Row | undefined): EventData {
   return {
     kind: 'document',
     documentId,

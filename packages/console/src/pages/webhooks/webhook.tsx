@@ -1,6 +1,7 @@
-/** One webhook: its settings, a test, and its deliveries, which can be sent again. */
+/** One webhook: its settings, a test, its signing secret, and its deliveries, which can be sent again. */
 import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { call, segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { Delivery, Webhook as Stored, WebhookTest } from '../../api/types.ts'
@@ -12,9 +13,11 @@ import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EnabledState, writeEvents } from './facts.tsx'
+import { RotateSecret } from './rotate-secret.tsx'
 
 export function WebhookPage({ id }: { id: string }) {
   const path = `/webhooks/${segment(id)}`
+  const [rotating, setRotating] = useState(false)
   const webhook = useQuery({ queryKey: ['webhooks', id], queryFn: ({ signal }) => call<Stored>(path, { signal }) })
   const test = useMutation({ mutationFn: () => call<WebhookTest>(`${path}/test`, { method: 'POST', body: {} }) })
   return (
@@ -22,9 +25,14 @@ export function WebhookPage({ id }: { id: string }) {
       title="Webhook"
       lead={<IdText id={id} />}
       actions={
-        <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-          Send test event
-        </Button>
+        <Group gap="xs">
+          <Button variant="default" onClick={() => setRotating(true)}>
+            Rotate secret
+          </Button>
+          <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+            Send test event
+          </Button>
+        </Group>
       }
     >
       <Waiting for={webhook} what="the webhook">
@@ -43,6 +51,7 @@ export function WebhookPage({ id }: { id: string }) {
             ) : null}
             <div aria-live="polite">{test.data ? <TestResult test={test.data} /> : null}</div>
             <FailureNote error={test.error} title="Could not send the test event" />
+            {rotating ? <RotateSecret id={id} onClose={() => setRotating(false)} /> : null}
             <Deliveries path={path} id={id} />
           </Stack>
         )}

@@ -1,0 +1,34 @@
+/**
+ * `turnkeep mcp`: an agent as an MCP server over stdin and stdout, for an assistant on this machine that starts it. Sends messages to the
+ * running service as `turnkeep chat` does. Only the protocol goes to stdout; everything else goes to stderr.
+ */
+import type { Command } from 'commander'
+import type { Environment } from '../../config/config.ts'
+import { createAdminClient } from '../admin-api/client.ts'
+import { findAgent } from '../chat/find-agent.ts'
+import { helpEnd, withUrlOption } from '../terminal/command-options.ts'
+import { loginName } from '../terminal/login-name.ts'
+import { tell } from '../terminal/print.ts'
+
+type McpOptions = { agent?: string; user?: string; url?: string }
+
+export function define(command: Command, environment: Environment): void {
+  command.addHelpText(
+    'after',
+    '\nA desktop assistant runs this command and calls the agent as a tool. Every\nmessage is a regular turn: it is stored, and charged to the owner of the agent.',
+  )
+  withUrlOption(helpEnd(command, 'mcp --agent Support'))
+    .option('--agent <agent>', 'Id of the agent, or its name if unique (default: the only agent)')
+    .option('--user <name>', 'External user of calls that name none (default: your login name)')
+    .action((options: McpOptions) => serve(environment, options))
+}
+
+/** Throws CommandFailed: 1 if the agent is not found, 2 if the server cannot be reached. Otherwise runs until stdin ends. */
+async function serve(environment: Environment, { agent: given, user = loginName('local'), url }: McpOptions): Promise<void> {
+  const client = createAdminClient(environment, { url })
+  const agent = await findAgent(client, given)
+  // The SDK is large, and no other command needs it.
+  const { serveAgent } = await import('./serve-agent.ts')
+  serveAgent(client, agent, user)
+  tell(`Serving the agent ${String(agent['name'])} of ${client.url} as an MCP server on stdin and stdout, for the external user ${user}.`)
+}

@@ -1,0 +1,154 @@
+/**
+ * Answers one JSON-RPC message: the SDK reads it and shapes the response, this file runs the turn and writes what the SDK returns. Nothing is
+ * kept between two messages. Everything in here is loaded with the first message.
+ */
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../../errors.ts'
+import { formatUsd } from '../../ledger/ledger.ts'
+import { createAgentServer } from '../../mcp/agent-server.ts'
+import type { CallListener } from '../../mcp/agent-server.ts'
+import type { ToolCall, ToolOutcome } from '../../mcp/agent-tool.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { TurnEnd } from '../../turn/outcome.ts'
+import { note, noteBeginResult } from '../edge/access-log.ts'
+import { jsonType } from '../edge/envelope.ts'
+import { tooLong } from '../edge/invalid-input.ts'
+import { rateHeaders } from '../public/caller.ts'
+import type { Turns } from '../public/chat-routes.ts'
+import type { StreamOptions } from '../public/event-stream.ts'
+import type { StoredReply } from '../public/chat-response.ts'
+import { readTraceparent } from '../public/request-headers.ts'
+import { writeEvents } from './mcp-events.ts'
+
+/** What answers a message. `progressMs`: the time between two notifications of progress. */
+export type Exchange = { turns: Turns; streams: StreamOptions; metrics: Metrics; progressMs: number }
+
+export async function answerMcp(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  message: unknown,
+  options: Exchange & { version: string },
+): Promise<FastifyReply | void> {
+  const { apiKey, figures } = request.caller
+  const { raw } = request
+  let unexpected: unknown
+  const handler = createMcpHandler(
+    () =>
+      createAgentServer({
+        version: options.version,
+        agentName: apiKey.agentName,
+        defaultExternalUserId: apiKey.defaultExternalUserId,
+        call: (call, listener) => runTurn(request, reply, call, listener, options),
+        onInvalid: () => refused(raw, options, 'validation_error'),
+        onError: (error) =>
+          options.streams.log.error({ err: error, request_id: request.id, route: '/mcp' }, 'MCP request failed: internal error'),
+        progressMs: options.progressMs,
+      }),
+    // What a caller can cause has its own response. The others end as a 500.
+    { keepAliveMs: options.streams.times.heartbeatMs, onerror: (error) => (unexpected ??= error) },
+  )
+  const leaving = new AbortController()
+  reply.raw.once('close', () => leaving.abort())
+  // The SDK takes the address only to show it to a server that asks.
+  const asked = new Request('http://localhost/mcp', { method: 'POST', headers: headersOf(raw.headers), signal: leaving.signal })
+  const response = await handler.fetch(asked, { parsedBody: message })
+  if (response.status >= 500) throw unexpected ?? new Error(`the MCP SDK answered ${response.status}`)
+  if (response.body && response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    reply.hijack()
+    note(raw, { transport: 'stream' })
+    return writeEvents(reply.raw, response.body, options.streams, () => raw.noted?.requestId ?? request.id)
+  }
+  const text = await response.text()
+  reply.code(response.status).headers({ 'x-request-id': raw.noted?.requestId ?? request.id })
+  if (text === '') return reply.send()
+  return reply.headers({ ...(response.status === 200 ? rateHeaders(figures) : {}), 'content-type': jsonType }).send(text)
+}
+
+/** All headers but the API key, which the SDK does not need. Node joins or drops repeated ones. */
+function headersOf(headers: IncomingHttpHeaders): Headers {
+  const passed = new Headers()
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === 'string' && name !== 'authorization' && name !== 'content-length') passed.set(name, value)
+  return passed
+}
+
+/**
+ * Runs one message as the chat endpoint does, and waits for its end even if the caller has left. A call without a key gets one that no other
+ * call has: a JSON-RPC ID is unique only within one connection of one client, so it could name another message (`mcp.idempotency-key`).
+ */
+async function runTurn(
+  { raw, caller }: FastifyRequest,
+  reply: FastifyReply,
+  { message, externalUserId, idempotencyKey = randomUUID() }: ToolCall,
+  { progress, signal }: CallListener,
+  options: Exchange,
+): Promise<ToolOutcome> {
+  const { id: apiKeyId, agentId, ownerId: shareOf } = caller.apiKey
+  const traceparent = readTraceparent(raw)
+  const started = await options.turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent, shareOf })
+  noteBeginResult(raw, started)
+  let end: TurnEnd | undefined
+  if (started.kind === 'running') {
+    progress.started()
+    const stopListening = started.turn.listen({ onText: (text) => progress.text(text), onReset: () => progress.reset() })
+    signal.addEventListener('abort', stopListening, { once: true })
+    end = await started.turn.end
+  }
+  await options.streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
+  switch (started.kind) {
+    case 'refused':
+      refused(raw, options, started.code)
+      return failed(new ApiError(started.code, undefined, retryAfter(started)), undefined, idempotencyKey)
+    case 'message_too_long':
+      refused(raw, options, 'validation_error')
+      return failed(new ApiError('validation_error', tooLong('message', started.longest)), undefined, idempotencyKey)
+    case 'replay':
+      return replied(started.reply)
+    case 'replayed_failure':
+      return failed(new ApiError(started.code), started.requestId, idempotencyKey)
+    case 'running':
+      return end!.kind === 'completed'
+        ? replied(end!.reply)
+        : failed(new ApiError(end!.code, undefined, retryAfter(end!)), started.turn.requestId, idempotencyKey)
+  }
+}
+
+const retryAfter = ({ retryAfterSeconds }: { retryAfterSeconds?: number | undefined }): { retryAfterSeconds?: number } =>
+  retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+
+const replied = ({
+  content,
+  requestId,
+  conversationId,
+  promptTokens,
+  completionTokens,
+  charged,
+  incomplete,
+}: StoredReply): ToolOutcome => ({
+  kind: 'replied',
+  reply: {
+    content,
+    requestId,
+    conversationId,
+    usage: { promptTokens, completionTokens, chargedUsd: formatUsd(charged) },
+    incomplete: Boolean(incomplete),
+  },
+})
+
+const failed = ({ code, message, retryAfterSeconds }: ApiError, requestId: string | undefined, idempotencyKey: string): ToolOutcome => ({
+  kind: 'failed',
+  code,
+  message,
+  requestId,
+  retryAfterSeconds,
+  idempotencyKey,
+})
+
+/** The refusal is a result of the tool with status 200, and counts as a refused request nevertheless. */
+function refused(raw: IncomingMessage, { metrics }: Exchange, code: ApiError['code']): void {
+  note(raw, { code })
+  metrics.refused(code)
+}

@@ -1,0 +1,93 @@
+/** Mutants of the agent as an MCP server: who may call, which calls are one turn, what a client receives. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const caller = 'src/http/mcp/mcp-caller.ts'
+const routes = 'src/http/mcp/mcp-routes.ts'
+const exchange = 'src/http/mcp/mcp-exchange.ts'
+const server = 'src/mcp/agent-server.ts'
+const tool = 'src/mcp/agent-tool.ts'
+const http = 'mcp-server/http.test.ts'
+const refusals = 'mcp-server/refusals.test.ts'
+const stdio = 'mcp-server/stdio.test.ts'
+
+export const mcpMutants: Mutant[] = [
+  {
+    rule: 'mcp.origin',
+    removes: 'a page of another origin is refused',
+    edits: [edit(caller, 'if (origin === undefined || origin === ownOrigin) return true', 'if (origin !== ownOrigin) return true')],
+    caughtBy: { file: refusals, title: 'mcp.origin: a page of another origin is refused before its key is looked up' },
+  },
+  {
+    rule: 'order.permission',
+    removes: 'a key with mcp false may not use MCP',
+    edits: [edit(caller, '!apiKey.mcp', '!apiKey')],
+    caughtBy: { file: refusals, title: 'order.permission: mcp false of a key refuses only MCP' },
+  },
+  {
+    rule: 'order.rate-limit',
+    removes: 'a request to /mcp spends a unit',
+    edits: [
+      edit(caller, 'await spend(access, apiKey, reply)', '{ limit: 3, remaining: 1, resetAt: 0 }'),
+      edit(caller, 'authenticate, spend', 'authenticate'),
+    ],
+    caughtBy: { file: refusals, title: 'order.rate-limit: every message to /mcp spends one unit' },
+  },
+  {
+    rule: 'mcp.idempotency-key',
+    removes: 'a call without a key is a new message',
+    edits: [edit(exchange, 'idempotencyKey = randomUUID()', 'idempotencyKey = message')],
+    caughtBy: { file: http, title: 'mcp.idempotency-key: a repeated call with the same key returns the first result' },
+  },
+  {
+    rule: 'mcp.idempotency-key',
+    removes: 'the key of a call is the key of its turn',
+    edits: [
+      edit(exchange, '{ message, externalUserId, idempotencyKey = randomUUID() }', '{ message, externalUserId }'),
+      edit(exchange, '  const traceparent =', '  const idempotencyKey = randomUUID()\n  const traceparent ='),
+    ],
+    caughtBy: { file: http, title: 'mcp.idempotency-key: a repeated call with the same key returns the first result' },
+  },
+  {
+    rule: 'mcp.idempotency-key',
+    removes: 'a message over stdio has one key for all attempts',
+    edits: [
+      edit(
+        'src/cli/chat/send-message.ts',
+        "'idempotency-key': message.idempotencyKey",
+        "'idempotency-key': `${message.idempotencyKey}${performance.now()}`",
+      ),
+    ],
+    caughtBy: { file: stdio, title: 'mcp.idempotency-key: a server that is killed in the middle of a call over stdio' },
+  },
+  {
+    rule: 'mcp.tool',
+    removes: 'the reply is also in structuredContent',
+    edits: [edit(tool, '      content,\n      request_id: requestId,', "      content: '',\n      request_id: requestId,")],
+    caughtBy: { file: http, title: 'mcp.tool: a call is a turn' },
+  },
+  {
+    rule: 'mcp.tool',
+    removes: 'a batch is refused',
+    edits: [edit(routes, 'if (Array.isArray(message)) return', 'if (Array.isArray(message) && !message) return')],
+    caughtBy: { file: refusals, title: 'mcp.tool: what is not one JSON-RPC message' },
+  },
+  {
+    rule: 'mcp.tool',
+    removes: 'an unexpected error shows nothing of the inside',
+    edits: [edit(server, '    onError(error)\n    throw', '    onError(error)\n    if (error) throw error\n    throw')],
+    caughtBy: { file: refusals, title: 'mcp.tool: an internal error shows nothing of the inside' },
+  },
+  {
+    rule: 'mcp.progress',
+    removes: 'a turn that waits is reported in every interval',
+    edits: [edit(server, '      timer ??= setInterval(notify, intervalMs)\n')],
+    caughtBy: { file: http, title: 'mcp.progress: with a progress token, a call reports that its turn runs' },
+  },
+  {
+    rule: 'mcp.progress',
+    removes: 'a caller that has left does not listen any more',
+    edits: [edit(exchange, "    signal.addEventListener('abort', stopListening, { once: true })\n")],
+    caughtBy: { file: http, title: 'mcp.progress: a caller that leaves ends nothing' },
+  },
+]
