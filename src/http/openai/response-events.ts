@@ -21,6 +21,10 @@ const eventsBeforeText = 4
 /** The attempt whose event has this number, as its fence. */
 export const fenceOfNumber = (number: number): number => Math.floor(number / numbersPerAttempt) + 1
 
+const deltaType = 'response.output_text.delta'
+const deltaStart = `event: ${deltaType}\ndata: {"type":"${deltaType}","sequence_number":`
+const deltaEnd = ',"logprobs":[]}\n\n'
+
 /** The text up to the end of a piece, and the number of pieces until there. */
 type Sent = { offset: number; pieces: number }
 
@@ -28,6 +32,7 @@ export class ResponseEvents implements EventFormat {
   readonly first: string
   readonly #facts: ResponseFacts
   readonly #part: { item_id: string; output_index: number; content_index: number }
+  readonly #deltaMiddle: string
   /** The number of the first event. */
   readonly #base: number
   /** Events up to this number are not sent. */
@@ -41,6 +46,7 @@ export class ResponseEvents implements EventFormat {
   constructor(facts: ResponseFacts, fence: number, after?: number) {
     this.#facts = facts
     this.#part = { item_id: replyItemId(facts.requestId), output_index: 0, content_index: 0 }
+    this.#deltaMiddle = `,${JSON.stringify(this.#part).slice(1, -1)},"delta":`
     this.#base = (fence - 1) * numbersPerAttempt
     this.#after = after ?? -1
     const response = responseObject(facts, { status: 'in_progress' })
@@ -112,12 +118,15 @@ export class ResponseEvents implements EventFormat {
     return this.#base + eventsBeforeText + pieces
   }
 
+  /** Written directly: there is one for each word. */
   #deltas(piecesBefore: number, pieces: string[]): string {
-    const type = 'response.output_text.delta'
-    return this.#write(
-      this.#textNumber(piecesBefore),
-      pieces.map((delta) => ({ type, ...this.#part, delta, logprobs: [] })),
-    )
+    let events = ''
+    let number = this.#textNumber(piecesBefore)
+    for (const piece of pieces) {
+      if (number > this.#after) events += `${deltaStart}${number}${this.#deltaMiddle}${JSON.stringify(piece)}${deltaEnd}`
+      number++
+    }
+    return events
   }
 
   /** Numbers the events from `number` on, and leaves out those that the client has. */

@@ -35,6 +35,9 @@ export function stateOfTurn({ state, reply, details, failureCode }: TurnStatus):
   return { status: state === 'cancelled' ? 'cancelled' : 'failed', code: failureCode ?? 'internal_error' }
 }
 
+// The agent has its own. These are the defaults of OpenAI's API, for clients that require numbers.
+const unsetSampling = { temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0 }
+
 export function responseObject(facts: ResponseFacts, state: ResponseState): object {
   const { requestId, conversationId, model, user, background, previousResponseId } = facts
   const reply = 'reply' in state ? state.reply : undefined
@@ -61,12 +64,11 @@ export function responseObject(facts: ResponseFacts, state: ResponseState): obje
     safety_identifier: null,
     service_tier: 'default',
     store: true,
-    temperature: null,
+    ...unsetSampling,
     text: { format: { type: 'text' } },
     tool_choice: 'auto',
     tools: [],
     top_logprobs: 0,
-    top_p: null,
     truncation: 'disabled',
     usage: 'reply' in state ? usageOf(state) : null,
     user,

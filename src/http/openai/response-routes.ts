@@ -40,10 +40,12 @@ async function createRoute(app: FastifyInstance, options: ResponseOptions): Prom
     if (wanted.stream) return sendStream(request, reply, started, wanted, options)
     if (wanted.background && started.kind === 'running') {
       const { requestId, conversationId } = started.turn
+      reply.header('x-request-id', requestId)
       return send(request, reply, factsOf(request, wanted, { requestId, conversationId }), { status: 'in_progress' })
     }
     const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams)
     if (!end) return reply
+    reply.header('x-request-id', end.reply.requestId)
     return send(request, reply, factsOf(request, wanted, end.reply), stateOfReply(end.reply, await detailsOf(request, end, options)))
   })
 }
@@ -143,4 +145,4 @@ const factsOfTurn = (request: FastifyRequest, { requestId, conversationId, exter
 })
 
 const send = (request: FastifyRequest, reply: FastifyReply, facts: ResponseFacts, state: ResponseState): FastifyReply =>
-  reply.headers(rateHeaders(request.caller.figures)).headers({ 'x-request-id': facts.requestId }).send(responseObject(facts, state))
+  reply.headers(rateHeaders(request.caller.figures)).send(responseObject(facts, state))

@@ -34,6 +34,8 @@ export interface EventFormat {
 
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
 const unsentLimitBytes = 262_144
+// The first event, which the socket may not have confirmed yet.
+const nearlyNothing = 16_384
 
 /**
  * Sends the headers and the first event immediately. Resolves after the turn has ended and its last event was written. `message` is the
@@ -152,7 +154,7 @@ class EventStream {
   }
 
   #push(next: string): void {
-    if (this.#dropping || this.#response.writableLength + this.#pending.length + next.length > unsentLimitBytes) {
+    if (this.#dropping || !this.#fits(next.length)) {
       this.#dropping = true
       return
     }
@@ -163,6 +165,12 @@ class EventStream {
     // The first delta is sent right away, because the end user is waiting for it.
     if (!this.#started) this.#flush()
     this.#started = true
+  }
+
+  /** A caller that joins late gets all of the text so far at once. It may be longer than the limit, and counts as a finished response then. */
+  #fits(length: number): boolean {
+    const waiting = this.#response.writableLength + this.#pending.length
+    return waiting + length <= unsentLimitBytes || (waiting <= nearlyNothing && this.#unread.take(this.#response, length))
   }
 
   end(end: TurnEnd): void {

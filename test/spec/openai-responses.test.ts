@@ -257,6 +257,26 @@ void test('openai.resume: a stream that was cut continues while the turn runs, n
   assert.equal(app.model.calls.length, 1)
 })
 
+void test('openai.resume: a long text that is running is continued at once, not at its end', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  const long = 'All of these words. '.repeat(5000)
+  app.model.when('weather', [`${long}last`, ' ', held, 'end.'])
+  const started = await create(app, 'weather', { background: true })
+  const { id } = started.json
+  await held.reached
+  const leave = new AbortController()
+  const response = await sendOpenAi(app, { method: 'GET', path: `${path}/${id}?stream=true&starting_after=100`, signal: leave.signal })
+  let text = ''
+  for await (const bytes of response.body!) {
+    text += Buffer.from(bytes).toString()
+    if (text.includes('last"')) break
+  }
+  assert.ok(text.length > 262_144, `${text.length} bytes`)
+  assert.equal(numbers(dataOf(text.slice(0, text.lastIndexOf('\n\n'))))[0], 101)
+  held.open()
+})
+
 void test('openai.resume: a failure is the last event, also for a client that has text which is gone', async () => {
   await using app = await startTestApp()
   app.model.when('weather', ['It rains in Oslo ', cut('rst')])
