@@ -41,3 +41,26 @@ export const storedLimits = (limits: SpendLimit[]): string =>
 
 export const readLimits = (stored: string): SpendLimit[] =>
   (JSON.parse(stored) as (Omit<SpendLimit, 'amount'> & { amount: string })[]).map((limit) => ({ ...limit, amount: BigInt(limit.amount) }))
+
+/** In percent of a limit. Webhooks are notified once when a window reaches one of them. */
+const spendThresholds = [50, 80, 100] as const
+
+/**
+ * The thresholds that a window has reached and that were not reported. A refused turn for which the rest would not do without the holds of
+ * other turns either has reached the last one. `used` is what is spent and unpaid, `needed` the hold of the refused turn or 0, and `reported`
+ * the highest threshold of this limit that was reported.
+ */
+export const newThresholds = ({
+  limit,
+  used,
+  needed,
+  reported,
+}: {
+  limit: Amount
+  used: Amount
+  needed: Amount
+  reported: number
+}): number[] =>
+  spendThresholds.filter(
+    (percent) => percent > reported && (used * 100n >= limit * BigInt(percent) || (percent === 100 && used + needed > limit)),
+  )

@@ -32,7 +32,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 __version__ = "0.1.0"
 __all__ = ["Turnkeep", "Stream", "Conversations", "Reply", "AssistantMessage", "Usage", "Conversation", "Message", "RateLimit"]
-__all__ += ["Turns", "Turn", "TurnFailure", "StartedTurn", "Feedback", "verify_webhook", "WebhookEvent", "WebhookVerificationError"]
+__all__ += ["Turns", "Turn", "TurnFailure", "StartedTurn", "Feedback", "TurnUsage", "PromptTokensDetails", "CompletionTokensDetails", "verify_webhook", "WebhookEvent", "WebhookVerificationError"]
 __all__ += ["Created", "Delta", "Reset", "Completed", "StreamEvent", "TurnkeepError", "APIError", "BadRequestError", "AuthenticationError"]
 __all__ += ["InsufficientBalanceError", "SpendLimitError", "PermissionDeniedError", "NotFoundError", "ConflictError", "ValidationError", "RateLimitError"]
 __all__ += ["InternalServerError", "ServiceUnavailableError", "APIConnectionError", "APIConnectionTimeoutError", "APIUserAbortError"]
@@ -259,7 +259,9 @@ class Stream:
         with self._call.request("GET", _turn_path(self._request_id)) as response:
             turn = _turn(_json(response.read()))
         if turn.message is not None and turn.usage is not None:
-            self._reply = Reply(turn.request_id, turn.conversation_id, turn.message, turn.usage)
+            used = turn.usage
+            usage = Usage(used.prompt_tokens, used.completion_tokens, used.total_tokens, used.charged_usd)
+            self._reply = Reply(turn.request_id, turn.conversation_id, turn.message, usage)
         elif turn.error is not None:
             raise _TurnEnded(_failure_of(turn.error.code, turn.error.message, turn.request_id))
         else:
@@ -377,6 +379,23 @@ class Usage:
     charged_usd: str  # A decimal with 8 places: Decimal(charged_usd) is exact, a float is not.
 
 @dataclass(frozen=True)
+class PromptTokensDetails:
+    cached_tokens: int  # Read from the cache of the provider.
+    cache_write_tokens: int
+
+@dataclass(frozen=True)
+class CompletionTokensDetails:
+    reasoning_tokens: int
+
+@dataclass(frozen=True)
+class TurnUsage(Usage):
+    """The usage of a turn in detail. The details are parts of the totals."""
+
+    prompt_tokens_details: PromptTokensDetails
+    completion_tokens_details: CompletionTokensDetails
+    tool_calls_usd: str  # The price of the finished tool calls, part of `charged_usd`.
+
+@dataclass(frozen=True)
 class Reply:
     request_id: str
     conversation_id: str
@@ -443,7 +462,7 @@ class Turn:
     created_at: str
     ended_at: Optional[str]  # None while it is running.
     message: Optional[AssistantMessage]
-    usage: Optional[Usage]
+    usage: Optional[TurnUsage]
     error: Optional[TurnFailure]
     cancel_requested: bool
 
@@ -1087,7 +1106,7 @@ def _turn(data: object) -> Turn:
         created_at=_field(data, "created_at", str),
         ended_at=_nullable(data, "ended_at", str),
         message=_record(_field(data, "message", dict), AssistantMessage) if status == "completed" else None,
-        usage=_record(_field(data, "usage", dict), Usage) if status == "completed" else None,
+        usage=_record(_field(data, "usage", dict), TurnUsage) if status == "completed" else None,
         error=None if error is None else _record(error, TurnFailure),
         cancel_requested=_field(data, "cancel_requested", bool),
     )

@@ -4,7 +4,7 @@
  */
 import { failures } from '../errors.ts'
 import { formatUsd } from '../ledger/ledger.ts'
-import type { EventRecord, EventTurn } from '../store/queries/webhooks/event-data.ts'
+import type { EventRecord, EventTurn, ReachedLimit } from '../store/queries/webhooks/event-data.ts'
 
 export function bodyOf(event: EventRecord, includeMessages: boolean): string {
   return JSON.stringify({ type: event.type, timestamp: new Date(event.occurredAt).toISOString(), data: dataOf(event, includeMessages) })
@@ -37,10 +37,25 @@ function dataOf(event: EventRecord, includeMessages: boolean): object {
         status: type === 'document.ready' ? 'ready' : 'failed',
         reason: type === 'document.failed' ? data.reason : null,
       }
-    case 'other':
-      return { owner_id, agent_id }
+    case 'spend_limit':
+      return { owner_id, agent_id, ...reachedOf(data.reached) }
   }
 }
+
+/** As the admin API describes the window, with the limit as it was when the event occurred. */
+const reachedOf = ({ scope, subject, span, startsAt, endsAt, limit, spent, held, unpaid, thresholdPercent }: ReachedLimit): object => ({
+  scope,
+  window: span,
+  key_id: scope === 'api_key' ? subject : null,
+  external_user_id: scope === 'end_user' ? subject : null,
+  starts_at: endsAt === null ? null : new Date(startsAt).toISOString(),
+  ends_at: endsAt === null ? null : new Date(endsAt).toISOString(),
+  threshold_percent: thresholdPercent,
+  limit_usd: formatUsd(limit),
+  spent_usd: formatUsd(spent),
+  held_usd: formatUsd(held),
+  unpaid_usd: formatUsd(unpaid),
+})
 
 const idsOf = ({ ownerId, agentId }: EventRecord, turn: EventTurn): object => ({
   request_id: turn.requestId,

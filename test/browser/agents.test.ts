@@ -66,6 +66,44 @@ inConsole(
   { refusals: [422] },
 )
 
+inConsole(
+  'console: prices of cached tokens and of tool calls are entered, refused beside their field, changed and removed',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId, { name: 'Priced' })
+    const stored = async () => app.made('GET', `/agents/${agent.id}`)
+    await open(`/agents/${agent.id}`)
+    const [cached, written] = [page.getByLabel('Cached prompt price'), page.getByLabel('Cache write price')]
+    await cached.fill('a tenth')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    assert.equal(await cached.getAttribute('aria-invalid'), 'true')
+    await cached.fill('0.05')
+    await written.fill('0.625')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Saved as version 2.').waitFor()
+    const { price } = await stored()
+    assert.deepEqual([price.cached_prompt_usd_per_million, price.cache_write_usd_per_million], ['0.05000000', '0.62500000'])
+    await cached.fill('')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Saved as version 3.').waitFor()
+    assert.equal((await stored()).price.cached_prompt_usd_per_million, null)
+
+    await open(`/agents/${agent.id}/tools`)
+    await page.getByRole('button', { name: 'Add HTTP tool' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Tool name').fill('order')
+    await dialog.getByRole('textbox', { name: /^Description/ }).fill('Where an order is.')
+    await dialog.getByRole('textbox', { name: /^URL/ }).fill('https://shop.example.com/orders')
+    const perCall = dialog.getByRole('textbox', { name: /^Price per call/ })
+    await perCall.fill('1 cent')
+    await dialog.getByRole('button', { name: 'Add tool' }).click()
+    assert.equal(await perCall.getAttribute('aria-invalid'), 'true')
+    await perCall.fill('0.01')
+    await dialog.getByRole('button', { name: 'Add tool' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.equal((await stored()).tools[0].price_usd, '0.01000000')
+  },
+)
+
 inConsole('console: a disabled agent answers no message until it is enabled', async ({ page, app, open }) => {
   const agent = await app.makeAgent(app.caller.ownerId, { name: 'Winter campaign' })
   await open(`/agents/${agent.id}`)

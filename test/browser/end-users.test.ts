@@ -22,6 +22,7 @@ inConsole('console: end-users: are listed by spend, and one is opened, exported 
   const table = page.getByRole('table', { name: 'External users' })
   await table.waitFor()
   assert.deepEqual(await table.getByRole('rowheader').allTextContents(), [odd, 'ben'])
+  assert.equal(await table.getByRole('cell', { name: '1 / 0', exact: true }).count(), 2)
   await page.getByRole('combobox', { name: 'Sort by' }).click()
   await page.getByRole('option', { name: 'Last activity' }).click()
   await page.waitForURL(/sort=last_activity/)

@@ -1,5 +1,6 @@
 /** The page of an owner's ledger: an entry is reviewed before it is added, added once, and refused beside its field. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { openConsole } from '../support/browser.ts'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -61,6 +62,19 @@ inConsole('console: the ledger can be downloaded as CSV', async ({ page, app, op
   await open(`/money/${app.caller.ownerId}`)
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /CSV/ }).click()])
   assert.match(file.suggestedFilename(), /\.csv$/)
+})
+
+inConsole('console: the usage of a range can be downloaded as CSV, by what is chosen', async ({ page, app, open }) => {
+  await app.chat('hello', { user: 'ann' })
+  await open(`/usage?range=24h&agent_id=${app.caller.agentId}`)
+  await page.getByRole('combobox', { name: 'CSV lines by' }).click()
+  await page.getByRole('option', { name: 'External user' }).click()
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()])
+  assert.equal(file.suggestedFilename(), 'usage-by-end-user.csv')
+  const [heading, line, ...rest] = (await readFile(await file.path(), 'utf8')).trim().split('\r\n')
+  assert.match(heading!, /^month,day,owner_id,/)
+  assert.ok(line!.split(',').includes('ann'), line)
+  assert.deepEqual(rest, [])
 })
 
 inConsole(

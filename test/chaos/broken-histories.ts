@@ -143,6 +143,9 @@ const refusal = (status: number, code: string, headers: Record<string, string> =
   }
 }
 
+const spendingAt = (h: Broken, nth: number) =>
+  h.of('admin').filter((change): change is Extract<typeof change, { what: 'spending' }> => change.what === 'spending')[nth]!
+
 const rateHeaders = { 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': '1800000060' }
 
 export const ways: [check: CheckName, what: string, corrupt: (history: Broken) => void][] = [
@@ -291,6 +294,16 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['envelope', 'an undocumented field', (h) => h.editAll('waiting', (reply) => (reply.debug = true))],
   ['envelope', 'a stack in an error', (h) => h.edit(h.answer('off'), (body) => (body.error.message = 'SqliteError: disk'))],
   ['envelope', 'a valid answer to nonsense', (h) => Object.assign(h.answer('nonsense'), refusal(404, 'agent_not_found'))],
+  [
+    'spend-limit',
+    'a refusal while enough is free',
+    (h) => Object.assign(h.of('setup')[0]!.tenants[2]!.agents[0]!.capped!, { agentUsd: '0.1', endUserUsd: '0.1' }),
+  ],
+  ['spend-limit', 'an end user above the limit', (h) => (h.of('setup')[0]!.tenants[2]!.agents[0]!.capped!.endUserUsd = '0.00006049')],
+  ['spend-limit', 'a window above its limit', (h) => (spendingAt(h, 0).heldUsd = '0.00787901')],
+  ['spend-limit', 'a window that holds when nothing runs', (h) => (spendingAt(h, 1).heldUsd = '0.00000001')],
+  ['spend-limit', 'a window that was reset', (h) => (spendingAt(h, 1).spentUsd = '0.00006050')],
+  ['envelope', 'a limit for an agent that has none', (h) => h.again('first', refusal(402, 'spend_limit_exceeded'))],
   ['envelope', 'no balance for a rich owner', (h) => h.again('first', refusal(402, 'insufficient_balance'))],
   ['own', 'a message id of two requests', (h) => shareId(h)],
   ['own', 'a reply that was said about another message', (h) => swapWords(h)],

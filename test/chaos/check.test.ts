@@ -46,6 +46,7 @@ void describe('the checker', () => {
       'background',
       'feedback',
       'webhooks',
+      'spend-limit',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

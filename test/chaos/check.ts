@@ -13,6 +13,7 @@ import { readHistoryOf } from './checks/reading.ts'
 import type { CheckName, Violation } from './checks/reading.ts'
 import { checkReplies } from './checks/replies.ts'
 import { checkResumes } from './checks/resumes.ts'
+import { checkSpendLimits } from './checks/spend-limits.ts'
 import { checkStates, resolutionOf } from './checks/states.ts'
 import type { Resolution } from './checks/states.ts'
 import { checkTools } from './checks/tools.ts'
@@ -39,6 +40,7 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkBackground(reading),
     ...checkFeedback(reading),
     ...checkWebhooks(reading),
+    ...checkSpendLimits(reading),
   ]
 }
 

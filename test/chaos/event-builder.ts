@@ -47,6 +47,14 @@ const tenants: Tenant[] = [
     agents: agentsOf(['thin']),
     keys: [key('thin', 'thin')],
   },
+  {
+    name: 'cedar',
+    canary: 'cedar3',
+    hidden: hiddenWords('cedar3'),
+    owner: { id: 'own_cedar', balanceUsd: '10', rich: true },
+    agents: agentsOf(['capped']).map((agent) => ({ ...agent, capped: { agentUsd: '0.002', endUserUsd: '0.002', maxOutputTokens: 400 } })),
+    keys: [key('capped', 'capped')],
+  },
 ]
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
@@ -66,6 +74,7 @@ const statuses: Record<string, [status: number, retryAfter?: string]> = {
   conversation_busy: [409, '2'],
   turn_cancelled: [409],
   insufficient_balance: [402],
+  spend_limit_exceeded: [402],
   rate_limit_exceeded: [429, '30'],
   api_rate_limit_unavailable: [503, '5'],
   service_unavailable: [503, '5'],

@@ -75,6 +75,8 @@ export type Tenant = {
     cachedPromptUsdPerMillion?: string
     toolUsd?: Record<string, string>
     historyTokens: number
+    /** Spend limits of all time that are reached. That of the agent is raised during the run. */
+    capped?: { agentUsd: string; endUserUsd: string; maxOutputTokens: number }
   }[]
   keys: KeySetup[]
 }
@@ -222,6 +224,8 @@ export type AdminChange =
   | { what: 'revoke'; key: string }
   | { what: 'erase'; key: string; user: string }
   | { what: 'document'; agent: string; title: string }
+  | { what: 'limit'; agent: string; usd: string }
+  | { what: 'spending'; agent: string; limitUsd: string; spentUsd: string; heldUsd: string; unpaidUsd: string }
   | { what: 'balance'; owner: string; balanceUsd: string; heldUsd: string; unpaidUsd: string; availableUsd: string }
 
 export type StoredConversation = {

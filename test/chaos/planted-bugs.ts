@@ -87,6 +87,40 @@ function readBefore(row: Row): bigint {
     caughtBy: { harness: 'simulation', checks: ['spending', 'I21'] },
   },
   {
+    name: 'limit-that-releases-nothing',
+    part: 'spend limits',
+    removes: 'what a turn held comes back to its windows when it ends without a reply',
+    edits: [edit(endTurn, 'sql.releaseSpending.run(charged, hold, reserved,', 'sql.releaseSpending.run(charged, 0n, reserved,')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
+  },
+  {
+    name: 'limit-that-nothing-checks',
+    part: 'spend limits',
+    removes: 'a hold fits its limits, and the constraint that says so',
+    edits: [
+      edit(spending, 'used + hold > amount', 'used + hold > amount * 1000n'),
+      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
+  },
+  {
+    name: 'limit-that-counts-twice',
+    part: 'spend limits',
+    removes: 'a charge counts once in each window',
+    edits: [
+      edit(endTurn, 'sql.settleSpending.run(item.charged, turn.hold!,', 'sql.settleSpending.run(2n * item.charged, turn.hold!,'),
+      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
+  },
+  {
+    name: 'refused-with-room-left',
+    part: 'spend limits',
+    removes: 'a limit refuses only what does not fit',
+    edits: [edit(spending, 'used + hold > amount', 'used + 4n * hold > amount')],
+    caughtBy: { harness: 'simulation', checks: ['limit'] },
+  },
+  {
     name: 'settled-past-the-fence',
     part: 'fencing',
     removes: 'the fence of every write of a turn',

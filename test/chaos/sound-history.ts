@@ -172,6 +172,15 @@ export function soundHistory(): HistoryEvent[] {
   refuse(scantBy, 'insufficient_balance')
   simple(scant)
 
+  // The agent's limit is less than two holds.
+  const [within, beyond] = [said('within', 'capped', 'pia', 'quick 1'), said('beyond', 'capped', 'quinn', 'quick 1')]
+  simple(within)
+  refuse(call(beyond), 'spend_limit_exceeded')
+  change({ what: 'limit', agent: 'agt_capped', usd: '0.008' })
+  simple(beyond)
+  const spentBefore = { agent: 'agt_capped', limitUsd: '0.00800000', spentUsd: '0.00012100', unpaidUsd: '0.00000000' }
+  change({ what: 'spending', ...spentBefore, heldUsd: '0.00700000' })
+
   for (const name of ['one', 'two', 'three']) simple(said(name, 'limited', 'dan', 'quick 1'))
   refuse(call(say('four', 'limited', 'dan', 'quick 1')), 'rate_limit_exceeded', 'limited')
 
@@ -246,6 +255,7 @@ export function soundHistory(): HistoryEvent[] {
   }
   refuse(call(cancelled, { final: true }), 'turn_cancelled', 'main', cancelledId)
   lastLook(orphan, [cancelledId])
+  change({ what: 'spending', ...spentBefore, heldUsd: '0.00000000' })
   write({ kind: 'verify', at: now(), broken: [] })
   write({ kind: 'end', at: now() })
   return events

@@ -263,6 +263,32 @@ owners:
     assert.match((await fixture.applied(declared)).stdout, /^No changes\./)
   })
 
+  test('the price of a tool call is set, changed and removed, and is the same in any notation', async () => {
+    const declared = (now: string, search: string): string => `owners:
+  - name: Priced
+    agents:
+      - name: Priced tools
+        model: demo/demo
+        system_prompt: d
+        tools:
+          - {type: builtin, name: now${now}}
+          - {type: http, name: order, description: d, method: GET, url: "https://e.com", parameters: {type: object}${search}}
+`
+    const prices = async () => ((await fixture.one('/agents', 'Priced tools')).tools as Json[]).map((tool) => tool['price_usd'])
+    await fixture.applied(declared('', ', price_usd: "0.01"'))
+    assert.deepEqual(await prices(), ['0.00000000', '0.01000000'])
+    assert.match((await fixture.applied(declared(', price_usd: "0"', ', price_usd: "0.010"'))).stdout, /^No changes\./)
+    const changed = await fixture.applied(declared(', price_usd: "0.00000002"', ', price_usd: "0.02"'))
+    assert.match(changed.stdout, /price_usd/)
+    assert.deepEqual(await prices(), ['0.00000002', '0.02000000'])
+    await fixture.applied(declared('', ''))
+    assert.deepEqual(await prices(), ['0.00000000', '0.00000000'])
+    fixture.write('agents.yaml', declared('', ', price_usd: "-1"'))
+    const refused = await fixture.apply()
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, /price_usd/)
+  })
+
   test('an existing file is never overwritten, and a key whose file is missing is reported', async () => {
     const declared = (file: string) => `owners: [{name: Shared, agents: [{name: B, keys: [{name: mine, secret_file: ${file}}]}]}]`
     fixture.write('taken.key', 'another')

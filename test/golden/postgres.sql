@@ -481,8 +481,11 @@ create table spending (
   held bigint not null default 0,
   unpaid bigint not null default 0,
   max_amount bigint not null,
+  reported_limit bigint,
+  reported_percent bigint not null default 0,
   constraint limit_held_never_negative CHECK ((held >= 0)),
   constraint limit_unpaid_never_negative CHECK ((unpaid >= 0)),
+  constraint reported_percent_is_a_threshold CHECK ((reported_percent = ANY (ARRAY[(0)::bigint, (50)::bigint, (80)::bigint, (100)::bigint]))),
   constraint spending_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
   constraint spending_earlier_check CHECK ((earlier >= 0)),
   constraint spending_pkey PRIMARY KEY (id),
@@ -604,7 +607,7 @@ CREATE INDEX unpaid_turns ON public.turns USING btree (ended_at) WHERE (unpaid >
 
 CREATE INDEX unusual_turns_newest_first ON public.turns USING btree (state, created_at, request_id, agent_id) WHERE (state = ANY (ARRAY['failed'::text, 'released'::text, 'cancelled'::text]));
 
-CREATE INDEX usage_of_turns ON public.turns USING btree (ended_at) INCLUDE (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id) WHERE (ended_at IS NOT NULL);
+CREATE INDEX usage_of_turns ON public.turns USING btree (ended_at) INCLUDE (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id, conversation_id) WHERE (ended_at IS NOT NULL);
 
 CREATE TRIGGER charge_within_hold BEFORE UPDATE OF charged ON public.turns FOR EACH ROW WHEN ((new.charged > old.hold)) EXECUTE FUNCTION refuse_change();
 
@@ -691,6 +694,8 @@ create function record_events_v1(happened event_v1[]) returns void language sql 
 
 create function record_low_balances_v1(charges settling_v1[], at bigint) returns void language plpgsql volatile;
 
+create function record_reached_limits_v1(uses spend_use_v1[], at bigint) returns void language plpgsql volatile;
+
 create function refuse_change() returns trigger language plpgsql volatile;
 
 create function refuse_falling_document_fence() returns trigger language plpgsql volatile;
@@ -730,7 +735,7 @@ create function spend_windows_v1(items json) returns json language plpgsql volat
   set lock_timeout=250ms
   set plan_cache_mode=force_generic_plan;
 
-create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[] language plpgsql stable;
+create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint, before spend_window_v1[]) returns spend_window_v1[] language plpgsql stable;
 
 create function steps_before_v1(turn turns) returns bigint language plpgsql stable;
 

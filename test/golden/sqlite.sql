@@ -434,6 +434,10 @@ CREATE TABLE spending (
   unpaid integer not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
   -- the limit at the last admission that counts here, or what had been charged before it if that is more
   max_amount integer not null,
+  -- the limit of which webhooks were last notified, and the highest threshold of it, in percent
+  reported_limit integer,
+  reported_percent integer not null default 0 constraint reported_percent_is_a_threshold
+    check (reported_percent = 0 or reported_percent = 50 or reported_percent = 80 or reported_percent = 100),
   constraint spent_within_limit check (spent + held + unpaid <= max_amount)
 ) strict;
 
@@ -553,7 +557,8 @@ CREATE INDEX turns_of_conversation on turns (conversation_id, request_id);
 CREATE INDEX unpaid_turns on turns (ended_at) where unpaid > 0;
 
 CREATE INDEX usage_of_turns on turns (
-  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
+  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id,
+  conversation_id
 ) where ended_at is not null;
 
 CREATE TRIGGER charge_within_hold before update of charged on turns when new.charged > old.hold

@@ -51,7 +51,10 @@ export const reportMutants: Mutant[] = [
     rule: 'end-users',
     removes: 'the detail is of all keys of the agent',
     edits: [edit(endUsers, "and c.external_user_id = $2'", "and c.external_user_id = $2 and k.playground = 1'")],
-    caughtBy: { file: endUserTest, title: 'end-users: the detail has spend, feedback and the conversation of each key' },
+    caughtBy: {
+      file: endUserTest,
+      title: 'end-users: the list and the detail have spend and feedback, and the detail the conversation of each key',
+    },
   },
   {
     rule: 'end-users.export',

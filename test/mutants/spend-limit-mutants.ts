@@ -47,7 +47,7 @@ export const spendLimitMutants: Mutant[] = [
   onSqlite(
     'a limit comes before the balance',
     order,
-    edit(admit, '  if (exceeded) return exceeded\n', ''),
+    edit(admit, '    return exceeded\n', ''),
     edit(
       admit,
       "return { kind: 'insufficient_balance' }\n",
@@ -69,7 +69,7 @@ export const spendLimitMutants: Mutant[] = [
     ends,
     edit(turnPath, '      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)\n'),
   ),
-  onSqlite('an extension must fit', bounded, edit(turnPath, '      if (refused) return refused\n')),
+  onSqlite('an extension must fit', bounded, edit(turnPath, '        return refused\n')),
   onSqlite('a window ends', boundary, edit(limits, "if (span === 'total') return", "if (span === 'total' || span === 'day') return")),
   onSqlite('a month is a calendar month', boundary, edit(limits, 'at.getUTCMonth() + 1) }', 'at.getUTCMonth() + 2) }')),
   onSqlite(
@@ -101,6 +101,16 @@ export const spendLimitMutants: Mutant[] = [
       'check (spent + held + unpaid <= max_amount)',
       'check (spent + unpaid <= max_amount)',
     ),
+  ),
+  onPostgres(
+    'the windows of an agent are of its own end users',
+    'billing.spend-limit: in one batch, each agent, key and end user',
+    edit(hot, 'case when item.agent_id = windows_of then windows end', 'windows'),
+  ),
+  onPostgres(
+    'the windows of a key are its own',
+    'billing.spend-limit: in one batch, each agent, key and end user',
+    edit(hot, 'known.subject = subject_id and', 'known.subject is not null and'),
   ),
   onPostgres('a limit comes before the balance', order, edit(hot, 'when a.limited = 0 and o.balance - o.held', 'when o.balance - o.held')),
   onPostgres(

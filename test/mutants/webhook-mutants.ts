@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const store = 'store/sqlite.test.ts'
 const spec = 'spec/webhooks.test.ts'
 const events = 'src/store/sqlite/events.ts'
+const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
 const deliveries = 'src/store/queries/webhooks/deliveries.ts'
 
 export const webhookMutants: Mutant[] = [
@@ -25,6 +26,42 @@ export const webhookMutants: Mutant[] = [
     removes: 'a webhook of one agent gets its events only',
     edits: [edit(events, 'and (agent_id is null or agent_id = ?)', 'and (agent_id is null or agent_id <> ?)')],
     caughtBy: { file: store, title: 'webhook.once: only the events, the owner and the agent' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'a threshold of a spend limit is reported once, also after its event was deleted',
+    edits: [edit(events, '    sql.markReported.run(limit, reached.at(-1)!, id)\n')],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: once for each limit of a window' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'a turn without a reply can bring a window to a threshold',
+    edits: [
+      edit(
+        'src/store/sqlite/end-turn.ts',
+        '  recordEndedTurn(sql, turn, end.state, now)\n  recordWindows(sql, turn, now)\n',
+        '  recordEndedTurn(sql, turn, end.state, now)\n',
+      ),
+    ],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: a charge that brings' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'the holds of other turns do not use up a limit',
+    edits: [edit(events, 'select id, spent + unpaid as used, max_amount', 'select id, spent + held + unpaid as used, max_amount')],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: the first turn that the rest does not cover' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'on PostgreSQL a threshold of a spend limit is reported once, also after its event was deleted',
+    edits: [edit(hot, 'case when s.reported_limit = u.max_amount then s.reported_percent else 0 end', '0')],
+    caughtBy: { file: 'store/postgres.test.ts', title: 'webhook.once spend_limit.reached: once for each limit of a window' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'on PostgreSQL a refused turn uses up a limit',
+    edits: [edit(hot, ' or p.percent = 100 and u.used + u.needed > u.max_amount)', ')')],
+    caughtBy: { file: 'store/postgres.test.ts', title: 'webhook.once spend_limit.reached: the first turn that the rest does not cover' },
   },
   {
     rule: 'webhook.delivered',

@@ -87,8 +87,16 @@ export function createSpendingModel(accuse: Accuse, saw: (what: string) => void)
     counted.set(turn.requestId, { in: inWindows, startedAt: now })
   }
 
-  function refused(): void {
-    if (limits.length === 0) accuse('limit', 'a turn was refused for a limit, and no limit is set')
+  /** A refusal needs a window in which less is free than the turn holds at most. */
+  function refused({ apiKeyId, externalUserId }: Pick<Turn, 'apiKeyId' | 'externalUserId'>, now: number, mostHold: bigint): void {
+    const subjects = { end_user: externalUserId, api_key: apiKeyId, agent: theAgent }
+    const isTight = limits.some(({ scope, span, amount, since }) => {
+      const startsAt = startOf(span, now)
+      const window = find(scope, subjects[scope], span, startsAt)
+      const before = scope === 'end_user' && since > startsAt ? chargedBefore(scope, externalUserId, startsAt) : 0n
+      return (window ? used(window) : before) + mostHold > amount
+    })
+    if (!isTight) accuse('limit', `${apiKeyId} ${externalUserId} was refused, and each of ${limits.length} limits has room for ${mostHold}`)
   }
 
   function extended({ requestId }: Turn, more: bigint): void {

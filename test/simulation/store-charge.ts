@@ -25,6 +25,15 @@ const halvesPerStep = 5n * 2n + 4n * 1n + 1n * 4n + 5n * 2n
 export const costOfSteps = (steps: number, promptPerMillion: bigint): bigint =>
   (BigInt(steps) * halvesPerStep * promptPerMillion) / 2n / 1_000_000n
 
+// Of the one agent, with the highest price of an edit (commands.ts, simulated-database.ts).
+const [fixedTokens, maxOutputTokens, highestPerMillion] = [50, 100, 600_000_000n]
+
+/** What a first step holds at most, with this many tokens of history and message. */
+export function mostHold(promptTokens: number): bigint {
+  const { cacheWritePerMillion, completionPerMillion } = pricesOf(highestPerMillion)
+  return (BigInt(fixedTokens + promptTokens) * cacheWritePerMillion + BigInt(maxOutputTokens) * completionPerMillion) / 1_000_000n
+}
+
 /** What the journal says was asked for, and what of it has finished, at the prices of the tools. */
 export function toolCallsIn(journal: JournalEntry[]): { asked: bigint; finished: bigint } {
   const names = new Map<string, string>()

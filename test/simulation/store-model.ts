@@ -26,7 +26,7 @@ import type { Row } from '../../src/store/sql.ts'
 import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
 import type { AgentChange, ChangeAgentOutcome } from '../../src/store/queries/agents.ts'
 import type { AppendOutcome } from '../../src/store/queries/ledger.ts'
-import { costOfSteps, toolCallsIn } from './store-charge.ts'
+import { costOfSteps, mostHold, toolCallsIn } from './store-charge.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
 import { createSpendingModel } from './spending-model.ts'
 
@@ -76,6 +76,7 @@ export function createStoreModel(accuse: Accuse) {
   /** `billing.unpaid`: what is reserved of what turns without a reply used, and what credits have cleared of it. There is one owner. */
   let unpaid = 0n
   let cleared = 0n
+  let mostNeeded = 0n
   const seen = new Map<string, number>()
   const saw = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
 
@@ -114,7 +115,7 @@ export function createStoreModel(accuse: Accuse) {
           accuse('busy', `${reported}: busy, and no turn of its user runs`)
         break
       case 'spend_limit_exceeded':
-        return spending.refused()
+        return spending.refused(item, at.now, mostHoldOf(item))
       case 'insufficient_balance':
       case 'agent_disabled':
       case 'agent_not_found':
@@ -125,6 +126,14 @@ export function createStoreModel(accuse: Accuse) {
       default:
         accuse('idempotency', `${reported}: ${outcome.kind}`)
     }
+  }
+
+  /** At the highest price of an edit, and not less than what a turn needed that ran out of balance. */
+  function mostHoldOf(item: Admission): bigint {
+    const conversation = turns.values().find((turn) => isOf(turn, item) && !turn.erased)?.conversationId
+    const history = (histories.get(conversation ?? '') ?? []).reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
+    const bound = mostHold(history + item.messageTokens)
+    return bound > mostNeeded ? bound : mostNeeded
   }
 
   const isOf = (turn: Turn, item: Admission): boolean => turn.apiKeyId === item.apiKeyId && turn.externalUserId === item.externalUserId
@@ -297,6 +306,7 @@ export function createStoreModel(accuse: Accuse) {
     if (!turn) return
     if (item.state === 'cancelled' && !turn.cancelRequested) accuse('cancel', `${turn.requestId} was cancelled without a request`)
     if (item.unpaid > 0n) saw('a turn without a reply had used something')
+    if (item.neededHold > mostNeeded) mostNeeded = item.neededHold
     let reserved = 0n
     if (reservesUnpaid(item.causeKind)) {
       if (item.unpaid > 0n) saw('what a turn without a reply used is reserved')

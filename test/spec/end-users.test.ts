@@ -81,7 +81,7 @@ void test('end-users: are listed by spend or last activity, with the keys of the
   await refused(own.admin('GET', `${path}/export?external_user_id=ann`), 404, 'not_found', /end user/)
 })
 
-void test('end-users: the detail has spend, feedback and the conversation of each key', async () => {
+void test('end-users: the list and the detail have spend and feedback, and the detail the conversation of each key', async () => {
   await using own = await startTestApp()
   const path = `/agents/${own.caller.agentId}/end-users`
   const second = await secondKey(own)
@@ -96,6 +96,14 @@ void test('end-users: the detail has spend, feedback and the conversation of eac
     assert.equal(given.status, 200)
   }
   await own.chat('other', { user: 'ben' })
+  const feedbackIn = async (window: string) =>
+    (await own.made('GET', `${path}?window=${window}`)).data.map((user: Json) => [user.external_user_id, user.feedback])
+  const listed = [
+    ['ann', { up: 2, down: 1 }],
+    ['ben', { up: 0, down: 0 }],
+  ]
+  assert.deepEqual((await feedbackIn('day')).toSorted(), listed)
+  assert.deepEqual((await feedbackIn('total')).toSorted(), listed)
   const found = await own.made('GET', `${path}/detail?external_user_id=ann`)
   assert.deepEqual(
     [found.agent_id, found.external_user_id, found.feedback, found.spend.total],

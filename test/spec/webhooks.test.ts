@@ -406,3 +406,25 @@ test('balance.low: the operator sets the threshold of an owner, and one webhook 
   assert.ok(Number(one!.json.data['balance_usd']) >= Number(left))
   assert.equal(receiver.received.length, 1)
 })
+
+test('spend_limit.reached: the body has the window, its limit and the threshold, with the names of the admin API', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  await makeWebhook(app, receiver, '/hook', { events: ['spend_limit.reached'] })
+  const { agentId, ownerId } = app.caller
+  await app.made('PATCH', `/agents/${agentId}`, { spend_limits: [{ scope: 'end_user', usd: '0.10', window: 'day' }] })
+  let answer = await app.chat('hello')
+  for (let n = 0; n < 1000 && answer.status === 200; n++) answer = await app.chat('hello')
+  assert.deepEqual([answer.status, answer.json.error.code], [402, 'spend_limit_exceeded'])
+  await receiver.got('/hook', 3)
+  const bodies = receiver.received.map(({ json }) => json).toSorted((a, b) => a.data['threshold_percent'] - b.data['threshold_percent'])
+  assert.deepEqual(
+    bodies.map(({ type, data }) => [type, data['threshold_percent'], data['limit_usd']]),
+    [50, 80, 100].map((percent) => ['spend_limit.reached', percent, '0.10000000']),
+  )
+  const user = encodeURIComponent(bodies[0]!.data['external_user_id'] as string)
+  const { spending } = await app.made('GET', `/agents/${agentId}/end-users/limits?external_user_id=${user}`)
+  const { owner_id, agent_id, threshold_percent, ...window } = bodies.at(-1)!.data
+  assert.deepEqual([owner_id, agent_id, threshold_percent], [ownerId, agentId, 100])
+  assert.deepEqual(window, (spending as Json[])[0])
+})

@@ -239,7 +239,10 @@ const plants: Record<string, { what: string; script: string }[]> = {
     { what: 'a charge that counts in no window', script: 'update spending set spent = spent - 1' },
     { what: 'a window that was reset', script: `update spending set spent = 0 where scope = 'agent'` },
     { what: 'a window that holds for no running turn', script: 'update spending set held = held + 1' },
-    { what: 'a window above its limit', script: 'update spending set max_amount = spent + held - 1' },
+    {
+      what: 'a window above its limit',
+      script: 'update spending set max_amount = spent + held - 1, reported_limit = spent + held - 1, reported_percent = 100',
+    },
     { what: 'a window that does not count what a run without a reply used', script: 'update spending set unpaid = unpaid - 1' },
     { what: 'a turn in a window that does not exist', script: `update turns set counts_in = '[77]' where state = 'failed'` },
   ],
@@ -251,6 +254,19 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `insert into events select replace(id, 'completed', 'failed'), 'turn.failed', subject, owner_id, agent_id, occurred_at
           from events where type = 'turn.completed';
         insert into deliveries (event_id, webhook_id, next_at, created_at) select id, 'whk_1', 1, 1 from events where type = 'turn.failed'`,
+    },
+    { what: 'a threshold that was not reported', script: 'update spending set max_amount = spent + unpaid + held' },
+    {
+      what: 'a threshold that was not reached',
+      script: `update spending set reported_limit = max_amount, reported_percent = 80;
+        insert into events select 'evt_' || id || '_' || max_amount || '_80_spend_limit_reached', 'spend_limit.reached', id || '_' || max_amount || '_80',
+          'own_1', agent_id, 1 from spending;
+        insert into deliveries (event_id, webhook_id, next_at, created_at) select id, 'whk_1', 1, 1 from events where type = 'spend_limit.reached'`,
+    },
+    {
+      what: 'a threshold of a window that does not exist',
+      script: `insert into events values ('evt_77_1_50_spend_limit_reached', 'spend_limit.reached', '77_1_50', 'own_1', null, 1);
+        insert into deliveries (event_id, webhook_id, next_at, created_at) values ('evt_77_1_50_spend_limit_reached', 'whk_1', 1, 1)`,
     },
   ],
 }

@@ -14,6 +14,7 @@ import { spendScopes } from '../../src/spend-limits.ts'
 import { Bench } from './conformance.ts'
 import { raceForOneFinish } from './journal-conformance.ts'
 import { setLimits } from './spend-limit-conformance.ts'
+import { listDeliveries, makeWebhook } from './webhook-conformance.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
@@ -72,6 +73,7 @@ void test(
     for (const scope of spendScopes) {
       const bench = await Bench.make(stores[0]!, 10n ** 12n, 0)
       await setLimits(bench, { scope, span: 'total', amount: 138n * hold - 1n })
+      const webhookId = await makeWebhook(stores[0]!, { events: ['spend_limit.reached'], agentId: bench.agentId })
       const keys = [bench]
       if (scope === 'end_user') while (keys.length < 100) keys.push(await bench.anotherKey())
       // With one key each, at most as many turns of the end user run as it has keys, so its turns are settled and others are sent.
@@ -93,6 +95,15 @@ void test(
       }
       assert.deepEqual(counts, { admitted: 137, spend_limit_exceeded: 1000 - 137 }, scope)
       assert.equal(admitted.length, 137)
+      // Without the holds of other turns: the limit refuses them through every store.
+      const late = await admitAtOnce(
+        stores,
+        keys.slice(0, 3).flatMap((key) => [1, 2, 3].map(() => key.admission(scope === 'end_user' ? { externalUserId: 'ann' } : {}))),
+        1,
+      )
+      assert.deepEqual(Object.keys(count(late)), ['spend_limit_exceeded'])
+      const percents = (await listDeliveries(stores[1]!, webhookId)).map((eventId) => eventId.split('_')[3])
+      assert.deepEqual(percents.toSorted(), ['100', '50', '80'], `${scope}: each threshold is one event`)
       await bench.verify()
     }
   },

@@ -333,6 +333,35 @@ export function spendLimitConformance(check: Check): void {
     }
   })
 
+  check('billing.spend-limit: in one batch, each agent, key and end user has its own windows', async (store) => {
+    const hold = await holdOf(store)
+    const bench = await Bench.make(store, plenty, 0)
+    const [other, second] = [await bench.another(), await bench.anotherKey()]
+    for (const one of [bench, other])
+      await setLimits(one, limitOf('end_user', hold), limitOf('api_key', 2n * hold), limitOf('agent', 3n * hold))
+    const own = [limitOf('end_user', 2n * hold)]
+    await store.write.putEndUserLimits({ agentId: bench.agentId, externalUserId: 'bob', limits: own })
+    const asked = [
+      [bench, user, 'admitted'],
+      [other, user, 'admitted'],
+      [second, user, 'spend_limit_exceeded'],
+      [second, 'bob', 'admitted'],
+      [other, 'cid', 'admitted'],
+      [bench, 'bob', 'admitted'],
+      [other, 'dan', 'spend_limit_exceeded'],
+      [second, 'eve', 'spend_limit_exceeded'],
+    ] as const
+    const outcomes = await store.admitMany(asked.map(([through, externalUserId]) => through.admission({ externalUserId })))
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      asked.map(([, , kind]) => kind),
+    )
+    assert.deepEqual((await spendingOf(bench, 'bob'))['end_user day'], [0n, 2n * hold, 0n])
+    assert.deepEqual((await spendingOf(bench))['agent day'], [0n, 3n * hold, 0n])
+    assert.deepEqual((await spendingOf(other))['agent day'], [0n, 2n * hold, 0n])
+    await bench.verify()
+  })
+
   check(
     'billing.spend-limit erase: an erasure removes the name of the end user from its limits and windows, and keeps the figures',
     async (store) => {

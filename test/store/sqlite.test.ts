@@ -21,6 +21,7 @@ import { journalConformance } from './journal-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
 import { spendLimitConformance } from './spend-limit-conformance.ts'
+import { spendLimitEventsConformance } from './spend-limit-events-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
 import { webhookConformance } from './webhook-conformance.ts'
 
@@ -42,6 +43,7 @@ journalConformance(check)
 priceConformance(check)
 unpaidConformance(check)
 spendLimitConformance(check)
+spendLimitEventsConformance(check)
 webhookConformance(check)
 turnResourceConformance(check)
 

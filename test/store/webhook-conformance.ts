@@ -26,13 +26,13 @@ async function createWebhook(store: TestStore, given: Partial<NewWebhook> = {}):
   return id
 }
 
-async function makeWebhook(store: TestStore, given: Partial<NewWebhook> = {}): Promise<string> {
+export async function makeWebhook(store: TestStore, given: Partial<NewWebhook> = {}): Promise<string> {
   const id = await createWebhook(store, given)
   await store.moveClock(2)
   return id
 }
 
-const listed = async (store: TestStore, webhookId: string) =>
+export const listDeliveries = async (store: TestStore, webhookId: string) =>
   (await store.read.listDeliveries({ webhookId }, firstPage)).map(({ eventId }) => eventId)
 const empty = { mediaType: null, fileName: null, contentId: null, sha256: null }
 const sorted = (texts: string[]): string[] => texts.toSorted()
@@ -75,8 +75,8 @@ export function webhookConformance(check: Check): void {
       `evt_${released.requestId}_2_turn_released`,
       `evt_${released.requestId}_turn_completed`,
     ]
-    assert.deepEqual(sorted(await listed(store, id)), sorted(expected))
-    assert.deepEqual(await listed(store, none), [])
+    assert.deepEqual(sorted(await listDeliveries(store, id)), sorted(expected))
+    assert.deepEqual(await listDeliveries(store, none), [])
     await bench.verify()
   })
 
@@ -88,7 +88,7 @@ export function webhookConformance(check: Check): void {
       await store.moveClock(60_000)
       await store.claimOrphans({ which, limit: 10, leaseMs: 15_000, running: [] })
     }
-    assert.deepEqual(await listed(store, id), [`evt_${turn.requestId}_turn_failed`])
+    assert.deepEqual(await listDeliveries(store, id), [`evt_${turn.requestId}_turn_failed`])
     await bench.verify()
   })
 
@@ -105,9 +105,12 @@ export function webhookConformance(check: Check): void {
     for (const turn of turns.slice(0, 2)) await bench.settle(turn)
     await bench.fail(turns[2]!, 'failed')
     const [own, others, strangers] = turns.map(({ requestId }) => requestId)
-    assert.deepEqual(sorted(await listed(store, ids.ofOwner)), sorted([`evt_${own}_turn_completed`, `evt_${others}_turn_completed`]))
-    assert.deepEqual(await listed(store, ids.ofAgent), [`evt_${others}_turn_completed`])
-    assert.deepEqual(await listed(store, ids.failures), [`evt_${strangers}_turn_failed`])
+    assert.deepEqual(
+      sorted(await listDeliveries(store, ids.ofOwner)),
+      sorted([`evt_${own}_turn_completed`, `evt_${others}_turn_completed`]),
+    )
+    assert.deepEqual(await listDeliveries(store, ids.ofAgent), [`evt_${others}_turn_completed`])
+    assert.deepEqual(await listDeliveries(store, ids.failures), [`evt_${strangers}_turn_failed`])
     await bench.verify()
   })
 
@@ -135,13 +138,13 @@ export function webhookConformance(check: Check): void {
     assert.equal(await store.write.disableWebhook(id, '410'), false)
     assert.equal((await store.read.findWebhook(id))!.disabledReason, '410')
     await bench.settle(await bench.admitted())
-    assert.deepEqual(await listed(store, id), [])
+    assert.deepEqual(await listDeliveries(store, id), [])
     await store.write.changeWebhook(id, { enabled: true })
     assert.equal((await store.read.findWebhook(id))!.disabledReason, null)
     await store.moveClock(2)
     const turn = await bench.admitted()
     await bench.settle(turn)
-    assert.deepEqual(await listed(store, id), [`evt_${turn.requestId}_turn_completed`])
+    assert.deepEqual(await listDeliveries(store, id), [`evt_${turn.requestId}_turn_completed`])
     await bench.verify()
   })
 
@@ -203,7 +206,7 @@ export function webhookConformance(check: Check): void {
     await store.write.requestCancel({ requestId: turn.requestId })
     const charge = { ledgerEntryId: `led_${randomUUID()}`, toolCalls: 30n, charged: 30n, writtenOff: 0n }
     await bench.fail(turn, 'cancelled', { code: 'turn_cancelled', causeKind: null, charge })
-    const { events } = await store.read.readEvents(await listed(store, id))
+    const { events } = await store.read.readEvents(await listDeliveries(store, id))
     const [event] = events
     assert.ok(event?.data.kind === 'turn')
     assert.deepEqual(event.data.turn.usage, { promptTokens: 0, completionTokens: 0, charged: 30n, estimated: false })
@@ -219,7 +222,7 @@ export function webhookConformance(check: Check): void {
       store.write.putFeedback({ requestId: turn.requestId, apiKeyId: bench.apiKeyId, rating, comment: 'secret words', tags: [] })
     await put('up')
     await put('down')
-    assert.deepEqual(await listed(store, id), [`evt_${turn.requestId}_feedback_created`])
+    assert.deepEqual(await listDeliveries(store, id), [`evt_${turn.requestId}_feedback_created`])
     await bench.verify()
   })
 
@@ -229,7 +232,7 @@ export function webhookConformance(check: Check): void {
     const document = { documentId: 'doc_1', agentId: bench.agentId, title: 't', text: 'words', chunks: [{ headings: '', text: 'words' }] }
     await store.write.indexDocument(document)
     await store.write.indexDocument(document)
-    assert.deepEqual(sorted(await listed(store, id)), ['evt_doc_1_1_document_ready', 'evt_doc_1_3_document_ready'])
+    assert.deepEqual(sorted(await listDeliveries(store, id)), ['evt_doc_1_1_document_ready', 'evt_doc_1_3_document_ready'])
     const given = {
       id: 'doc_2',
       agentId: bench.agentId,
@@ -242,7 +245,7 @@ export function webhookConformance(check: Check): void {
     assert.equal(await store.write.putDocument(given), 'put')
     const claimed = (await store.write.claimDocument({ holder: 'h', leaseMs }))!
     assert.equal(await store.write.failDocument({ documentId: 'doc_2', fence: claimed.fence, reason: 'r' }), true)
-    assert.ok((await listed(store, id)).includes('evt_doc_2_1_document_failed'))
+    assert.ok((await listDeliveries(store, id)).includes('evt_doc_2_1_document_failed'))
     await bench.verify()
   })
 
@@ -358,7 +361,7 @@ export function webhookConformance(check: Check): void {
     await store.moveClock(24 * 60 * 60 * 1000)
     assert.equal(await store.write.clearEvents({ limit: 10 }), 1)
     assert.equal(await store.write.clearEvents({ limit: 10 }), 0)
-    assert.deepEqual(await listed(store, id), [])
+    assert.deepEqual(await listDeliveries(store, id), [])
     await bench.verify()
   })
 

@@ -39,6 +39,13 @@ TURN: dict[str, Any] = {
 }
 
 
+DETAILS: dict[str, Any] = {
+    "prompt_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 1},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+    "tool_calls_usd": "0.01000000",
+}
+
+
 def finished(content: str) -> bytes:
     return with_id(completed(content), "end")
 
@@ -162,7 +169,7 @@ class Turns(TestCase):
         with Scripted(
             envelope(503, "service_unavailable"),
             turn(),
-            turn(status="completed", ended_at="t2", message={**answer["message"], "incomplete": True}, usage=answer["usage"]),
+            turn(status="completed", ended_at="t2", message={**answer["message"], "incomplete": True}, usage={**answer["usage"], **DETAILS}),
             turn(status="cancelled", ended_at="t2", error=failure, cancel_requested=True),
             envelope(404, "not_found"),
         ) as server:
@@ -172,10 +179,22 @@ class Turns(TestCase):
             done = turns.get(REQUEST_ID)
             assert done.message is not None and done.usage is not None
             self.assertEqual((done.message.content, done.message.incomplete, done.usage.total_tokens), ("Hello", True, 7))
+            expected_usage = turnkeep.TurnUsage(
+                3, 4, 7, "0.00000700", turnkeep.PromptTokensDetails(2, 1), turnkeep.CompletionTokensDetails(3), "0.01000000"
+            )
+            self.assertEqual(done.usage, expected_usage)
             self.assertEqual(turns.get(REQUEST_ID).error, turnkeep.TurnFailure(**failure))
             with self.fails(turnkeep.NotFoundError, code="not_found", idempotency_key=None):
                 turns.get(REQUEST_ID)
         self.assertEqual(set(server.asked()), {f"GET /turns/{REQUEST_ID}"})
+
+    def test_a_usage_without_a_detail_is_not_from_the_service(self) -> None:
+        answer = reply_object("Hello")
+        for name in DETAILS:
+            usage = {key: value for key, value in {**answer["usage"], **DETAILS}.items() if key != name}
+            done = {**TURN, "status": "completed", "message": answer["message"], "usage": usage}
+            with Scripted(json_answer(done)) as server, self.fails(turnkeep.APIConnectionError):
+                server.client(max_retries=0).turns.get(REQUEST_ID)
 
     def test_a_turn_without_a_field_is_not_from_the_service(self) -> None:
         for name in TURN:
@@ -229,7 +248,7 @@ class Turns(TestCase):
         failure = {"code": "internal_error", "message": "Some words."}
         with Scripted(
             NOTHING_LEFT,
-            turn(status="completed", message=answer["message"], usage=answer["usage"]),
+            turn(status="completed", message=answer["message"], usage={**answer["usage"], **DETAILS}),
             NOTHING_LEFT,
             turn(status="failed", error=failure),
         ) as server:

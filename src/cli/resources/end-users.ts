@@ -13,6 +13,8 @@ const columns: Column[] = [
   { title: 'external user', path: 'external_user_id' },
   { title: 'spent $', path: 'spent_usd', as: 'usd' },
   { title: 'turns', path: 'turns', as: 'number' },
+  { title: 'up', path: 'feedback.up', as: 'number' },
+  { title: 'down', path: 'feedback.down', as: 'number' },
   { title: 'last activity (UTC)', path: 'last_activity_at', as: 'time' },
 ]
 

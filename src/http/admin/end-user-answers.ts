@@ -10,6 +10,7 @@ export const EndUser = define(
     spent_usd: AmountUsd,
     turns: Type.Integer({ minimum: 0, description: 'Turns that ended in the window, however they ended.' }),
     last_activity_at: Time,
+    feedback: Type.Object({ up: Count, down: Count }, { description: 'On turns that ended in the window.' }),
   }),
 )
 

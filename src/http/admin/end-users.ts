@@ -42,7 +42,7 @@ export const endUserRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'End users',
           'listEndUsers',
           'List the end users of an agent',
-          'Those with a turn that ended in the window, the largest spend or the latest activity first. The keys of an agent share its end users. An erased end user is not listed. `turns` and `spent_usd` are of the window.',
+          'Those with a turn that ended in the window, the largest spend or the latest activity first. The keys of an agent share its end users. An erased end user is not listed. `turns`, `spent_usd` and `feedback` are of the window.',
         ),
         params: AgentParams,
         querystring: EndUsersQuery,
@@ -134,11 +134,12 @@ function linesOf(part: Part): object[] {
   }
 }
 
-const writeEndUser = ({ externalUserId, spent, turns, lastActivityAt }: Listed): object => ({
+const writeEndUser = ({ externalUserId, spent, turns, lastActivityAt, feedback }: Listed): object => ({
   external_user_id: externalUserId,
   spent_usd: writeUsd(spent),
   turns,
   last_activity_at: writeTime(lastActivityAt),
+  feedback,
 })
 
 const writeSpend = ({ spent, turns }: Spend): object => ({ spent_usd: writeUsd(spent), turns })

@@ -16,6 +16,8 @@ export type EndUser = {
   turns: number
   /** When the last of them ended, in epoch milliseconds. */
   lastActivityAt: number
+  /** On these turns. */
+  feedback: { up: number; down: number }
 }
 
 export type EndUserOrder = 'spend' | 'last_activity'
@@ -44,12 +46,32 @@ export async function listEndUsers(sql: Sql, { agentId, sort, from, to, limit, a
      ) u ${start} order by ${order} desc, external_user_id desc limit ${values.add(limit)}`,
     ...values.list,
   )
-  return rows.map((row) => ({
+  const found = rows.map((row) => ({
     externalUserId: text(row, 'external_user_id'),
     spent: bigInteger(row, 'spent'),
     turns: integer(row, 'turns'),
     lastActivityAt: integer(row, 'last_activity_at'),
   }))
+  const feedback = await feedbackOf(sql, { agentId, from, to, users: found.map(({ externalUserId }) => externalUserId) })
+  return found.map((user) => ({ ...user, feedback: feedback.get(user.externalUserId) ?? { up: 0, down: 0 } }))
+}
+
+/** Of the users of one page: reads their turns from their conversations. */
+async function feedbackOf(
+  sql: Sql,
+  { agentId, from, to, users }: Period & { agentId: string; users: string[] },
+): Promise<Map<string, EndUser['feedback']>> {
+  if (users.length === 0) return new Map()
+  const values = new Values()
+  const rows = await sql.all(
+    `select c.external_user_id, count(case f.rating when 'up' then 1 end) as up, count(case f.rating when 'down' then 1 end) as down
+     from api_keys k cross join conversations c cross join turns t cross join feedback f
+     where k.agent_id = ${values.add(agentId)} and c.api_key_id = k.id and c.external_user_id in (${users.map((user) => values.add(user)).join(', ')})
+       and t.conversation_id = c.id and +t.ended_at >= ${values.add(from)} and +t.ended_at < ${values.add(to)} and f.request_id = t.request_id
+     group by c.external_user_id`,
+    ...values.list,
+  )
+  return new Map(rows.map((row) => [text(row, 'external_user_id'), { up: integer(row, 'up'), down: integer(row, 'down') }]))
 }
 
 /** Spend and turns since a time. */

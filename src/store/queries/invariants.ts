@@ -244,7 +244,8 @@ export const invariants: readonly Invariant[] = [
   {
     id: 'I22',
     name: 'events-are-recorded',
-    sentence: 'Every end of a run since an enabled webhook listens has one event with a delivery to it, and every event has happened.',
+    sentence:
+      'Every end of a run, and every threshold of a spend limit that was reached, since an enabled webhook listens has one event with a delivery to it, and every event has happened.',
     query: (sql) => findWrongEvents(sql, maxRows),
   },
 ]

@@ -26,23 +26,23 @@ export class Values {
 }
 
 export type ReportedTurns = {
-  /** Follows `from`. Turns have the alias `t`, and their conversations `c` if `withConversation` was set. */
+  /** Follows `from`. Turns have the alias `t`. */
   tables: string
   /** Follows `where`. Never empty. */
   conditions: string
 }
 
 /** The turns that ended in the period. */
-export function endedTurns(filter: UsageFilter, { from, to }: Period, values: Values, withConversation: boolean): ReportedTurns {
-  const { tables, conditions, byUser } = turnsOf(filter, values, withConversation)
+export function endedTurns(filter: UsageFilter, { from, to }: Period, values: Values): ReportedTurns {
+  const { tables, conditions, byUser } = turnsOf(filter, values)
   // With a plus sign, the column is not searched in an index of all turns.
   const ended = byUser ? '+t.ended_at' : 't.ended_at'
   return { tables, conditions: [`${ended} >= ${values.add(from)} and ${ended} < ${values.add(to)}`, ...conditions].join(' and ') }
 }
 
 /** The turns with a charge of the period, which has the alias `l`. */
-export function chargedTurns(filter: UsageFilter, { from, to }: Period, values: Values, withConversation: boolean): ReportedTurns {
-  const { tables, conditions, byUser } = turnsOf(filter, values, withConversation)
+export function chargedTurns(filter: UsageFilter, { from, to }: Period, values: Values): ReportedTurns {
+  const { tables, conditions, byUser } = turnsOf(filter, values)
   const at = byUser ? '+l.created_at' : 'l.created_at'
   return {
     // The order of a cross join is kept by SQLite: the smaller table first.
@@ -55,8 +55,8 @@ export function chargedTurns(filter: UsageFilter, { from, to }: Period, values: 
 }
 
 /** The turns with a run that ended without a reply in the period, which has the alias `e`. */
-export function failedRuns(filter: UsageFilter, { from, to }: Period, values: Values, withConversation: boolean): ReportedTurns {
-  const { tables, conditions, byUser } = turnsOf(filter, values, withConversation)
+export function failedRuns(filter: UsageFilter, { from, to }: Period, values: Values): ReportedTurns {
+  const { tables, conditions, byUser } = turnsOf(filter, values)
   return {
     tables: byUser ? `${tables} cross join turn_errors e` : `turn_errors e cross join ${tables}`,
     conditions: [
@@ -66,7 +66,7 @@ export function failedRuns(filter: UsageFilter, { from, to }: Period, values: Va
   }
 }
 
-function turnsOf({ ownerId, agentId, apiKeyId, externalUserId }: UsageFilter, values: Values, withConversation: boolean) {
+function turnsOf({ ownerId, agentId, apiKeyId, externalUserId }: UsageFilter, values: Values) {
   // Those of a user are found from the keys, so fewer keys are fewer conversations.
   const byUser = externalUserId !== undefined
   const filters = Object.entries({
@@ -84,7 +84,5 @@ function turnsOf({ ownerId, agentId, apiKeyId, externalUserId }: UsageFilter, va
       ],
       byUser,
     }
-  return withConversation
-    ? { tables: 'turns t cross join conversations c', conditions: ['c.id = t.conversation_id', ...conditions], byUser }
-    : { tables: 'turns t', conditions, byUser }
+  return { tables: 'turns t', conditions, byUser }
 }

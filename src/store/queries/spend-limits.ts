@@ -44,7 +44,8 @@ export async function setSpendLimits(sql: Sql, agentId: string, given: NewSpendL
        on conflict (agent_id, scope, subject, span, starts_at) do update set
          -- the limit was removed for a time: what was charged meanwhile
          earlier = spending.earlier + excluded.spent - spending.spent, spent = excluded.spent,
-         max_amount = case when excluded.spent + spending.held + spending.unpaid > $6 then excluded.spent + spending.held + spending.unpaid else $6 end`,
+         max_amount = case when excluded.spent + spending.held + spending.unpaid > spending.max_amount
+           then excluded.spent + spending.held + spending.unpaid else spending.max_amount end`,
       agentId,
       scope,
       span,

@@ -52,7 +52,7 @@ export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }:
     const tally = new Tally()
     const select = (columns: string, turns: Turns, more = ''): Promise<Row[]> => {
       const values = new Values()
-      const { tables, conditions } = turns(filter, period, values, false)
+      const { tables, conditions } = turns(filter, period, values)
       return sql.all(`select ${columns} from ${tables} where ${conditions} ${more}`, ...values.list)
     }
     const figures = 't.state, t.ended_at - t.started_at as latency_ms, t.first_delta_ms, t.prompt_tokens, t.completion_tokens, t.charged'
@@ -68,7 +68,7 @@ export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }:
   return { buckets, totals: totals.read() }
 }
 
-type Turns = (filter: UsageFilter, period: Period, values: Values, withConversation: boolean) => ReportedTurns
+type Turns = (filter: UsageFilter, period: Period, values: Values) => ReportedTurns
 
 class Tally {
   completed = 0

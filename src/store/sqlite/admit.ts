@@ -1,6 +1,6 @@
 /**
- * The admission of one message within a transaction: record → agent → conversation → limits → balance → a running turn. A refusal stores nothing
- * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
+ * The admission of one message within a transaction: record → agent → conversation → limits → balance → a running turn. A refusal stores
+ * nothing but the event that a limit is used up (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
 import { boundCost } from '../../ledger/ledger.ts'
 import type { Price } from '../../ledger/ledger.ts'
@@ -11,7 +11,7 @@ import { readPrice } from '../queries/columns.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
-import { countIn, findExceeded, findWindows } from './spending.ts'
+import { countIn, findExceeded, findWindows, recordRefusal } from './spending.ts'
 import type { Statements } from './statements.ts'
 
 /**
@@ -63,7 +63,10 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const hold = max(bound, agent.min_hold as bigint)
   const windows = agent.limited === 1n ? findWindows(sql, now, agent, item) : []
   const exceeded = findExceeded(windows, now, hold)
-  if (exceeded) return exceeded
+  if (exceeded) {
+    recordRefusal(sql, windows, { agent, item, hold, now })
+    return exceeded
+  }
   const ownerId = agent.owner_id as string
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
   const countsIn = windows.length > 0 ? countIn(sql, windows, item, hold) : null

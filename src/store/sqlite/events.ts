@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { eventId } from '../../event-types.ts'
+import { newThresholds } from '../../spend-limits.ts'
 import type { NewEvent } from '../../event-types.ts'
 import type { Row } from '../sql.ts'
 
@@ -22,6 +23,9 @@ export function prepareEventStatements(db: DatabaseSync) {
       "update deliveries set next_at = 0 where state = 'pending' and attempts > 0 and status is null and error is null",
     ),
     findBalance: db.prepare('select balance, unpaid, low_balance from owners where id = ?'),
+    findSpendingUse: db.prepare(`select id, spent + unpaid as used, max_amount, reported_limit, reported_percent from spending
+      where id in (select value from json_each(?))`),
+    markReported: db.prepare('update spending set reported_limit = ?, reported_percent = ? where id = ?'),
     findLastCredit: db.prepare(`select id from ledger where owner_id = ? and kind = 'credit' order by created_at desc, id desc limit 1`),
   }
 }
@@ -63,5 +67,30 @@ export function recordLowBalance(sql: EventStatements, turn: Row, charge: { ledg
   if (balance - (owner['unpaid'] as bigint) < (turn['hold'] as bigint)) {
     const credit = sql.findLastCredit.get(ownerId)
     if (credit) recordEvent(sql, { type: 'balance.exhausted', subject: credit['id'] as string, ownerId, agentId: null }, at)
+  }
+}
+
+/** A turn that a limit has refused: what it was to hold, and the present limits by window if they are not those of the last admission. */
+type Refused = { needed: bigint; limits?: Map<bigint, bigint> }
+
+/** `spend_limit.reached`: the thresholds that the windows in `countsIn` have reached, each once for each limit of a window. */
+export function recordReachedLimits(
+  sql: EventStatements,
+  turn: { ownerId: string; agentId: string; countsIn: string },
+  at: number,
+  { needed, limits }: Refused = { needed: 0n },
+): void {
+  if (!sql.findWebhook.get()) return
+  const { ownerId, agentId, countsIn } = turn
+  const type = 'spend_limit.reached'
+  if (sql.findListeners.all(`%"${type}"%`, ownerId, agentId).length === 0) return
+  for (const row of sql.findSpendingUse.all(countsIn)) {
+    const id = row['id'] as bigint
+    const limit = limits?.get(id) ?? (row['max_amount'] as bigint)
+    const reported = row['reported_limit'] === limit ? Number(row['reported_percent']) : 0
+    const reached = newThresholds({ limit, used: row['used'] as bigint, needed, reported })
+    if (reached.length === 0) continue
+    for (const percent of reached) recordEvent(sql, { type, subject: `${id}_${limit}_${percent}`, ownerId, agentId }, at)
+    sql.markReported.run(limit, reached.at(-1)!, id)
   }
 }

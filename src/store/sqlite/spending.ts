@@ -6,6 +6,7 @@ import { effectiveLimits, readLimits, windowAt } from '../../spend-limits.ts'
 import type { SpendLimit, SpendWindow } from '../../spend-limits.ts'
 import type { Row } from '../sql.ts'
 import type { Admission, SpendLimitExceeded } from '../turn-records.ts'
+import { recordReachedLimits } from './events.ts'
 import type { Statements } from './statements.ts'
 
 type Counted = SpendLimit &
@@ -44,6 +45,17 @@ export function findExceeded(windows: Counted[], now: number, hold: bigint): Spe
         exceeded.map(({ endsAt }) => endsAt),
         now,
       )
+}
+
+/** `spend_limit.reached`, if the hold would not fit without the holds of other turns either. A window without a row has no turns. */
+export function recordRefusal(
+  sql: Statements,
+  windows: Counted[],
+  { agent, item, hold, now }: { agent: Row; item: Admission; hold: bigint; now: number },
+): void {
+  const limits = new Map(windows.flatMap(({ id, amount }) => (id === undefined ? [] : [[id, amount]])))
+  const turn = { ownerId: agent.owner_id as string, agentId: item.agentId, countsIn: `[${[...limits.keys()].join()}]` }
+  recordReachedLimits(sql, turn, now, { needed: hold, limits })
 }
 
 /** Holds in each window and returns what is stored with the turn, so that its end corrects the same rows. */

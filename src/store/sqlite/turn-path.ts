@@ -9,6 +9,7 @@ import { claim } from './claim.ts'
 import type { Claim } from './claim.ts'
 import type { Clock } from './clock.ts'
 import { fail, settle } from './end-turn.ts'
+import { recordReachedLimits } from './events.ts'
 import { findFull } from './spending.ts'
 import { prepareStatements } from './statements.ts'
 
@@ -23,8 +24,13 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     const more = item.hold - (turn.hold as bigint)
     if (more > 0n) {
       // `billing.spend-limit`
-      const refused = turn.counts_in === null ? undefined : findFull(sql, clock.now(), turn.counts_in as string, more)
-      if (refused) return refused
+      const countsIn = turn.counts_in as string | null
+      const refused = countsIn === null ? undefined : findFull(sql, clock.now(), countsIn, more)
+      if (refused) {
+        const { owner_id: ownerId, agent_id: agentId } = turn as Record<string, string>
+        recordReachedLimits(sql, { ownerId: ownerId!, agentId: agentId!, countsIn: countsIn! }, clock.now(), { needed: item.hold })
+        return refused
+      }
       if (sql.takeHold.run(more, turn.owner_id!, more).changes === 0n) return { kind: 'insufficient_balance' }
       if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)
       sql.setHold.run(item.hold, item.requestId)

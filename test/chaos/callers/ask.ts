@@ -1,8 +1,8 @@
 /**
  * A caller that follows the specification: one message with one Idempotency-Key, sent again with the same key until the response is final.
  * It may continue a broken stream before it sends the key again, ask to cancel the turn, or not wait for the reply and follow or poll the
- * turn instead. Records every attempt in the history. Gives up a key only when that is allowed: if a balance stays empty, and at the end of
- * the run.
+ * turn instead. Records every attempt in the history. Gives up a key only when that is allowed: if a balance or a limit stays used up, and at the
+ * end of the run.
  */
 import { Agent } from 'node:http'
 import { setTimeout as pass } from 'node:timers/promises'
@@ -183,8 +183,9 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       }
       if (code === 'turn_cancelled') return 'cancelled'
       if (code === 'internal_error' && ++failures >= maxFailures) return 'failed'
-      if (code === 'insufficient_balance' && ++emptyBalances >= maxEmptyBalances) return 'refused'
-      const again = code === undefined || comeBack.has(code) || code === 'internal_error' || code === 'insufficient_balance'
+      const isEmpty = code === 'insufficient_balance' || code === 'spend_limit_exceeded'
+      if (isEmpty && ++emptyBalances >= maxEmptyBalances) return 'refused'
+      const again = code === undefined || comeBack.has(code) || code === 'internal_error' || isEmpty
       if (!again) return 'refused'
       if (over.aborted) return 'open'
       await pass(pauseOf(came, random), undefined, { signal: over }).catch(() => undefined)

@@ -44,6 +44,8 @@ const roles = [
   'poor',
   'plain',
   'plain-2',
+  'capped',
+  'capped',
 ]
 
 // A conversation of some seconds; tens of thousands of turns in twenty minutes.

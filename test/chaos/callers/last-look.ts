@@ -8,6 +8,7 @@ import type { Random } from '../random.ts'
 import { codeOf } from './ask.ts'
 import type { Asking } from './ask.ts'
 import type { Book } from './caller.ts'
+import { readSpending } from './operator.ts'
 import type { Admin, Testbed } from './operator.ts'
 
 type LastLookOptions = { admin: Admin; testbed: Testbed; asking: Asking; book: Book; history: History; random: Random }
@@ -52,6 +53,8 @@ export async function lookLast(options: LastLookOptions): Promise<void> {
     }))
     history.write({ kind: 'stored', what: 'owner', at: history.now(), owner: owner.id, balanceUsd, heldUsd, availableUsd, ledger })
     for (const agent of agents) {
+      const spending = agent.capped && (await readSpending(admin, agent.id))
+      if (spending) history.write({ kind: 'admin', at: history.now(), startedAt: history.now(), ...spending })
       const turns = (await admin.all(`/turns?agent_id=${agent.id}`)).map((turn) => ({
         requestId: String(turn['request_id']),
         key: nameOf.get(String(turn['key_id'])) ?? '',

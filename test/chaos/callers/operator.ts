@@ -64,6 +64,15 @@ export function createAdmin({ target, over }: { target: Target; over?: AbortSign
   return { call, all }
 }
 
+/** What is spent under the agent's own limit. Undefined if the run ended before the response. */
+export async function readSpending(admin: Admin, agent: string): Promise<Extract<AdminChange, { what: 'spending' }> | undefined> {
+  const windows = ((await admin.call('GET', `/agents/${agent}/spending`))?.['data'] ?? []) as Json[]
+  const own = windows.find(({ scope }) => scope === 'agent')
+  if (!own) return undefined
+  const { limit_usd: limitUsd, spent_usd: spentUsd, held_usd: heldUsd, unpaid_usd: unpaidUsd } = own
+  return { what: 'spending', agent, limitUsd, spentUsd, heldUsd, unpaidUsd }
+}
+
 export type Testbed = {
   webhookId: string
   tenants: (Tenant & { keys: Key[] })[]
@@ -71,12 +80,16 @@ export type Testbed = {
   tenantOf(key: Key): Tenant & { keys: Key[] }
 }
 
-/** The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. */
+/**
+ * The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. `capped` has limits of all time that are
+ * reached: of the agent, which is raised, and of each end user.
+ */
 const cast = [
   { name: 'plain', canary: 'quartz7', balanceUsd: '100000', rich: true, agents: ['plain', 'switched'], tools: false, outputTokens: 2048 },
   { name: 'tools', canary: 'umbra31', balanceUsd: '100000', rich: true, agents: ['tools'], tools: true, outputTokens: 2048 },
   { name: 'thin', canary: 'fjord55', balanceUsd: '0.005', rich: false, agents: ['thin'], tools: false, outputTokens: 400 },
   { name: 'poor', canary: 'zebra90', balanceUsd: '0.02', rich: false, agents: ['poor'], tools: false, outputTokens: 400 },
+  { name: 'capped', canary: 'linden4', balanceUsd: '100000', rich: true, agents: ['capped'], tools: false, outputTokens: 400 },
 ]
 const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: number; windowSeconds?: number }[]> = {
   // Enough requests for one caller, too few for bursts.
@@ -91,6 +104,7 @@ const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: n
   tools: [{ name: 'tools' }, { name: 'tools-2' }],
   thin: [{ name: 'thin' }],
   poor: [{ name: 'poor' }],
+  capped: [{ name: 'capped' }],
 }
 // A whole conversation of a run fits, so that the checker knows everything that a model must receive.
 const historyTokens = 100_000
@@ -102,6 +116,13 @@ const generousLimits = [
   { scope: 'end_user', usd: '50000', window: 'day' },
   { scope: 'api_key', usd: '90000', window: 'month' },
   { scope: 'agent', usd: '100000', window: 'total' },
+]
+
+/** A few holds, and then less than the callers would spend. */
+const capped = { agentUsd: '0.0022', endUserUsd: '0.0018', raisesByUsd: 0.0005 }
+const limitsOf = (agentUsd: string): Json[] => [
+  { scope: 'agent', usd: agentUsd, window: 'total' },
+  { scope: 'end_user', usd: capped.endUserUsd, window: 'total' },
 ]
 
 const promptOf = (canary: string, version: number): string =>
@@ -130,8 +151,8 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
             price,
             max_output_tokens: outputTokens,
             history: { max_tokens: historyTokens },
-            // Never reached: that each window adds up under faults is for `verify` (I21).
-            spend_limits: rich ? generousLimits : [],
+            // Generous ones are never reached: that each window adds up under faults is for `verify` (I21).
+            spend_limits: name === 'capped' ? limitsOf(capped.agentUsd) : rich ? generousLimits : [],
             ...(tools ? { tools: toolsOf(upstream), knowledge: { embedding_model: `${provider['name']}/embedder` } } : {}),
           })
           await make(`/agents/${agent['id']}/documents`, documentOf(canary, 'Harbour', 0))
@@ -157,6 +178,7 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
           cachedPromptUsdPerMillion: price.cached_prompt_usd_per_million,
           toolUsd,
           historyTokens,
+          ...(name === 'capped' ? { capped: { ...capped, maxOutputTokens: outputTokens } } : {}),
         })),
         keys: made.flatMap(({ keys }) => keys),
       }
@@ -204,7 +226,8 @@ const topUpUsd = '0.0015'
 
 /** One change after the other until `stopped`. Leaves every agent enabled. */
 export async function operate({ admin, testbed, random, history, stopped }: OperatorOptions): Promise<void> {
-  const [plain, tools, thin, poor] = testbed.tenants as [
+  const [plain, tools, thin, poor, limited] = testbed.tenants as [
+    Testbed['tenants'][0],
     Testbed['tenants'][0],
     Testbed['tenants'][0],
     Testbed['tenants'][0],
@@ -213,6 +236,7 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
   const switched = plain.agents.find(({ name }) => name === 'switched')!
   const versions = new Map<string, number>()
   let acts = 0
+  let limitUsd = capped.agentUsd
 
   async function tell(change: AdminChange, make: () => Promise<unknown>): Promise<void> {
     const startedAt = history.now()
@@ -267,13 +291,26 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
     history.write({ kind: 'admin', at: history.now(), startedAt, what: 'balance', owner: owner.id, ...figures })
   }
 
+  async function raise(): Promise<void> {
+    const agent = limited.agents[0]!.id
+    limitUsd = (Number(limitUsd) + capped.raisesByUsd).toFixed(4)
+    const usd = limitUsd
+    await tell({ what: 'limit', agent, usd }, () => admin.call('PATCH', `/agents/${agent}`, { spend_limits: limitsOf(usd) }))
+  }
+
+  async function lookAtLimit(): Promise<void> {
+    const startedAt = history.now()
+    const spending = await readSpending(admin, limited.agents[0]!.id)
+    if (spending) history.write({ kind: 'admin', at: history.now(), startedAt, ...spending })
+  }
+
   const key = testbed.key('plain-revoked')
   // Late enough for data to exist, early enough for a run of a minute and a half.
   const revokesAfter = random.int(8, 14)
   while (!stopped.aborted) {
     acts++
     if (acts === revokesAfter) await tell({ what: 'revoke', key: key.name }, () => admin.call('DELETE', `/keys/${key.id}`))
-    else await random.pick([topUp, topUp, look, look, edit, offAndOn, document])()
+    else await random.pick([topUp, topUp, raise, look, look, lookAtLimit, edit, offAndOn, document])()
     await pass(random.int(300, 1500), undefined, { signal: stopped }).catch(() => undefined)
   }
   await turn(true)

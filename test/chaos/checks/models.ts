@@ -16,7 +16,14 @@ export const isCalm = (reading: Reading, { openedAt, tries }: Request): boolean 
   !reading.disturbed(openedAt, Math.max(openedAt, ...tries.filter(({ call }) => !call.final).map(({ answer }) => answer?.at ?? Infinity)))
 
 /** Refusals without a fault, after which a caller may have given up. */
-const changed = new Set(['insufficient_balance', 'agent_disabled', 'invalid_api_key', 'idempotency_conflict', 'not_found'])
+const changed = new Set([
+  'insufficient_balance',
+  'spend_limit_exceeded',
+  'agent_disabled',
+  'invalid_api_key',
+  'idempotency_conflict',
+  'not_found',
+])
 
 /** H3: exactly as many as specified without a fault, and never more than the attempts explain. */
 function* howOften(reading: Reading): Generator<Violation> {
@@ -75,7 +82,7 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
     const request = reading.byMessage.get(message)
     const [first] = calls
     const sent = (request?.tries ?? []).filter(({ call }) => call.at <= first!.at && !call.resumes)
-    const mayRun = sent.some((one) => mayBegin(one) || (takesSeveralSteps(message) && one.code === 'insufficient_balance'))
+    const mayRun = sent.some((one) => mayBegin(one) || (takesSeveralSteps(message) && needsMoney.has(one.code ?? '')))
     if (mayRun) continue
     const refused = reading.tries.filter(({ call }) => call.message === message)
     yield {
@@ -85,6 +92,7 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
     }
   }
 }
+const needsMoney = new Set(['insufficient_balance', 'spend_limit_exceeded'])
 const begins = new Set(['reply', 'accepted', 'internal_error', 'service_unavailable'])
 /** A stream that has started was admitted, whatever its end: the hold for its second step may not have been covered. */
 const mayBegin = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || begins.has(one.code) || one.answer?.status === 200)

@@ -40,6 +40,8 @@ export type CheckName =
   | 'feedback'
   /** What happened is delivered, and nothing else. */
   | 'webhooks'
+  /** A limit is never exceeded, and refuses nothing that fits. */
+  | 'spend-limit'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }

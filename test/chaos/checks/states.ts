@@ -48,7 +48,7 @@ export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: 
 
 const graceMs = 30_000
 /** Refusals without a fault that may be repeated, so that the thirty seconds start again. */
-const crowded = new Set(['conversation_busy', 'rate_limit_exceeded', 'insufficient_balance'])
+const crowded = new Set(['conversation_busy', 'rate_limit_exceeded', 'insufficient_balance', 'spend_limit_exceeded'])
 
 /** H9: after the last fault, every key is final within thirty seconds. */
 function* itEnds(reading: Reading): Generator<Violation> {
@@ -72,12 +72,13 @@ const isAbandoned = ({ code }: Try): boolean => code === undefined || transient.
 type Span = { from: number; to: number }
 
 /** When a request may have been running: from each attempt that may have been admitted until its end was returned. */
-function possiblyRunning(reading: Reading, { tries: all, reply, cancelledAt }: Request): { one: Try; span: Span }[] {
+export function possiblyRunning(reading: Reading, { tries: all, reply, cancelledAt }: Request): { one: Try; span: Span }[] {
   // During a fault, an internal error may be returned for a turn that was admitted.
   const isCertain = ({ code, call, answer }: Try): boolean =>
     code === 'reply' ||
     code === 'turn_cancelled' ||
     code === 'insufficient_balance' ||
+    code === 'spend_limit_exceeded' ||
     (code === 'internal_error' && !reading.disturbed(call.at, answer!.at))
   const mayRun = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || running.has(one.code) || isCertain(one))
   // To continue a stream starts nothing, and its errors may be those of an earlier run.

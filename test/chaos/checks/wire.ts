@@ -33,6 +33,7 @@ const statuses: Record<string, number[]> = {
   conversation_busy: [409],
   turn_cancelled: [409],
   insufficient_balance: [402],
+  spend_limit_exceeded: [402],
   rate_limit_exceeded: [429],
   api_rate_limit_unavailable: [503],
   service_unavailable: [503],
@@ -45,7 +46,7 @@ const retryAfter: Record<string, number> = {
   api_rate_limit_unavailable: 5,
   service_unavailable: 5,
 }
-const inAStream = new Set(['insufficient_balance', 'service_unavailable', 'internal_error', 'turn_cancelled'])
+const inAStream = new Set(['insufficient_balance', 'spend_limit_exceeded', 'service_unavailable', 'internal_error', 'turn_cancelled'])
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const id = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
@@ -303,6 +304,8 @@ function* codes(request: Request, reading: Reading): Generator<Violation> {
       code === 'internal_error' ||
       code === 'idempotency_conflict' ||
       (code === 'insufficient_balance' && !tenant.owner.rich) ||
+      // That it was reached is for spend-limits.ts.
+      (code === 'spend_limit_exceeded' && tenant.agents.some(({ id: agentId, capped }) => agentId === key.agentId && capped)) ||
       (code === 'rate_limit_exceeded' && key.limit < 1000) ||
       (code === 'agent_disabled' && reading.admin.some((change) => change.what === 'switch' && change.agent === key.agentId)) ||
       (code === 'invalid_api_key' && isRevoked(reading, key.name, answer)) ||

@@ -161,6 +161,9 @@ create table spending (
   unpaid bigint not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
   -- the limit at the last admission that counts here, or what had been charged before it if that is more
   max_amount bigint not null,
+  -- the limit of which webhooks were last notified, and the highest threshold of it, in percent
+  reported_limit bigint,
+  reported_percent bigint not null default 0 constraint reported_percent_is_a_threshold check (reported_percent in (0, 50, 80, 100)),
   constraint spent_within_limit check (spent + held + unpaid <= max_amount)
 -- updated once per batch: with free space, every new row version stays on its page
 ) with (fillfactor = 50);
@@ -250,7 +253,8 @@ create index unusual_turns_newest_first on turns (state, created_at, request_id,
 create index turns_of_conversation on turns (conversation_id, request_id);
 -- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (ended_at)
-  include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
+  include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id,
+    conversation_id)
   where ended_at is not null;
 create index unpaid_turns on turns (ended_at) where unpaid > 0;
 create index turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;

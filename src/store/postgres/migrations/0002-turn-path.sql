@@ -67,6 +67,10 @@ create type spend_limit_v1 as (scope text, span text, amount bigint, since bigin
 -- what was charged in it before its limit was set.
 create type spend_window_v1 as (id bigint, scope text, subject text, span text, starts_at bigint, ends_at bigint, max_amount bigint, used bigint);
 
+-- A window whose use is compared with the thresholds of its limit. `max_amount` null: the limit of the last admission. `needed`: what a turn that was
+-- refused was to hold; 0 for any other.
+create type spend_use_v1 as (id bigint, max_amount bigint, needed bigint);
+
 create function spend_limits_v1(stored text) returns spend_limit_v1[] language plpgsql stable as $$
 begin
   return array(select row(l.scope, l.span, l.amount, l.since)::spend_limit_v1
@@ -74,8 +78,10 @@ begin
 end $$;
 
 -- The present windows of all limits of an end user, its key and its agent. An end user's own limits replace those that its agent has for end users.
--- One look-up for each limit, because a query over all of them costs five times as much.
-create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint) returns spend_window_v1[]
+-- One look-up for each limit, because a query over all of them costs five times as much, and none for a window that the admission before it counts in:
+-- with the owner locked, nothing else changes it. `before`: the windows of an admission of the same agent in the same batch.
+create function spend_windows_v1(limits spend_limit_v1[], of_agent text, of_key text, of_user text, at bigint, before spend_window_v1[])
+  returns spend_window_v1[]
   language plpgsql stable as $$
 declare
   day_ms constant integer := 24 * 60 * 60 * 1000;
@@ -88,12 +94,19 @@ declare
   starts bigint;
   ends bigint;
   windows spend_window_v1[] := '{}';
+  known spend_window_v1;
 begin
   if own_limits is not null then
     limits := array(select l from unnest(limits) as l where l.scope <> 'end_user') || spend_limits_v1(own_limits);
   end if;
   foreach spend_limit in array limits loop
     subject_id := case spend_limit.scope when 'agent' then of_agent when 'api_key' then of_key else of_user end;
+    known := before[cardinality(windows) + 1];
+    if known.id is not null and known.subject = subject_id and known.scope = spend_limit.scope and known.span = spend_limit.span
+        and known.max_amount = spend_limit.amount then
+      windows := windows || known;
+      continue;
+    end if;
     if spend_limit.span = 'day' then
       starts := at - at % day_ms;
       ends := starts + day_ms;
@@ -163,6 +176,7 @@ declare
   stored_limits text;
   limits spend_limit_v1[];
   windows spend_window_v1[];
+  windows_of text;
   spend_window spend_window_v1;
   window_place integer;
   exceeded boolean;
@@ -171,6 +185,7 @@ declare
   window_ids bigint[] := '{}';
   window_holds bigint[] := '{}';
   window_limits bigint[] := '{}';
+  refused_by spend_use_v1[] := '{}';
 begin
   select array_agg(i) into asked from json_populate_recordset(null::admission_v1, items) as i;
   outcomes := array_fill(null::json, array[cardinality(asked)]);
@@ -227,7 +242,9 @@ begin
           stored_limits := item.spend_limits;
           limits := spend_limits_v1(stored_limits);
         end if;
-        windows := spend_windows_v1(limits, item.agent_id, item.api_key_id, item.external_user_id, at);
+        windows := spend_windows_v1(limits, item.agent_id, item.api_key_id, item.external_user_id, at,
+          case when item.agent_id = windows_of then windows end);
+        windows_of := item.agent_id;
         exceeded := false;
         exceeded_until := at;
         foreach spend_window in array windows loop
@@ -239,6 +256,7 @@ begin
           end if;
         end loop;
         if exceeded then
+          refused_by := refused_by || array(select row(u.id, u.max_amount, item.hold_needed)::spend_use_v1 from unnest(windows) as u where u.id is not null);
           outcomes[item.ord] := json_build_object('kind', 'spend_limit_exceeded', 'retry_after_seconds', ceil((exceeded_until - at) / 1000.0));
           continue;
         elsif item.available < item.hold_needed then
@@ -372,6 +390,9 @@ begin
     update spending s set held = s.held + w.hold, max_amount = w.max_amount
       from unnest(window_ids, window_holds, window_limits) as w (id, hold, max_amount) where s.id = w.id;
   end if;
+  if cardinality(refused_by) > 0 then
+    perform record_reached_limits_v1(refused_by, at);
+  end if;
   if cardinality(started) > 0 then
     insert into conversations (id, api_key_id, external_user_id, created_at)
       select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(started) as b where b.opens_for is not null;
@@ -448,6 +469,8 @@ begin
       from (select c.id::bigint as id, sum(o.charged)::bigint as charged, sum(o.hold)::bigint as hold
         from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id) group by c.id) as w
       where s.id = w.id;
+    perform record_reached_limits_v1(array(select row(c.id::bigint, null, 0)::spend_use_v1
+      from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id)), at);
   end if;
   perform record_low_balances_v1(ours, at);
   if cardinality(ours) = json_array_length(items) then
@@ -492,6 +515,8 @@ begin
           join turns t on t.request_id = i.request_id and t.request_id = any (ours)
           cross join lateral json_array_elements_text(t.counts_in::json) as c (id) group by c.id) as w
       where s.id = w.id;
+    perform record_reached_limits_v1(array(select row(c.id::bigint, null, 0)::spend_use_v1
+      from turns t cross join lateral json_array_elements_text(t.counts_in::json) as c (id) where t.request_id = any (ours)), now_ms());
   end if;
   -- after their owners, as everywhere, so that two processes cannot deadlock
   update agents a set min_hold = n.needed
@@ -565,7 +590,7 @@ begin
       join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.hold > t.hold)
     order by o.id for no key update;
   for item in
-    select i.ord, t.request_id, t.owner_id, t.counts_in, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
+    select i.ord, t.request_id, t.owner_id, t.counts_in, i.hold, i.hold - t.hold as more, o.balance - o.held - o.unpaid as available
     from json_to_recordset(items) as i (ord integer, request_id text, hold bigint)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours)
       join owners o on o.id = t.owner_id
@@ -584,6 +609,8 @@ begin
         where s.spent + s.held + s.unpaid + item.more > s.max_amount
           - coalesce((select sum(u.hold) from unnest(window_ids, window_holds) as u (id, hold) where u.id = s.id), 0);
       if exceeded then
+        perform record_reached_limits_v1(array(select row(c.id::bigint, null, item.hold)::spend_use_v1
+          from json_array_elements_text(item.counts_in::json) as c (id)), at);
         outcomes[item.ord] := json_build_object('kind', 'spend_limit_exceeded',
           'retry_after_seconds', case when exceeded_until is not null then greatest(1, ceil((exceeded_until - at) / 1000.0)) end);
         continue;
@@ -699,6 +726,8 @@ begin
         where request_id = orphan.request_id;
       insert into turn_errors (request_id, run, cause_kind, ended_at) values (orphan.request_id, orphan.run, 'process_died', orphan.ended_at);
       perform record_ended_turns_v1(array[orphan.request_id]);
+      perform record_reached_limits_v1(array(select row(c.id::bigint, null, 0)::spend_use_v1
+        from json_array_elements_text(orphan.counts_in::json) as c (id)), at);
       exhausted := exhausted || to_json(orphan.request_id);
     end loop;
   end if;
@@ -796,4 +825,35 @@ begin
         o.id, null, at)::event_v1
       from charged c join owners o on o.id = c.owner_id
       where o.balance - o.unpaid < c.hold));
+end $$;
+
+-- The thresholds that these windows have reached, in percent of their limits, each once for each limit of a window. A refused turn that would not fit
+-- without the holds of other turns either has reached the last one. The owner of the windows is locked.
+create function record_reached_limits_v1(uses spend_use_v1[], at bigint) returns void language plpgsql as $$
+declare
+  happened event_v1[];
+begin
+  if not exists (select from webhooks w where w.enabled = 1) then
+    return;
+  end if;
+  with reached as (
+    select u.id, u.max_amount, p.percent, s.agent_id, a.owner_id
+      from (select c.id, max(c.max_amount) as max_amount, max(c.needed) as needed from unnest(uses) as c group by c.id) as c
+        join spending s on s.id = c.id
+        join agents a on a.id = s.agent_id
+        cross join lateral (select s.id, coalesce(c.max_amount, s.max_amount) as max_amount, s.spent + s.unpaid as used, c.needed) as u
+        cross join (values (50), (80), (100)) as p (percent)
+      where p.percent > case when s.reported_limit = u.max_amount then s.reported_percent else 0 end
+        -- of numeric, because a product may not fit in 64 bits
+        and (u.used * 100.0 >= u.max_amount * p.percent::numeric or p.percent = 100 and u.used + u.needed > u.max_amount)
+        and exists (select from webhooks w where w.enabled = 1 and (w.events = '["*"]' or w.events like '%"spend_limit.reached"%')
+          and (w.owner_id is null or w.owner_id = a.owner_id) and (w.agent_id is null or w.agent_id = s.agent_id))),
+  reported as (
+    update spending s set reported_limit = r.max_amount, reported_percent = r.percent
+      from (select n.id, n.max_amount, max(n.percent) as percent from reached n group by n.id, n.max_amount) as r where s.id = r.id)
+  select array_agg(row('spend_limit.reached', format('%s_%s_%s', r.id, r.max_amount, r.percent), r.owner_id, r.agent_id, at)::event_v1) into happened
+    from reached r;
+  if happened is not null then
+    perform record_events_v1(happened);
+  end if;
 end $$;

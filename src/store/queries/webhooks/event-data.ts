@@ -6,6 +6,8 @@ import type { Amount } from '../../../ledger/ledger.ts'
 import type { Row, Sql } from '../../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import type { EventType } from '../../../event-types.ts'
+import type { SpendScope, SpendSpan } from '../../../spend-limits.ts'
+import type { Spending } from '../spend-limits.ts'
 
 export type EventRecord = {
   id: string
@@ -22,7 +24,14 @@ export type EventData =
   | { kind: 'feedback'; turn: EventTurn; rating: string; comment: string | null; tags: string[] }
   | { kind: 'balance'; balance: Amount; lowBalance: Amount | null }
   | { kind: 'document'; documentId: string; title: string | null; reason: string | null }
-  | { kind: 'other' }
+  | { kind: 'spend_limit'; reached: ReachedLimit }
+
+/** A window of a limit as it is now, and the threshold of the limit that it had then. */
+export type ReachedLimit = Omit<Spending, 'subject'> & {
+  /** Null: the end user was erased. */
+  subject: string | null
+  thresholdPercent: number
+}
 
 export type EventTurn = {
   requestId: string
@@ -68,7 +77,7 @@ const rowsOf = (sql: Sql, query: string, ids: string[]): Promise<Row[]> =>
   ids.length === 0 ? Promise.resolve([]) : sql.all(`${query} (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ...ids)
 
 /** The rows that events are built from, by ID. */
-type Sources = { turns: Map<unknown, Row>; feedback: Map<unknown, Row>; owners: Map<unknown, Row>; documents: Map<unknown, Row> }
+type Sources = Record<'turns' | 'feedback' | 'owners' | 'documents' | 'windows', Map<unknown, Row>>
 
 async function readSources(sql: Sql, events: Row[]): Promise<Sources> {
   const ids = (prefix: string, idOf: (row: Row) => unknown): string[] => [
@@ -88,6 +97,10 @@ async function readSources(sql: Sql, events: Row[]): Promise<Sources> {
       'select id as source_id, title, reason from documents where deleted_at is null and id in',
       ids('document.', beforeLast),
     ),
+    windows: await byId(
+      `select cast(id as text) as source_id, scope, subject, span, starts_at, ends_at, spent, held, unpaid from spending where id in`,
+      ids('spend_limit.', windowOf),
+    ),
   }
 }
 
@@ -99,6 +112,8 @@ const selectTurns = `select t.request_id as source_id, t.conversation_id, c.exte
        left join messages a on a.request_id = t.request_id and a.role = 'assistant'
      where t.request_id in`
 
+/** The subject of a reached limit begins with its window. */
+const windowOf = (event: Row): string => String(event['subject']).split('_')[0]!
 /** The subject of a released turn is the turn and its run, that of a document the document and the number of its indexing. */
 const beforeLast = (event: Row): string => String(event['subject']).replace(/_[^_]*$/, '')
 const turnOf = (event: Row): string => (event['type'] === 'turn.released' ? beforeLast(event) : String(event['subject']))
@@ -116,7 +131,7 @@ function readEvent(row: Row, sources: Sources): EventRecord {
   }
 }
 
-function readData(event: Row, { turns, feedback, owners, documents }: Sources): EventData {
+function readData(event: Row, { turns, feedback, owners, documents, windows }: Sources): EventData {
   const type = text(event, 'type') as EventType
   switch (type) {
     case 'turn.completed':
@@ -133,7 +148,7 @@ function readData(event: Row, { turns, feedback, owners, documents }: Sources): 
     case 'document.failed':
       return readDocument(beforeLast(event), documents.get(beforeLast(event)))
     case 'spend_limit.reached':
-      return { kind: 'other' }
+      return readReachedLimit(event, windows.get(windowOf(event)))
     default:
       throw new Error(`the type of the event is unknown: ${String(type satisfies never)}`)
   }
@@ -191,6 +206,27 @@ function readBalance(row: Row | undefined): EventData {
   if (!row) throw new Error('its owner is not stored')
   const low = row['low_balance'] === null ? null : bigInteger(row, 'low_balance')
   return { kind: 'balance', balance: bigInteger(row, 'balance'), lowBalance: low }
+}
+
+function readReachedLimit(event: Row, window: Row | undefined): EventData {
+  if (!window) throw new Error('its window is not stored')
+  const [, limit, percent] = text(event, 'subject').split('_')
+  return {
+    kind: 'spend_limit',
+    reached: {
+      // As written by the turn path.
+      scope: text(window, 'scope') as SpendScope,
+      subject: textOrNull(window, 'subject'),
+      span: text(window, 'span') as SpendSpan,
+      startsAt: integer(window, 'starts_at'),
+      endsAt: integerOrNull(window, 'ends_at'),
+      limit: BigInt(limit!),
+      spent: bigInteger(window, 'spent'),
+      held: bigInteger(window, 'held'),
+      unpaid: bigInteger(window, 'unpaid'),
+      thresholdPercent: Number(percent),
+    },
+  }
 }
 
 /** Without a row, the document was deleted since. */

@@ -149,6 +149,10 @@ create table spending (
   unpaid integer not null default 0 constraint limit_unpaid_never_negative check (unpaid >= 0),
   -- the limit at the last admission that counts here, or what had been charged before it if that is more
   max_amount integer not null,
+  -- the limit of which webhooks were last notified, and the highest threshold of it, in percent
+  reported_limit integer,
+  reported_percent integer not null default 0 constraint reported_percent_is_a_threshold
+    check (reported_percent = 0 or reported_percent = 50 or reported_percent = 80 or reported_percent = 100),
   constraint spent_within_limit check (spent + held + unpaid <= max_amount)
 ) strict;
 create unique index one_row_per_spend_window on spending (agent_id, scope, subject, span, starts_at);
@@ -237,7 +241,8 @@ create index turns_by_state on turns (state, created_at, request_id, agent_id);
 create index turns_of_conversation on turns (conversation_id, request_id);
 -- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (
-  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
+  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id,
+  conversation_id
 ) where ended_at is not null;
 create index unpaid_turns on turns (ended_at) where unpaid > 0;
 create index turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;

@@ -86,7 +86,7 @@ function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
 
 function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] }) {
   return (
-    <Table.ScrollContainer minWidth={560}>
+    <Table.ScrollContainer minWidth={640}>
       <Table verticalSpacing="xs" aria-label="External users">
         <Table.Thead>
           <Table.Tr>
@@ -97,11 +97,14 @@ function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] })
             <Table.Th scope="col" ta="right">
               Turns
             </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Feedback up / down
+            </Table.Th>
             <Table.Th scope="col">Last activity</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {users.map(({ external_user_id: user, spent_usd: spent, turns, last_activity_at: last }) => (
+          {users.map(({ external_user_id: user, spent_usd: spent, turns, feedback, last_activity_at: last }) => (
             <Table.Tr key={user}>
               <Table.Th scope="row" fw={500} maw={320}>
                 <Anchor component={Link} href={pathOfEndUser(agentId, user)} inherit className="as-written">
@@ -113,6 +116,9 @@ function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] })
               </Table.Td>
               <Table.Td ta="right" className="figures">
                 {writeCount(turns)}
+              </Table.Td>
+              <Table.Td ta="right" className="figures">
+                {writeCount(feedback.up)} / {writeCount(feedback.down)}
               </Table.Td>
               <Table.Td>
                 <Moment at={last} />

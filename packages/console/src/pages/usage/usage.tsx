@@ -16,6 +16,7 @@ import { Filters } from './filters.tsx'
 import { Plot } from './plot.tsx'
 import { plotsOf } from './plots.ts'
 import { Totals } from './totals.tsx'
+import { UsageCsv } from './usage-csv.tsx'
 
 /** A report scans the turns of its range. A minute is recent enough for hours and days. */
 const refetchMs = 60_000
@@ -48,6 +49,7 @@ export function UsagePage() {
           <Waiting for={usage} what="usage">
             {({ report, unit }) => <Report report={report} unit={unit} />}
           </Waiting>
+          <UsageCsv range={{ ...query, bucket: undefined }} />
           {asked.agentId === null ? <Compare asked={asked} span={span} /> : null}
         </>
       ) : null}
