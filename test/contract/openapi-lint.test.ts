@@ -59,7 +59,8 @@ for (const [rule, change] of broken)
   })
 
 // Its failures have OpenAI's form, which the test of the description checks.
-const rulesOfOpenAi: Ruleset = { ...rulesOfBoth, rules: { ...rulesOfBoth.rules, 'turnkeep-envelope': 'off' } }
+const { 'turnkeep-envelope': _, ...otherRules } = rulesOfBoth.rules
+const rulesOfOpenAi: Ruleset = { ...rulesOfBoth, rules: otherRules }
 void test('contract: the linter finds nothing in /openai/openapi.json', async () => {
   const document = (await (await fetch(`${app.url}/openai/openapi.json`)).json()) as Json
   assert.deepEqual(await lint(document, rulesOfOpenAi), [])

@@ -50,13 +50,26 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.refused-parameters',
     removes: 'what would change the agent is refused',
-    edits: [edit('src/http/openai/parameters.ts', "if (parameter.does === 'refused' && !isAccepted) throw unsupported(name, parameter.note)", "if (parameter.does === 'refused') continue")],
+    edits: [
+      edit(
+        'src/http/openai/parameters.ts',
+        "if (parameter.does === 'refused' && !isAccepted) throw unsupported(name, parameter.note)",
+        "if (parameter.does === 'refused') continue",
+      ),
+    ],
     caughtBy: { file: refusals, title: 'openai.refused-parameters: what would change the agent is refused by its name' },
   },
   {
     rule: 'openai.refused-parameters',
     removes: 'a system message is refused',
-    edits: [edit('src/http/openai/message-input.ts', "if (role === 'assistant') return undefined", "if (role === 'assistant' || role === 'system') return undefined"), edit('src/http/openai/message-input.ts', "role === 'system' || role === 'developer'", "role === 'developer'")],
+    edits: [
+      edit(
+        'src/http/openai/message-input.ts',
+        "if (role === 'assistant') return undefined",
+        "if (role === 'assistant' || role === 'system') return undefined",
+      ),
+      edit('src/http/openai/message-input.ts', "role === 'system' || role === 'developer'", "role === 'developer'"),
+    ],
     caughtBy: { file: refusals, title: 'openai.refused-parameters: messages that are not text of the user or the assistant' },
   },
   {
@@ -98,7 +111,13 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.retry-joins',
     removes: 'a turn is joined for ten minutes',
-    edits: [edit('src/store/queries/openai-look-ups.ts', "if (!row || integer(row, 'created_at') + withinMs < (await sql.now())) return undefined", 'if (!row || withinMs === (await sql.now())) return undefined')],
+    edits: [
+      edit(
+        'src/store/queries/openai-look-ups.ts',
+        "if (!row || integer(row, 'created_at') + withinMs < (await sql.now())) return undefined",
+        'if (!row || withinMs === (await sql.now())) return undefined',
+      ),
+    ],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
@@ -122,14 +141,23 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.same-turn',
     removes: 'what was dropped for a slow reader comes before the end',
-    edits: [edit('src/http/openai/completion-object.ts', 'const rest = reply.content.slice(this.#sent)', 'const rest = reply.content.slice(this.#next)')],
+    edits: [
+      edit(
+        'src/http/openai/completion-object.ts',
+        'const rest = reply.content.slice(this.#sent)',
+        'const rest = reply.content.slice(this.#next)',
+      ),
+    ],
     caughtBy: { file: streams, title: 'openai.same-turn stream.slow-reader: /v1/chat/completions drops deltas' },
   },
   {
     rule: 'openai.clients',
     removes: 'the last chunk has a reason',
     edits: [edit('src/http/openai/completion-object.ts', '${this.#write({}, finishReason(reply))}${usage}', '${usage}')],
-    caughtBy: { file: 'openai/official-client.test.ts', title: 'openai.clients: the official client lists the model, completes and streams' },
+    caughtBy: {
+      file: 'openai/official-client.test.ts',
+      title: 'openai.clients: the official client lists the model, completes and streams',
+    },
     symptom: 'throws',
   },
 ]

@@ -61,7 +61,7 @@ function* mediaOf(document: Json): Generator<{ status: string; media: Json }> {
   for (const [path, item] of Object.entries<Json>(document['paths']))
     for (const [method, { responses }] of Object.entries<Json>(item))
       for (const [status, { content }] of Object.entries<Json>(responses))
-        yield { status: `${method} ${path} ${status}`, media: content['application/json'] }
+        for (const media of Object.values<Json>(content)) yield { status: `${method} ${path} ${status}`, media }
 }
 
 void test('openai.clients: real answers match the description', async () => {

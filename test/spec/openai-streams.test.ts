@@ -64,17 +64,18 @@ for (const [path, make] of Object.entries(formats)) {
       const format = make()
       const text = new TurnText()
       const sent = [format.first]
-      let ended = false
+      let [ended, isReset] = [false, false]
       const listener = {
         onText: (delta: string, position: { offset: number; checksum: number }) => {
           if (ended) return
           sent.push(format.text(delta, position))
-          if (isShown) format.accepted()
+          if (isShown || isReset) format.accepted()
         },
         onReset: () => {
           const { events, isLast } = format.reset()
           sent.push(events)
           ended = isLast
+          isReset = true
         },
       }
       text.listen(listener)
@@ -112,8 +113,14 @@ void test('openai.resume: where a text is cut depends on the text alone, in what
       }
       events.push(format.last({ kind: 'completed', reply: storedReply(text, requestId) }))
       const read = dataOf(events.join(''))
-      assert.deepEqual(read.map(({ sequence_number: number }) => number), read.map((_, index) => index))
-      assert.deepEqual(read.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta), whole)
+      assert.deepEqual(
+        read.map(({ sequence_number: number }) => number),
+        read.map((_, index) => index),
+      )
+      assert.deepEqual(
+        read.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta),
+        whole,
+      )
       for (const piece of whole) assert.ok(piece.isWellFormed() || !text.isWellFormed(), JSON.stringify(piece))
     }),
   )

@@ -73,6 +73,24 @@ export const response = {
   user: 'customer-4711',
 }
 
+/** Of the data of an event in a stream. */
+export const chunk = {
+  id: completion.id,
+  object: 'chat.completion.chunk',
+  created,
+  model: agentId,
+  choices: [{ index: 0, delta: { content: 'The premium ' }, logprobs: null, finish_reason: null }],
+}
+export const event = {
+  type: 'response.output_text.delta',
+  sequence_number: 4,
+  item_id: `msg_${digits}`,
+  output_index: 0,
+  content_index: 0,
+  delta: 'The',
+  logprobs: [],
+}
+
 export const inputItems = {
   object: 'list',
   data: [{ id: `msg_${digits}_in`, type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: question }] }],

@@ -57,9 +57,9 @@ const ok = (description: string, schema: TSchema, example: object) => ({
   headers: { ...describeHeaders(), ...rateLimitHeaders },
   content: { 'application/json': { schema, example } },
 })
-const okOrStream = (json: ReturnType<typeof ok>, description: string, event: TSchema) => ({
+const okOrStream = (json: ReturnType<typeof ok>, description: string, event: TSchema, example: object) => ({
   ...json,
-  content: { ...json.content, 'text/event-stream': { schema: { ...event, description } } },
+  content: { ...json.content, 'text/event-stream': { schema: { ...event, description }, example } },
 })
 
 const Model = Type.Object({
@@ -205,7 +205,7 @@ export const completionSchema = {
     'Runs one turn with the last user message. The server keeps the history.',
   ),
   response: {
-    200: okOrStream(ok('The reply.', Completion, examples.completion), 'With `stream`: chunks, then `[DONE]`.', Chunk),
+    200: okOrStream(ok('The reply.', Completion, examples.completion), 'With `stream`: chunks, then `[DONE]`.', Chunk, examples.chunk),
     ...everywhere,
     ...whenSending,
   },
@@ -213,7 +213,7 @@ export const completionSchema = {
 export const responseSchema = {
   ...about('Responses', 'createResponse', 'Create a response', 'Runs one turn with the last user message. The server keeps the history.'),
   response: {
-    200: okOrStream(ok('The response.', ResponseObject, examples.response), 'With `stream`: the events.', ResponseEvent),
+    200: okOrStream(ok('The response.', ResponseObject, examples.response), 'With `stream`: the events.', ResponseEvent, examples.event),
     ...everywhere,
     ...whenSending,
   },
@@ -221,7 +221,12 @@ export const responseSchema = {
 export const storedResponseSchema = {
   ...about('Responses', 'retrieveResponse', 'Retrieve a response', 'The response, or its events from any point on.'),
   response: {
-    200: okOrStream(ok('The response.', ResponseObject, examples.response), 'With `stream=true`: the events.', ResponseEvent),
+    200: okOrStream(
+      ok('The response.', ResponseObject, examples.response),
+      'With `stream=true`: the events.',
+      ResponseEvent,
+      examples.event,
+    ),
     ...everywhere,
   },
 }
