@@ -58,6 +58,7 @@ export const openAiMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: refusals, title: 'openai.refused-parameters: what would change the agent is refused by its name' },
+    symptom: 'throws',
   },
   {
     rule: 'openai.refused-parameters',
