@@ -622,8 +622,8 @@ function readBefore(row: Row): bigint {
     edits: [
       edit(
         endTurn,
-        "  recordEndedTurn(sql, turn, 'completed', now)\n",
-        "  setTimeout(() => recordEndedTurn(sql, turn, 'completed', now), 20)\n",
+        "  recordEnd(sql, turn, { state: 'completed', charge: item }, now)\n",
+        "  setTimeout(() => recordEnd(sql, turn, { state: 'completed', charge: item }, now), 20)\n",
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['webhooks', 'verify'] },

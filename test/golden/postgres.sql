@@ -607,7 +607,7 @@ CREATE INDEX unpaid_turns ON public.turns USING btree (ended_at) WHERE (unpaid >
 
 CREATE INDEX unusual_turns_newest_first ON public.turns USING btree (state, created_at, request_id, agent_id) WHERE (state = ANY (ARRAY['failed'::text, 'released'::text, 'cancelled'::text]));
 
-CREATE INDEX usage_of_turns ON public.turns USING btree (ended_at) INCLUDE (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id, conversation_id) WHERE (ended_at IS NOT NULL);
+CREATE INDEX usage_of_turns ON public.turns USING btree (ended_at) INCLUDE (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id) WHERE (ended_at IS NOT NULL);
 
 CREATE TRIGGER charge_within_hold BEFORE UPDATE OF charged ON public.turns FOR EACH ROW WHEN ((new.charged > old.hold)) EXECUTE FUNCTION refuse_change();
 

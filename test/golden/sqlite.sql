@@ -557,8 +557,7 @@ CREATE INDEX turns_of_conversation on turns (conversation_id, request_id);
 CREATE INDEX unpaid_turns on turns (ended_at) where unpaid > 0;
 
 CREATE INDEX usage_of_turns on turns (
-  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id,
-  conversation_id
+  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
 ) where ended_at is not null;
 
 CREATE TRIGGER charge_within_hold before update of charged on turns when new.charged > old.hold

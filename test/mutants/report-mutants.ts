@@ -13,6 +13,24 @@ const divided = { file: reportTest, title: 'billing.reports: a month is divided 
 export const reportMutants: Mutant[] = [
   {
     rule: 'billing.reports',
+    removes: 'a page that is read from conversations has what was written off',
+    edits: [edit('src/store/queries/end-user-lines.ts', 'coalesce(t.written_off, 0) as written_off', '0 as written_off')],
+    caughtBy: { file: 'store/end-user-lines.test.ts', title: 'sqlite: billing.reports: lines of end users are the same' },
+  },
+  {
+    rule: 'billing.reports',
+    removes: 'a page that is read from conversations has a line for each conversation of an erased end user',
+    edits: [
+      edit(
+        'src/store/queries/end-user-lines.ts',
+        "case when c.external_user_id is null then c.id else '' end as k5",
+        "case when c.id is null then c.id else '' end as k5",
+      ),
+    ],
+    caughtBy: { file: 'store/end-user-lines.test.ts', title: 'sqlite: billing.reports: lines of end users are the same' },
+  },
+  {
+    rule: 'billing.reports',
     removes: 'the end of a period is not part of it',
     edits: [edit('src/store/queries/reported-turns.ts', '${ended} < ${values.add(to)}`', '${ended} <= ${values.add(to)}`')],
     caughtBy: { file: reportTest, title: 'billing.reports: a line includes the turn that ends at its first millisecond' },
@@ -26,7 +44,7 @@ export const reportMutants: Mutant[] = [
   {
     rule: 'billing.reports',
     removes: 'a page continues after the last line',
-    edits: [edit(lines, 'where (k1, k2, k3, k4, k5) > (', 'where (k1, k2, k3, k4, k5) >= (')],
+    edits: [edit(lines, "compareKey('>', after, values)", "compareKey('>=', after, values)")],
     caughtBy: divided,
   },
   {

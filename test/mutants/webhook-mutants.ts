@@ -12,13 +12,13 @@ export const webhookMutants: Mutant[] = [
   {
     rule: 'webhook.once',
     removes: 'each release of a turn is an event',
-    edits: [edit(events, "state === 'released' ? `${requestId}_${turn['run']}` : requestId", 'requestId')],
+    edits: [edit(events, "state === 'released' ? `${requestId}_${turn['run']}` : requestId!", 'requestId!')],
     caughtBy: { file: store, title: 'webhook.once: each end of a run is one event' },
   },
   {
     rule: 'webhook.once',
     removes: 'a turn without a reply is an event',
-    edits: [edit('src/store/sqlite/end-turn.ts', '  recordEndedTurn(sql, turn, end.state, now)\n')],
+    edits: [edit('src/store/sqlite/end-turn.ts', '  recordEnd(sql, turn, end, now)\n')],
     caughtBy: { file: store, title: 'webhook.once: a turn whose processes died in each attempt' },
   },
   {
@@ -37,11 +37,7 @@ export const webhookMutants: Mutant[] = [
     rule: 'webhook.once',
     removes: 'a turn without a reply can bring a window to a threshold',
     edits: [
-      edit(
-        'src/store/sqlite/end-turn.ts',
-        '  recordEndedTurn(sql, turn, end.state, now)\n  recordWindows(sql, turn, now)\n',
-        '  recordEndedTurn(sql, turn, end.state, now)\n',
-      ),
+      edit(events, 'if (countsIn !== null) recordReachedLimits', "if (countsIn !== null && state === 'completed') recordReachedLimits"),
     ],
     caughtBy: { file: store, title: 'webhook.once spend_limit.reached: a charge that brings' },
   },

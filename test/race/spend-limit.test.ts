@@ -29,6 +29,8 @@ type Servers = {
   /** kill -9 of one process. Resolves when there is one that answers again. */
   kill(): Promise<void>
   verify(): Promise<void>
+  /** Aborted at the end of the test: callers give up. */
+  over: AbortSignal
 }
 
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
@@ -59,10 +61,10 @@ async function makeKeys(client: TestClient): Promise<string[]> {
 }
 
 /** Sends the message with its Idempotency-Key until the outcome is final. `onAdmitted` is called when the turn is known to run. */
-async function send({ url, client }: Servers, apiKey: string, onAdmitted: () => void): Promise<{ status: number; code: string }> {
+async function send({ url, client, over }: Servers, apiKey: string, onAdmitted: () => void): Promise<{ status: number; code: string }> {
   const idempotencyKey = randomUUID()
   const path = `/v1/agents/${client().caller.agentId}/chat/stream`
-  for (;;) {
+  while (!over.aborted) {
     const at = url()
     const response =
       at === undefined
@@ -86,6 +88,7 @@ async function send({ url, client }: Servers, apiKey: string, onAdmitted: () => 
     }
     await pass(pauseMs)
   }
+  return { status: 0, code: 'the test has ended' }
 }
 
 /** `kills`: one process is killed when a third of the callers know their outcome. */
@@ -153,6 +156,7 @@ for (const kills of [false, true]) {
           isUp = true
         },
         verify: () => runs.verify(),
+        over: t.signal,
       },
       { kills },
     )
@@ -168,6 +172,7 @@ for (const kills of [false, true]) {
         url: () => fleet.servers[fleet.alive[turn++ % fleet.alive.length]!]?.url,
         kill: () => fleet.kill(1),
         verify: () => fleet.verify(),
+        over: t.signal,
       },
       { kills },
     )

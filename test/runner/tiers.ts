@@ -62,6 +62,7 @@ const inDeep = [
   'race/kill-fifty',
   'race/follow.test.ts',
   'race/postgres-rolling',
+  'race/spend-limit',
   'race/three-processes',
   'race/tools-crash',
   'race/workers',

@@ -412,7 +412,8 @@ test('spend_limit.reached: the body has the window, its limit and the threshold,
   await using app = await startAppFor(receiver)
   await makeWebhook(app, receiver, '/hook', { events: ['spend_limit.reached'] })
   const { agentId, ownerId } = app.caller
-  await app.made('PATCH', `/agents/${agentId}`, { spend_limits: [{ scope: 'end_user', usd: '0.10', window: 'day' }] })
+  await app.made('PATCH', `/agents/${agentId}`, { spend_limits: [{ scope: 'end_user', usd: '0.01', window: 'day' }] })
+  app.model.when('hello', ['hi', { usage: { prompt_tokens: 10, completion_tokens: 900 } }])
   let answer = await app.chat('hello')
   for (let n = 0; n < 1000 && answer.status === 200; n++) answer = await app.chat('hello')
   assert.deepEqual([answer.status, answer.json.error.code], [402, 'spend_limit_exceeded'])
@@ -420,7 +421,7 @@ test('spend_limit.reached: the body has the window, its limit and the threshold,
   const bodies = receiver.received.map(({ json }) => json).toSorted((a, b) => a.data['threshold_percent'] - b.data['threshold_percent'])
   assert.deepEqual(
     bodies.map(({ type, data }) => [type, data['threshold_percent'], data['limit_usd']]),
-    [50, 80, 100].map((percent) => ['spend_limit.reached', percent, '0.10000000']),
+    [50, 80, 100].map((percent) => ['spend_limit.reached', percent, '0.01000000']),
   )
   const user = encodeURIComponent(bodies[0]!.data['external_user_id'] as string)
   const { spending } = await app.made('GET', `/agents/${agentId}/end-users/limits?external_user_id=${user}`)

@@ -5,21 +5,14 @@
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
+import { readEndUserLines } from './end-user-lines.ts'
 import { Values, chargedTurns, endedTurns } from './reported-turns.ts'
 import type { Period, UsageFilter } from './reported-turns.ts'
+import { compareKey, countStates, countedStates, keyColumns, summedColumns, sums, withNames } from './usage-line-columns.ts'
+import type { LineKey } from './usage-line-columns.ts'
 
+export type { LineKey }
 export type UsageGroup = 'owner' | 'agent' | 'api_key' | 'end_user'
-
-/** Identifies a line within its period. A part that the lines are not grouped by is empty. */
-export type LineKey = {
-  ownerId: string
-  agentId: string
-  apiKeyId: string
-  /** Empty for an erased end user, too. */
-  externalUserId: string
-  /** The conversation of an erased end user, whose name is no longer known. */
-  erasedConversationId: string
-}
 
 export type LineFigures = {
   /** Turns that ended: the sum of the next four. */
@@ -41,30 +34,30 @@ export type UsageLine = LineKey & LineFigures & { ownerName: string | null; agen
 
 export type LinesWanted = UsageFilter & Period & { groupBy: UsageGroup[]; limit: number; after?: LineKey | undefined }
 
+/** In the order of their keys, at most `limit` lines after `after`. */
+export async function listUsageLines(sql: Sql, wanted: LinesWanted): Promise<UsageLine[]> {
+  const { groupBy, externalUserId, limit, after, from, to, ownerId, agentId, apiKeyId } = wanted
+  if (groupBy.includes('end_user') && externalUserId === undefined) {
+    const byKey = groupBy.includes('api_key')
+    const rows = await readEndUserLines(sql, { from, to, ownerId, agentId, apiKeyId, byKey, limit, after })
+    if (rows) return rows.map(readLine)
+  }
+  return (await addUp(sql, wanted)).map(readLine)
+}
+
 /**
- * In the order of their keys, at most `limit` lines after `after`. Each call adds up the turns of the period. For end users it first adds them up by
- * conversation, from an index, so that a name is looked up once for a conversation and not once for a turn.
+ * Each call adds up the turns of the period. For end users it first adds them up by conversation, so that a name is looked up once for a
+ * conversation and not once for a turn.
  */
-export async function listUsageLines(sql: Sql, { groupBy, limit, after, from, to, ...filter }: LinesWanted): Promise<UsageLine[]> {
+function addUp(sql: Sql, { groupBy, limit, after, from, to, ...filter }: LinesWanted): Promise<Row[]> {
   const values = new Values()
   const ofUser = groupBy.includes('end_user')
-  const start = after
-    ? `where (k1, k2, k3, k4, k5) > (${keyParts.map((part) => `cast(${values.add(after[part])} as text)`).join(', ')})`
-    : ''
-  const rows = await sql.all(
-    `select g.*, o.name as owner_name, v.name as agent_name, k.name as key_name from (
-       select k1, k2, k3, k4, k5, ${sums(figures)} from (
-         select ${keyColumns(groupBy)}, ${figures.join(', ')} from (
-           ${turnsByGroup(groupBy, { filter, period: { from, to }, values })}
-         ) x ${ofUser ? 'cross join conversations c where c.id = x.conversation_id' : ''}
-       ) l ${start} group by k1, k2, k3, k4, k5 order by k1, k2, k3, k4, k5 limit ${values.add(limit)}
-     ) g left join owners o on o.id = g.k1
-       left join agents a on a.id = g.k2 left join agent_versions v on v.agent_id = a.id and v.version = a.version
-       left join api_keys k on k.id = g.k3
-     order by g.k1, g.k2, g.k3, g.k4, g.k5`,
-    ...values.list,
-  )
-  return rows.map(readLine)
+  const lines = `select ${keyColumns}, ${sums(figures)} from (
+      select ${keysOf(groupBy)}, ${figures.join(', ')} from (
+        ${turnsByGroup(groupBy, { filter, period: { from, to }, values })}
+      ) x ${ofUser ? 'cross join conversations c where c.id = x.conversation_id' : ''}
+    ) l ${after ? `where ${compareKey('>', after, values)}` : ''} group by ${keyColumns} order by ${keyColumns} limit ${values.add(limit)}`
+  return sql.all(withNames(lines), ...values.list)
 }
 
 /** The figures of the turns of a period by conversation if end users are wanted, otherwise by owner, agent and key. */
@@ -79,8 +72,7 @@ function turnsByGroup(groupBy: UsageGroup[], { filter, period, values }: { filte
   const ended = endedTurns(filter, period, values)
   const charged = chargedTurns(filter, period, values)
   const unpaid = endedTurns(filter, period, values)
-  return `select ${selected}, count(state) as turns,
-      ${counted.map((state) => `count(case state when '${state}' then 1 end) as ${state}`).join(', ')}, ${sums(summed)}
+  return `select ${selected}, ${countStates('state')}, ${sums(summedColumns)}
     from (
       select ${keys}, t.state, coalesce(t.prompt_tokens, 0) as prompt_tokens, coalesce(t.completion_tokens, 0) as completion_tokens,
         coalesce(t.charged, 0) as charged, 0 as written_off, 0 as unpaid
@@ -92,15 +84,10 @@ function turnsByGroup(groupBy: UsageGroup[], { filter, period, values }: { filte
     ) u group by ${grouped}`
 }
 
-const sums = (columns: string[]): string => columns.map((column) => `cast(sum(${column}) as bigint) as ${column}`).join(', ')
-
-const keyParts = ['ownerId', 'agentId', 'apiKeyId', 'externalUserId', 'erasedConversationId'] as const
-const counted = ['completed', 'failed', 'released', 'cancelled']
-const summed = ['prompt_tokens', 'completion_tokens', 'charged', 'written_off', 'unpaid']
-const figures = ['turns', ...counted, ...summed]
+const figures = ['turns', ...countedStates, ...summedColumns]
 
 /** An API key belongs to one agent, an end user to one agent, and an agent to one owner. */
-function keyColumns(groupBy: UsageGroup[]): string {
+function keysOf(groupBy: UsageGroup[]): string {
   const by = (...groups: UsageGroup[]): boolean => groups.some((group) => groupBy.includes(group))
   const columns = [
     by('owner', 'agent', 'api_key', 'end_user') && 'x.owner_id',

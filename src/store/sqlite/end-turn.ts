@@ -3,7 +3,7 @@ import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Row } from '../sql.ts'
 import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
-import { recordEndedTurn, recordLowBalance, recordReachedLimits } from './events.ts'
+import { recordEnd } from './events.ts'
 import type { Statements } from './statements.ts'
 
 export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
@@ -40,9 +40,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   // `billing.spend-limit`: the windows of its admission, even if they have ended.
   if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
-  recordEndedTurn(sql, turn, 'completed', now)
-  recordWindows(sql, turn, now)
-  recordLowBalance(sql, turn, item, now)
+  recordEnd(sql, turn, { state: 'completed', charge: item }, now)
   const { promptTokens, completionTokens, charged, incomplete } = item
   return {
     kind: 'settled',
@@ -85,15 +83,8 @@ export function endWithoutReply(
   if (end.trace) sql.insertTrace.run(turn.request_id!, turn.run!, end.trace)
   sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)
   if (turn.counts_in !== null) sql.releaseSpending.run(charged, hold, reserved, turn.counts_in!)
-  recordEndedTurn(sql, turn, end.state, now)
-  recordWindows(sql, turn, now)
-  if (end.charge) recordLowBalance(sql, turn, end.charge, now)
+  recordEnd(sql, turn, end, now)
 }
 
 /** A turn never ends before it starts, also if the clock was set back. */
 const endOf = (turn: Row, clock: Clock): number => Math.max(clock.now(), Number(turn.started_at))
-
-function recordWindows(sql: Statements, turn: Row, at: number): void {
-  const countsIn = turn.counts_in as string | null
-  if (countsIn !== null) recordReachedLimits(sql, { ownerId: turn.owner_id as string, agentId: turn.agent_id as string, countsIn }, at)
-}

@@ -40,23 +40,23 @@ function recordEvent(sql: EventStatements, event: NewEvent, at: number): void {
   for (const listener of listeners) sql.insertDelivery.run(id, listener['id']!, at, at)
 }
 
-/** The end of a run: completed, failed, released or cancelled. */
-export function recordEndedTurn(
-  sql: EventStatements,
-  turn: Row,
-  state: 'completed' | 'failed' | 'released' | 'cancelled',
-  at: number,
-): void {
+type End = { state: 'completed' | 'failed' | 'released' | 'cancelled'; charge?: Charge | null | undefined }
+type Charge = { ledgerEntryId: string; charged: bigint }
+
+/** What the end of a run causes: its own event, reached spend limits and a low balance. Most services have no webhook, so one look is all. */
+export function recordEnd(sql: EventStatements, turn: Row, { state, charge }: End, at: number): void {
   if (!sql.findWebhook.get()) return
-  const requestId = turn['request_id'] as string
+  const { request_id: requestId, owner_id: ownerId, agent_id: agentId } = turn as Record<string, string>
+  const countsIn = turn['counts_in'] as string | null
   // A turn may be released more than once.
-  const subject = state === 'released' ? `${requestId}_${turn['run']}` : requestId
-  recordEvent(sql, { type: `turn.${state}`, subject, ownerId: turn['owner_id'] as string, agentId: turn['agent_id'] as string }, at)
+  const subject = state === 'released' ? `${requestId}_${turn['run']}` : requestId!
+  recordEvent(sql, { type: `turn.${state}`, subject, ownerId: ownerId!, agentId: agentId! }, at)
+  if (countsIn !== null) recordReachedLimits(sql, { ownerId: ownerId!, agentId: agentId!, countsIn }, at)
+  if (charge) recordLowBalance(sql, turn, charge, at)
 }
 
 /** Whether this charge brought the balance below the operator's threshold, or below what the turn held. */
-export function recordLowBalance(sql: EventStatements, turn: Row, charge: { ledgerEntryId: string; charged: bigint }, at: number): void {
-  if (!sql.findWebhook.get()) return
+function recordLowBalance(sql: EventStatements, turn: Row, charge: Charge, at: number): void {
   const ownerId = turn['owner_id'] as string
   const owner = sql.findBalance.get(ownerId)!
   const balance = owner['balance'] as bigint
@@ -80,7 +80,6 @@ export function recordReachedLimits(
   at: number,
   { needed, limits }: Refused = { needed: 0n },
 ): void {
-  if (!sql.findWebhook.get()) return
   const { ownerId, agentId, countsIn } = turn
   const type = 'spend_limit.reached'
   if (sql.findListeners.all(`%"${type}"%`, ownerId, agentId).length === 0) return

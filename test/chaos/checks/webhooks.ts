@@ -27,12 +27,13 @@ const violation = (what: string, received: Received[]): Violation => ({
 })
 
 /**
- * What may differ: an erasure removes the end user, and feedback; a later one replaces it; a balance is that of the moment; a released turn
- * may run again, with another version; and a document may be changed.
+ * What may differ: an erasure removes the end user, and feedback; a later one replaces it; a balance and what is spent of a limit are those of
+ * the moment; a released turn may run again, with another version; and a document may be changed.
  */
 function comparable(body: string): unknown {
   const { type, timestamp, data } = parse(body) as Body
-  const { external_user_id: _user, balance_usd: _balance, title: _title, reason: _reason, ...rest } = data
+  const { external_user_id: _user, balance_usd: _balance, title: _title, reason: _reason, ...others } = data
+  const { spent_usd: _spent, held_usd: _held, unpaid_usd: _unpaid, ...rest } = others
   const { error: _error, agent_version: _version, ...released } = rest
   const same = type === 'feedback.created' ? data['request_id'] : type === 'turn.released' ? released : rest
   return [type, timestamp, same]

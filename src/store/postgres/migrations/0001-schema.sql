@@ -253,8 +253,7 @@ create index unusual_turns_newest_first on turns (state, created_at, request_id,
 create index turns_of_conversation on turns (conversation_id, request_id);
 -- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (ended_at)
-  include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id,
-    conversation_id)
+  include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
   where ended_at is not null;
 create index unpaid_turns on turns (ended_at) where unpaid > 0;
 create index turns_by_trace on turns (substr(traceparent, 4, 32), created_at, request_id) where traceparent is not null;

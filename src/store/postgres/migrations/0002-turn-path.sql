@@ -469,8 +469,11 @@ begin
       from (select c.id::bigint as id, sum(o.charged)::bigint as charged, sum(o.hold)::bigint as hold
         from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id) group by c.id) as w
       where s.id = w.id;
-    perform record_reached_limits_v1(array(select row(c.id::bigint, null, 0)::spend_use_v1
-      from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id)), at);
+    -- asked here, too, because the list costs more
+    if exists (select from webhooks w where w.enabled = 1) then
+      perform record_reached_limits_v1(array(select row(c.id::bigint, null, 0)::spend_use_v1
+        from unnest(ours) as o cross join lateral json_array_elements_text(o.counts_in::json) as c (id)), at);
+    end if;
   end if;
   perform record_low_balances_v1(ours, at);
   if cardinality(ours) = json_array_length(items) then
