@@ -132,6 +132,7 @@ void test('order.request-id: open addresses respond without a key, and HEAD as G
 const asked: string[] = []
 const page = { data: [], nextCursor: 'bmV4dA' }
 const listing = {
+  idOf: async () => undefined,
   list: async (wanted: object) => (asked.push(JSON.stringify(wanted)), page),
   messages: async () => ({ kind: 'found' as const, ...page }),
 }
@@ -177,6 +178,7 @@ void test('time.format: times of a listing are UTC with milliseconds and a Z', a
   const message = { id: 'msg_1', role: 'user', content: 'hi', createdAt, requestId: '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41' } as const
   await using layer = await startTestLayer({
     conversations: {
+      idOf: async () => undefined,
       list: async () => ({ data: [conversation], nextCursor: null }),
       messages: async () => ({ kind: 'found', data: [message], nextCursor: null }),
     },

@@ -22,7 +22,7 @@ import { adminRoutes } from './admin/routes.ts'
 import type { StatusOptions } from './admin/status.ts'
 import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
 import { namedSchemas } from './public/schemas.ts'
-import { admitCaller } from './public/caller.ts'
+import { admitCaller, agentInPath } from './public/caller.ts'
 import { chatRoutes } from './public/chat-routes.ts'
 import type { Turns } from './public/chat-routes.ts'
 import { consoleFiles } from './console/files.ts'
@@ -48,6 +48,7 @@ import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
+import { openAiRoutes } from './openai/openai-routes.ts'
 import { startPage } from './edge/start-page.ts'
 import { createUnreadResponses, limitUnread, watchReaders } from './public/unread-responses.ts'
 import { metricsRoute, statusRoutes } from './edge/status-routes.ts'
@@ -149,15 +150,11 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   await app.register(startPage, { docs: Boolean(options.public), console: Boolean(options.admin) })
   let listenedAt = ''
   const baseUrl = (): string => options.publicUrl ?? listenedAt
-  if (options.public)
-    await app.register(publicRoutes, {
-      ...options.public,
-      publicUrl: options.publicUrl,
-      baseUrl,
-      streams,
-      metrics,
-      progressMs: times.progressMs,
-    })
+  if (options.public) {
+    const shared = { ...options.public, publicUrl: options.publicUrl, streams }
+    await app.register(publicRoutes, { ...shared, baseUrl, metrics, progressMs: times.progressMs })
+    await app.register(openAiRoutes, shared)
+  }
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
     // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.
@@ -259,7 +256,7 @@ async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promi
   await describeApi(app, publicUrl)
   await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {
-    api.addHook('onRequest', admitCaller(access))
+    api.addHook('onRequest', admitCaller(access, agentInPath))
     limitUnread(api, streams.unread)
     await api.register(chatRoutes, { turns, streams })
     await api.register(turnRoutes, { turns, streams })

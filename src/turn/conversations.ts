@@ -45,6 +45,8 @@ export type MessagesFound = ({ kind: 'found' } & Page<Message>) | { kind: 'not_f
 export interface Conversations {
   /** Conversations with at least one message, newest first. */
   list(wanted: ConversationsWanted): Promise<Page<ConversationSummary>>
+  /** The conversation of an external user, from the admission of the first message on. */
+  idOf(apiKeyId: string, externalUserId: string): Promise<string | undefined>
   /** Newest first. Pages are limited by bytes, and a few are read at a time, so that they delay no one and fill no memory (`overload.unread`). */
   messages(wanted: MessagesWanted): Promise<MessagesFound>
 }
@@ -74,6 +76,8 @@ export function createConversations({ store }: { store: Store }): Conversations 
       const page = pageOf(await store.read.listConversations(request).catch(refuseUnavailable), wanted)
       return { ...page, data: page.data.map(({ id, ...conversation }) => ({ conversationId: id, ...conversation })) }
     },
+
+    idOf: (apiKeyId, externalUserId) => store.read.findConversationId(apiKeyId, externalUserId).catch(refuseUnavailable),
 
     async messages({ apiKeyId, conversationId, shareOf, mayRead, ...wanted }) {
       const found = await pages.push({ request: { ...boundedRequest(wanted), apiKeyId, conversationId }, mayRead }, shareOf)

@@ -203,8 +203,8 @@ function textOf({ requestId, text, admitted }: LiveTurn, from: number, to: numbe
 /** `unavailable.unknown` */
 const unknownEnd: TurnEnd = { kind: 'failed', code: 'service_unavailable', state: null }
 
-export function endOf({ state, reply, failureCode }: TurnStatus): TurnEnd {
-  if (reply) return { kind: 'completed', reply }
+export function endOf({ state, reply, details, failureCode }: TurnStatus): TurnEnd {
+  if (reply) return { kind: 'completed', reply, details: details ?? undefined }
   if (state === 'running' || state === 'completed' || failureCode === null) return unknownEnd
   return { kind: 'failed', code: failureCode, state }
 }

@@ -63,6 +63,10 @@ export class LiveTurn implements RunningTurn {
     return this.admitted.conversationId
   }
 
+  get fence(): number {
+    return this.admitted.fence
+  }
+
   get ageMs(): number {
     return performance.now() - this.#startedAt
   }

@@ -1,5 +1,6 @@
 /** What the HTTP layer passes to a turn and what it receives. Expected outcomes are values; nothing here throws. */
 import type { FailureCode } from '../errors.ts'
+import type { UsageDetails } from '../store/queries/columns.ts'
 import type { StoredReply, TurnFailure, TurnFailureCode } from '../store/turn-records.ts'
 import type { TextListener, TextPosition } from './turn-text.ts'
 
@@ -30,6 +31,8 @@ export type BeginResult =
 export interface RunningTurn {
   readonly requestId: string
   readonly conversationId: string
+  /** Of the attempt whose text is passed on. 0: of none yet. */
+  readonly fence: number
   /**
    * Passes on the text after `after` (default: all of it) synchronously, and all later text until the turn ends (`stream.resume`). Any number
    * of listeners may listen. Returns a function that ends the subscription.
@@ -40,6 +43,7 @@ export interface RunningTurn {
 }
 
 export type TurnEnd =
-  | { kind: 'completed'; reply: StoredReply }
+  /** `details`: absent if the reply was read without them. */
+  | { kind: 'completed'; reply: StoredReply; details?: UsageDetails | undefined }
   /** `state`: how the turn is stored. Null: this process does not know, and another one may still complete it (`unavailable.unknown`). */
   | { kind: 'failed'; code: TurnFailureCode; state: TurnFailure['state'] | null; retryAfterSeconds?: number | undefined }

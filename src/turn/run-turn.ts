@@ -129,7 +129,7 @@ export function createTurnRunner({
     if (!reply) return false
     metrics.turnEnded({ outcome: 'completed', ...generated.usage, charged: settlement.charged }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
-    turn.finish({ kind: 'completed', reply })
+    turn.finish({ kind: 'completed', reply, details: settlement })
     return true
   }
 

@@ -6,6 +6,7 @@
 import { ApiError } from '../errors.ts'
 import type { Author } from '../store/queries/audit.ts'
 import type { Feedback, GivenFeedback } from '../store/queries/feedback.ts'
+import type { KeyedTurn } from '../store/queries/openai-look-ups.ts'
 import type { TurnStatus } from '../store/queries/turn-status.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
@@ -24,8 +25,12 @@ export type TurnWanted = { requestId: string; apiKeyId: string | undefined }
 /** All throw ApiError: `not_found` for a turn that the caller may not see, does not exist or was erased; `service_unavailable`. */
 export interface TurnResource {
   find(wanted: TurnWanted): Promise<TurnStatus>
+  /** The user's message of a turn. */
+  readMessage(wanted: { requestId: string; apiKeyId: string }): Promise<string>
+  /** The newest turn of the key whose Idempotency-Key starts with `keyPrefix`, if it was started at most `withinMs` ago. */
+  findNewest(wanted: { apiKeyId: string; keyPrefix: string; withinMs: number }): Promise<KeyedTurn | undefined>
   /** The turn, to follow it from any position, whether or not it has ended. */
-  open(wanted: TurnWanted): Promise<{ turn: RunningTurn; ended: boolean }>
+  open(wanted: TurnWanted): Promise<{ turn: RunningTurn; status: TurnStatus }>
   /**
    * Requests a cancel, and waits a short time for the end of the turn. Returns its status then. Has no effect on a turn that has ended, and
    * can be repeated. `author`: of the operator's request, for the audit log.
@@ -62,10 +67,17 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
   return {
     find,
 
+    async readMessage({ requestId, apiKeyId }) {
+      const message = isRequestId(requestId) && (await store.read.findTurnMessage(requestId, apiKeyId).catch(refuseUnavailable))
+      if (typeof message !== 'string') throw new ApiError('not_found', 'This turn does not exist.')
+      return message
+    },
+
+    findNewest: (wanted) => store.read.findNewestTurn(wanted).catch(refuseUnavailable),
+
     async open(wanted) {
       const status = await find(wanted)
-      const ended = status.state !== 'running'
-      return { turn: ended ? endedTurn(status) : openRunning(status), ended }
+      return { turn: status.state === 'running' ? openRunning(status) : endedTurn(status), status }
     },
 
     async cancel(wanted, author) {
@@ -93,12 +105,13 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
 
 /** A turn that has ended, as one that runs: its end resolves after a listener has got its text. */
 function endedTurn(status: TurnStatus): RunningTurn {
-  const { requestId, conversationId, reply } = status
+  const { requestId, conversationId, fence, reply } = status
   const text = new TurnText()
   const end = Promise.withResolvers<TurnEnd>()
   return {
     requestId,
     conversationId,
+    fence,
     end: end.promise,
     listen(listener, after) {
       const stopListening = text.listen(listener, after)

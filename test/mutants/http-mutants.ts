@@ -11,7 +11,7 @@ const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
 
-const agentCheck = "    if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')\n"
+const agentCheck = "    if (agentOf && agentOf(request) !== apiKey.agentId) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
 const spending = '    request.caller = { apiKey, figures: await spend(access, apiKey, reply) }\n'
 
@@ -118,7 +118,13 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.rate-limit',
     removes: 'the window is asked before the body is read',
-    edits: [edit(http, "api.addHook('onRequest', admitCaller(access))", "api.addHook('preValidation', admitCaller(access))")],
+    edits: [
+      edit(
+        http,
+        "api.addHook('onRequest', admitCaller(access, agentInPath))",
+        "api.addHook('preValidation', admitCaller(access, agentInPath))",
+      ),
+    ],
     caughtBy: { file: order, title: 'an exhausted window is 429 before the body is read' },
   },
   {
@@ -214,8 +220,8 @@ export const httpLayerMutants: Mutant[] = [
     edits: [
       edit(
         chat,
-        '        throw failureOf(started)\n',
-        '        reply.headers(rateHeaders(request.caller.figures))\n        throw failureOf(started)\n',
+        '      throw failureOf(started)\n',
+        '      reply.headers(rateHeaders(request.caller.figures))\n      throw failureOf(started)\n',
       ),
     ],
     caughtBy: { file: order, title: 'rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers' },

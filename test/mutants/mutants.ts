@@ -9,6 +9,7 @@ import { knowledgeMutants } from './knowledge-mutants.ts'
 import { loopMutants } from './loop-mutants.ts'
 import { mcpMutants } from './mcp-mutants.ts'
 import type { Mutant } from './mutant.ts'
+import { openAiMutants } from './openai-mutants.ts'
 import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { priceMutants } from './price-mutants.ts'
@@ -33,6 +34,7 @@ export const mutants: Mutant[] = [
   ...recoveryMutants,
   ...streamMutants,
   ...turnMutants,
+  ...openAiMutants,
   ...loopMutants,
   ...toolMutants,
   ...mcpMutants,

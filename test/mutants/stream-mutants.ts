@@ -20,13 +20,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
-    edits: [
-      edit(
-        stream,
-        "this.#write(after ? ':\\n\\n' : event('response.created', writeEventId(this.#position), created))",
-        "this.#pending = event('response.created', writeEventId(this.#position), created)",
-      ),
-    ],
+    edits: [edit(stream, "this.#write(format.first || ':\\n\\n')", 'this.#pending = format.first')],
     caughtBy: { file: layerStream, title: 'stream.established: headers and response.created leave before any delta' },
     symptom: 'hang',
   },

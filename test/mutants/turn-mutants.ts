@@ -31,8 +31,8 @@ export const turnMutants: Mutant[] = [
     edits: [
       edit(
         'src/http/public/chat-routes.ts',
-        "if (started.kind === 'running' && !inBackground) await",
-        "if (started.kind === 'running') await",
+        "    if (started.kind === 'running' && prefersAsync(request.raw)) {\n",
+        "    if (started.kind === 'running' && prefersAsync(request.raw)) {\n      await started.turn.end\n",
       ),
     ],
     caughtBy: { file: resource, title: 'turn.background: with Prefer: respond-async' },

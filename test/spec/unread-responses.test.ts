@@ -20,6 +20,7 @@ async function startPages(bytes: number, options: TestLayerOptions = {}): Promis
   const layer = await startTestLayer({
     authenticate: (authorization) => ({ kind: 'authenticated', apiKey: { ...apiKey, id: String(authorization) } }),
     conversations: {
+      idOf: async () => undefined,
       list: async () => ({ data: [], nextCursor: null }),
       async messages({ mayRead }) {
         if (!mayRead()) throw new ApiError('service_unavailable')

@@ -56,6 +56,7 @@ export class DocsFixture {
     desk.#program('pgrep', `[ "$*" = "-nf turnkeep.js serve" ] && exec cat "${desk.#pidFile}"\nexit 99`)
     mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
     symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
+    for (const name of clients) symlinkSync(join(root, 'node_modules', name), join(desk.folder, 'node_modules', name))
     await desk.start()
     const headers = { authorization: `Bearer ${readFileSync(join(desk.folder, '.turnkeep/admin.token'), 'utf8').trim()}` }
     const { data } = (await (await fetch(`${desk.url}/admin/v1/agents`, { headers })).json()) as { data: { id: string }[] }
@@ -172,6 +173,9 @@ export class DocsFixture {
     }
   }
 }
+
+// What docs/openai.md imports besides.
+const clients = ['openai', 'ai', '@ai-sdk', '@langchain']
 
 // The names that the documents use for the reader's server and folder.
 const shownUrl = 'http://127.0.0.1:8080'

@@ -108,9 +108,17 @@ const replay = ({ message }: TurnRequest): BeginResult => ({ kind: 'replay', rep
 const noTurn = async (): Promise<never> => {
   throw new ApiError('not_found')
 }
-const noTurns: TurnResource = { find: noTurn, open: noTurn, cancel: noTurn, giveFeedback: noTurn }
+const noTurns: TurnResource = {
+  find: noTurn,
+  open: noTurn,
+  cancel: noTurn,
+  giveFeedback: noTurn,
+  readMessage: noTurn,
+  findNewest: async () => undefined,
+}
 const noConversations: Public['conversations'] = {
   list: async () => ({ data: [], nextCursor: null }),
+  idOf: async () => undefined,
   messages: async () => ({ kind: 'not_found' }),
 }
 
@@ -130,6 +138,7 @@ export const storedReply = (content: string, requestId: string = randomUUID()): 
 export class ScriptedTurn implements RunningTurn {
   readonly requestId: string = randomUUID()
   readonly conversationId = 'conv_door'
+  readonly fence = 1
   readonly end: Promise<TurnEnd>
   readonly #end = Promise.withResolvers<TurnEnd>()
   readonly #listening = Promise.withResolvers<void>()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { event } from '../../src/http/public/event-stream.ts'
+import { event } from '../../src/http/public/turn-events.ts'
 
 /** Lines end with CRLF, LF or CR; an empty line dispatches; `data` lines are joined by LF. */
 function parse(text: string): { event: string; data: string }[] {

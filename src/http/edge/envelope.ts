@@ -1,6 +1,10 @@
-/** Writes error responses: the JSON envelope and its headers, as docs/spec.md, "Errors", describes them. */
+/**
+ * Writes error responses: the JSON envelope and its headers, as docs/spec.md, "Errors", describes them, or OpenAI's error object on the paths
+ * of that API (`openai.errors`).
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError, FailureCode } from '../../errors.ts'
+import { isOpenAiPath, mayRetryHeader, openAiError, openAiStatus } from '../openai/openai-error.ts'
 import { note } from './access-log.ts'
 import { closeIfUnread } from './polite-close.ts'
 
@@ -9,11 +13,27 @@ export const jsonType = 'application/json; charset=utf-8'
 /** The error object, used in the envelope and as the data of the `error` event. */
 export const errorObject = (code: FailureCode, message: string, requestId: string): object => ({ code, message, request_id: requestId })
 
-export const envelope = ({ code, message }: ApiError, requestId: string): string =>
-  JSON.stringify({ error: errorObject(code, message, requestId) })
+/** `url`: of the request, undefined if it never became one. `isStored`: the failure is the stored end of a turn. */
+export type Failed = { error: ApiError; requestId: string; url: string | undefined; isStored?: boolean }
+
+/** The status, headers and body of an error response. */
+export function writeFailure({ error, requestId, url, isStored = false }: Failed): {
+  status: number
+  headers: Record<string, string>
+  body: string
+} {
+  const headers = failureHeaders(error, requestId)
+  if (!isOpenAiPath(url))
+    return { status: error.status, headers, body: JSON.stringify({ error: errorObject(error.code, error.message, requestId) }) }
+  return {
+    status: openAiStatus(error),
+    headers: { ...headers, ...mayRetryHeader(error, isStored) },
+    body: JSON.stringify({ error: openAiError(error) }),
+  }
+}
 
 /** Returns the headers of an error response (`order.request-id`). */
-export function failureHeaders({ status, retryAfterSeconds }: ApiError, requestId: string): Record<string, string> {
+function failureHeaders({ status, retryAfterSeconds }: ApiError, requestId: string): Record<string, string> {
   return {
     'x-request-id': requestId,
     'content-type': jsonType,
@@ -26,9 +46,16 @@ export function failureHeaders({ status, retryAfterSeconds }: ApiError, requestI
   }
 }
 
-/** Sends the error envelope. `requestId` differs from the ID of the request if the error belongs to an earlier turn. */
-export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: ApiError, requestId = request.id): FastifyReply {
+/** `requestId` differs from the ID of the request if the error belongs to an earlier turn. */
+export function sendFailure(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ApiError,
+  requestId = request.id,
+  isStored = false,
+): FastifyReply {
   closeIfUnread(request.raw, reply.raw)
   note(request.raw, { code: error.code, requestId })
-  return reply.code(error.status).headers(failureHeaders(error, requestId)).send(envelope(error, requestId))
+  const { status, headers, body } = writeFailure({ error, requestId, url: request.raw.url, isStored })
+  return reply.code(status).headers(headers).send(body)
 }

@@ -6,7 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError } from '../../errors.ts'
-import { envelope, failureHeaders } from './envelope.ts'
+import { writeFailure } from './envelope.ts'
 import { bodyLimitBytes, closeIfUnread, closePolitely } from './polite-close.ts'
 import { createStandstill } from './standstill.ts'
 
@@ -60,19 +60,19 @@ export function createRefusals(
   function refuse(socket: Socket, refusal: ApiError): void {
     if (!socket.writable) return
     const requestId = newRequestId()
-    const body = envelope(refusal, requestId)
-    const headers = { date: new Date().toUTCString(), ...refusalHeaders(refusal, requestId, body), connection: 'close' }
+    const written = writeFailure({ error: refusal, requestId, url: undefined })
+    const headers = { date: new Date().toUTCString(), ...withLength(written), connection: 'close' }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`)
+    socket.write(`HTTP/1.1 ${written.status} ${STATUS_CODES[written.status]}\r\n${lines.join('')}\r\n${written.body}`)
     closePolitely(socket, bodyLimitBytes)
     onRefusal(refusal, requestId)
   }
 
   function answer(response: ServerResponse, refusal: ApiError): void {
     const requestId = newRequestId()
-    const body = envelope(refusal, requestId)
+    const written = writeFailure({ error: refusal, requestId, url: response.req.url })
     closeIfUnread(response.req, response)
-    response.writeHead(refusal.status, refusalHeaders(refusal, requestId, body)).end(body)
+    response.writeHead(written.status, withLength(written)).end(written.body)
     onRefusal(refusal, requestId, response.req)
   }
 
@@ -94,8 +94,8 @@ export function createRefusals(
   }
 }
 
-const refusalHeaders = (refusal: ApiError, requestId: string, body: string): Record<string, string> => ({
-  ...failureHeaders(refusal, requestId),
+const withLength = ({ headers, body }: ReturnType<typeof writeFailure>): Record<string, string> => ({
+  ...headers,
   'content-length': String(Buffer.byteLength(body)),
 })
 

@@ -17,17 +17,22 @@ declare module 'fastify' {
   }
 }
 
-/** Throws the ApiError of the first check that fails. For a 429, also sets the rate limit headers on the reply. */
-export function admitCaller(access: Access) {
+/**
+ * Throws the ApiError of the first check that fails. For a 429, also sets the rate limit headers on the reply. `agentOf`: the agent that the
+ * path names; by default none, and the agent is that of the key.
+ */
+export function admitCaller(access: Access, agentOf?: (request: FastifyRequest) => string) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const apiKey = await authenticate(access, request)
     note(request.raw, { keyId: apiKey.id, agentId: apiKey.agentId })
     // The percent-decoded path is compared with the key's agent. The agent in the path is never looked up.
-    if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')
+    if (agentOf && agentOf(request) !== apiKey.agentId) throw new ApiError('agent_mismatch')
     if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')
     request.caller = { apiKey, figures: await spend(access, apiKey, reply) }
   }
 }
+
+export const agentInPath = (request: FastifyRequest): string => (request.params as { agent_id: string }).agent_id
 
 /** Throws ApiError `invalid_api_key` or `service_unavailable`. */
 export async function authenticate(access: Access, request: FastifyRequest): Promise<ApiKey> {

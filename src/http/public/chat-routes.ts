@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
-import type { BeginResult, RunningTurn, TurnRequest } from '../../turn/outcome.ts'
+import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
 import type { ChatRequest } from './schemas.ts'
@@ -13,6 +13,7 @@ import type { StoredReply } from './chat-response.ts'
 import { jsonType, sendFailure } from '../edge/envelope.ts'
 import { streamReply, streamTurn } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
+import { TurnEvents } from './turn-events.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { prefersAsync, readTraceparent } from './request-headers.ts'
@@ -21,6 +22,8 @@ import { parseJson, receiveBody } from '../edge/request-body.ts'
 
 /** The part of the turn module that these routes use. */
 export type Turns = { begin(request: TurnRequest): Promise<BeginResult>; resource: TurnResource }
+
+export type Completed = Extract<TurnEnd, { kind: 'completed' }>
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,31 +43,59 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
     const { message } = request.body
     const started = await turns.begin(turnRequest(request))
     noteBeginResult(request.raw, started)
-    const inBackground = started.kind === 'running' && prefersAsync(request.raw)
-    if (started.kind === 'running' && !inBackground) await started.turn.end
-    await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
-    switch (started.kind) {
-      case 'refused':
-        throw failureOf(started)
-      case 'message_too_long':
-        throw new ApiError('validation_error', tooLong('message', started.longest))
-      case 'replay':
-        return sendReply(request, reply, started.reply)
-      case 'replayed_failure':
-        return sendFailure(request, reply, new ApiError(started.code), started.requestId)
-      case 'running': {
-        if (inBackground) return sendAccepted(request, reply, started.turn)
-        const end = await started.turn.end
-        return end.kind === 'completed'
-          ? sendReply(request, reply, end.reply)
-          : sendFailure(request, reply, failureOf(end), started.turn.requestId)
-      }
+    if (started.kind === 'running' && prefersAsync(request.raw)) {
+      await beforeSend(reply, message, streams)
+      return sendAccepted(request, reply, started.turn)
     }
+    const end = await sendUnlessReply(request, reply, started, message, streams)
+    return end ? sendReply(request, reply, end.reply) : reply
   })
 
   app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
     return sendBeginResult(request, reply, await turns.begin(turnRequest(request)), request.body.message, streams)
   })
+}
+
+const beforeSend = (reply: FastifyReply, message: string, { failpoints }: StreamOptions): Promise<void> =>
+  failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
+
+/**
+ * Waits for the end of a turn. Returns a reply for its caller to send; a failure is sent. Throws an ApiError if the turn was not started.
+ */
+export async function sendUnlessReply(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  started: BeginResult,
+  message: string,
+  streams: StreamOptions,
+): Promise<Completed | undefined> {
+  if (started.kind === 'running') await started.turn.end
+  await beforeSend(reply, message, streams)
+  switch (started.kind) {
+    case 'replay':
+      return { kind: 'completed', reply: started.reply }
+    case 'running': {
+      const end = await started.turn.end
+      if (end.kind === 'completed') return end
+      return void sendFailure(request, reply, failureOf(end), started.turn.requestId)
+    }
+    default:
+      return void sendRefusal(request, reply, started)
+  }
+}
+
+type NotStarted = Extract<BeginResult, { kind: 'refused' | 'message_too_long' | 'replayed_failure' }>
+
+/** Sends the stored failure of a turn. Throws an ApiError if no turn was started. */
+export function sendRefusal(request: FastifyRequest, reply: FastifyReply, started: NotStarted): FastifyReply {
+  switch (started.kind) {
+    case 'refused':
+      throw failureOf(started)
+    case 'message_too_long':
+      throw new ApiError('validation_error', tooLong('message', started.longest))
+    case 'replayed_failure':
+      return sendFailure(request, reply, new ApiError(started.code), started.requestId, true)
+  }
 }
 
 /** Streams a turn as events. Throws an ApiError if the turn was rejected, which is answered with JSON because no stream has started. */
@@ -77,18 +108,14 @@ export async function sendBeginResult(
 ): Promise<void> {
   noteBeginResult(request.raw, started, 'stream')
   switch (started.kind) {
-    case 'refused':
-      throw failureOf(started)
-    case 'message_too_long':
-      throw new ApiError('validation_error', tooLong('message', started.longest))
-    case 'replayed_failure':
-      return void sendFailure(request, reply, new ApiError(started.code), started.requestId)
     case 'replay':
       reply.hijack()
-      return streamReply(reply.raw, started.reply, message, streams)
+      return streamReply(reply.raw, { kind: 'completed', reply: started.reply }, new TurnEvents(started.reply), message, streams)
     case 'running':
       reply.hijack()
-      return streamTurn(reply.raw, started.turn, message, streams)
+      return streamTurn(reply.raw, started.turn, new TurnEvents(started.turn), message, streams)
+    default:
+      return void sendRefusal(request, reply, started)
   }
 }
 

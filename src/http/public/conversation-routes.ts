@@ -14,6 +14,7 @@ type Message = { id: string; role: 'user' | 'assistant'; content: string; create
 /** The queries that these routes use. Times are epoch milliseconds. */
 export type Conversations = {
   list(wanted: PageWanted & { externalUserId: string | undefined }): Promise<Page<Conversation>>
+  idOf(apiKeyId: string, externalUserId: string): Promise<string | undefined>
   /** `shareOf` is the owner of the key. Throws ApiError `service_unavailable` if `mayRead` returns false when it is this page's turn to be read. */
   messages(
     wanted: PageWanted & { conversationId: string; shareOf: string; mayRead: () => boolean },

@@ -1,19 +1,12 @@
 /**
- * Writes one turn as server-sent events: `response.created`, deltas, then exactly one `response.completed` or `error`, each with an ID at which
- * another stream can continue. It only listens: a caller that disconnects or stops reading does not affect the turn. See docs/spec.md,
- * "Streaming".
+ * Writes one turn as server-sent events, in any format: a first event, the text, then exactly one end. It only listens: a caller that
+ * disconnects or stops reading does not affect the turn. turn-events.ts has the events of docs/spec.md, "Streaming".
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { ApiError } from '../../errors.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import type { RunningTurn, TurnEnd } from '../../turn/outcome.ts'
-import { textStart } from '../../turn/turn-text.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
-import { chatResponse } from './chat-response.ts'
-import type { StoredReply } from './chat-response.ts'
-import { errorObject } from '../edge/envelope.ts'
-import { lastEventId, writeEventId } from './event-id.ts'
 import { cutOffWhenStalled } from './slow-reader.ts'
 import type { ReaderTimes } from './slow-reader.ts'
 import type { UnreadResponses } from './unread-responses.ts'
@@ -25,23 +18,40 @@ export type StreamTimes = ReaderTimes & {
 
 export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger; unread: UnreadResponses }
 
+/** The events of one stream, as text. Called in the order of the turn. */
+export interface EventFormat {
+  /** Sent with the headers, before there is text. */
+  readonly first: string
+  /** The events of new text, which ends at `position`; empty if none is due yet. */
+  text(text: string, position: TextPosition): string
+  /** The events that were returned last are sent. They are not if the reader is too slow (`stream.slow-reader`). */
+  accepted(): void
+  /** The text is a different one from here on (`stream.resume`). `isLast`: the stream ends with these events. */
+  reset(): { events: string; isLast: boolean }
+  /** The events after the last text. */
+  last(end: TurnEnd): string
+}
+
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
 const unsentLimitBytes = 262_144
+// The first event, which the socket may not have confirmed yet.
+const nearlyNothing = 16_384
 
 /**
- * Sends the headers and `response.created` immediately. Resolves after the turn has ended and its last event was written. `message` is the
- * message of the external user, for failpoints. `after`: continues an earlier stream after this position, without `response.created`. Never
- * rejects: after an internal error it closes the connection, and the turn continues.
+ * Sends the headers and the first event immediately. Resolves after the turn has ended and its last event was written. `message` is the
+ * message of the external user, for failpoints. `after`: listens from this position of the text on. Never rejects: after an internal error it
+ * closes the connection, and the turn continues.
  */
 export async function streamTurn(
   response: ServerResponse,
   turn: RunningTurn,
+  format: EventFormat,
   message: string,
   options: StreamOptions,
   after?: TextPosition,
 ): Promise<void> {
   const closeOnError = breakingOff(response, turn.requestId, options)
-  const stream = closeOnError(() => new EventStream(response, turn, message, options, after))
+  const stream = closeOnError(() => new EventStream(response, turn.requestId, format, message, options))
   if (!stream) return
   const listener = {
     onText: (text: string, position: TextPosition) => closeOnError(() => stream.delta(text, position)),
@@ -51,13 +61,20 @@ export async function streamTurn(
   response.once('close', stopListening)
   const end = await turn.end
   stopListening()
-  closeOnError(() => stream.end(end, turn.requestId))
+  closeOnError(() => stream.end(end))
 }
 
-/** Sends a stored reply: `response.created`, then `response.completed`, without deltas (`idempotency.replay`). Never throws. */
-export function streamReply(response: ServerResponse, reply: StoredReply, message: string, options: StreamOptions): void {
-  const write = (): void => new EventStream(response, reply, message, options).end({ kind: 'completed', reply }, reply.requestId)
-  breakingOff(response, reply.requestId, options)(write)
+/** Sends a stored reply: the first event, then the end (`idempotency.replay`). Never throws. */
+export function streamReply(
+  response: ServerResponse,
+  end: Extract<TurnEnd, { kind: 'completed' }>,
+  format: EventFormat,
+  message: string,
+  options: StreamOptions,
+): void {
+  const { requestId } = end.reply
+  const write = (): void => new EventStream(response, requestId, format, message, options).end(end)
+  breakingOff(response, requestId, options)(write)
 }
 
 /** Returns a function that runs a write. The status is already sent, so after an error it can only log the error and close the connection. */
@@ -80,6 +97,7 @@ class EventStream {
   readonly #watchReader: () => void
   readonly #failpoints: Failpoints
   readonly #unread: UnreadResponses
+  readonly #format: EventFormat
   /** Passed to failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
@@ -90,18 +108,17 @@ class EventStream {
   #started = false
   /** `stream.slow-reader`: after the first dropped delta all later ones are dropped, so the sent text stays a prefix of the reply. */
   #dropping = false
-  /** Where the sent text ends. */
-  #position: TextPosition
+  #ended = false
 
-  /** Sends the headers and `response.created` (`stream.established`). */
+  /** Sends the headers and the first event (`stream.established`). */
   constructor(
     response: ServerResponse,
-    { requestId, conversationId }: { requestId: string; conversationId: string },
+    requestId: string,
+    format: EventFormat,
     message: string,
     { times, failpoints, unread }: StreamOptions,
-    after?: TextPosition,
   ) {
-    this.#position = after ?? textStart
+    this.#format = format
     this.#response = response
     this.#message = message
     this.#failpoints = failpoints
@@ -115,9 +132,8 @@ class EventStream {
     })
     this.#chunked = response.chunkedEncoding
     response.chunkedEncoding = false
-    const created = JSON.stringify({ request_id: requestId, conversation_id: conversationId })
     // A stream that continues another one has no event of its own until there is text. The comment tells proxies that it has started.
-    this.#write(after ? ':\n\n' : event('response.created', writeEventId(this.#position), created))
+    this.#write(format.first || ':\n\n')
     this.#heartbeat = setInterval(() => this.#beat(), times.heartbeatMs)
     response.once('close', () => clearInterval(this.#heartbeat))
     this.#watchReader = cutOffWhenStalled(response, times)
@@ -127,21 +143,23 @@ class EventStream {
   delta(text: string, position: TextPosition): void {
     if (this.#dropping || this.#response.destroyed) return
     this.#failpoints.hit('stream.before-delta', this.#message, this.#drop)
-    this.#push(event('response.output_text.delta', writeEventId(position), `{"delta":${JSON.stringify(text)}}`), position)
+    this.#push(this.#format.text(text, position))
   }
 
-  /** The text is a different one from here on (`stream.resume`). */
   reset(): void {
-    if (this.#response.destroyed) return
-    this.#push(event('response.output_text.reset', writeEventId(textStart), '{}'), textStart)
+    if (this.#response.destroyed || this.#ended) return
+    const { events, isLast } = this.#format.reset()
+    if (isLast) this.#end(events)
+    else this.#push(events)
   }
 
-  #push(next: string, position: TextPosition): void {
-    if (this.#dropping || this.#response.writableLength + this.#pending.length + next.length > unsentLimitBytes) {
+  #push(next: string): void {
+    if (this.#dropping || !this.#fits(next.length)) {
       this.#dropping = true
       return
     }
-    this.#position = position
+    this.#format.accepted()
+    if (next === '') return
     if (this.#pending === '') process.nextTick(() => this.#flush())
     this.#pending += next
     // The first delta is sent right away, because the end user is waiting for it.
@@ -149,15 +167,19 @@ class EventStream {
     this.#started = true
   }
 
-  /** An end that is final has an ID after which nothing follows. After any other one, the turn may still go on (`unavailable.unknown`). */
-  end(end: TurnEnd, requestId: string): void {
-    if (end.kind === 'completed') return this.#end(event('response.completed', lastEventId, chatResponse(end.reply)))
-    const { code, message } = new ApiError(end.code)
-    const id = end.state === 'failed' || end.state === 'cancelled' ? lastEventId : writeEventId(this.#position)
-    this.#end(event('error', id, JSON.stringify(errorObject(code, message, requestId))))
+  /** A caller that joins late gets all of the text so far at once. It may be longer than the limit, and counts as a finished response then. */
+  #fits(length: number): boolean {
+    const waiting = this.#response.writableLength + this.#pending.length
+    return waiting + length <= unsentLimitBytes || (waiting <= nearlyNothing && this.#unread.take(this.#response, length))
+  }
+
+  end(end: TurnEnd): void {
+    if (!this.#ended) this.#end(this.#format.last(end))
   }
 
   #end(last: string): void {
+    this.#ended = true
+    this.#dropping = true
     clearInterval(this.#heartbeat)
     this.#failpoints.hit('stream.before-end', this.#message, this.#drop)
     const rest = this.#pending + last
@@ -190,9 +212,6 @@ class EventStream {
     socket?.uncork()
   }
 }
-
-/** `data` must be one line. JSON text has no raw CR or LF, the only characters that end a line in an event stream. */
-export const event = (name: string, id: string, data: string): string => `event: ${name}\nid: ${id}\ndata: ${data}\n\n`
 
 /** Frames a chunk of a response with chunked encoding (RFC 9112, 7.1). */
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`

@@ -11,6 +11,7 @@ import { rateHeaders } from './caller.ts'
 import { lastEventId, readEventId } from './event-id.ts'
 import { streamTurn } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
+import { TurnEvents } from './turn-events.ts'
 import { cancelSchema, feedbackSchema, turnSchema, turnStreamSchema } from './turn-schemas.ts'
 
 export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnResource }; streams: StreamOptions }> = async (
@@ -59,7 +60,7 @@ function wantedBy(request: TurnRequest): TurnWanted {
 }
 
 /** For actions whose request has no fields. An empty object is accepted, because some clients always send one. */
-function refuseBody(body: unknown): void {
+export function refuseBody(body: unknown): void {
   if (body === undefined || (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)) return
   throw new ApiError('validation_error', 'This request has no body.')
 }
@@ -73,13 +74,13 @@ export async function followTurn(
   { resource, streams }: { resource: TurnResource; streams: StreamOptions },
 ): Promise<FastifyReply | void> {
   const after = readAfter(request, afterQuery)
-  const { turn, ended } = await resource.open(wanted)
-  if (ended && after === lastEventId) return reply.code(204).send()
+  const { turn, status } = await resource.open(wanted)
+  if (status.state !== 'running' && after === lastEventId) return reply.code(204).send()
   note(request.raw, { requestId: wanted.requestId, transport: 'stream' })
   // The last event was that of a run that was released, and the turn has run again since: its text starts from the beginning.
   const position = after === lastEventId ? undefined : after
   reply.hijack()
-  return streamTurn(reply.raw, turn, '', streams, position)
+  return streamTurn(reply.raw, turn, new TurnEvents(turn, position), '', streams, position)
 }
 
 /** A client that reconnects by itself sends the header, while the query keeps the event of its first request, so the header comes first. */

@@ -24,6 +24,7 @@ import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
+import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
@@ -51,6 +52,8 @@ export const reads = {
   listHolds,
   listTurns,
   findTurnStatus,
+  findTurnMessage,
+  findNewestTurn,
   listEnded,
   listCancelRequests,
   findWebhook,
@@ -68,6 +71,7 @@ export const reads = {
   listMessages,
   listAllConversations,
   findConversation,
+  findConversationId,
   listAllMessages,
   listDocuments,
   findDocument,

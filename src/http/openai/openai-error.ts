@@ -1,0 +1,59 @@
+/**
+ * `openai.errors`: writes an error as OpenAI's API does: `{message, type, param, code}`, with its status and the header that its clients obey. Knows which paths
+ * belong to that API, so that what is refused before a route also has this form.
+ */
+import { ApiError } from '../../errors.ts'
+import type { FailureCode } from '../../errors.ts'
+
+// An absolute URL is what a proxy may send.
+const openAiPath = /^(?:https?:\/\/[^/?#]*)?\/v1\/(?:chat|models|responses)(?:[/?#]|$)/
+
+export const isOpenAiPath = (url: string | undefined): boolean => url !== undefined && openAiPath.test(url)
+
+/** An error that only these routes have. `failure`: its code in the log and in the metrics. */
+export class OpenAiError extends ApiError {
+  readonly shown: { code: string; param: string | null }
+
+  constructor(failure: FailureCode, shown: { code: string; param?: string; message: string }) {
+    super(failure, shown.message)
+    this.shown = { code: shown.code, param: shown.param ?? null }
+  }
+}
+
+/** What is wrong with a field of the request. */
+export const invalidField = (param: string, message: string): OpenAiError =>
+  new OpenAiError('validation_error', { code: 'validation_error', param, message })
+
+export const unsupported = (param: string, why: string): OpenAiError =>
+  new OpenAiError('validation_error', { code: 'unsupported_parameter', param, message: `Unsupported parameter: ${param}. ${why}` })
+
+/** The status that OpenAI's API has for an invalid request. */
+export const openAiStatus = ({ status }: ApiError): number => (status === 422 ? 400 : status)
+
+export type OpenAiErrorObject = { message: string; type: string; param: string | null; code: string }
+
+export function openAiError(error: ApiError): OpenAiErrorObject {
+  const { code, param } = error instanceof OpenAiError ? error.shown : { code: error.code, param: null }
+  return { message: error.message, type: typeOf(error), param, code }
+}
+
+function typeOf({ status }: ApiError): string {
+  if (status === 402) return 'insufficient_quota'
+  if (status === 429) return 'rate_limit_error'
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}
+
+const neverRetried = new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])
+const soonRetried = new Set<FailureCode>(['idempotency_in_progress', 'conversation_busy'])
+
+/** `openai.should-retry`: OpenAI's clients retry every 409 unless this header says otherwise. A stored failure stays the same for 24 hours. */
+export function mayRetryHeader({ code }: ApiError, isStored: boolean): Record<string, string> {
+  if (isStored || neverRetried.has(code)) return { 'x-should-retry': 'false' }
+  return soonRetried.has(code) ? { 'x-should-retry': 'true' } : {}
+}
+
+/** For the `catch` of a look-up of a response: 404 as OpenAI's API has it. */
+export function notFound(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+  throw new OpenAiError('not_found', { code: 'response_not_found', param: 'response_id', message: 'This response does not exist.' })
+}

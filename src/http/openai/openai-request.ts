@@ -1,0 +1,103 @@
+/**
+ * Reads what both requests of OpenAI's API have in common, and starts the turn. The checks and the turn are those of /chat: here is only which
+ * field is which, and the Idempotency-Key of a request without one (`openai.same-turn`, `openai.retry-joins`).
+ */
+import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ApiKey } from '../../access/outcome.ts'
+import type { BeginResult } from '../../turn/outcome.ts'
+import { parseJson, receiveBody } from '../edge/request-body.ts'
+import type { Turns } from '../public/chat-routes.ts'
+import { readIdempotencyKey } from '../public/idempotency-key.ts'
+import { readTraceparent } from '../public/request-headers.ts'
+import { OpenAiError } from './openai-error.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by `receiveMessage`: the key that the caller sent, or a digest of the body it sent without one. */
+    sent: { idempotencyKey: string } | { bodyDigest: string }
+  }
+}
+
+/** A `preParsing` hook: the body as JSON, and the Idempotency-Key, in the order of /chat (`order.validation`). */
+export async function receiveMessage(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const bytes = await receiveBody(request.raw, reply.raw)
+  request.sent =
+    request.headers['idempotency-key'] === undefined
+      ? { bodyDigest: hash('sha256', bytes, 'base64url') }
+      : { idempotencyKey: readIdempotencyKey(request.raw) }
+  request.body = parseJson(request.raw, bytes)
+}
+
+/** The name of the agent as a model: lower-case letters, digits and dashes. Empty if the name has neither. */
+export const slugOf = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+
+/** `openai.model-is-the-agent`: by its ID, or by the slug of its name. */
+export function isModelOf({ agentId, agentName }: ApiKey, model: string): boolean {
+  return model === agentId || (model !== '' && model === slugOf(agentName))
+}
+
+/** Throws OpenAiError 404 `model_not_found`. */
+export function refuseOtherModel(apiKey: ApiKey, model: string): void {
+  if (isModelOf(apiKey, model)) return
+  throw modelNotFound('model')
+}
+
+/** Does not repeat what was asked for. */
+export const modelNotFound = (param?: string): OpenAiError =>
+  new OpenAiError('not_found', {
+    code: 'model_not_found',
+    ...(param === undefined ? {} : { param }),
+    message: 'This model does not exist, or the API key has no access to it. GET /v1/models lists the model of the key.',
+  })
+
+/** `openai.user`: the `external_user_id`, or that of the key. Throws OpenAiError 400 `missing_user`. */
+export function userOf({ user, safety_identifier: safetyIdentifier }: Record<string, unknown>, apiKey: ApiKey): string {
+  const externalUserId = (user ?? safetyIdentifier ?? apiKey.defaultExternalUserId) as string | null
+  if (externalUserId !== null) return externalUserId
+  throw new OpenAiError('validation_error', {
+    code: 'missing_user',
+    param: 'user',
+    message: 'Set user to a stable ID of your end user. Each user has a conversation of their own.',
+  })
+}
+
+// What a client waits for a reply and its retries is less.
+const joinsWithinMs = 10 * 60_000
+
+/** Starts the turn, or returns what is stored of it. A retry without a key joins the turn of the first try, also while that runs. */
+export async function beginTurn(
+  request: FastifyRequest,
+  { externalUserId, message }: { externalUserId: string; message: string },
+  turns: Turns,
+): Promise<BeginResult> {
+  const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
+  const wanted = { apiKeyId, agentId, externalUserId, message, traceparent: readTraceparent(request.raw), shareOf }
+  if ('idempotencyKey' in request.sent) return turns.begin({ ...wanted, idempotencyKey: request.sent.idempotencyKey })
+  const keyPrefix = ownKeyPrefix(externalUserId, request.sent.bodyDigest)
+  const first = isRetry(request.raw) ? await turns.resource.findNewest({ apiKeyId, keyPrefix, withinMs: joinsWithinMs }) : undefined
+  const started = await turns.begin({ ...wanted, idempotencyKey: first?.idempotencyKey ?? `${keyPrefix}${request.id}` })
+  if (!first || started.kind !== 'refused' || started.code !== 'idempotency_in_progress') return started
+  const { turn } = await turns.resource.open({ requestId: first.requestId, apiKeyId })
+  return { kind: 'running', turn }
+}
+
+/**
+ * A key that is made here starts with a control character, which no key of a caller has (`idempotency.key-text`). It ends with the ID of the
+ * first try's request, which is ordered by time, so the last key with a prefix is the newest.
+ */
+const ownKeyPrefix = (externalUserId: string, bodyDigest: string): string =>
+  `\u0001${hash('sha256', JSON.stringify([externalUserId, bodyDigest]), 'base64url')}.`
+
+/** Of OpenAI's clients: how often this request was sent before. */
+function isRetry({ headers }: IncomingMessage): boolean {
+  const count = headers['x-stainless-retry-count']
+  return typeof count === 'string' && /^[1-9]\d{0,3}$/.test(count)
+}

@@ -1,0 +1,245 @@
+/** The schemas of /openai/openapi.json. They describe; parameters.ts checks. */
+import type { TSchema } from 'typebox'
+import { describeHeaders, rateLimitHeaders } from '../public/answers.ts'
+import { idempotencyKey } from '../public/openapi.ts'
+import { Type } from '../edge/schema.ts'
+import { completionParameters, responseParameters } from './parameters.ts'
+import type { Parameters } from './parameters.ts'
+import * as examples from './openai-examples.ts'
+
+const open = { additionalProperties: true } as const
+const integer = Type.Integer({ minimum: 0 })
+const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()])
+
+const ErrorResponse = Type.Object({
+  error: Type.Object({
+    message: Type.String({ description: 'Human-readable description. The wording may change.' }),
+    type: Type.Enum(['invalid_request_error', 'insufficient_quota', 'rate_limit_error', 'server_error']),
+    param: nullable(Type.String({ description: 'The parameter that is wrong.' })),
+    code: Type.String({ description: 'Stable, machine-readable error code.' }),
+  }),
+})
+
+const mayRetry = {
+  'x-should-retry': Type.Enum(['true', 'false'], { description: 'Whether the same request can succeed. The official clients obey it.' }),
+}
+const retryAfter = { 'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying the request.' }) }
+
+const failure = (description: string, headers: object = {}) => ({
+  description,
+  headers: { ...describeHeaders(), ...headers },
+  content: { 'application/json': { schema: ErrorResponse, example: examples.error } },
+})
+
+const everywhere = {
+  400: failure('`validation_error`, `unsupported_parameter`, `unknown_parameter` or `missing_user`. Nothing was stored or charged.'),
+  401: failure('`invalid_api_key`', { 'WWW-Authenticate': Type.String({ description: 'The required authentication scheme: `Bearer`.' }) }),
+  404: failure('`model_not_found`, `response_not_found` or `not_found`'),
+  408: failure('`bad_request`: the request did not arrive in time.'),
+  417: failure('`bad_request`: unsupported Expect header.'),
+  429: failure('`rate_limit_exceeded`', { ...rateLimitHeaders, ...retryAfter }),
+  431: failure('`bad_request`: the headers are too large.'),
+  500: failure('`internal_error`', mayRetry),
+  503: failure('`service_unavailable` or `api_rate_limit_unavailable`. Retry the request.', { ...retryAfter, ...mayRetry }),
+}
+const whenSending = {
+  402: failure('`insufficient_balance` or `spend_limit_exceeded`. Nothing was charged.', retryAfter),
+  403: failure('`permission_denied` or `agent_disabled`'),
+  409: failure('`conversation_busy`, `idempotency_in_progress`, `idempotency_conflict` or `turn_cancelled`', {
+    ...retryAfter,
+    ...mayRetry,
+  }),
+  413: failure('`payload_too_large`: the body is over 1 MiB.'),
+}
+
+const ok = (description: string, schema: TSchema, example: object) => ({
+  description,
+  headers: { ...describeHeaders(), ...rateLimitHeaders },
+  content: { 'application/json': { schema, example } },
+})
+const okOrStream = (json: ReturnType<typeof ok>, description: string, event: TSchema, example: object) => ({
+  ...json,
+  content: { ...json.content, 'text/event-stream': { schema: { ...event, description }, example } },
+})
+
+const Model = Type.Object({
+  id: Type.String({ description: "The agent's ID, or the slug of its name." }),
+  object: Type.Literal('model'),
+  created: integer,
+  owned_by: Type.String(),
+})
+const Models = Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) })
+
+const Completion = Type.Object({
+  id: Type.String({ description: 'The request ID of the turn: `chatcmpl-` and its digits.' }),
+  object: Type.Literal('chat.completion'),
+  created: integer,
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Literal(0),
+      message: Type.Object({
+        role: Type.Literal('assistant'),
+        content: Type.String(),
+        refusal: Type.Null(),
+        annotations: Type.Array(Type.Unknown()),
+      }),
+      logprobs: Type.Null(),
+      finish_reason: Type.Enum(['stop', 'length'], { description: '`length`: the turn was cancelled after this text.' }),
+    }),
+  ),
+  usage: Type.Object({
+    prompt_tokens: integer,
+    completion_tokens: integer,
+    total_tokens: integer,
+    prompt_tokens_details: Type.Object({ cached_tokens: integer }, open),
+    completion_tokens_details: Type.Object({ reasoning_tokens: integer }, open),
+  }),
+})
+const Chunk = Type.Object(
+  { id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(Type.Object({}, open)) },
+  open,
+)
+
+const ResponseObject = Type.Object(
+  {
+    id: Type.String({ description: 'The request ID of the turn: `resp_` and its digits.' }),
+    object: Type.Literal('response'),
+    created_at: integer,
+    completed_at: nullable(integer),
+    status: Type.Enum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
+    background: Type.Boolean(),
+    error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+    incomplete_details: nullable(Type.Object({ reason: Type.String() })),
+    model: Type.String(),
+    output: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal('message') }, open)),
+    previous_response_id: nullable(Type.String()),
+    conversation: Type.Object({ id: Type.String() }),
+    usage: nullable(
+      Type.Object({
+        input_tokens: integer,
+        input_tokens_details: Type.Object({ cached_tokens: integer, cache_write_tokens: integer }),
+        output_tokens: integer,
+        output_tokens_details: Type.Object({ reasoning_tokens: integer }),
+        total_tokens: integer,
+      }),
+    ),
+    user: Type.String(),
+  },
+  open,
+)
+const ResponseEvent = Type.Object({ type: Type.String(), sequence_number: integer }, open)
+const InputItems = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal('message'), role: Type.Literal('user') }, open)),
+  first_id: nullable(Type.String()),
+  last_id: nullable(Type.String()),
+  has_more: Type.Literal(false),
+})
+
+/** Refused parameters are described too, so that a reader finds why. */
+const bodyOf = (parameters: Parameters, required: string[], example: object) => ({
+  type: 'object',
+  required,
+  properties: Object.fromEntries(
+    Object.entries(parameters).map(([name, { does, note }]) => [
+      name,
+      { description: does === 'used' ? note : `${titles[does]}. ${note}` },
+    ]),
+  ),
+  additionalProperties: false,
+  examples: [example],
+})
+const titles = { ignored: 'Ignored', refused: 'Refused with 400 `unsupported_parameter`' }
+
+const sendingHeaders = Type.Object({
+  'Idempotency-Key': Type.Optional(
+    idempotencyKey(
+      'Unique per logical request. A retry with the same key and body returns the same reply. Without one, only the retries of the official clients are recognized.',
+      'order-4711-question-1',
+    ),
+  ),
+})
+const responseId = Type.Object({ response_id: Type.String({ description: 'The `id` of the response.', examples: [examples.response.id] }) })
+const modelId = Type.Object({
+  model: Type.String({ description: "The agent's ID, or the slug of its name.", examples: ['support-agent'] }),
+})
+const streamQuery = Type.Object({
+  stream: Type.Optional(Type.Enum(['true', 'false'], { description: 'Whether to send the events of the response.' })),
+  starting_after: Type.Optional(Type.Integer({ minimum: 0, description: 'Continue after the event with this `sequence_number`.' })),
+})
+
+/** The parts of requests that the routes check themselves, by path. */
+export const requestParts: Record<string, object> = {
+  '/v1/chat/completions': {
+    body: bodyOf(completionParameters, ['model', 'messages'], examples.completionRequest),
+    headers: sendingHeaders,
+  },
+  '/v1/responses': { body: bodyOf(responseParameters, ['model', 'input'], examples.responseRequest), headers: sendingHeaders },
+  '/v1/responses/:response_id': { params: responseId, querystring: streamQuery },
+  '/v1/responses/:response_id/cancel': { params: responseId },
+  '/v1/responses/:response_id/input_items': { params: responseId },
+  '/v1/models/:model': { params: modelId },
+}
+
+const about = (tag: string, operationId: string, summary: string, description: string) => ({
+  operationId,
+  summary,
+  description,
+  tags: [tag],
+})
+
+export const modelsSchema = {
+  ...about('Models', 'listModels', 'List the models', 'The agent of the API key, by its ID and by the slug of its name.'),
+  response: { 200: ok('The models.', Models, examples.models), ...everywhere },
+}
+export const modelSchema = {
+  ...about('Models', 'retrieveModel', 'Retrieve a model', 'The agent of the API key.'),
+  response: { 200: ok('The model.', Model, examples.model), ...everywhere },
+}
+export const completionSchema = {
+  ...about(
+    'Chat Completions',
+    'createChatCompletion',
+    'Create a chat completion',
+    'Runs one turn with the last user message. The server keeps the history.',
+  ),
+  response: {
+    200: okOrStream(ok('The reply.', Completion, examples.completion), 'With `stream`: chunks, then `[DONE]`.', Chunk, examples.chunk),
+    ...everywhere,
+    ...whenSending,
+  },
+}
+export const responseSchema = {
+  ...about('Responses', 'createResponse', 'Create a response', 'Runs one turn with the last user message. The server keeps the history.'),
+  response: {
+    200: okOrStream(ok('The response.', ResponseObject, examples.response), 'With `stream`: the events.', ResponseEvent, examples.event),
+    ...everywhere,
+    ...whenSending,
+  },
+}
+export const storedResponseSchema = {
+  ...about('Responses', 'retrieveResponse', 'Retrieve a response', 'The response, or its events from any point on.'),
+  response: {
+    200: okOrStream(
+      ok('The response.', ResponseObject, examples.response),
+      'With `stream=true`: the events.',
+      ResponseEvent,
+      examples.event,
+    ),
+    ...everywhere,
+  },
+}
+export const cancelSchema = {
+  ...about(
+    'Responses',
+    'cancelResponse',
+    'Cancel a response',
+    'Stops the turn if it still runs. Text that was generated is the reply, and is charged.',
+  ),
+  response: { 200: ok('The response.', ResponseObject, examples.response), ...everywhere, ...whenSending },
+}
+export const inputItemsSchema = {
+  ...about('Responses', 'listInputItems', 'List the input items of a response', 'The message of the user.'),
+  response: { 200: ok('The items.', InputItems, examples.inputItems), ...everywhere },
+}

@@ -1,0 +1,148 @@
+/** /v1/responses: the turn of /chat, and the turn resource, in the format of OpenAI's Responses (`openai.same-turn`). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { BeginResult } from '../../turn/outcome.ts'
+import type { TurnStatus } from '../../turn/turn-resource.ts'
+import { note, noteBeginResult } from '../edge/access-log.ts'
+import { receiveJson } from '../edge/request-body.ts'
+import { rateHeaders } from '../public/caller.ts'
+import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
+import type { Conversations } from '../public/conversation-routes.ts'
+import { streamReply, streamTurn } from '../public/event-stream.ts'
+import { refuseBody } from '../public/turn-routes.ts'
+import { detailsOf } from './completion-routes.ts'
+import type { OpenAiOptions } from './completion-routes.ts'
+import { notFound, OpenAiError } from './openai-error.ts'
+import { requestIdOf, responseId } from './openai-ids.ts'
+import { beginTurn, receiveMessage } from './openai-request.ts'
+import { cancelSchema, inputItemsSchema, responseSchema, storedResponseSchema } from './openai-schemas.ts'
+import { fenceOfNumber, ResponseEvents } from './response-events.ts'
+import { inputItem, responseObject, stateOfReply, stateOfTurn } from './response-object.ts'
+import type { ResponseFacts, ResponseState } from './response-object.ts'
+import { readInputItemsQuery, readResponseQuery, readResponseRequest } from './response-request.ts'
+import type { WantedResponse } from './response-request.ts'
+
+export type ResponseOptions = OpenAiOptions & { conversations: Conversations }
+
+export async function responseRoutes(app: FastifyInstance, options: ResponseOptions): Promise<void> {
+  await app.register(createRoute, options)
+  await app.register(storedRoutes, options)
+}
+
+async function createRoute(app: FastifyInstance, options: ResponseOptions): Promise<void> {
+  app.addHook('preParsing', receiveMessage)
+
+  app.post('/v1/responses', { schema: responseSchema }, async (request, reply) => {
+    const wanted = await readResponseRequest(request, options)
+    // What a client repeats of its history may be large, and the turn takes a while.
+    request.body = undefined
+    const started = await beginTurn(request, wanted, options.turns)
+    noteBeginResult(request.raw, started, wanted.stream ? 'stream' : undefined)
+    if (wanted.stream) return sendStream(request, reply, started, wanted, options)
+    if (wanted.background && started.kind === 'running') {
+      const { requestId, conversationId } = started.turn
+      reply.header('x-request-id', requestId)
+      return send(request, reply, factsOf(request, wanted, { requestId, conversationId }), { status: 'in_progress' })
+    }
+    const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams)
+    if (!end) return reply
+    reply.header('x-request-id', end.reply.requestId)
+    return send(request, reply, factsOf(request, wanted, end.reply), stateOfReply(end.reply, await detailsOf(request, end, options)))
+  })
+}
+
+async function sendStream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  started: BeginResult,
+  wanted: WantedResponse,
+  options: ResponseOptions,
+): Promise<void> {
+  if (started.kind !== 'replay' && started.kind !== 'running') return void sendRefusal(request, reply, started)
+  const ids = started.kind === 'replay' ? started.reply : started.turn
+  const known = started.kind === 'running' ? started.turn.fence : 0
+  // A replay does not say which attempt it is of, and a turn of another process not yet.
+  const status = known > 0 ? undefined : await options.turns.resource.find(wantedTurn(request, ids.requestId))
+  const events = new ResponseEvents(factsOf(request, wanted, ids), status?.fence ?? known)
+  reply.hijack()
+  if (started.kind === 'running') return streamTurn(reply.raw, started.turn, events, wanted.message, options.streams)
+  const end = { kind: 'completed', reply: started.reply, details: status?.details ?? undefined } as const
+  return streamReply(reply.raw, end, events, wanted.message, options.streams)
+}
+
+async function storedRoutes(app: FastifyInstance, options: ResponseOptions): Promise<void> {
+  const { resource } = options.turns
+  app.addHook('preParsing', receiveJson)
+
+  app.get('/v1/responses/:response_id', { schema: storedResponseSchema }, async (request, reply) => {
+    const { stream, after } = readResponseQuery(request.query)
+    const wanted = wantedTurn(request, requestIdIn(request))
+    if (stream) return followResponse(request, reply, await resource.open(wanted).catch(notFound), after, options)
+    const status = await resource.find(wanted).catch(notFound)
+    return send(request, reply, factsOfTurn(request, status), stateOfTurn(status))
+  })
+
+  app.post('/v1/responses/:response_id/cancel', { schema: cancelSchema }, async (request, reply) => {
+    refuseBody(request.body)
+    const status = await resource.cancel(wantedTurn(request, requestIdIn(request))).catch(notFound)
+    return send(request, reply, factsOfTurn(request, status), stateOfTurn(status))
+  })
+
+  app.get('/v1/responses/:response_id/input_items', { schema: inputItemsSchema }, async (request, reply) => {
+    const after = readInputItemsQuery(request.query)
+    const requestId = requestIdIn(request)
+    const message = await resource.readMessage({ requestId, apiKeyId: request.caller.apiKey.id }).catch(notFound)
+    const item = inputItem(requestId, message)
+    const data = after === item.id ? [] : [item]
+    const ids = { first_id: data[0]?.id ?? null, last_id: data[0]?.id ?? null }
+    return reply.headers(rateHeaders(request.caller.figures)).send({ object: 'list', data, ...ids, has_more: false })
+  })
+}
+
+/** `openai.resume` */
+async function followResponse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { turn, status }: Awaited<ReturnType<OpenAiOptions['turns']['resource']['open']>>,
+  after: number | undefined,
+  { streams }: ResponseOptions,
+): Promise<void> {
+  if (after !== undefined && fenceOfNumber(after) !== status.fence)
+    throw new OpenAiError('validation_error', {
+      code: 'response_regenerated',
+      param: 'starting_after',
+      message: 'The text was generated again after this event. Retrieve the response without starting_after, and discard what you have.',
+    })
+  note(request.raw, { requestId: turn.requestId, transport: 'stream' })
+  reply.hijack()
+  return streamTurn(reply.raw, turn, new ResponseEvents(factsOfTurn(request, status), status.fence, after), '', streams)
+}
+
+const wantedTurn = (request: FastifyRequest, requestId: string): { requestId: string; apiKeyId: string } => ({
+  requestId,
+  apiKeyId: request.caller.apiKey.id,
+})
+
+/** What is no ID of a response is not found either. */
+const requestIdIn = (request: FastifyRequest): string => requestIdOf((request.params as { response_id: string }).response_id) ?? ''
+
+function factsOf(
+  request: FastifyRequest,
+  { background, previousRequestId, externalUserId }: WantedResponse,
+  { requestId, conversationId }: { requestId: string; conversationId: string },
+): ResponseFacts {
+  const previousResponseId = previousRequestId === undefined ? null : responseId(previousRequestId)
+  return { requestId, conversationId, model: request.caller.apiKey.agentId, user: externalUserId, background, previousResponseId }
+}
+
+/** Every response can be retrieved, continued and cancelled as one in the background. What else its request had is not stored. */
+const factsOfTurn = (request: FastifyRequest, { requestId, conversationId, externalUserId }: TurnStatus): ResponseFacts => ({
+  requestId,
+  conversationId,
+  model: request.caller.apiKey.agentId,
+  user: externalUserId,
+  background: true,
+  previousResponseId: null,
+})
+
+const send = (request: FastifyRequest, reply: FastifyReply, facts: ResponseFacts, state: ResponseState): FastifyReply =>
+  reply.headers(rateHeaders(request.caller.figures)).send(responseObject(facts, state))

@@ -1,0 +1,164 @@
+/** Mutants of the OpenAI endpoints: what they refuse, whom they serve, what a retry joins, and the numbers of events. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const request = 'src/http/openai/openai-request.ts'
+const error = 'src/http/openai/openai-error.ts'
+const events = 'src/http/openai/response-events.ts'
+const completions = 'spec/openai-completions.test.ts'
+const responses = 'spec/openai-responses.test.ts'
+const refusals = 'spec/openai-refusals.test.ts'
+const streams = 'spec/openai-streams.test.ts'
+
+export const openAiMutants: Mutant[] = [
+  {
+    rule: 'openai.model-is-the-agent',
+    removes: 'another model is refused',
+    edits: [edit(request, '  if (isModelOf(apiKey, model)) return\n  throw', '  if (apiKey) return\n  throw')],
+    caughtBy: { file: completions, title: 'openai.model-is-the-agent: the model is the ID of the agent or the slug' },
+  },
+  {
+    rule: 'openai.model-is-the-agent',
+    removes: 'a key sees its own responses only',
+    edits: [
+      edit(
+        'src/http/openai/response-routes.ts',
+        '  requestId,\n  apiKeyId: request.caller.apiKey.id,\n})',
+        '  requestId,\n  apiKeyId: request.caller ? (undefined as unknown as string) : requestId,\n})',
+      ),
+    ],
+    caughtBy: { file: responses, title: 'openai.model-is-the-agent: a key sees only the responses that it created' },
+  },
+  {
+    rule: 'openai.user',
+    removes: 'a request without a user is refused',
+    edits: [edit(request, 'if (externalUserId !== null) return externalUserId', "return externalUserId ?? 'someone'")],
+    caughtBy: { file: completions, title: 'openai.user: user, or safety_identifier, or the default of the key' },
+  },
+  {
+    rule: 'openai.conversation',
+    removes: 'a previous response is one of the user',
+    edits: [
+      edit(
+        'src/http/openai/response-request.ts',
+        'status?.externalUserId === externalUserId) return requestId',
+        'status && externalUserId) return requestId',
+      ),
+    ],
+    caughtBy: { file: responses, title: 'openai.conversation: previous_response_id and conversation must be those of the user' },
+  },
+  {
+    rule: 'openai.refused-parameters',
+    removes: 'what would change the agent is refused',
+    edits: [
+      edit(
+        'src/http/openai/parameters.ts',
+        "if (parameter.does === 'refused' && !isAccepted) throw unsupported(name, parameter.note)",
+        "if (parameter.does === 'refused') continue",
+      ),
+    ],
+    caughtBy: { file: refusals, title: 'openai.refused-parameters: what would change the agent is refused by its name' },
+    symptom: 'throws',
+  },
+  {
+    rule: 'openai.refused-parameters',
+    removes: 'a system message is refused',
+    edits: [
+      edit(
+        'src/http/openai/message-input.ts',
+        "if (role === 'assistant') return undefined",
+        "if (role === 'assistant' || role === 'system') return undefined",
+      ),
+      edit('src/http/openai/message-input.ts', "role === 'system' || role === 'developer'", "role === 'developer'"),
+    ],
+    caughtBy: { file: refusals, title: 'openai.refused-parameters: messages that are not text of the user or the assistant' },
+  },
+  {
+    rule: 'openai.errors',
+    removes: 'a failure has the form of OpenAI',
+    edits: [edit(error, 'url !== undefined && openAiPath.test(url)', 'url !== undefined && !openAiPath.test(url)')],
+    caughtBy: { file: refusals, title: 'openai.errors order.route: a wrong method is 405 before authentication' },
+  },
+  {
+    rule: 'openai.should-retry',
+    removes: 'a conflict is not worth a retry',
+    edits: [edit(error, "new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])", "new Set<FailureCode>(['turn_cancelled'])")],
+    caughtBy: { file: completions, title: 'openai.should-retry: conflicts must not be retried' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'a retry looks for its first try',
+    edits: [edit(request, 'const first = isRetry(request.raw) ?', 'const first = isRetry(request.raw) && !apiKeyId ?')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'only a retry joins',
+    edits: [edit(request, 'const first = isRetry(request.raw) ?', 'const first = apiKeyId ?')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'another body is another request',
+    edits: [edit(request, 'JSON.stringify([externalUserId, bodyDigest])', 'JSON.stringify([externalUserId, bodyDigest.length])')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'no caller can send a key that the server makes',
+    edits: [edit(request, '`\\u0001${hash(', '`${hash(')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry joins nothing of another key, and no Idempotency-Key of a caller' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'a turn is joined for ten minutes',
+    edits: [
+      edit(
+        'src/store/queries/openai-look-ups.ts',
+        "if (!row || integer(row, 'created_at') + withinMs < (await sql.now())) return undefined",
+        'if (!row || withinMs === (await sql.now())) return undefined',
+      ),
+    ],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'each attempt has numbers of its own',
+    edits: [edit(events, 'this.#base = (fence - 1) * numbersPerAttempt', 'this.#base = (fence - fence) * numbersPerAttempt')],
+    caughtBy: { file: responses, title: 'openai.resume: after another attempt, an event of the first is refused' },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'text that was shown is not followed by another one',
+    edits: [edit(events, 'if (isShown) return', 'if (isShown && this.#after < -1) return')],
+    caughtBy: { file: streams, title: 'openai.resume: /v1/responses starts again silently before any text' },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'a piece ends where the text says',
+    edits: [edit('src/http/openai/pieces.ts', '(!Number.isNaN(next) && !isOfWord(next))', '!isOfWord(next)')],
+    caughtBy: { file: streams, title: 'openai.resume: where a text is cut depends on the text alone' },
+  },
+  {
+    rule: 'openai.same-turn',
+    removes: 'what was dropped for a slow reader comes before the end',
+    edits: [
+      edit(
+        'src/http/openai/completion-object.ts',
+        'const rest = reply.content.slice(this.#sent)',
+        'const rest = reply.content.slice(this.#next)',
+      ),
+    ],
+    caughtBy: { file: streams, title: 'openai.same-turn stream.slow-reader: /v1/chat/completions drops deltas' },
+  },
+  {
+    rule: 'openai.clients',
+    removes: 'the last chunk has a reason',
+    edits: [edit('src/http/openai/completion-object.ts', '${this.#write({}, finishReason(reply))}${usage}', '${usage}')],
+    caughtBy: {
+      file: 'openai/official-client.test.ts',
+      title: 'openai.clients: the official client lists the model, completes and streams',
+    },
+    symptom: 'throws',
+  },
+]
