@@ -45,7 +45,13 @@ export const reportExamples: Record<string, object> = {
     written_off_usd: '0.00000000',
     unpaid_usd: '0.00039000',
   },
-  EndUser: { external_user_id: 'customer-4711', spent_usd: '0.00390000', turns: 11, last_activity_at: answered },
+  EndUser: {
+    external_user_id: 'customer-4711',
+    spent_usd: '0.00390000',
+    turns: 11,
+    feedback: { up: 1, down: 0 },
+    last_activity_at: answered,
+  },
   EndUserDetail: {
     agent_id: agent,
     external_user_id: 'customer-4711',

@@ -76,17 +76,19 @@ export async function lookLast(options: LastLookOptions): Promise<void> {
   await readDeliveries(options)
 }
 
-// Attempts that hang end after 20 s, and the leases of a dead process after 30 s.
-const deliveriesMs = 45_000
+// Attempts that hang end after 20 s, and the leases of a dead process after 30 s. Each may be followed by another one.
+const deliveriesMs = 120_000
+// Later than the end of any lease: the delivery waits for its next attempt. To retry one that is being sent would discard its result.
+const waitingMs = 40_000
 
-/** All deliveries, after the operator has sent again what failed and would otherwise wait for minutes. */
+/** All deliveries, after the operator has sent again what would otherwise wait for minutes. */
 async function readDeliveries({ admin, testbed, history }: LastLookOptions): Promise<void> {
   const path = `/webhooks/${testbed.webhookId}/deliveries`
   for (const until = history.now() + deliveriesMs; history.now() < until; await pass(pauseMs)) {
     const pending = await admin.all(`${path}?status=pending`)
     if (pending.length === 0) break
-    const failed = pending.filter(({ last_error: error }) => error !== null)
-    await sideBySide(failed, async ({ id }) => void (await admin.call('POST', `${path}/${id}/retry`)))
+    const waiting = pending.filter(({ next_attempt_at: at }) => Date.parse(String(at)) > Date.now() + waitingMs)
+    await sideBySide(waiting, async ({ id }) => void (await admin.call('POST', `${path}/${id}/retry`)))
   }
   const deliveries = (await admin.all(path)).map(({ id, status, attempts }) => ({ id: String(id), status: String(status), attempts }))
   history.write({ kind: 'stored', what: 'deliveries', at: history.now(), deliveries })

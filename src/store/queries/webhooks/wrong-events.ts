@@ -48,7 +48,8 @@ const windowIn = {
 
 /**
  * Windows whose last turn has ended since a webhook listens, and that are above a threshold that was not reported. Not those with charges from
- * before their limit was set: the write that adds these reports nothing.
+ * before their limit was set: the write that adds these reports nothing. A refusal reports 100 percent of the present limit, which may not be
+ * that of the last admission.
  */
 const unreportedWindows = (engine: Sql['engine']): string =>
   `select w.id as webhook_id, s.id as window_id, 'a threshold that was not reported' as problem
@@ -62,4 +63,4 @@ const unreportedWindows = (engine: Sql['engine']): string =>
    where s.held = 0 and s.earlier = 0
      and case when (s.spent + s.unpaid) >= s.max_amount then 100 when (s.spent + s.unpaid) * 5 >= s.max_amount * 4 then 80
        when (s.spent + s.unpaid) * 2 >= s.max_amount then 50 else 0 end
-       > case when s.reported_limit = s.max_amount then s.reported_percent else 0 end limit $1`
+       > case when s.reported_limit = s.max_amount or s.reported_percent = 100 then s.reported_percent else 0 end limit $1`
