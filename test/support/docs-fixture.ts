@@ -56,7 +56,10 @@ export class DocsFixture {
     desk.#program('pgrep', `[ "$*" = "-nf turnkeep.js serve" ] && exec cat "${desk.#pidFile}"\nexit 99`)
     mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
     symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
-    for (const name of clients) symlinkSync(join(root, 'node_modules', name), join(desk.folder, 'node_modules', name))
+    for (const name of clients) {
+      mkdirSync(join(desk.folder, 'node_modules', dirname(name)), { recursive: true })
+      symlinkSync(join(root, 'node_modules', name), join(desk.folder, 'node_modules', name))
+    }
     await desk.start()
     const headers = { authorization: `Bearer ${readFileSync(join(desk.folder, '.turnkeep/admin.token'), 'utf8').trim()}` }
     const { data } = (await (await fetch(`${desk.url}/admin/v1/agents`, { headers })).json()) as { data: { id: string }[] }
@@ -174,8 +177,8 @@ export class DocsFixture {
   }
 }
 
-// What docs/openai.md imports besides.
-const clients = ['openai', 'ai', '@ai-sdk', '@langchain']
+// What docs/openai.md imports besides. Each package by itself: npm, which some documents run here, empties a scope that is a link.
+const clients = ['openai', 'ai', '@ai-sdk/openai', '@langchain/openai']
 
 // The names that the documents use for the reader's server and folder.
 const shownUrl = 'http://127.0.0.1:8080'
