@@ -30,10 +30,14 @@ export type AgentServerOptions = {
   progressMs: number
 }
 
+// Clients join the name of a tool with the name that the user gave the server, and model providers allow 64 characters in all.
+const longestName = 40
+const toolNameOf = (agentName: string): string => agentSlug(agentName).slice(0, longestName).replace(/-$/, '') || 'agent'
+
 /** A new server for one connection, or for one request over HTTP. */
 export function createAgentServer(options: AgentServerOptions): Server {
   const server = new Server({ name: 'turnkeep', version: options.version }, { capabilities: { tools: {} } })
-  const toolName = agentSlug(options.agentName)
+  const toolName = toolNameOf(options.agentName)
   const hasDefaultUser = options.defaultExternalUserId !== null
   server.setRequestHandler('tools/list', () => ({ tools: [describeTool({ name: options.agentName, toolName, hasDefaultUser })] }))
   server.setRequestHandler('tools/call', ({ params }, context) => guarded(options, () => callTool(params, context, options)))
@@ -43,7 +47,7 @@ export function createAgentServer(options: AgentServerOptions): Server {
 type CallParams = { name: string; arguments?: Record<string, unknown> | undefined }
 
 async function callTool(params: CallParams, { mcpReq }: ServerContext, options: AgentServerOptions): Promise<CallToolResult> {
-  const toolName = agentSlug(options.agentName)
+  const toolName = toolNameOf(options.agentName)
   if (params.name !== toolName)
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool. This server has one tool: ${toolName}. List the tools again.`)
   const { _meta: meta } = mcpReq

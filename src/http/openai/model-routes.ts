@@ -3,12 +3,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKey } from '../../access/outcome.ts'
 import { rateHeaders } from '../public/caller.ts'
 import { modelSchema, modelsSchema } from './openai-schemas.ts'
-import { isModelOf, modelNotFound, slugOf } from './openai-request.ts'
+import { agentSlug } from '../../agent-slug.ts'
+import { isModelOf, modelNotFound } from './openai-request.ts'
 
 export async function modelRoutes(app: FastifyInstance): Promise<void> {
   app.get('/v1/models', { schema: modelsSchema }, async (request, reply) => {
     const { apiKey } = request.caller
-    const ids = [apiKey.agentId, slugOf(apiKey.agentName)].filter((id) => id !== '')
+    const ids = [apiKey.agentId, agentSlug(apiKey.agentName)].filter((id) => id !== '')
     return send(request, reply, { object: 'list', data: ids.map((id) => modelObject(id, apiKey)) })
   })
 

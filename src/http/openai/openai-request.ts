@@ -6,6 +6,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKey } from '../../access/outcome.ts'
+import { agentSlug } from '../../agent-slug.ts'
 import type { BeginResult } from '../../turn/outcome.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 import type { Turns } from '../public/chat-routes.ts'
@@ -30,18 +31,9 @@ export async function receiveMessage(request: FastifyRequest, reply: FastifyRepl
   request.body = parseJson(request.raw, bytes)
 }
 
-/** The name of the agent as a model: lower-case letters, digits and dashes. Empty if the name has neither. */
-export const slugOf = (name: string): string =>
-  name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/\p{M}/gu, '')
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-
 /** `openai.model-is-the-agent`: by its ID, or by the slug of its name. */
 export function isModelOf({ agentId, agentName }: ApiKey, model: string): boolean {
-  return model === agentId || (model !== '' && model === slugOf(agentName))
+  return model === agentId || (model !== '' && model === agentSlug(agentName))
 }
 
 /** Throws OpenAiError 404 `model_not_found`. */
