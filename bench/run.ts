@@ -21,6 +21,7 @@ import { stream, sync } from './scenarios/callers.ts'
 import { filled } from './scenarios/filled.ts'
 import { idleStreams } from './scenarios/idle-streams.ts'
 import { longConversation } from './scenarios/long-conversation.ts'
+import { openai } from './scenarios/openai.ts'
 import { orphans } from './scenarios/orphans.ts'
 import { paced } from './scenarios/paced.ts'
 import { profile } from './scenarios/profile.ts'
@@ -36,6 +37,7 @@ import { sectionOf } from './table.ts'
 const scenarios: Scenario[] = [
   sync,
   stream,
+  openai,
   paced,
   stores,
   hotOwner,

@@ -120,6 +120,7 @@ void test('docs/performance.md has a place for every scenario, for the goals and
   const names = [...read('docs/performance.md').matchAll(/<!-- bench:([\w-]+) -->/g)].map(([, name]) => name)
   const sources = [
     'callers',
+    'openai',
     'paced',
     'stores',
     'long-conversation',
