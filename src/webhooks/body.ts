@@ -67,13 +67,16 @@ const idsOf = ({ ownerId, agentId }: EventRecord, turn: EventTurn): object => ({
   key_id: turn.apiKeyId,
 })
 
-/** As the turn was when the event occurred. A released turn may run again, or have ended, by the time that this is sent. */
+/**
+ * As the turn was when the event occurred, so that a second delivery has the same body. A released turn may have run again by the time that
+ * this is sent, and why it was released is no longer stored with it: the event has no error.
+ */
 function turnOf(event: EventRecord, turn: EventTurn, includeMessages: boolean): object {
   const status = event.type.slice('turn.'.length)
   const run = status === 'released' ? Number(event.subject.slice(event.subject.lastIndexOf('_') + 1)) : turn.run
   const { usage } = turn
   const completed = status === 'completed'
-  const isCurrent = turn.state === status && turn.run === run
+  const code = status === 'released' ? null : turn.failureCode
   return {
     ...idsOf(event, turn),
     status,
@@ -82,7 +85,7 @@ function turnOf(event: EventRecord, turn: EventTurn, includeMessages: boolean): 
     ended_at: new Date(event.occurredAt).toISOString(),
     incomplete: completed && turn.incomplete,
     usage: completed && usage ? usageOf(usage) : null,
-    error: isCurrent && turn.failureCode !== null ? { code: turn.failureCode, message: messageOf(turn.failureCode) } : null,
+    error: code === null ? null : { code, message: messageOf(code) },
     ...(includeMessages ? { user_message: completed ? turn.userMessage : null, message: completed ? turn.reply : null } : {}),
   }
 }

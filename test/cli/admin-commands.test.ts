@@ -415,7 +415,10 @@ describe('turnkeep reports', () => {
     await app.chat('hello', { user: 'the exported one' })
     const { data } = await app.made('GET', `/agents/${agentId}/end-users?window=total`)
     assert.deepEqual((await json('end-user', 'list', agentId, '--window', 'total')).data, data)
-    assert.match((await turnkeep(['end-user', 'list', agentId])).stdout, /^external user +spent \$ +turns +up +down +last activity \(UTC\)\n/)
+    assert.match(
+      (await turnkeep(['end-user', 'list', agentId])).stdout,
+      /^external user +spent \$ +turns +up +down +last activity \(UTC\)\n/,
+    )
     const path = `/agents/${agentId}/end-users`
     const query = `external_user_id=${encodeURIComponent('the exported one')}`
     assert.deepEqual(await json('end-user', 'show', agentId, 'the exported one'), await app.made('GET', `${path}/detail?${query}`))

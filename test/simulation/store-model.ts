@@ -49,6 +49,7 @@ export type Turn = {
   attempt: number
   fence: number
   leaseUntil: number
+  startedAt: number
   endedAt: number
   continuesFrom: number | null
   hold: bigint
@@ -184,6 +185,7 @@ export function createStoreModel(accuse: Accuse) {
       hold: turn.hold,
       promptPerMillion: turn.price.promptPerMillion,
       leaseUntil,
+      startedAt: at.now,
       endedAt: 0,
       cancelRequested: false,
     }
@@ -327,7 +329,9 @@ export function createStoreModel(accuse: Accuse) {
     if (turn && requested) turn.cancelRequested = true
   }
 
-  const end = (turn: Turn, state: State, { now }: Moment): void => void Object.assign(turn, { state, endedAt: now })
+  /** A turn does not end before it starts, also if the clock was set back. */
+  const end = (turn: Turn, state: State, { now }: Moment): void =>
+    void Object.assign(turn, { state, endedAt: Math.max(now, turn.startedAt) })
 
   function advance(item: Advance, outcome: AdvanceOutcome): void {
     const turn = held('a step', item, outcome.kind !== 'lost')

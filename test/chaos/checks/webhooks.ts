@@ -34,7 +34,7 @@ function comparable(body: string): unknown {
   const { type, timestamp, data } = parse(body) as Body
   const { external_user_id: _user, balance_usd: _balance, title: _title, reason: _reason, ...others } = data
   const { spent_usd: _spent, held_usd: _held, unpaid_usd: _unpaid, ...rest } = others
-  const { error: _error, agent_version: _version, ...released } = rest
+  const { agent_version: _version, ...released } = rest
   const same = type === 'feedback.created' ? data['request_id'] : type === 'turn.released' ? released : rest
   return [type, timestamp, same]
 }
