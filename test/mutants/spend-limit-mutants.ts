@@ -104,12 +104,12 @@ export const spendLimitMutants: Mutant[] = [
   ),
   onPostgres(
     'the windows of an agent are of its own end users',
-    'billing.spend-limit: in one batch, each agent, key and end user',
+    'billing.spend-limit: in one batch, one user of two agents',
     edit(hot, 'case when item.agent_id = windows_of then windows end', 'windows'),
   ),
   onPostgres(
     'the windows of a key are its own',
-    'billing.spend-limit: in one batch, each agent, key and end user',
+    'billing.spend-limit: in one batch, one user of two agents',
     edit(hot, 'known.subject = subject_id and', 'known.subject is not null and'),
   ),
   onPostgres('a limit comes before the balance', order, edit(hot, 'when a.limited = 0 and o.balance - o.held', 'when o.balance - o.held')),

@@ -362,6 +362,27 @@ export function spendLimitConformance(check: Check): void {
     await bench.verify()
   })
 
+  check('billing.spend-limit: in one batch, one user of two agents and two keys of one agent share no window', async (store) => {
+    const hold = await holdOf(store)
+    const bench = await Bench.make(store, plenty, 0)
+    const [other, keyed] = [await bench.another(), await bench.another()]
+    for (const one of [bench, other]) await setLimits(one, limitOf('end_user', 2n * hold))
+    await setLimits(keyed, limitOf('api_key', 2n * hold))
+    for (const two of [
+      [bench, other],
+      [keyed, await keyed.anotherKey()],
+    ] as const) {
+      const messages = () => two.map((one) => one.admission({ externalUserId: two[1] === other ? user : one.apiKeyId }))
+      // A window that has a row, and room for one more turn.
+      for (const [index, message] of messages().entries()) await payAll(two[index]!, await two[index]!.admitted(message))
+      assert.deepEqual(
+        (await store.admitMany(messages())).map(({ kind }) => kind),
+        ['admitted', 'admitted'],
+      )
+    }
+    await bench.verify()
+  })
+
   check(
     'billing.spend-limit erase: an erasure removes the name of the end user from its limits and windows, and keeps the figures',
     async (store) => {
