@@ -1,9 +1,9 @@
 /** How to use the agent with clients that exist: the addresses to enter, and a snippet for each client. */
-import { Code, Group, Stack, Tabs, Text } from '@mantine/core'
+import { Code, Group, Stack, Text } from '@mantine/core'
 import { useSession } from '../../api/session.ts'
-import { CodeBlock } from '../../show/code-block.tsx'
 import { CopyButton } from '../../show/copy-button.tsx'
 import { addressesFor, clientSnippetsFor } from './client-snippets.ts'
+import { SnippetTabs } from './snippet-tabs.tsx'
 
 /** Where each MCP client reads its configuration. */
 const files: Record<string, string> = {
@@ -15,7 +15,7 @@ const files: Record<string, string> = {
 export function Clients({ agentId }: { agentId: string }) {
   const session = useSession()
   const apiUrl = session.data?.api_url ?? location.origin
-  const snippets = clientSnippetsFor({ apiUrl, agentId })
+  const snippets = clientSnippetsFor({ apiUrl, agentId }).map((snippet) => ({ ...snippet, note: files[snippet.id] }))
   return (
     <Stack>
       <Text size="sm" c="dimmed">
@@ -32,21 +32,7 @@ export function Clients({ agentId }: { agentId: string }) {
           </Group>
         ))}
       </Stack>
-      <Tabs defaultValue={snippets[0]!.id} keepMounted={false}>
-        <Tabs.List aria-label="Client">
-          {snippets.map(({ id, label }) => (
-            <Tabs.Tab key={id} value={id}>
-              {label}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {snippets.map(({ id, label, text }) => (
-          <Tabs.Panel key={id} value={id} pt="xs">
-            {files[id] === undefined ? null : <Text size="sm">{files[id]}</Text>}
-            <CodeBlock text={text} label={`${label} snippet`} />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
+      <SnippetTabs label="Client" snippets={snippets} />
     </Stack>
   )
 }

@@ -1,12 +1,13 @@
 /** Gives a webhook a new signing secret, and shows it once. It is only in this dialog's memory. */
 import { Alert, Button, Group, Modal, Radio, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { ShownWebhook } from '../../api/types.ts'
 import { CodeBlock } from '../../show/code-block.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { ShownOnce } from '../../show/shown-once.tsx'
 
 const graces = [
   { seconds: '0', label: 'Immediately', means: 'Choose this if the old secret may have leaked.' },
@@ -28,7 +29,15 @@ export function RotateSecret({ id, onClose }: { id: string; onClose: () => void 
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['webhooks'] }),
   })
-  if (secret !== null) return <ShownSigningSecret secret={secret} onStored={onClose} />
+  if (secret !== null)
+    return (
+      <ShownOnce title="Signing secret" size="lg" stored="I have stored the secret" onStored={onClose}>
+        <Alert color="yellow" variant="light" title="Copy the signing secret now">
+          It is shown only once. Your receiver verifies deliveries with it. If you lose it, rotate it again.
+        </Alert>
+        <CodeBlock text={secret} label="Signing secret" />
+      </ShownOnce>
+    )
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     rotate.mutate()
@@ -59,36 +68,6 @@ export function RotateSecret({ id, onClose }: { id: string; onClose: () => void 
           </Group>
         </Stack>
       </form>
-    </Modal>
-  )
-}
-
-/** A click outside and Escape do not close it, and the browser asks before the page is left, because the secret cannot be shown again. */
-function ShownSigningSecret({ secret, onStored }: { secret: string; onStored: () => void }) {
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent): void => event.preventDefault()
-    window.addEventListener('beforeunload', ask)
-    return () => window.removeEventListener('beforeunload', ask)
-  }, [])
-  return (
-    <Modal
-      opened
-      onClose={onStored}
-      title="Signing secret"
-      size="lg"
-      closeOnEscape={false}
-      closeOnClickOutside={false}
-      withCloseButton={false}
-    >
-      <Stack>
-        <Alert color="yellow" variant="light" title="Copy the signing secret now">
-          It is shown only once. Your receiver verifies deliveries with it. If you lose it, rotate it again.
-        </Alert>
-        <CodeBlock text={secret} label="Signing secret" />
-        <Group justify="flex-end">
-          <Button onClick={onStored}>I have stored the secret</Button>
-        </Group>
-      </Stack>
     </Modal>
   )
 }
