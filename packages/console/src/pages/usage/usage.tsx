@@ -42,6 +42,7 @@ export function UsagePage() {
       <Filters asked={asked} wrong={wrong} onChange={(next) => setParams(writeAsked(next), { replace: true })} />
       {span ? (
         <>
+          <UsageCsv range={{ ...query, bucket: undefined }} />
           <Text component="output" size="sm" c="dimmed">
             {usage.isPlaceholderData ? 'Loading…' : ''}
           </Text>
@@ -49,7 +50,6 @@ export function UsagePage() {
           <Waiting for={usage} what="usage">
             {({ report, unit }) => <Report report={report} unit={unit} />}
           </Waiting>
-          <UsageCsv range={{ ...query, bucket: undefined }} />
           {asked.agentId === null ? <Compare asked={asked} span={span} /> : null}
         </>
       ) : null}
