@@ -23,7 +23,7 @@ const root = join(import.meta.dirname, '../..')
 const page = join(root, 'docs/planted-bugs.md')
 // Some hundred turns on every path; the slowest bug to be found shows itself in a third of it.
 const usualMinutes = 0.5
-const simulationMinutes = 0.5
+const simulationMinutes = 2
 // A run ends itself. With a bug it may wait long for turns that are never answered.
 const maxMs = 600_000
 const seed = 42
