@@ -37,28 +37,32 @@ const headersOf: Record<string, object> = {
 /** The server does not know who operates it. */
 export const contact = { name: 'The operator of this installation' }
 
-const description = [
+const summary = [
   'Chat with a configured agent. Every message is answered once, stored once and charged once.',
   'Call the API from your server: an API key must never reach a browser.',
 ].join(' ')
 
-/** Keeps the name of a named schema. */
-export const refNames: NonNullable<FastifyDynamicSwaggerOptions['refResolver']> = {
-  buildLocalReference: ({ $id }, _baseUri, _fragment, index) => (typeof $id === 'string' ? $id : `Schema${index}`),
+/** What differs between the two descriptions for callers with an API key. */
+type Described = {
+  title: string
+  description: string
+  tags: { name: string; description: string }[]
+  transform: NonNullable<FastifyDynamicSwaggerOptions['transform']>
 }
 
-/** Describes every route added to `app` after this call, and serves the description at /openapi.json. */
-export async function describeApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
+/** Describes every route added to `app` after this call, and serves the description at `path`. */
+export async function serveDescription(
+  app: FastifyInstance,
+  path: string,
+  publicUrl: string | undefined,
+  { title, description, tags, transform }: Described,
+): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Agent Chat API', version: '1.0.0', description, contact, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      info: { title, version: '1.0.0', description, contact, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
       servers: [{ url: publicUrl ?? '/' }],
-      tags: [
-        { name: 'Chat', description: 'Send a message and get the reply as JSON or as a stream of server-sent events.' },
-        { name: 'Turns', description: 'Follow, continue and cancel a turn, and give feedback on it, by its `request_id`.' },
-        { name: 'Conversations', description: 'The conversations and messages of this API key.' },
-      ],
+      tags,
       components: {
         securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `svc_live_<key_id>.<secret>`.' } },
       },
@@ -67,12 +71,30 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
     convertConstToEnum: false,
     stripBasePath: false,
     refResolver: refNames,
-    transform: ({ schema, url }) => ({ url, schema: url in headersOf ? { ...schema, headers: headersOf[url] } : schema }),
+    transform,
   })
   // Written once: anyone may ask for it, as often as they like, without reading the responses.
   let file: ServedFile | undefined
-  app.get('/openapi.json', { schema: { hide: true } }, (request, reply) => {
+  app.get(path, { schema: { hide: true } }, (request, reply) => {
     file ??= servedText('application/json; charset=utf-8', JSON.stringify(app.swagger()))
     return sendFile(request, reply, file, { 'cache-control': 'no-cache' })
   })
 }
+
+/** Keeps the name of a named schema. */
+export const refNames: NonNullable<FastifyDynamicSwaggerOptions['refResolver']> = {
+  buildLocalReference: ({ $id }, _baseUri, _fragment, index) => (typeof $id === 'string' ? $id : `Schema${index}`),
+}
+
+/** Serves /openapi.json. */
+export const describeApi = (app: FastifyInstance, publicUrl: string | undefined): Promise<void> =>
+  serveDescription(app, '/openapi.json', publicUrl, {
+    title: 'Agent Chat API',
+    description: summary,
+    tags: [
+      { name: 'Chat', description: 'Send a message and get the reply as JSON or as a stream of server-sent events.' },
+      { name: 'Turns', description: 'Follow, continue and cancel a turn, and give feedback on it, by its `request_id`.' },
+      { name: 'Conversations', description: 'The conversations and messages of this API key.' },
+    ],
+    transform: ({ schema, url }) => ({ url, schema: url in headersOf ? { ...schema, headers: headersOf[url] } : schema }),
+  })
