@@ -49,10 +49,13 @@ export const failures = {
   payload_too_large: { status: 413, message: 'The request body is larger than 1 MiB.' },
   bad_request: { status: 400, message: 'The request is not valid HTTP.' },
   unauthorized: { status: 401, message: 'The admin token is missing or invalid.' },
+  forbidden: { status: 403, message: 'This operator or token may not do this.' },
   conflict: { status: 409, message: 'The request conflicts with the current state of the resource.' },
 } as const satisfies Record<string, Failure>
 
 export type FailureCode = keyof typeof failures
+/** The codes that only the admin API returns. */
+export const adminCodes: readonly FailureCode[] = ['unauthorized', 'forbidden', 'conflict']
 
 /**
  * An error that ends the request. The HTTP layer writes it as the JSON error envelope. `message` replaces the default message of the code and

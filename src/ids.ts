@@ -3,7 +3,22 @@ import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import { v7 } from 'uuid'
 
-export type IdPrefix = 'own' | 'prv' | 'agt' | 'key' | 'conv' | 'msg' | 'doc' | 'led' | 'aud' | 'cnt' | 'ses' | 'whk' | 'evt'
+export type IdPrefix =
+  | 'own'
+  | 'prv'
+  | 'agt'
+  | 'key'
+  | 'conv'
+  | 'msg'
+  | 'doc'
+  | 'led'
+  | 'aud'
+  | 'cnt'
+  | 'ses'
+  | 'whk'
+  | 'evt'
+  | 'opr'
+  | 'tok'
 
 export type Ids = {
   /** A UUID. With random UUIDs the store completed a third fewer turns per second (measured). */

@@ -11,7 +11,7 @@ import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { causeKinds } from '../src/cause-kinds.ts'
 import { failpointNames } from '../src/failpoints.ts'
-import { failures } from '../src/errors.ts'
+import { adminCodes, failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
 import { readManners } from './support/client-manners.ts'
 import type { Manner } from './support/client-manners.ts'
@@ -21,7 +21,7 @@ import { limitsInCode } from './support/limits-in-code.ts'
 const root = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const codes = Object.keys(failures) as FailureCode[]
-const publicCodes = codes.filter((code) => code !== 'unauthorized' && code !== 'conflict')
+const publicCodes = codes.filter((code) => !adminCodes.includes(code))
 const documents = ['README.md', 'docs/**/*.md', 'packages/client/README.md', 'clients/**/*.md'].flatMap((place) =>
   globSync(place, { cwd: root }),
 )
@@ -38,7 +38,7 @@ void test('docs/errors: what the clients do with each code is what both of them 
     assert.equal(said, wordsOf(code, typescript[code]!), `${code}, TypeScript`)
     assert.equal(said, wordsOf(code, python[code]!), `${code}, Python`)
   }
-  for (const code of ['unauthorized', 'conflict']) assert.match(factOf(code, 'clients'), /^none/)
+  for (const code of adminCodes) assert.match(factOf(code, 'clients'), /^none/)
 })
 
 /** A running turn is waited for, and counts no attempt. */

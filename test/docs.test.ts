@@ -10,7 +10,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { failpointNames } from '../src/failpoints.ts'
-import { failures } from '../src/errors.ts'
+import { adminCodes, failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
 import { DocsFixture, snippetsOfPage } from './support/docs-fixture.ts'
 import { blocksOf } from './support/document-blocks.ts'
@@ -104,7 +104,7 @@ void test('docs/spec.md lists every code of the public API with the status and R
     wait!.trim(),
   ])
   const table = codes
-    .filter((code) => code !== 'unauthorized' && code !== 'conflict')
+    .filter((code) => !adminCodes.includes(code))
     .map((code) => {
       const { status, retryAfterSeconds }: { status: number; retryAfterSeconds?: number } = failures[code]
       return [code, code === 'bad_request' ? '400, 408, 417, 431' : String(status), computed[code] ?? String(retryAfterSeconds ?? '')]
@@ -211,7 +211,7 @@ void test('docs: the page lists every page of docs/errors that a caller may get'
   await using layer = await startTestLayer()
   const page = await (await fetch(`${layer.url}/docs`)).text()
   const shown = [...page.matchAll(/<details id="(\w+)">/g)].map(([, code]) => code!)
-  assert.deepEqual(shown.toSorted(), codes.filter((code) => code !== 'unauthorized' && code !== 'conflict').toSorted())
+  assert.deepEqual(shown.toSorted(), codes.filter((code) => !adminCodes.includes(code)).toSorted())
 })
 
 const withoutFences = (text: string): string => text.replace(/^```[\s\S]*?^```$/gm, '')

@@ -109,7 +109,7 @@ export function createAdmin(options: AdminOptions): Admin {
   return {
     ...createCalls(options, null),
     calledBy: (requestId) => createCalls(options, requestId),
-    authorOf: (requestId) => ({ who: 'admin', requestId, entryIds: [options.newId('aud')] }),
+    authorOf: (requestId) => ({ who: 'admin_token', requestId, entryIds: [options.newId('aud')] }),
   }
 }
 
@@ -117,7 +117,7 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
   const newAuthor = (): Author => {
     // No write of the admin API changes more than one thing.
     const entryIds = [options.newId('aud')]
-    return requestId === null ? { who: 'server', requestId, entryIds } : { who: 'admin', requestId, entryIds }
+    return requestId === null ? { who: 'server', requestId, entryIds } : { who: 'admin_token', requestId, entryIds }
   }
   const modules = { ...options, store: adminStore(options.store, newAuthor) }
   return {

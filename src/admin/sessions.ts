@@ -31,7 +31,15 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
   return {
     async openSession() {
       const secret = Buffer.from(randomBytes(secretBytes)).toString('base64url')
-      const session = await store.write.openSession({ id: newId('ses'), digest: digest(secret), lifetimeMs })
+      const session = await store.write.openSession({
+        id: newId('ses'),
+        digest: digest(secret),
+        operatorId: null,
+        method: 'admin_token',
+        address: null,
+        userAgent: null,
+        lifetimeMs,
+      })
       return { secret, session, lifetimeSeconds: lifetimeMs / 1000 }
     },
     findSession: async (secret) => (secretForm.test(secret) ? store.read.findSession(digest(secret)) : undefined),

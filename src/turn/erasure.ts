@@ -73,7 +73,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {
       log.info({ by: author.who, request_id: author.requestId, conversation_ids: erased, turns, messages }, 'conversations erased')
-      if (author.who === 'admin') await forget('wal')
+      if (author.who !== 'server') await forget('wal')
     }
     return { kind: 'erased', conversations: erased.length, turns, messages }
   }
@@ -140,7 +140,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
     async eraseConversation(conversationId, { requestId }) {
       try {
         if (!(await store.read.conversationExists(conversationId))) return { kind: 'not_found' }
-        return await erase([conversationId], { who: 'admin', requestId })
+        return await erase([conversationId], { who: 'admin_token', requestId })
       } catch (error) {
         return unavailable(error)
       }
@@ -148,7 +148,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
     async eraseEndUser({ agentId, externalUserId }, { requestId }) {
       try {
         const ids = await store.read.findConversationsOfEndUser(agentId, externalUserId)
-        return ids ? await erase(ids, { who: 'admin', requestId }, { endUser: { agentId, externalUserId } }) : { kind: 'not_found' }
+        return ids ? await erase(ids, { who: 'admin_token', requestId }, { endUser: { agentId, externalUserId } }) : { kind: 'not_found' }
       } catch (error) {
         return unavailable(error)
       }

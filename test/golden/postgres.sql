@@ -1,3 +1,26 @@
+create table admin_tokens (
+  id text collate "C" not null,
+  digest bytea not null,
+  name text not null,
+  role text not null,
+  permissions text not null default '[]'::text,
+  owner_id text collate "C",
+  agent_id text collate "C",
+  created_at bigint not null,
+  expires_at bigint,
+  revoked_at bigint,
+  last_used_at bigint,
+  constraint admin_tokens_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),
+  constraint admin_tokens_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES owners(id),
+  constraint admin_tokens_pkey PRIMARY KEY (id),
+  constraint admin_tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'editor'::text, 'billing'::text, 'viewer'::text]))),
+  constraint an_agent_has_an_owner CHECK (((agent_id IS NULL) OR (owner_id IS NOT NULL))),
+  constraint token_digest_is_whole CHECK ((length(digest) = 32)),
+  constraint token_expires_later CHECK ((expires_at > created_at))
+);
+
+CREATE UNIQUE INDEX one_admin_token_per_digest ON public.admin_tokens USING btree (digest);
+
 create table agent_versions (
   agent_id text collate "C" not null,
   version bigint not null,
@@ -91,18 +114,24 @@ CREATE UNIQUE INDEX one_playground_key_per_agent ON public.api_keys USING btree 
 create table audit (
   id text collate "C" not null,
   who text not null,
+  author_id text collate "C",
+  author_name text,
   verb text not null,
   noun text not null,
   subject_id text collate "C" not null,
   fields text not null,
+  changes text,
   request_id text collate "C",
   created_at bigint not null,
-  constraint an_operator_calls CHECK (((who = 'admin'::text) = (request_id IS NOT NULL))),
+  constraint a_call_has_an_id CHECK (((who = 'server'::text) OR (request_id IS NOT NULL))),
+  constraint an_author_is_named CHECK (((who = ANY (ARRAY['operator'::text, 'token'::text])) = ((author_id IS NOT NULL) AND (author_name IS NOT NULL)))),
   constraint audit_pkey PRIMARY KEY (id),
-  constraint audit_who_check CHECK ((who = ANY (ARRAY['admin'::text, 'server'::text])))
+  constraint audit_who_check CHECK ((who = ANY (ARRAY['admin_token'::text, 'operator'::text, 'token'::text, 'server'::text])))
 );
 
 CREATE INDEX audit_newest_first ON public.audit USING btree (created_at, id);
+
+CREATE INDEX audit_of_subject ON public.audit USING btree (subject_id, created_at);
 
 CREATE TRIGGER audit_is_append_only_delete BEFORE DELETE ON public.audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
@@ -145,13 +174,22 @@ CREATE UNIQUE INDEX one_chunk_per_place ON public.chunks USING btree (document_i
 create table console_sessions (
   digest bytea not null,
   id text collate "C" not null,
+  operator_id text collate "C",
+  method text not null,
+  address text,
+  user_agent text,
   created_at bigint not null,
   expires_at bigint not null,
+  constraint a_session_belongs_to_someone CHECK (((operator_id IS NULL) = (method = 'admin_token'::text))),
   constraint console_sessions_id_key UNIQUE (id),
+  constraint console_sessions_method_check CHECK ((method = ANY (ARRAY['admin_token'::text, 'password'::text, 'passkey'::text, 'oidc'::text, 'link'::text]))),
+  constraint console_sessions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operators(id),
   constraint console_sessions_pkey PRIMARY KEY (digest),
   constraint session_digest_is_whole CHECK ((length(digest) = 32)),
   constraint session_ends CHECK ((expires_at > created_at))
 );
+
+CREATE INDEX sessions_of_operator ON public.console_sessions USING btree (operator_id) WHERE (operator_id IS NOT NULL);
 
 create table content_parts (
   content_id text collate "C" not null,
@@ -426,6 +464,33 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (name)
 );
 
+create table operators (
+  id text collate "C" not null,
+  email text collate "C" not null,
+  name text not null,
+  role text not null,
+  permissions text not null default '[]'::text,
+  owner_id text collate "C",
+  state text not null,
+  password_hash text,
+  oidc_issuer text collate "C",
+  oidc_subject text collate "C",
+  created_at bigint not null,
+  updated_at bigint not null,
+  last_sign_in_at bigint,
+  constraint email_in_lower_case CHECK ((email = lower(email))),
+  constraint invited_cannot_sign_in CHECK (((state <> 'invited'::text) OR ((password_hash IS NULL) AND (oidc_subject IS NULL)))),
+  constraint oidc_identity_is_whole CHECK (((oidc_issuer IS NULL) = (oidc_subject IS NULL))),
+  constraint operators_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES owners(id),
+  constraint operators_pkey PRIMARY KEY (id),
+  constraint operators_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'editor'::text, 'billing'::text, 'viewer'::text]))),
+  constraint operators_state_check CHECK ((state = ANY (ARRAY['invited'::text, 'active'::text, 'disabled'::text])))
+);
+
+CREATE UNIQUE INDEX one_operator_per_email ON public.operators USING btree (email);
+
+CREATE UNIQUE INDEX one_operator_per_oidc_identity ON public.operators USING btree (oidc_issuer, oidc_subject) WHERE (oidc_subject IS NOT NULL);
+
 create table owners (
   id text collate "C" not null,
   name text not null,
@@ -442,6 +507,24 @@ create table owners (
   constraint owners_pkey PRIMARY KEY (id),
   constraint unpaid_never_negative CHECK ((unpaid >= 0))
 ) with (fillfactor=40);
+
+create table passkeys (
+  id text collate "C" not null,
+  operator_id text collate "C" not null,
+  name text not null,
+  public_key bytea not null,
+  counter bigint not null,
+  transports text not null,
+  created_at bigint not null,
+  last_used_at bigint,
+  constraint passkeys_counter_check CHECK ((counter >= 0)),
+  constraint passkeys_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operators(id),
+  constraint passkeys_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX passkeys_of_operator ON public.passkeys USING btree (operator_id, created_at);
+
+CREATE TRIGGER passkey_counter_never_falls BEFORE UPDATE OF counter ON public.passkeys FOR EACH ROW WHEN ((new.counter < old.counter)) EXECUTE FUNCTION refuse_change();
 
 create table providers (
   id text collate "C" not null,
@@ -467,6 +550,22 @@ create unlogged table rate_windows (
   spent bigint not null,
   constraint rate_windows_pkey PRIMARY KEY (api_key_id)
 ) with (fillfactor=50);
+
+create table sign_in_secrets (
+  digest bytea not null,
+  purpose text not null,
+  operator_id text collate "C",
+  content text,
+  created_at bigint not null,
+  expires_at bigint not null,
+  constraint sign_in_digest_is_whole CHECK ((length(digest) = 32)),
+  constraint sign_in_secret_expires CHECK ((expires_at > created_at)),
+  constraint sign_in_secrets_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operators(id),
+  constraint sign_in_secrets_pkey PRIMARY KEY (digest),
+  constraint sign_in_secrets_purpose_check CHECK ((purpose = ANY (ARRAY['invitation'::text, 'recovery_used'::text, 'passkey'::text, 'new_passkey'::text, 'oidc'::text])))
+);
+
+CREATE INDEX sign_in_secrets_of_operator ON public.sign_in_secrets USING btree (operator_id) WHERE (operator_id IS NOT NULL);
 
 create table spending (
   id bigint not null generated by default as identity,

@@ -1,3 +1,19 @@
+CREATE TABLE admin_tokens (
+  id text primary key,
+  digest blob not null constraint token_digest_is_whole check (length(digest) = 32),
+  name text not null,
+  role text not null check (role in ('admin', 'editor', 'billing', 'viewer')),
+  permissions text not null default '[]',
+  owner_id text references owners,
+  agent_id text references agents constraint an_agent_has_an_owner check (agent_id is null or owner_id is not null),
+  created_at integer not null,
+  expires_at integer constraint token_expires_later check (expires_at > created_at),
+  revoked_at integer,
+  last_used_at integer
+) strict;
+
+CREATE UNIQUE INDEX one_admin_token_per_digest on admin_tokens (digest);
+
 CREATE TABLE agent_versions (
   agent_id text not null references agents,
   version integer not null,
@@ -78,20 +94,28 @@ CREATE UNIQUE INDEX one_playground_key_per_agent on api_keys (agent_id) where pl
 
 CREATE TABLE audit (
   id text primary key,
-  -- admin: a call of the admin API; server: the service itself (first start, retention)
-  who text not null check (who in ('admin', 'server')),
+  -- server: the service itself (first start, retention)
+  who text not null check (who in ('admin_token', 'operator', 'token', 'server')),
+  -- the operator or the token, with its name at that time
+  author_id text,
+  author_name text,
   verb text not null,
   noun text not null,
   subject_id text not null,
   -- the names of the changed fields, as a JSON list
   fields text not null,
-  -- of the operator's call
+  -- JSON: for each changed field that is not secret, its values before and after. Null: none.
+  changes text,
+  -- of the call
   request_id text,
   created_at integer not null,
-  constraint an_operator_calls check ((who = 'admin') = (request_id is not null))
+  constraint a_call_has_an_id check (who = 'server' or request_id is not null),
+  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null and author_name is not null))
 ) strict;
 
 CREATE INDEX audit_newest_first on audit (created_at, id);
+
+CREATE INDEX audit_of_subject on audit (subject_id, created_at);
 
 CREATE TRIGGER audit_is_append_only_delete before delete on audit begin select raise(abort, 'audit_is_append_only'); end;
 
@@ -124,14 +148,23 @@ CREATE TABLE chunks (
 CREATE UNIQUE INDEX one_chunk_per_place on chunks (document_id, generation, position);
 
 CREATE TABLE console_sessions (
-  -- of the cookie's secret, keyed with the admin token: a new token ends every session
+  -- of the cookie's secret. Of a sign-in with the admin token, keyed with it: a new token ends those sessions.
   digest blob not null primary key constraint session_digest_is_whole check (length(digest) = 32),
   -- the ID in the audit
   id text not null unique,
+  -- null: signed in with the admin token
+  operator_id text references operators,
+  method text not null check (method in ('admin_token', 'password', 'passkey', 'oidc', 'link')),
+  -- the network address and the User-Agent header of the sign-in
+  address text,
+  user_agent text,
   created_at integer not null,
   expires_at integer not null,
-  constraint session_ends check (expires_at > created_at)
+  constraint session_ends check (expires_at > created_at),
+  constraint a_session_belongs_to_someone check ((operator_id is null) = (method = 'admin_token'))
 ) strict;
+
+CREATE INDEX sessions_of_operator on console_sessions (operator_id) where operator_id is not null;
 
 CREATE TABLE content_parts (
   content_id text not null references contents,
@@ -371,6 +404,33 @@ CREATE UNIQUE INDEX one_place_per_message on messages (conversation_id, seq);
 
 CREATE TABLE migrations (name text primary key, checksum text not null, applied_at integer not null) strict;
 
+CREATE TABLE operators (
+  id text primary key,
+  -- in lower case
+  email text not null constraint email_in_lower_case check (email = lower(email)),
+  name text not null,
+  role text not null check (role in ('admin', 'editor', 'billing', 'viewer')),
+  -- permissions beyond those of the role, as a JSON list
+  permissions text not null default '[]',
+  -- only what belongs to this owner; null: everything
+  owner_id text references owners,
+  state text not null check (state in ('invited', 'active', 'disabled')),
+  -- scrypt with its parameters and salt; null without a password
+  password_hash text,
+  -- who the operator is at the company's identity provider
+  oidc_issuer text,
+  oidc_subject text,
+  created_at integer not null,
+  updated_at integer not null,
+  last_sign_in_at integer,
+  constraint oidc_identity_is_whole check ((oidc_issuer is null) = (oidc_subject is null)),
+  constraint invited_cannot_sign_in check (state <> 'invited' or (password_hash is null and oidc_subject is null))
+) strict;
+
+CREATE UNIQUE INDEX one_operator_per_email on operators (email);
+
+CREATE UNIQUE INDEX one_operator_per_oidc_identity on operators (oidc_issuer, oidc_subject) where oidc_subject is not null;
+
 CREATE TABLE owners (
   id text primary key,
   name text not null,
@@ -386,6 +446,25 @@ CREATE TABLE owners (
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
 ) strict;
+
+CREATE TABLE passkeys (
+  -- of the credential, base64url
+  id text primary key,
+  operator_id text not null references operators,
+  name text not null,
+  public_key blob not null,
+  -- of the last sign-in: a lower one is a copy of the authenticator
+  counter integer not null check (counter >= 0),
+  -- a JSON list
+  transports text not null,
+  created_at integer not null,
+  last_used_at integer
+) strict;
+
+CREATE INDEX passkeys_of_operator on passkeys (operator_id, created_at);
+
+CREATE TRIGGER passkey_counter_never_falls before update of counter on passkeys when new.counter < old.counter
+  begin select raise(abort, 'passkey_counter_never_falls'); end;
 
 CREATE TABLE providers (
   id text primary key,
@@ -415,6 +494,19 @@ CREATE VIEW providers_in_use as
       and (v.model like p.name || '/%' or v.embedding_provider = p.name);
 
 CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
+
+CREATE TABLE sign_in_secrets (
+  digest blob not null primary key constraint sign_in_digest_is_whole check (length(digest) = 32),
+  purpose text not null check (purpose in ('invitation', 'recovery_used', 'passkey', 'new_passkey', 'oidc')),
+  operator_id text references operators,
+  -- JSON: what the end of the sign-in needs
+  content text,
+  created_at integer not null,
+  expires_at integer not null,
+  constraint sign_in_secret_expires check (expires_at > created_at)
+) strict;
+
+CREATE INDEX sign_in_secrets_of_operator on sign_in_secrets (operator_id) where operator_id is not null;
 
 CREATE TABLE spending (
   id integer primary key,

@@ -99,7 +99,7 @@ void test('documents: a text is accepted immediately, indexed, and found with it
   const audit = (await app.made('GET', '/audit?limit=100')).data.filter(({ subject_id }: Json) => subject_id === json.id)
   assert.deepEqual(
     audit.map(({ who, noun, request_id }: Json) => [who, noun, typeof request_id]),
-    [['admin', 'document', 'string']],
+    [['admin_token', 'document', 'string']],
   )
 })
 

@@ -56,7 +56,7 @@ void test('turn.cancel: the operator cancels a turn without text: it ends cancel
   const audited = (await own.made('GET', '/audit')).data.filter(({ noun }: Json) => noun === 'turn')
   assert.deepEqual(
     audited.map((line: Json) => [line.who, line.verb, line.subject_id, line.request_id]),
-    [['admin', 'cancel', id, cancelled.headers.get('x-request-id')]],
+    [['admin_token', 'cancel', id, cancelled.headers.get('x-request-id')]],
   )
   const { totals } = await own.made('GET', '/usage')
   assert.deepEqual([totals.turns, totals.completed, totals.cancelled, totals.errors, totals.errors_by_cause], [1, 0, 1, 0, {}])

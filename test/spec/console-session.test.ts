@@ -159,7 +159,7 @@ void test('session.ends: sign-out ends the session and clears the cookie; the au
   assert.deepEqual([closed.verb, closed.noun, opened.verb, opened.noun], ['close', 'session', 'open', 'session'])
   assert.equal(closed.subject_id, opened.subject_id)
   assert.match(opened.subject_id, /^ses_/)
-  assert.deepEqual([opened.who, opened.request_id, opened.fields], ['admin', signedIn.headers['x-request-id'], []])
+  assert.deepEqual([opened.who, opened.request_id, opened.fields], ['admin_token', signedIn.headers['x-request-id'], []])
 })
 
 void test("session.ends: a session ends after 12 hours by the store's clock on every process, and its row is deleted at the next sign-in", async () => {

@@ -142,7 +142,9 @@ void test("erase: appears in the audit log and the server's log, without the end
   assert.deepEqual(data, [
     {
       id: data[0].id,
-      who: 'admin',
+      who: 'admin_token',
+      author_id: null,
+      author_name: null,
       verb: 'erase',
       noun: 'conversation',
       subject_id: json.conversation_id,

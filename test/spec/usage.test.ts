@@ -226,7 +226,7 @@ void test('audit: every change has one entry with its field names and request id
     written.map((line) => line.request_id),
     requests,
   )
-  assert.ok(written.every(({ who }) => who === 'admin'))
+  assert.ok(written.every(({ who }) => who === 'admin_token'))
   assert.deepEqual([written[0]!.subject_id, written.at(-1)!.subject_id], [owner.id, agent.id])
   const shown = JSON.stringify(all)
   for (const secret of ['SECRET', apiKey.api_key, rotated.api_key]) assert.ok(!shown.includes(secret))

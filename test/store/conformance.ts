@@ -739,7 +739,7 @@ export function conformance(check: Check): void {
 
   check('audit: a write that adds more entries than its author has IDs for is rolled back', async (store) => {
     const id = `own_${randomUUID()}`
-    const author = { who: 'admin' as const, requestId: randomUUID(), entryIds: [] }
+    const author = { who: 'admin_token' as const, requestId: randomUUID(), entryIds: [] }
     await assert.rejects(store.writeAs(author).createOwner({ id, name: 'n', credit: undefined }), /adds 1 audit entries, .* IDs for 0/)
     assert.equal(await store.read.findOwner(id), undefined)
   })

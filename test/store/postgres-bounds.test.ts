@@ -121,7 +121,7 @@ void test(
       await client.query('begin; lock table audit, providers in access exclusive mode')
       /** Each writes its entry into the audit log; there are more of them than connections. */
       const writes = Array.from({ length: 4 }, () => {
-        const author = { who: 'admin' as const, requestId: randomUUID(), entryIds: [randomUUID()] }
+        const author = { who: 'admin_token' as const, requestId: randomUUID(), entryIds: [randomUUID()] }
         return store.writeAs(author).createOwner({ id: `own_${randomUUID()}`, name: 'n', credit: undefined })
       })
       const written = Promise.allSettled(writes)

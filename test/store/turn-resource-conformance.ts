@@ -44,7 +44,7 @@ export function turnResourceConformance(check: Check): void {
     const lines = async () => (await store.read.listAudit(firstPage)).filter(({ noun }) => noun === 'turn')
     const cancel = () =>
       store
-        .writeAs({ who: 'admin', requestId: 'the-request', entryIds: [`aud_${randomUUID()}`] })
+        .writeAs({ who: 'admin_token', requestId: 'the-request', entryIds: [`aud_${randomUUID()}`] })
         .requestCancel({ requestId: turn.requestId })
     assert.equal(await cancel(), 1)
     await bench.fail(turn, 'failed', cancelled)

@@ -88,8 +88,8 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   const begin = Date.now() - 30 * dayMs
   const price = plainPrice(15_000_000n, 60_000_000n)
 
-  const session = insert('console_sessions', 'digest, id, created_at, expires_at')
-  session(randomBytes(32), newId('ses'), begin, begin + dayMs / 2)
+  const session = insert('console_sessions', 'digest, id, method, created_at, expires_at')
+  session(randomBytes(32), newId('ses'), 'admin_token', begin, begin + dayMs / 2)
   const provider = insert('providers', 'id, name, kind, base_url, sealed_api_key, created_at, updated_at')
   provider(newId('prv'), 'scripted', 'openai-compatible', 'http://127.0.0.1:9/v1', randomBytes(64), begin, begin)
   const owner = insert('owners', 'id, name, created_at')

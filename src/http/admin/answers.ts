@@ -132,9 +132,12 @@ export const AuditEntry = define(
   'AuditEntry',
   Type.Object({
     id: idOf('aud'),
-    who: Type.Enum(['admin', 'server'], {
-      description: '`admin`: a call to this API. `server`: the service itself, at its first start or for retention.',
+    who: Type.Enum(['admin_token', 'operator', 'token', 'server'], {
+      description:
+        '`admin_token`: the admin token of the installation. `operator`: a person. `token`: a token for programs. `server`: the service itself, at its first start or for retention.',
     }),
+    author_id: Type.Union([Type.String(), Type.Null()], { description: 'The ID of the operator or the token, otherwise null.' }),
+    author_name: Type.Union([Type.String(), Type.Null()], { description: 'Its name at that time.' }),
     verb: Type.String({ examples: ['change'] }),
     noun: Type.String({ examples: ['agent'] }),
     subject_id: Type.String(),

@@ -189,7 +189,9 @@ export const answerExamples: Record<string, object> = {
   UsageReport: { data: [{ bucket_start: '2026-11-21T00:00:00.000Z', ...figures }], totals: figures },
   AuditEntry: {
     id: 'aud_01jd3v9qk8x2m5n7p4r6t8w0yk',
-    who: 'admin',
+    who: 'admin_token',
+    author_id: null,
+    author_name: null,
     verb: 'change',
     noun: 'agent',
     subject_id: agent,

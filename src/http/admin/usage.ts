@@ -151,6 +151,8 @@ const writeGroupedLine = (line: GroupedLine): object => ({
 const writeLine = (line: Line): object => ({
   id: line.id,
   who: line.who,
+  author_id: line.authorId,
+  author_name: line.authorName,
   verb: line.verb,
   noun: line.noun,
   subject_id: line.subjectId,

@@ -11,11 +11,20 @@ import type { PageRequest } from './paging.ts'
  * Who requested a write. `entryIds` are the IDs of its audit entries. A write that adds more entries than there are IDs fails, so the caller
  * passes one for each thing that the write may change.
  */
-export type Author = { entryIds: string[] } & ({ who: 'admin'; requestId: string } | { who: 'server'; requestId: null })
+export type Author = { entryIds: string[] } & Actor
+
+/** The admin token, an operator or a token for programs, in one request; or the service itself. The name is that of this moment. */
+export type Actor =
+  | { who: 'admin_token'; requestId: string }
+  | { who: 'operator' | 'token'; id: string; name: string; requestId: string }
+  | { who: 'server'; requestId: null }
 
 export type AuditEntry = {
   id: string
-  who: 'admin' | 'server'
+  who: Actor['who']
+  /** Of an operator or a token, otherwise null. */
+  authorId: string | null
+  authorName: string | null
   verb: string
   noun: string
   subjectId: string
@@ -39,9 +48,12 @@ export async function addAuditEntries(sql: Sql, author: Author, entries: NewAudi
   const now = await sql.now()
   for (const [index, { verb, noun, subjectId, fields }] of entries.entries()) {
     await sql.run(
-      'insert into audit (id, who, verb, noun, subject_id, fields, request_id, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)',
+      `insert into audit (id, who, author_id, author_name, verb, noun, subject_id, fields, request_id, created_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
       entryIds[index]!,
       author.who,
+      'id' in author ? author.id : null,
+      'id' in author ? author.name : null,
       verb,
       noun,
       subjectId,
@@ -55,7 +67,7 @@ export async function addAuditEntries(sql: Sql, author: Author, entries: NewAudi
 /** Newest first. */
 export async function listAudit(sql: Sql, { limit, before }: PageRequest): Promise<AuditEntry[]> {
   const rows = await sql.all(
-    `select id, who, verb, noun, subject_id, fields, request_id, created_at from audit
+    `select id, who, author_id, author_name, verb, noun, subject_id, fields, request_id, created_at from audit
      where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
     before.createdAt,
     before.id,
@@ -66,7 +78,9 @@ export async function listAudit(sql: Sql, { limit, before }: PageRequest): Promi
 
 const readEntry = (row: Row): AuditEntry => ({
   id: text(row, 'id'),
-  who: text(row, 'who') === 'admin' ? 'admin' : 'server',
+  who: text(row, 'who') as Actor['who'],
+  authorId: textOrNull(row, 'author_id'),
+  authorName: textOrNull(row, 'author_name'),
   verb: text(row, 'verb'),
   noun: text(row, 'noun'),
   subjectId: text(row, 'subject_id'),

@@ -7,14 +7,37 @@ import { integer, text } from './columns.ts'
 
 export type Session = { id: string; expiresAt: number }
 
-export type NewSession = { id: string; digest: Uint8Array; lifetimeMs: number }
+/** Of the sign-in. `operatorId` is null for the admin token. */
+export type NewSession = {
+  id: string
+  digest: Uint8Array
+  operatorId: string | null
+  method: 'admin_token' | 'password' | 'passkey' | 'oidc' | 'link'
+  address: string | null
+  userAgent: string | null
+  lifetimeMs: number
+}
 
 /** Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. */
-export async function openSession(sql: Sql, { id, digest, lifetimeMs }: NewSession): Promise<Session> {
+export async function openSession(
+  sql: Sql,
+  { id, digest, operatorId, method, address, userAgent, lifetimeMs }: NewSession,
+): Promise<Session> {
   const now = await sql.now()
   const expiresAt = now + lifetimeMs
   await sql.run('delete from console_sessions where expires_at <= $1', now)
-  await sql.run('insert into console_sessions (digest, id, created_at, expires_at) values ($1, $2, $3, $4)', digest, id, now, expiresAt)
+  await sql.run(
+    `insert into console_sessions (digest, id, operator_id, method, address, user_agent, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    digest,
+    id,
+    operatorId,
+    method,
+    address,
+    userAgent,
+    now,
+    expiresAt,
+  )
   return { id, expiresAt }
 }
 

@@ -43,12 +43,15 @@ const copiedTables = [
   'events',
   'deliveries',
   'audit',
+  'operators',
+  'passkeys',
+  'admin_tokens',
 ]
 /**
- * Tables that are not copied: internals of the embedded file, the full text, which is built again from the chunks, and console sessions, so
- * operators sign in again.
+ * Tables that are not copied: internals of the embedded file, the full text, which is built again from the chunks, and sessions and links,
+ * so operators sign in again.
  */
-const stayingTables = /^(migrations|rebuilds|console_sessions|chunk_terms(_\w+)?|chunk_words|sqlite_\w+)$/
+const stayingTables = /^(migrations|rebuilds|console_sessions|sign_in_secrets|chunk_terms(_\w+)?|chunk_words|sqlite_\w+)$/
 
 /** The tables of the embedded database. Throws if one of them would not be copied. */
 export async function readTables(sql: Sql): Promise<Table[]> {

@@ -532,33 +532,118 @@ create table deliveries (
 create index deliveries_due on deliveries (webhook_id, next_at) where state = 'pending';
 create index deliveries_of_webhook on deliveries (webhook_id, state, created_at, event_id);
 
--- Append-only: one line for each change, with the names of the fields and never their values.
+-- Append-only: one line for each change and for each reading of messages.
 create table audit (
   id text collate "C" primary key,
-  -- admin: a call of the admin API; server: the service itself (first start, retention)
-  who text not null check (who in ('admin', 'server')),
+  -- server: the service itself (first start, retention)
+  who text not null check (who in ('admin_token', 'operator', 'token', 'server')),
+  -- the operator or the token, with its name at that time
+  author_id text collate "C",
+  author_name text,
   verb text not null,
   noun text not null,
   subject_id text collate "C" not null,
   -- the names of the changed fields, as a JSON list
   fields text not null,
-  -- of the operator's call
+  -- JSON: for each changed field that is not secret, its values before and after. Null: none.
+  changes text,
+  -- of the call
   request_id text collate "C",
   created_at bigint not null,
-  constraint an_operator_calls check ((who = 'admin') = (request_id is not null))
+  constraint a_call_has_an_id check (who = 'server' or request_id is not null),
+  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null and author_name is not null))
 );
 create index audit_newest_first on audit (created_at, id);
+create index audit_of_subject on audit (subject_id, created_at);
+
+-- People who sign in to the console (docs/operators.md).
+create table operators (
+  id text collate "C" primary key,
+  -- in lower case
+  email text collate "C" not null constraint email_in_lower_case check (email = lower(email)),
+  name text not null,
+  role text not null check (role in ('admin', 'editor', 'billing', 'viewer')),
+  -- permissions beyond those of the role, as a JSON list
+  permissions text not null default '[]',
+  -- only what belongs to this owner; null: everything
+  owner_id text collate "C" references owners,
+  state text not null check (state in ('invited', 'active', 'disabled')),
+  -- scrypt with its parameters and salt; null without a password
+  password_hash text,
+  -- who the operator is at the company's identity provider
+  oidc_issuer text collate "C",
+  oidc_subject text collate "C",
+  created_at bigint not null,
+  updated_at bigint not null,
+  last_sign_in_at bigint,
+  constraint oidc_identity_is_whole check ((oidc_issuer is null) = (oidc_subject is null)),
+  constraint invited_cannot_sign_in check (state <> 'invited' or (password_hash is null and oidc_subject is null))
+);
+create unique index one_operator_per_email on operators (email);
+create unique index one_operator_per_oidc_identity on operators (oidc_issuer, oidc_subject) where oidc_subject is not null;
+
+create table passkeys (
+  -- of the credential, base64url
+  id text collate "C" primary key,
+  operator_id text collate "C" not null references operators,
+  name text not null,
+  public_key bytea not null,
+  -- of the last sign-in: a lower one is a copy of the authenticator
+  counter bigint not null check (counter >= 0),
+  -- a JSON list
+  transports text not null,
+  created_at bigint not null,
+  last_used_at bigint
+);
+create index passkeys_of_operator on passkeys (operator_id, created_at);
+
+-- What may be used once: invitations, links for recovery, and the challenges of passkeys and of the identity provider. Using one deletes its row.
+create table sign_in_secrets (
+  digest bytea primary key constraint sign_in_digest_is_whole check (length(digest) = 32),
+  purpose text not null check (purpose in ('invitation', 'recovery_used', 'passkey', 'new_passkey', 'oidc')),
+  operator_id text collate "C" references operators,
+  -- JSON: what the end of the sign-in needs
+  content text,
+  created_at bigint not null,
+  expires_at bigint not null,
+  constraint sign_in_secret_expires check (expires_at > created_at)
+);
+create index sign_in_secrets_of_operator on sign_in_secrets (operator_id) where operator_id is not null;
+
+-- Tokens of the admin API for programs.
+create table admin_tokens (
+  id text collate "C" primary key,
+  digest bytea not null constraint token_digest_is_whole check (length(digest) = 32),
+  name text not null,
+  role text not null check (role in ('admin', 'editor', 'billing', 'viewer')),
+  permissions text not null default '[]',
+  owner_id text collate "C" references owners,
+  agent_id text collate "C" references agents constraint an_agent_has_an_owner check (agent_id is null or owner_id is not null),
+  created_at bigint not null,
+  expires_at bigint constraint token_expires_later check (expires_at > created_at),
+  revoked_at bigint,
+  last_used_at bigint
+);
+create unique index one_admin_token_per_digest on admin_tokens (digest);
 
 -- The sessions of the console.
 create table console_sessions (
-  -- of the cookie's secret, keyed with the admin token: a new token ends every session
+  -- of the cookie's secret. Of a sign-in with the admin token, keyed with it: a new token ends those sessions.
   digest bytea primary key constraint session_digest_is_whole check (length(digest) = 32),
   -- the ID in the audit
   id text collate "C" not null unique,
+  -- null: signed in with the admin token
+  operator_id text collate "C" references operators,
+  method text not null check (method in ('admin_token', 'password', 'passkey', 'oidc', 'link')),
+  -- the network address and the User-Agent header of the sign-in
+  address text,
+  user_agent text,
   created_at bigint not null,
   expires_at bigint not null,
-  constraint session_ends check (expires_at > created_at)
+  constraint session_ends check (expires_at > created_at),
+  constraint a_session_belongs_to_someone check ((operator_id is null) = (method = 'admin_token'))
 );
+create index sessions_of_operator on console_sessions (operator_id) where operator_id is not null;
 
 -- Rate windows without Redis. Unlogged, and its commits do not wait for the disk: a crash of the database starts new windows.
 create unlogged table rate_windows (
@@ -596,6 +681,8 @@ create trigger fence_never_falls before update of fence on turns for each row
   when (new.fence < old.fence) execute function refuse_change();
 create trigger delivery_fence_never_falls before update of fence on deliveries for each row
   when (new.fence < old.fence) execute function refuse_change();
+create trigger passkey_counter_never_falls before update of counter on passkeys for each row
+  when (new.counter < old.counter) execute function refuse_change();
 create function refuse_falling_revision() returns trigger language plpgsql as $$
   begin raise exception 'knowledge_revision_never_falls'; end $$;
 create trigger knowledge_revision_never_falls before update on knowledge_bases for each row

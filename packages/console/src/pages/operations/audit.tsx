@@ -11,7 +11,12 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Part } from './part.tsx'
 
-const who: Record<AuditEntry['who'], string> = { admin: 'Operator', server: 'Turnkeep' }
+const who: Record<AuditEntry['who'], string> = {
+  admin_token: 'Admin token',
+  operator: 'Operator',
+  token: 'Token',
+  server: 'Turnkeep',
+}
 /** A short list; more are loaded on request. */
 const shownFirst = 20
 
@@ -61,7 +66,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
       <Table.Td>
         <Moment at={entry.created_at} />
       </Table.Td>
-      <Table.Td>{who[entry.who]}</Table.Td>
+      <Table.Td>{entry.author_name ?? who[entry.who]}</Table.Td>
       <Table.Td>
         {entry.verb} {entry.noun.replaceAll('_', ' ')}
       </Table.Td>
