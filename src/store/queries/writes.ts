@@ -14,6 +14,8 @@ import { deleteDocument, putContentPart, putDocument, requeueDocuments } from '.
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner } from './owners.ts'
+import { createAdminToken, revokeAdminToken, touchAdminToken } from './admin-tokens.ts'
+import { changeOperator, createOperator, endSessions, inviteOperator, removeOperator } from './operators.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
 import { putFeedback } from './feedback.ts'
@@ -192,7 +194,28 @@ export const writes = {
   }),
   clearEvents: write(clearEvents, { audit: null, changesCaches: false }),
 
-  openSession: write(openSession, { audit: (session) => when(session, 'open', 'session', session.id), changesCaches: false }),
+  createOperator: write(createOperator, {
+    audit: (outcome) => (outcome.kind === 'created' ? when(true, 'create', 'operator', outcome.operator.id) : []),
+    changesCaches: false,
+  }),
+  inviteOperator: write(inviteOperator, { audit: (operator, [id]) => when(operator, 'invite', 'operator', id), changesCaches: false }),
+  changeOperator: write(changeOperator, {
+    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'operator', id, Object.keys(change)),
+    changesCaches: false,
+  }),
+  removeOperator: write(removeOperator, {
+    audit: (outcome, [id]) => when(outcome.kind === 'removed', 'remove', 'operator', id),
+    changesCaches: false,
+  }),
+  endSessions: write(endSessions, { audit: (ended, [id]) => when(ended, 'end_sessions', 'operator', id), changesCaches: false }),
+  createAdminToken: write(createAdminToken, {
+    audit: (outcome, [{ id }]) => when(outcome.kind === 'created', 'create', 'token', id),
+    changesCaches: false,
+  }),
+  revokeAdminToken: write(revokeAdminToken, { audit: (token, [id]) => when(token, 'revoke', 'token', id), changesCaches: false }),
+  touchAdminToken: write(touchAdminToken, { audit: null, changesCaches: false }),
+
+  openSession: write(openSession, { audit: (session) => (session ? when(true, 'open', 'session', session.id) : []), changesCaches: false }),
   closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
 }
 export type Writes = { [Name in keyof typeof writes]: (typeof writes)[Name]['run'] }
