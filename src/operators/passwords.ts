@@ -61,7 +61,11 @@ function isMonotonous(characters: string[]): boolean {
 }
 
 /** Only the letters, so that digits and punctuation at either end do not make another word. */
-const letters = (text: string): string => text.normalize('NFKC').toLowerCase().replace(/[^\p{L}]/gu, '')
+const letters = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}]/gu, '')
 
 export function createPasswords(parameters: Parameters = current): Passwords {
   const queue = createQueue()
