@@ -8,11 +8,12 @@ import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:c
 export type TokenPurpose = 'recovery' | 'passkey' | 'new_passkey' | 'oidc' | 'browser'
 
 export type SignedToken = {
-  /** Epoch milliseconds. Only the store decides whether this time has passed. */
-  expiresAt: number
+  /**
+   * What the store needs to use the token once: what identifies it, however its text was encoded, and its end in epoch milliseconds, of which
+   * only the store decides whether it has passed.
+   */
+  use: { digest: Uint8Array; expiresAt: number }
   content: Record<string, string | null>
-  /** Identifies the token, however its text was encoded. */
-  digest: Uint8Array
   /** A secret that only this server computes from the token, in 43 characters. */
   derive(label: string): string
 }
@@ -46,11 +47,10 @@ export function createSignedTokens(encryptionKeys: Uint8Array[]): SignedTokens {
       const json = bytes.subarray(macBytes)
       const key = keys.find((one) => timingSafeEqual(macOf(one, purpose, json), bytes.subarray(0, macBytes)))
       if (!key) return undefined
-      const { expiresAt, content } = JSON.parse(json.toString('utf8')) as Pick<SignedToken, 'expiresAt' | 'content'>
+      const { expiresAt, content } = JSON.parse(json.toString('utf8')) as { expiresAt: number } & Pick<SignedToken, 'content'>
       return {
-        expiresAt,
+        use: { digest: hash('sha256', bytes, 'buffer'), expiresAt },
         content,
-        digest: hash('sha256', bytes, 'buffer'),
         derive: (label) => createHmac('sha256', key).update(`derive ${label}\n`).update(bytes).digest('base64url'),
       }
     },

@@ -11,7 +11,7 @@ void test('operator.single-use: a token is read for its purpose alone, with its 
   const text = tokens.sign('oidc', 123, { replaces: 'ses_1', cookie: null })
   assert.match(text, /^[\w-]+$/)
   const read = tokens.read('oidc', text)!
-  assert.deepEqual([read.expiresAt, read.content], [123, { replaces: 'ses_1', cookie: null }])
+  assert.deepEqual([read.use.expiresAt, read.content], [123, { replaces: 'ses_1', cookie: null }])
   assert.equal(tokens.read('recovery', text), undefined)
   assert.notEqual(tokens.sign('oidc', 123), tokens.sign('oidc', 123))
 })
@@ -27,7 +27,7 @@ void test('operator.single-use: no changed byte is accepted, and another encodin
   for (const wrong of ['', 'A', text.slice(0, 43), text.slice(0, -1), `${text}AAAA`, 'A'.repeat(100_000)])
     assert.equal(tokens.read('recovery', wrong), undefined)
   const padded = tokens.read('recovery', bytes.toString('base64'))!
-  assert.deepEqual(padded.digest, tokens.read('recovery', text)!.digest)
+  assert.deepEqual(padded.use.digest, tokens.read('recovery', text)!.use.digest)
 })
 
 void test('operator.single-use: the newest key signs, any key verifies, and a derived secret belongs to one token', () => {
