@@ -77,6 +77,19 @@ export function incompleteSignIn(values: Partial<Record<Key, unknown>>): string[
   ]
 }
 
+type Config = { [K in 'oidcIssuer' | 'oidcClientId' | 'oidcClientSecret' | 'oidcRoleClaim']: string | undefined } & {
+  oidcName: string
+  oidcDomains: string[]
+  oidcRoles: [role: Role, value: string][] | undefined
+}
+
+/** The identity provider of the settings, without its redirect URI. Undefined if there is none. */
+export function identityProvider({ oidcIssuer, oidcClientId, oidcClientSecret, oidcName, oidcDomains, oidcRoleClaim, oidcRoles }: Config) {
+  if (oidcIssuer === undefined || oidcClientId === undefined) return undefined
+  const roles = oidcRoleClaim !== undefined && oidcRoles ? { claim: oidcRoleClaim, values: oidcRoles } : null
+  return { issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, name: oidcName, domains: oidcDomains, roles }
+}
+
 /** The text itself: it must be exactly the issuer that the provider names. */
 function issuerUrl(text: string): string | undefined {
   if (baseUrl(text) === undefined) return undefined

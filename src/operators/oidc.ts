@@ -11,6 +11,8 @@ import type { ClaimRules, Claims, ClaimsRefused, Person } from './company-claims
 import type { SignedToken, SignedTokens } from './signed-tokens.ts'
 
 export type OidcSettings = ClaimRules & {
+  /** For the button "Sign in with …". */
+  name: string
   clientId: string
   /** Undefined for a public client. */
   clientSecret: string | undefined
@@ -24,6 +26,7 @@ export type OidcRefused = ClaimsRefused | 'oidc_unavailable' | 'oidc_failed' | '
 export type CompanyAccount = Person & { issuer: string; state: SignedToken; replaces: string | null }
 
 export type Oidc = {
+  name: string
   /** Returns the provider's address for the browser and the text of its cookie, or undefined if the provider cannot be reached. */
   begin(expiresAt: number, replaces: string | null): Promise<{ url: string; cookie: string } | undefined>
   /** `search`: the query of the request to the redirect URI. `cookie`: undefined without one. Does not check the time. */
@@ -50,6 +53,8 @@ export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oid
     )
 
   return {
+    name: settings.name,
+
     async begin(expiresAt, replaces) {
       const config = await provider()
       if (!config) return undefined

@@ -10,6 +10,8 @@ import type { AdminStore } from '../admin-store.ts'
 export type CompanyRefused = OidcRefused | 'oidc_unknown' | 'oidc_other_account' | 'oidc_disabled' | 'oidc_role'
 
 export type CompanySignIn = {
+  /** Undefined without an identity provider. */
+  companyName(): string | undefined
   /** Where to send the browser, and its cookie. Undefined if the provider cannot be reached. `replaces`: the browser's session. */
   beginCompanySignIn(replaces: string | null): Promise<{ url: string; cookie: string } | undefined>
   /** Verifies the response of the provider. `operatorId`: of the operator that the account has, or would have. */
@@ -25,6 +27,8 @@ type Options = { store: AdminStore; oidc: Oidc | undefined; newId: Ids['newId'] 
 
 export function createCompanySignIn({ store, oidc, newId }: Options): CompanySignIn {
   return {
+    companyName: () => oidc?.name,
+
     async beginCompanySignIn(replaces) {
       return oidc?.begin((await store.read.storeTime()) + stateMs, replaces)
     },

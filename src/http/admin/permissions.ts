@@ -2,7 +2,7 @@
  * Which permission each route of the admin API needs. This is the only place that decides it: a route without an entry stops the start of the
  * server (`operator.permission`). docs/operators.md, "Who may do what", is made from this table.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import type { Permission, Principal } from '../../operators/principal.ts'
 
@@ -20,11 +20,26 @@ const needs = (...permissions: Permission[]): RouteNeeds => ({ needs: permission
 const installation = (...permissions: Permission[]): RouteNeeds => ({ needs: permissions, installation: true })
 
 export const routeNeeds: Record<string, RouteNeeds> = {
+  'GET /session/options': 'open',
   'POST /session': 'open',
+  'POST /session/passkey/options': 'open',
+  'POST /session/passkey': 'open',
+  'GET /session/oidc': 'open',
+  'GET /session/oidc/callback': 'open',
+  'POST /session/invitation/look-up': 'open',
+  'POST /session/invitation': 'open',
+  'POST /session/recovery': 'open',
   'GET /session': 'signed-in',
   'DELETE /session': 'signed-in',
   'GET /me': 'signed-in',
   'PATCH /me': 'signed-in',
+  'PUT /me/password': 'signed-in',
+  'GET /me/passkeys': 'signed-in',
+  'POST /me/passkeys/options': 'signed-in',
+  'POST /me/passkeys': 'signed-in',
+  'DELETE /me/passkeys/:id': 'signed-in',
+  'GET /me/sessions': 'signed-in',
+  'DELETE /me/sessions/:id': 'signed-in',
   'GET /openapi.json': 'signed-in',
 
   'GET /owners': needs('read'),
@@ -54,7 +69,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'DELETE /agents/:id': needs('agents'),
   'GET /agents/:id/versions': needs('read'),
   'GET /agents/:id/prices': needs('read'),
-  'POST /agents/:id/rollback': needs('agents'),
+  // An earlier version has its own price, which an operator of one customer must not choose.
+  'POST /agents/:id/rollback': installation('agents'),
   'POST /agents/:id/tools/refresh': needs('agents'),
   'POST /agents/:id/tools/try': needs('agents'),
   'GET /agents/:id/documents': needs('read'),
@@ -154,12 +170,6 @@ export function checkNeeds(principal: Principal, route: RouteNeeds): void {
 /** For what depends on the body of a request. Throws ApiError `forbidden`. */
 export function refuseWithout({ permissions }: Principal, permission: Permission): void {
   if (!permissions.has(permission)) throw new ApiError('forbidden', `This needs the permission ${permission}.`)
-}
-
-/** The principal of a route that is not open. */
-export function signedIn({ principal }: FastifyRequest): Principal {
-  if (!principal) throw new ApiError('unauthorized')
-  return principal
 }
 
 const restricted = 'This concerns the whole installation, and you are restricted to one owner.'
