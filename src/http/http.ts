@@ -40,7 +40,6 @@ import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
 import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
-import { createPasswordGuesses } from './console/password-guesses.ts'
 import { createPasswordLimit } from './console/sign-in/password-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
@@ -287,7 +286,7 @@ async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Pro
   const auth = createAdminAuth(isAdminToken, admin, brake)
   const now = (): number => performance.now()
   const guesses = createGuessLimit(now)
-  const limit = createPasswordLimit(createPasswordGuesses(now))
+  const limit = createPasswordLimit(now)
   const byTls = options.consoleUrl?.startsWith('https:') ?? false
   const consoleUrl = (request: IncomingMessage): string => options.consoleUrl ?? originAskedFor(request, byTls)
   const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit, byTls, apiUrl, consoleUrl }
