@@ -42,6 +42,8 @@ import { createProvidersAdmin } from './providers/providers.ts'
 import type { ProvidersAdmin } from './providers/providers.ts'
 import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
+import { createSignInAdmin } from './sign-in/sign-in.ts'
+import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -78,6 +80,7 @@ export type AdminCalls = OwnersAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
   AccountAdmin &
+  SignInAdmin &
   OperatorsAdmin &
   AdminTokensAdmin &
   AuditAdmin
@@ -105,6 +108,7 @@ export type AdminOptions = {
   randomBytes: RandomBytes
   /** The key for the digests of sessions. */
   adminToken: string
+  signIn: SignInMethods
   /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
   /** Runs the message of a turn again. */
@@ -130,6 +134,7 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
   const newAuthor = (): Author => authorOf(options, actor)
   const modules = { ...options, store: adminStore(options.store, newAuthor, scope) }
   // Sign-ins, and the account of a restricted operator, belong to the installation.
+  const operatorId = actor.who === 'operator' ? actor.id : undefined
   const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }
   return {
     ...createOwnersAdmin(modules),
@@ -149,7 +154,8 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createSessionsAdmin(accounts),
-    ...createAccountAdmin({ ...accounts, operatorId: actor.who === 'operator' ? actor.id : undefined }),
+    ...createAccountAdmin({ ...accounts, operatorId }),
+    ...createSignInAdmin({ ...accounts, operatorId }),
     ...createOperatorsAdmin(modules),
     ...createAdminTokensAdmin(modules),
     ...createAuditAdmin(modules),

@@ -21,6 +21,8 @@ import { findProvider, findProviderById, listProviders, modelOnProvider } from '
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
+import { findPasskey, listPasskeys } from './passkeys.ts'
+import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
@@ -32,6 +34,9 @@ import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
+  findInvitation,
+  findPasskey,
+  listPasskeys,
   agentVersion,
   findAgent,
   listAgents,
