@@ -11,7 +11,7 @@ import type { Models } from '../agent/models/models.ts'
 import type { Tools } from '../agent/tools/tools.ts'
 import type { Trace } from '../agent/trace.ts'
 import type { Sealer } from '../config/secrets.ts'
-import { adminStore } from './admin-store.ts'
+import { adminStore, restrictionOf } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
 import { createAuditAdmin } from './audit.ts'
@@ -51,10 +51,17 @@ import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
+import type { ScopedKind } from '../store/queries/scope-of.ts'
 import type { Actor, Author } from '../store/queries/audit.ts'
 import type { Scope } from '../operators/principal.ts'
 
-export type AdminCalls = OwnersAdmin &
+export type AdminCalls = {
+  /**
+   * For other modules that act on a row: whether it belongs to what the caller is restricted to (`operator.scope`). True for a caller without
+   * a restriction, even if there is no such row.
+   */
+  sees(kind: ScopedKind, id: string): Promise<boolean>
+} & OwnersAdmin &
   LedgerAdmin &
   ProvidersAdmin &
   AgentsAdmin &
@@ -118,8 +125,11 @@ export function createAdmin(options: AdminOptions): Admin {
 const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
 
 function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
-  const modules = { ...options, store: adminStore(options.store, () => authorOf(options, actor), scope) }
+  const restriction = scope && restrictionOf(options.store, scope, 'id' in actor ? actor.id : null)
+  const store = adminStore(options.store, () => authorOf(options, actor), restriction)
+  const modules = { ...options, store, isRestricted: restriction !== null }
   return {
+    sees: async (kind, id) => restriction === null || restriction.sees(kind, id),
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),
     ...createProvidersAdmin(modules),

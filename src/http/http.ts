@@ -19,7 +19,7 @@ import { createAccessLog, note } from './edge/access-log.ts'
 import { createAdminAuth, createBrake, createTokenAuth, createTokenCheck } from './admin/auth.ts'
 import type { Brake, TokenCheck } from './admin/auth.ts'
 import { adminRoutes } from './admin/routes.ts'
-import type { StatusOptions } from './admin/status.ts'
+import type { ModulesOfRoutes } from './admin/request-modules.ts'
 import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
 import { namedSchemas } from './public/schemas.ts'
 import { admitCaller, agentInPath } from './public/caller.ts'
@@ -85,7 +85,7 @@ type AdminOptions = {
   erasure: Erasure
   /** Returns the base URL of the public API, null if this server has it. */
   apiUrl: () => string | null
-  service: StatusOptions
+  service: ModulesOfRoutes['service']
   /** Whether the metrics need no token, because only this machine can connect. */
   openMetrics: boolean
 }

@@ -59,11 +59,7 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
   const stop = new AbortController()
   const stopping = stop.signal
 
-  async function erase(
-    conversationIds: string[],
-    actor: Actor,
-    of: Pick<Asking, 'endUser' | 'idleMs'> = {},
-  ): Promise<EraseOutcome> {
+  async function erase(conversationIds: string[], actor: Actor, of: Pick<Asking, 'endUser' | 'idleMs'> = {}): Promise<EraseOutcome> {
     const entryIds = conversationIds.map(() => newId('aud'))
     const outcome = await store.writeAs({ ...actor, entryIds }).eraseConversations({ conversationIds, ...of })
     if (outcome.kind === 'busy') return outcome

@@ -60,7 +60,13 @@ export async function openSession(sql: Sql, given: NewSession): Promise<Session 
 
 /** Returns whether there was one. With `operatorId`, only a session of this operator is closed. */
 export async function closeSession(sql: Sql, id: string, operatorId?: string): Promise<boolean> {
-  return (await sql.run('delete from console_sessions where id = $1 and (cast($2 as text) is null or operator_id = $2)', id, operatorId ?? null)) > 0
+  return (
+    (await sql.run(
+      'delete from console_sessions where id = $1 and (cast($2 as text) is null or operator_id = $2)',
+      id,
+      operatorId ?? null,
+    )) > 0
+  )
 }
 
 /**

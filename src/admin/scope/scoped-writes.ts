@@ -1,0 +1,65 @@
+/** How each write is restricted (`operator.scope`). */
+import type { Writes } from '../../store/queries/writes.ts'
+import { ofAgent, ofCaller, ofKey, ofOwner, ofTurn, refused, unrestricted } from './rules.ts'
+import type { Rules } from './rules.ts'
+
+export const scopedWrites: Rules<Writes> = {
+  createAgent: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),
+  changeAgent: ofAgent(({ id }) => id, { kind: 'not_found' }),
+  deleteAgent: ofAgent((id) => id, false),
+  putEndUserLimits: ofAgent(({ agentId }) => agentId, undefined),
+  deleteEndUserLimits: ofAgent(({ agentId }) => agentId, false),
+  createApiKey: ofAgent(({ agentId }) => agentId, undefined),
+  changeApiKey: ofKey((id) => id, { kind: 'not_found' }),
+  revokeApiKey: ofKey((id) => id, 'not_found'),
+  rotateApiKey: ofKey((id) => id, { kind: 'not_found' }),
+  createPlaygroundKey: ofAgent(({ agentId }) => agentId, undefined),
+  putDocument: ofAgent(({ agentId }) => agentId, 'agent_not_found'),
+  deleteDocument: ofAgent(({ agentId }) => agentId, false),
+  requeueDocuments: ofAgent(({ agentId }) => agentId, 0),
+  // Content of a document that does not exist yet. Its ID is new, and never one that a caller sends.
+  putContentPart: unrestricted,
+  requestCancel: ofTurn(({ requestId }) => requestId, undefined),
+
+  createWebhook: ({ scope }, given) => ({ args: [given, scope] }),
+  changeWebhook: ({ scope }, id, change) => ({ args: [id, change, scope] }),
+  rotateWebhookSecret: ({ scope }, id, next) => ({ args: [id, next, scope] }),
+  deleteWebhook: ({ scope }, id) => ({ args: [id, scope] }),
+  retryDelivery: ({ scope }, given) => ({ args: [{ ...given, within: scope }] }),
+  replayDeliveries: ({ scope }, given) => ({ args: [{ ...given, within: scope }] }),
+
+  closeSession: ({ callerId }, id) => (callerId === null ? { answer: false } : { args: [id, callerId] }),
+  endSessions: ofCaller((operatorId) => operatorId, 0),
+
+  // What concerns the installation, and what only the server itself writes.
+  createOwner: refused,
+  changeOwner: refused,
+  appendLedgerEntry: refused,
+  createProvider: refused,
+  changeProvider: refused,
+  deleteProvider: refused,
+  createOperator: refused,
+  inviteOperator: refused,
+  changeOperator: refused,
+  removeOperator: refused,
+  createAdminToken: refused,
+  revokeAdminToken: refused,
+  touchAdminToken: refused,
+  openSession: refused,
+  touchApiKeys: refused,
+  putFeedback: refused,
+  eraseConversations: refused,
+  clearExpired: refused,
+  clearTraces: refused,
+  claimDocument: refused,
+  reportProgress: refused,
+  addChunks: refused,
+  finishDocument: refused,
+  failDocument: refused,
+  clearKnowledge: refused,
+  indexDocument: refused,
+  disableWebhook: refused,
+  claimDeliveries: refused,
+  endAttempts: refused,
+  clearEvents: refused,
+}
