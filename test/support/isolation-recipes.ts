@@ -53,7 +53,6 @@ const ownerLedger = (of: Ids, headers: Record<string, string>): Request[] =>
 
 /** In the order in which a principal can send them about its own data: what deletes something comes last. */
 export const recipes: Record<string, Recipe> = {
-  'GET /openapi.json': nothing,
   'GET /me': nothing,
   'GET /owners': nothing,
   'GET /owners/{id}': byId('owner'),
@@ -141,8 +140,8 @@ export const recipes: Record<string, Recipe> = {
   'PATCH /webhooks/{id}': (of, own) => [
     { path: { id: of.webhook }, body: { description: 'd' } },
     { path: { id: of.webhook }, body: { owner_id: own.owner, agent_id: own.agent } },
-    { path: { id: own.webhook }, body: { owner_id: of.owner } },
-    { path: { id: own.webhook }, body: { agent_id: of.agent } },
+    ...(of.owner === own.owner ? [] : [{ path: { id: own.webhook }, body: { owner_id: of.owner } }]),
+    ...(of.agent === own.agent ? [] : [{ path: { id: own.webhook }, body: { agent_id: of.agent } }]),
   ],
   'POST /webhooks/{id}/test': byId('webhook'),
   'POST /webhooks/{id}/deliveries/{delivery_id}/retry': (of, own) => [

@@ -41,8 +41,11 @@ export type WebhookOutcome =
   | { kind: 'not_found' }
   | { kind: 'owner_not_found' }
   | { kind: 'agent_not_found' }
-  | { kind: 'too_wide' }
+  | TooWide
   | { kind: 'too_many' }
+
+/** `needs`: the fields of which one must be set. */
+type TooWide = { kind: 'too_wide'; needs: 'owner_id or agent_id' | 'agent_id' }
 
 /** Each event is compared with all of them. */
 export const maxWebhooks = 100
@@ -185,14 +188,15 @@ async function findUnknown(
   sql: Sql,
   { ownerId, agentId }: Pick<Webhook, 'ownerId' | 'agentId'>,
   within: Within | undefined,
-): Promise<{ kind: 'owner_not_found' } | { kind: 'agent_not_found' } | { kind: 'too_wide' } | undefined> {
+): Promise<{ kind: 'owner_not_found' } | { kind: 'agent_not_found' } | TooWide | undefined> {
   const [owner] = await sql.all('select id from owners where id = $1', ownerId)
   if (ownerId !== null && (!owner || (within && ownerId !== within.ownerId))) return { kind: 'owner_not_found' }
   const [agent] = await sql.all('select id, owner_id from agents where id = $1', agentId)
   const isSeen = !within || (agent?.['owner_id'] === within.ownerId && (within.agentId ?? agentId) === agentId)
   if (agentId !== null && (!agent || !isSeen)) return { kind: 'agent_not_found' }
-  const isWide = within && (within.agentId === null ? ownerId === null && agentId === null : agentId === null)
-  return isWide ? { kind: 'too_wide' } : undefined
+  if (!within || agentId !== null) return undefined
+  if (within.agentId !== null) return { kind: 'too_wide', needs: 'agent_id' }
+  return ownerId === null ? { kind: 'too_wide', needs: 'owner_id or agent_id' } : undefined
 }
 
 const columns = `id, url, events, owner_id, agent_id, description, include_messages, enabled, disabled_reason, sealed_secret, previous_sealed_secret,
