@@ -33,11 +33,9 @@ export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: ()
   }
 }
 
-/** `callerId`: the operator or token that is restricted. */
-export function restrictionOf(store: Pick<Store, 'read'>, scope: Scope, callerId: string | null): Restriction {
+export function restrictionOf(store: Pick<Store, 'read'>, scope: Scope): Restriction {
   return {
     scope,
-    callerId,
     seesOwner: (id) => scope.agentId === null && id === scope.ownerId,
     async sees(kind, id) {
       const found = await store.read.findScopeOf(kind, id).catch(refuseUnavailable)

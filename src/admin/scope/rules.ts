@@ -10,8 +10,6 @@ import type { ScopedKind } from '../../store/queries/scope-of.ts'
 
 export type Restriction = {
   scope: Scope
-  /** The operator or token itself. Null: the caller is neither. */
-  callerId: string | null
   /** Whether this is the owner that the principal is restricted to. One that is restricted to an agent does not see its owner. */
   seesOwner(id: string): boolean
   /** Whether the row exists and belongs to what the principal is restricted to. */
@@ -57,12 +55,6 @@ export const ofOwner =
   <Args extends unknown[], Result>(idOf: (...args: Args) => string, missing: NoInfer<Result>) =>
   (restriction: Restriction, ...args: Args): Named<Result> =>
     restriction.seesOwner(idOf(...args)) ? 'pass' : { answer: missing }
-
-/** The call names the operator that calls. Every other operator does not exist. */
-export const ofCaller =
-  <Args extends unknown[], Result>(idOf: (...args: Args) => string, missing: NoInfer<Result>) =>
-  ({ callerId }: Restriction, ...args: Args): Named<Result> =>
-    callerId !== null && idOf(...args) === callerId ? 'pass' : { answer: missing }
 
 type Filter = { ownerId?: string | undefined; agentId?: string | undefined }
 

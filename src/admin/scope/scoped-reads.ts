@@ -1,6 +1,6 @@
 /** How each read is restricted (`operator.scope`). */
 import type { Reads } from '../../store/queries/reads.ts'
-import { ofAgent, ofCaller, ofConversation, ofKey, ofOwner, ofTurn, refused, unrestricted, within } from './rules.ts'
+import { ofAgent, ofConversation, ofKey, ofOwner, ofTurn, refused, unrestricted, within } from './rules.ts'
 import type { Rules } from './rules.ts'
 
 export const scopedReads: Rules<Reads> = {
@@ -59,8 +59,6 @@ export const scopedReads: Rules<Reads> = {
   // To save an agent, which names its provider. Everyone who saves an agent must know the name.
   findProvider: unrestricted,
   storeTime: unrestricted,
-  listSessions: ofCaller((operatorId) => operatorId, []),
-  findOperator: ofCaller((id) => id, undefined),
 
   // What concerns the installation, and what only the server itself reads.
   findProviderById: refused,
@@ -68,6 +66,7 @@ export const scopedReads: Rules<Reads> = {
   modelOnProvider: refused,
   listAudit: refused,
   verify: refused,
+  findOperator: refused,
   findOperatorByEmail: refused,
   findOperatorByIdentity: refused,
   listOperators: refused,
@@ -75,6 +74,7 @@ export const scopedReads: Rules<Reads> = {
   findValidAdminToken: refused,
   listAdminTokens: refused,
   findSession: refused,
+  listSessions: refused,
   findScopeOf: refused,
   findApiKey: refused,
   findReplies: refused,

@@ -1,6 +1,6 @@
 /** How each write is restricted (`operator.scope`). */
 import type { Writes } from '../../store/queries/writes.ts'
-import { ofAgent, ofCaller, ofKey, ofOwner, ofTurn, refused, unrestricted } from './rules.ts'
+import { ofAgent, ofKey, ofOwner, ofTurn, refused, unrestricted } from './rules.ts'
 import type { Rules } from './rules.ts'
 
 export const scopedWrites: Rules<Writes> = {
@@ -28,9 +28,6 @@ export const scopedWrites: Rules<Writes> = {
   retryDelivery: ({ scope }, given) => ({ args: [{ ...given, within: scope }] }),
   replayDeliveries: ({ scope }, given) => ({ args: [{ ...given, within: scope }] }),
 
-  closeSession: ({ callerId }, id) => (callerId === null ? { answer: false } : { args: [id, callerId] }),
-  endSessions: ofCaller((operatorId) => operatorId, 0),
-
   // What concerns the installation, and what only the server itself writes.
   createOwner: refused,
   changeOwner: refused,
@@ -46,6 +43,8 @@ export const scopedWrites: Rules<Writes> = {
   revokeAdminToken: refused,
   touchAdminToken: refused,
   openSession: refused,
+  closeSession: refused,
+  endSessions: refused,
   touchApiKeys: refused,
   putFeedback: refused,
   eraseConversations: refused,
