@@ -140,7 +140,10 @@ function changed(outcome: WebhookOutcome): Webhook {
     case 'agent_not_found':
       throw new ApiError('validation_error', 'agent_id: this agent does not exist.')
     case 'too_wide':
-      throw new ApiError('validation_error', `Set ${outcome.needs}, because you are restricted to ${outcome.needs === 'agent_id' ? 'one agent' : 'one owner'}.`)
+      throw new ApiError(
+        'validation_error',
+        `Set ${outcome.needs}, because you are restricted to ${outcome.needs === 'agent_id' ? 'one agent' : 'one owner'}.`,
+      )
     case 'too_many':
       throw new ApiError('conflict', `There are ${maxWebhooks} webhooks already. Delete one first.`)
   }

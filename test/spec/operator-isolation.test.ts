@@ -92,8 +92,17 @@ type Case = {
 }
 
 const ofInstallation = [
-  ...['GET /providers', 'POST /providers', 'GET /providers/{id}', 'PATCH /providers/{id}', 'DELETE /providers/{id}', 'POST /providers/{id}/test'],
+  ...[
+    'GET /providers',
+    'POST /providers',
+    'GET /providers/{id}',
+    'PATCH /providers/{id}',
+    'DELETE /providers/{id}',
+    'POST /providers/{id}/test',
+  ],
   ...['POST /owners', 'PATCH /owners/{id}', 'POST /owners/{id}/ledger', 'GET /status', 'POST /verify', 'GET /audit'],
+  // An earlier version has another price.
+  'POST /agents/{id}/rollback',
   ...['GET /operators', 'POST /operators', 'GET /operators/{id}', 'PATCH /operators/{id}', 'DELETE /operators/{id}'],
   ...['POST /operators/{id}/invite', 'DELETE /operators/{id}/sessions'],
   ...['GET /tokens', 'POST /tokens', 'GET /tokens/{id}', 'DELETE /tokens/{id}'],
@@ -122,7 +131,14 @@ const cases: Case[] = [
 ]
 
 const tokenFor = async ({ own, agentId }: Case): Promise<string> =>
-  (await app.made('POST', '/tokens', { name: 'restricted', role: 'admin', owner_id: own.ids.owner, ...(agentId ? { agent_id: agentId } : {}) })).token
+  (
+    await app.made('POST', '/tokens', {
+      name: 'restricted',
+      role: 'admin',
+      owner_id: own.ids.owner,
+      ...(agentId ? { agent_id: agentId } : {}),
+    })
+  ).token
 
 void test('operator.scope: every operation of the admin API has a recipe that uses each of its parameters', () => {
   assert.deepEqual(
@@ -136,10 +152,26 @@ void test('operator.scope: every operation of the admin API has a recipe that us
     const requests = recipes[name]!(y.ids, x.ids)
     for (const { in: place, name: parameter } of (described.parameters ?? []) as Json[])
       if (place === 'path' || (place === 'query' && !harmless.includes(parameter)))
-        assert.ok(requests.some((one) => one[place as 'path' | 'query']?.[parameter] !== undefined), `${name}: ${parameter}`)
+        assert.ok(
+          requests.some((one) => one[place as 'path' | 'query']?.[parameter] !== undefined),
+          `${name}: ${parameter}`,
+        )
     const body = JSON.stringify(described.requestBody ?? {})
-    for (const field of ['owner_id', 'agent_id', 'key_id', 'external_user_id', 'conversation_id', 'request_id', 'document_id', 'webhook_id'])
-      if (body.includes(`"${field}":`)) assert.ok(requests.some((one) => one.body?.[field] !== undefined), `${name}: ${field} in the body`)
+    for (const field of [
+      'owner_id',
+      'agent_id',
+      'key_id',
+      'external_user_id',
+      'conversation_id',
+      'request_id',
+      'document_id',
+      'webhook_id',
+    ])
+      if (body.includes(`"${field}":`))
+        assert.ok(
+          requests.some((one) => one.body?.[field] !== undefined),
+          `${name}: ${field} in the body`,
+        )
   }
 })
 

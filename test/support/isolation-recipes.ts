@@ -14,31 +14,42 @@ const day = 24 * 60 * 60 * 1000
 const lastDay = { from: new Date(Date.now() - day).toISOString(), to: new Date(Date.now() + day).toISOString() }
 const limits = { spend_limits: [{ scope: 'end_user', usd: '2', window: 'day' }] }
 const text = { title: 'a title', text: 'Some words are found.' }
-const newAgent = {
-  name: 'an agent',
-  system_prompt: 'p',
-  model: 'scripted/test-model',
-  price: { prompt_usd_per_million: '1', completion_usd_per_million: '1' },
-}
+const newAgent = { name: 'an agent', system_prompt: 'p', model: 'demo/demo' }
 
 const nothing: Recipe = () => [{}]
-const byId = (name: keyof Ids, more: Omit<Request, 'path'> = {}): Recipe => (of) => [{ path: { id: of[name] }, ...more }]
+const byId =
+  (name: keyof Ids, more: Omit<Request, 'path'> = {}): Recipe =>
+  (of) => [{ path: { id: of[name] }, ...more }]
 /** Those that name an agent and something else also name the caller's own agent, with what is another's. */
-const inAgents = (requests: (agent: string, of: Ids) => Request[]): Recipe => (of, own) =>
-  of.agent === own.agent ? requests(own.agent, own) : [...requests(of.agent, of), ...requests(own.agent, of), ...requests(of.agent, own)]
+const inAgents =
+  (requests: (agent: string, of: Ids) => Request[]): Recipe =>
+  (of, own) =>
+    of.agent === own.agent ? requests(own.agent, own) : [...requests(of.agent, of), ...requests(own.agent, of), ...requests(of.agent, own)]
 const ofDocument = (name: 'document' | 'spareDocument', more: Omit<Request, 'path'> = {}): Recipe =>
   inAgents((id, of) => [{ path: { id, document_id: of[name] }, ...more }])
-const ofUser = (name: 'user' | 'spareUser'): Recipe => (of) => [{ path: { id: of.agent }, query: { external_user_id: of[name] } }]
-const ofTurns = (more: Omit<Request, 'path'> = {}): Recipe => (of) =>
-  [of.turn, of.failedTurn, of.runningTurn].map((id) => ({ path: { request_id: id }, ...more }))
-const ofEnded = (more: Omit<Request, 'path'> = {}): Recipe => (of) => [of.turn, of.failedTurn].map((id) => ({ path: { request_id: id }, ...more }))
+const ofUser =
+  (name: 'user' | 'spareUser'): Recipe =>
+  (of) => [{ path: { id: of.agent }, query: { external_user_id: of[name] } }]
+const ofTurns =
+  (more: Omit<Request, 'path'> = {}): Recipe =>
+  (of) =>
+    [of.turn, of.failedTurn, of.runningTurn].map((id) => ({ path: { request_id: id }, ...more }))
+const ofEnded =
+  (more: Omit<Request, 'path'> = {}): Recipe =>
+  (of) =>
+    [of.turn, of.failedTurn].map((id) => ({ path: { request_id: id }, ...more }))
 
 /** One request for each filter, one with all of them, and one without any. */
-const filters = (names: Record<string, (of: Ids) => string>, more: Request = {}): Recipe => (of) => {
-  const all = Object.entries(names).map(([name, value]) => ({ [name]: value(of) }))
-  return [...all, Object.assign({}, ...all), {}].map((query) => ({ ...more, query: { ...more.query, ...query } }))
-}
-const both = (...recipes: Recipe[]): Recipe => (of, own) => recipes.flatMap((recipe) => recipe(of, own))
+const filters =
+  (names: Record<string, (of: Ids) => string>, more: Request = {}): Recipe =>
+  (of) => {
+    const all = Object.entries(names).map(([name, value]) => ({ [name]: value(of) }))
+    return [...all, Object.assign({}, ...all), {}].map((query) => ({ ...more, query: { ...more.query, ...query } }))
+  }
+const both =
+  (...recipes: Recipe[]): Recipe =>
+  (of, own) =>
+    recipes.flatMap((recipe) => recipe(of, own))
 
 const reported = {
   owner_id: (of: Ids) => of.owner,
@@ -67,7 +78,7 @@ export const recipes: Record<string, Recipe> = {
     filters(byPublicKey, { query: { group_by: 'api_key' } }),
   ),
   'GET /providers': nothing,
-  'GET /providers/{id}': () => [{ path: { id: 'prv_x' } }],
+  'GET /providers/{id}': byId('provider'),
   'GET /models/price': () => [{ query: { model: 'scripted/test-model' } }],
   'GET /agents': nothing,
   'GET /agents/{id}': both(byId('agent'), byId('spareAgent')),
@@ -91,22 +102,27 @@ export const recipes: Record<string, Recipe> = {
   'GET /conversations/{id}/messages': byId('conversation'),
   'GET /turns': both(
     filters({ agent_id: (of) => of.agent, conversation_id: (of) => of.conversation, trace_id: (of) => of.trace }),
-    ...['running', 'completed', 'failed', 'released', 'cancelled'].map((status) => filters({ agent_id: (of) => of.agent }, { query: { status } })),
+    ...['running', 'completed', 'failed', 'released', 'cancelled'].map((status) =>
+      filters({ agent_id: (of) => of.agent }, { query: { status } }),
+    ),
   ),
   'GET /turns/{request_id}': ofTurns(),
   'GET /turns/{request_id}/trace': ofTurns(),
   'GET /turns/{request_id}/stream': both(ofEnded(), ofEnded({ query: { after: 'end' } })),
   'POST /turns/{request_id}/rerun': ofEnded({ body: { overrides: { message: 'again' } } }),
-  'GET /feedback': both(filters({ agent_id: (of) => of.agent, tag: (of) => `${of.user.slice(0, 11)} tag` }), filters({ tag: () => 'slow' })),
+  'GET /feedback': both(
+    filters({ agent_id: (of) => of.agent, tag: (of) => `${of.user.slice(0, 11)} tag` }),
+    filters({ tag: () => 'slow' }),
+  ),
   'GET /webhooks': nothing,
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
   'GET /status': nothing,
   'GET /audit': nothing,
   'GET /operators': nothing,
-  'GET /operators/{id}': () => [{ path: { id: 'opr_x' } }],
+  'GET /operators/{id}': byId('operator'),
   'GET /tokens': nothing,
-  'GET /tokens/{id}': () => [{ path: { id: 'tok_x' } }],
+  'GET /tokens/{id}': byId('token'),
   'GET /session': nothing,
 
   'PATCH /me': () => [{ body: { name: 'n' } }],
@@ -114,11 +130,15 @@ export const recipes: Record<string, Recipe> = {
   'PATCH /owners/{id}': byId('owner', { body: { name: 'n' } }),
   'POST /owners/{id}/ledger': byId('owner', { body: { amount_usd: '1' }, headers: { 'idempotency-key': 'isolation' } }),
   'POST /providers': () => [{ body: { name: 'n', kind: 'openai', api_key: 'k' } }],
-  'PATCH /providers/{id}': () => [{ path: { id: 'prv_x' }, body: { name: 'n' } }],
-  'DELETE /providers/{id}': () => [{ path: { id: 'prv_x' } }],
-  'POST /providers/{id}/test': () => [{ path: { id: 'prv_x' }, body: {} }],
+  'PATCH /providers/{id}': (of) => [{ path: { id: of.provider }, body: { name: 'n' } }],
+  'DELETE /providers/{id}': byId('provider'),
+  'POST /providers/{id}/test': (of) => [{ path: { id: of.provider }, body: {} }],
   'POST /agents': (of) => [{ body: { ...newAgent, owner_id: of.owner } }],
-  'PATCH /agents/{id}': both(byId('agent', { body: { name: 'n' } }), byId('agent', { body: { enabled: true } }), byId('agent', { body: limits })),
+  'PATCH /agents/{id}': both(
+    byId('agent', { body: { name: 'n' } }),
+    byId('agent', { body: { enabled: true } }),
+    byId('agent', { body: limits }),
+  ),
   'POST /agents/{id}/rollback': byId('agent', { body: { version: 1 } }),
   'POST /agents/{id}/tools/refresh': byId('agent', { body: { approve: true } }),
   'POST /agents/{id}/tools/try': byId('agent', { body: { tool: 'now', arguments: {} } }),
@@ -128,7 +148,10 @@ export const recipes: Record<string, Recipe> = {
     { path: { id: of.agent }, body: { external_user_id: of.user, ...limits } },
     { path: { id: of.agent }, body: { external_user_id: 'ann', ...limits } },
   ],
-  'POST /agents/{id}/playground': byId('agent', { body: { message: 'hello', external_user_id: 'ann' }, headers: { 'idempotency-key': 'isolation' } }),
+  'POST /agents/{id}/playground': byId('agent', {
+    body: { message: 'hello', external_user_id: 'ann' },
+    headers: { 'idempotency-key': 'isolation' },
+  }),
   'POST /agents/{id}/keys': byId('agent', { body: { permission: 'full' } }),
   'PATCH /keys/{id}': byId('key', { body: { name: 'n' } }),
   'POST /keys/{id}/rotate': byId('key', { body: { grace_seconds: 60 } }),
@@ -152,12 +175,12 @@ export const recipes: Record<string, Recipe> = {
   'POST /webhooks/{id}/rotate-secret': byId('webhook', { body: { grace_seconds: 60 } }),
   'POST /verify': nothing,
   'POST /operators': (of) => [{ body: { name: 'n', email: 'n@example.com', role: 'viewer', owner_id: of.owner } }],
-  'PATCH /operators/{id}': (of) => [{ path: { id: 'opr_x' }, body: { owner_id: of.owner } }],
-  'DELETE /operators/{id}': () => [{ path: { id: 'opr_x' } }],
-  'POST /operators/{id}/invite': () => [{ path: { id: 'opr_x' } }],
-  'DELETE /operators/{id}/sessions': () => [{ path: { id: 'opr_x' } }],
+  'PATCH /operators/{id}': (of) => [{ path: { id: of.operator }, body: { owner_id: of.owner } }],
+  'DELETE /operators/{id}': byId('operator'),
+  'POST /operators/{id}/invite': byId('operator'),
+  'DELETE /operators/{id}/sessions': byId('operator'),
   'POST /tokens': (of) => [{ body: { name: 'n', role: 'viewer', owner_id: of.owner, agent_id: of.agent } }],
-  'DELETE /tokens/{id}': () => [{ path: { id: 'tok_x' } }],
+  'DELETE /tokens/{id}': byId('token'),
   'POST /session': () => [{ body: { token: 'x' } }],
 
   'POST /turns/{request_id}/cancel': ofTurns(),

@@ -30,6 +30,9 @@ export type Ids = Record<
   | 'webhook'
   | 'spareWebhook'
   | 'delivery'
+  | 'provider'
+  | 'operator'
+  | 'token'
   /** End users that only this party has. `ann` is an end user of everyone. */
   | 'user'
   | 'spareUser',
@@ -58,16 +61,16 @@ type Scene = {
 export async function makeScene(): Promise<Scene> {
   const receiver = await startReceiver()
   const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: receiver.host } })
-  await app.made('POST', '/providers', {
+  const provider = await app.made('POST', '/providers', {
     name: 'canary-provider',
     kind: 'openai-compatible',
     base_url: 'https://canary.example/v1',
     api_key: 'k',
   })
   // The marks have the same length, so that answers about different parties have the same length.
-  const x = await makeParty(app, receiver, 'canary-xxxx')
-  const sibling = await makeParty(app, receiver, 'canary-xxx2', x.ids.owner)
-  const y = await makeParty(app, receiver, 'canary-yyyy')
+  const x = await makeParty(app, receiver, { mark: 'canary-xxxx', provider: provider.id })
+  const sibling = await makeParty(app, receiver, { mark: 'canary-xxx2', provider: provider.id, siblingOwner: x.ids.owner })
+  const y = await makeParty(app, receiver, { mark: 'canary-yyyy', provider: provider.id })
   return {
     app,
     receiver,
@@ -82,7 +85,9 @@ export async function makeScene(): Promise<Scene> {
   }
 }
 
-async function makeParty(app: TestApp, receiver: Scene['receiver'], mark: string, siblingOwner?: string): Promise<Party> {
+type Wanted = { mark: string; provider: string; siblingOwner?: string }
+
+async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, provider, siblingOwner }: Wanted): Promise<Party> {
   const ownerMark = `owner-${mark}`
   const owner = siblingOwner ?? (await app.made('POST', '/owners', { name: ownerMark, balance_usd: '10' })).id
   if (siblingOwner === undefined) {
@@ -90,7 +95,12 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], mark: string
     await app.made('POST', `/owners/${owner}/ledger`, ledger, { 'idempotency-key': 'the same for all' })
     await app.made('PATCH', `/owners/${owner}`, { low_balance_usd: '1' })
   }
-  const limits = { spend_limits: [{ scope: 'end_user', usd: '5', window: 'day' }, { scope: 'agent', usd: '7', window: 'total' }] }
+  const limits = {
+    spend_limits: [
+      { scope: 'end_user', usd: '5', window: 'day' },
+      { scope: 'agent', usd: '7', window: 'total' },
+    ],
+  }
   const fields = { system_prompt: `${mark} prompt`, tools: [{ type: 'builtin', name: 'now' }], ...limits }
   const agent = await app.makeAgent(owner, { name: `${mark} agent`, ...fields })
   await app.made('PATCH', `/agents/${agent.id}`, { temperature: 0.5 })
@@ -134,6 +144,10 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], mark: string
   await app.made('PUT', `/agents/${agent.id}/end-users/limits`, { external_user_id: user, spend_limits: limits.spend_limits.slice(0, 1) })
   await app.made('POST', `/agents/${agent.id}/playground`, { message: `${mark} plays` })
 
+  const access = { name: `${mark} access`, role: 'viewer', owner_id: owner }
+  const operator = await app.made('POST', '/operators', { ...access, email: `${mark}@example.com` })
+  const token = await app.made('POST', '/tokens', { ...access, agent_id: agent.id })
+
   const held = gate()
   app.model.when(`${mark} wait`, [`${mark} starts`, held, ' and ends'])
   void app.chat(`${mark} wait`, { user: 'held', caller })
@@ -160,6 +174,9 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], mark: string
     webhook: webhook.id,
     spareWebhook: spareWebhook.id,
     delivery: delivered.id,
+    provider,
+    operator: operator.id,
+    token: token.id,
     user,
     spareUser,
   }
