@@ -17,6 +17,7 @@ import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChange
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
+import { findScopeOf } from './scope-of.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
@@ -103,6 +104,7 @@ export const reads = {
   findAdminToken,
   findValidAdminToken,
   listAdminTokens,
+  findScopeOf,
   storeTime,
   usageByBucket,
   listUsageLines,
