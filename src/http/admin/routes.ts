@@ -5,6 +5,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
 import type { Erasure } from '../../turn/erasure.ts'
+import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
@@ -65,6 +66,7 @@ const nounRoutes = [
   conversationRoutes,
   traceRoutes,
   usageRoutes,
+  auditRoutes,
   webhookRoutes,
   deliveryRoutes,
   endUserRoutes,

@@ -103,6 +103,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
   'listLedger',
+  'listAudit',
   'listEndUsers',
   'findEndUser',
   'verify',
