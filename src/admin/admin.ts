@@ -51,7 +51,8 @@ import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
-import type { Author } from '../store/queries/audit.ts'
+import type { Actor, Author } from '../store/queries/audit.ts'
+import type { Scope } from '../operators/principal.ts'
 
 export type AdminCalls = OwnersAdmin &
   LedgerAdmin &
@@ -74,10 +75,10 @@ export type AdminCalls = OwnersAdmin &
 
 /** Changes made through this object itself are made by the service (the first start), and the audit log says so. */
 export type Admin = AdminCalls & {
-  /** The same for one request of the operator: its changes are in the audit log with this ID. */
-  calledBy(requestId: string): AdminCalls
-  /** The author of one change that another module makes for a request of the operator. */
-  authorOf(requestId: string): Author
+  /** The same for one request of `actor`, which the audit log names. `scope` restricts what it sees and changes; null: everything. */
+  calledBy(actor: Actor, scope: Scope | null): AdminCalls
+  /** The author of one change that another module makes for a request of `actor`. */
+  authorOf(actor: Actor): Author
 }
 
 export type AdminOptions = {
@@ -107,19 +108,17 @@ export type AdminOptions = {
 
 export function createAdmin(options: AdminOptions): Admin {
   return {
-    ...createCalls(options, null),
-    calledBy: (requestId) => createCalls(options, requestId),
-    authorOf: (requestId) => ({ who: 'admin_token', requestId, entryIds: [options.newId('aud')] }),
+    ...createCalls(options, { who: 'server', requestId: null }, null),
+    calledBy: (actor, scope) => createCalls(options, actor, scope),
+    authorOf: (actor) => authorOf(options, actor),
   }
 }
 
-function createCalls(options: AdminOptions, requestId: string | null): AdminCalls {
-  const newAuthor = (): Author => {
-    // No write of the admin API changes more than one thing.
-    const entryIds = [options.newId('aud')]
-    return requestId === null ? { who: 'server', requestId, entryIds } : { who: 'admin_token', requestId, entryIds }
-  }
-  const modules = { ...options, store: adminStore(options.store, newAuthor) }
+// No write of the admin API changes more than one thing.
+const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
+
+function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
+  const modules = { ...options, store: adminStore(options.store, () => authorOf(options, actor), scope) }
   return {
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),

@@ -2,6 +2,7 @@
  * Who calls the admin API, and what that principal may do: the roles and their permissions. Which permission a route needs is in
  * src/http/admin/permissions.ts. docs/operators.md, "Who may do what", is made from both.
  */
+import type { Actor } from '../store/queries/audit.ts'
 
 export const permissions = {
   read: 'Read everything except messages, the audit log and operators',
@@ -43,6 +44,12 @@ export type Principal = {
   /** Null: the whole installation. */
   scope: Scope | null
 } & ({ who: 'admin_token' } | { who: 'operator' | 'token'; id: string; name: string })
+
+/** The author of the changes that a principal makes with one request (`audit`). */
+export const actorOf = (principal: Principal, requestId: string): Actor =>
+  principal.who === 'admin_token'
+    ? { who: principal.who, requestId }
+    : { who: principal.who, id: principal.id, name: principal.name, requestId }
 
 export const permissionsOf = (role: Role, extra: readonly ExtraPermission[]): ReadonlySet<Permission> =>
   new Set<Permission>([...roles[role], ...extra])

@@ -4,6 +4,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
+import { actorOf, adminTokenPrincipal } from '../../operators/principal.ts'
+import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
 import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
@@ -48,7 +50,9 @@ export type AdminRoutesOptions = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The admin operations, bound to the ID of this request, which the audit log records (`audit`). Only set in the admin API. */
+    /** Who makes this request, as the audit log names it (`audit`). Only set in the admin API. */
+    actor: Actor
+    /** The admin operations for this request: with its author, and restricted to what its principal may see. Only set in the admin API. */
     admin: AdminCalls
   }
 }
@@ -78,7 +82,9 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
   const { admin, auth, turns, erasure, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
     request.session = request.routeOptions.config.opensSession ? undefined : await auth(request.raw)
-    request.admin = admin.calledBy(request.id)
+    const principal = adminTokenPrincipal
+    request.actor = actorOf(principal, request.id)
+    request.admin = admin.calledBy(request.actor, principal.scope)
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {

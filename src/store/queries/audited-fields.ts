@@ -11,6 +11,8 @@ import type { Agent } from './agents.ts'
 import type { ApiKeyRecord } from './api-key-records.ts'
 import type { StoredDocument } from './knowledge/documents.ts'
 import type { LedgerEntry } from './ledger.ts'
+import type { AdminToken } from './admin-tokens.ts'
+import type { Operator } from './operators.ts'
 import type { Owner } from './owners.ts'
 import type { Provider } from './providers.ts'
 import type { Webhook } from './webhooks/webhooks.ts'
@@ -27,24 +29,45 @@ class Withheld {
 }
 export const withheld = (value: unknown): Withheld => new Withheld(value)
 
+/** What a write returned, if it did anything. */
+type Perhaps<Thing> = Thing | false | null | undefined
+
 /** `[entry]` with what the thing has, if it was created. */
-export const created = (noun: string, subjectId: string, after: AuditedFields): NewAuditEntry[] => [
-  { verb: 'create', noun, subjectId, ...differences({}, after) },
-]
+export const created = <Thing>(
+  noun: string,
+  subjectId: string,
+  fieldsOf: (thing: Thing) => AuditedFields,
+  after: Perhaps<Thing>,
+): NewAuditEntry[] => (after ? differing('create', noun, subjectId, {}, fieldsOf(after)) : [])
 
-/** `[entry]` with what the thing had. */
-export const deleted = (noun: string, subjectId: string, before: AuditedFields): NewAuditEntry[] => [
-  { verb: 'delete', noun, subjectId, ...differences(before, {}) },
-]
+/** `[entry]` with what the thing had, if it was deleted. */
+export const deleted = <Thing>(
+  noun: string,
+  subjectId: string,
+  fieldsOf: (thing: Thing) => AuditedFields,
+  before: Perhaps<Thing>,
+): NewAuditEntry[] => (before ? differing('delete', noun, subjectId, fieldsOf(before), {}) : [])
 
-/** `[entry]` with what differs, or `[]` if nothing does. */
-export function changed(noun: string, subjectId: string, before: AuditedFields, after: AuditedFields): NewAuditEntry[] {
-  const found = differences(before, after)
-  return found.fields.length > 0 ? [{ verb: 'change', noun, subjectId, ...found }] : []
+/** `[entry]` with what differs, if the thing was changed and anything does. */
+export function changed<Thing>(
+  noun: string,
+  subjectId: string,
+  fieldsOf: (thing: Thing) => AuditedFields,
+  before: Perhaps<Thing>,
+  after: Perhaps<Thing>,
+): NewAuditEntry[] {
+  const entries = before && after ? differing('change', noun, subjectId, fieldsOf(before), fieldsOf(after)) : []
+  return entries.filter(({ fields }) => fields.length > 0)
 }
 
-/** A field that only one side has differs from null. A withheld one is not listed then, because the verb says enough. */
-export function differences(before: AuditedFields, after: AuditedFields): { fields: string[]; changes: Changes } {
+/** `[entry]` with what differs. A field that only one side has differs from null. A withheld one is not listed then, because the verb says enough. */
+export function differing(
+  verb: string,
+  noun: string,
+  subjectId: string,
+  before: AuditedFields,
+  after: AuditedFields,
+): Required<NewAuditEntry>[] {
   const fields: string[] = []
   const changes: Changes = {}
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
@@ -56,7 +79,7 @@ export function differences(before: AuditedFields, after: AuditedFields): { fiel
       changes[name] = excerpts(old, fresh)
     }
   }
-  return { fields, changes }
+  return [{ verb, noun, subjectId, fields, changes }]
 }
 
 /** In characters. Enough to see what changed in a prompt; the versions of an agent have the whole texts. */
@@ -85,6 +108,9 @@ export const ownerFields = ({ name, lowBalance }: Pick<Owner, 'name' | 'lowBalan
   name,
   low_balance_usd: usdOrNull(lowBalance),
 })
+
+/** An opening balance is the first entry of the ledger. */
+export const newOwnerFields = (owner: Owner): AuditedFields => ({ ...ownerFields(owner), balance_usd: formatUsd(owner.balance) })
 
 /** The note is in the ledger, which also keeps it forever. */
 export const ledgerEntryFields = ({ ownerId, kind, amount }: LedgerEntry): AuditedFields => ({
@@ -130,7 +156,26 @@ export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title
   title: document.title,
 })
 
-export const limitFields = (limits: NewSpendLimit[] | undefined): AuditedFields => ({ spend_limits: limits ? writeLimits(limits) : null })
+/** Of an end user, without the name. */
+export const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })
+
+export const operatorFields = ({ name, email, role, permissions, ownerId, state }: Operator): AuditedFields => ({
+  name,
+  email,
+  role,
+  permissions,
+  owner_id: ownerId,
+  state,
+})
+
+export const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({
+  name,
+  role,
+  permissions,
+  owner_id: ownerId,
+  agent_id: agentId,
+  expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+})
 
 const writeLimits = (limits: NewSpendLimit[]): Shown =>
   limits.map(({ scope, span, amount }) => ({ scope, usd: formatUsd(amount), window: span }))

@@ -2,25 +2,28 @@
  * Every write outside the turn path, by name. Each runs in one transaction. One entry says all there is to know about a write: its function,
  * its audit entries, whether processes must reload what they cache, and the failpoints around its commit.
  */
-import type { FailpointName } from '../../failpoints.ts'
-import { formatUsd } from '../../ledger/ledger.ts'
 import type { Sql } from '../sql.ts'
 import { changeAgent, createAgent, deleteAgent, findAgent } from './agents.ts'
 import { changeApiKey, createApiKey, findApiKeyRecord, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
 import { addAuditEntries, recordReading, wasReadRecently } from './audit.ts'
-import type { Author, NewAuditEntry } from './audit.ts'
+import type { Author } from './audit.ts'
+import { when, write } from './write.ts'
+import type { Write } from './write.ts'
 import {
   agentFields,
   apiKeyFields,
   changed,
   created,
   deleted,
-  differences,
+  differing,
   documentFields,
   ledgerEntryFields,
   limitFields,
+  newOwnerFields,
+  operatorFields,
   ownerFields,
   providerFields,
+  tokenFields,
   webhookFields,
 } from './audited-fields.ts'
 import { clearExpired, eraseConversations } from './erasure.ts'
@@ -29,6 +32,8 @@ import { deleteDocument, findDocument, putContentPart, putDocument, requeueDocum
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner, findOwner } from './owners.ts'
+import { createAdminToken, revokeAdminToken, touchAdminToken } from './admin-tokens.ts'
+import { changeOperator, createOperator, endSessions, findOperator, inviteOperator, removeOperator } from './operators.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider, findProviderById } from './providers.ts'
 import { putFeedback } from './feedback.ts'
@@ -40,75 +45,52 @@ import { claimDeliveries, endAttempts, replayDeliveries, retryDelivery } from '.
 import { clearEvents } from './webhooks/events.ts'
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook, findWebhook, rotateWebhookSecret } from './webhooks/webhooks.ts'
 
-type Write<Args extends unknown[], Result, Before> = {
-  run: (sql: Sql, ...args: Args) => Result
-  /** Reads what the audit entries need from before the write, within its transaction. Only called for a write by an author. */
-  before?: (sql: Sql, args: Args, author: Author) => Promise<Before>
-  /** The audit entries of a write by an author, empty if nothing changed. Null: never in the audit log. */
-  audit: ((result: Awaited<Result>, args: Args, before: Before) => NewAuditEntry[]) | null
-  /** Whether it changes what processes cache: agents, keys, providers and what a search finds. */
-  changesCaches: boolean
-  failpoints: [beforeCommit: FailpointName, afterCommit: FailpointName]
-}
-type About<Args extends unknown[], Result, Before> = Omit<Write<Args, Result, Before>, 'run' | 'failpoints'> &
-  Partial<Pick<Write<Args, Result, Before>, 'failpoints'>>
-
-const write = <Args extends unknown[], Result, Before>(
-  run: (sql: Sql, ...args: Args) => Result,
-  about: About<Args, Result, Before>,
-): Write<Args, Result, Before> => ({ failpoints: ['write.before-commit', 'write.after-commit'], ...about, run })
-
-/** `[entry]` without fields, if something was done. */
-const when = (done: unknown, verb: string, noun: string, subjectId: string): NewAuditEntry[] => (done ? [{ verb, noun, subjectId }] : [])
-
 export const writes = {
   createOwner: write(createOwner, {
-    audit: (owner) => created('owner', owner.id, { ...ownerFields(owner), balance_usd: formatUsd(owner.balance) }),
+    audit: (owner) => created('owner', owner.id, newOwnerFields, owner),
     changesCaches: false,
   }),
   changeOwner: write(changeOwner, {
     before: (sql, [id]) => findOwner(sql, id),
-    audit: (owner, [id], before) => (owner && before ? changed('owner', id, ownerFields(before), ownerFields(owner)) : []),
+    audit: (owner, [id], before) => changed('owner', id, ownerFields, before, owner),
     changesCaches: false,
   }),
   appendLedgerEntry: write(appendLedgerEntry, {
     // A repeated idempotency key returns the first entry and changes nothing.
     audit: (outcome, [{ id }]) =>
       outcome.kind === 'appended' && outcome.entry.id === id
-        ? [{ verb: 'append', noun: 'ledger_entry', subjectId: id, ...differences({}, ledgerEntryFields(outcome.entry)) }]
+        ? differing('append', 'ledger_entry', id, {}, ledgerEntryFields(outcome.entry))
         : [],
     changesCaches: false,
   }),
 
   createProvider: write(createProvider, {
-    audit: (provider, [{ id }]) => (provider ? created('provider', id, providerFields(provider)) : []),
+    audit: (provider, [{ id }]) => created('provider', id, providerFields, provider),
     changesCaches: true,
   }),
   changeProvider: write(changeProvider, {
     before: (sql, [id]) => findProviderById(sql, id),
-    audit: (outcome, [id], before) =>
-      outcome.kind === 'changed' && before ? changed('provider', id, providerFields(before), providerFields(outcome.provider)) : [],
+    audit: (outcome, [id], before) => changed('provider', id, providerFields, before, outcome.kind === 'changed' && outcome.provider),
     changesCaches: true,
   }),
   deleteProvider: write(deleteProvider, {
     before: (sql, [id]) => findProviderById(sql, id),
-    audit: (outcome, [id], before) => (outcome.kind === 'deleted' && before ? deleted('provider', id, providerFields(before)) : []),
+    audit: (outcome, [id], before) => deleted('provider', id, providerFields, outcome.kind === 'deleted' && before),
     changesCaches: true,
   }),
 
   createAgent: write(createAgent, {
-    audit: (outcome) => (outcome.kind === 'created' ? created('agent', outcome.agent.id, agentFields(outcome.agent)) : []),
+    audit: (outcome) => (outcome.kind === 'created' ? created('agent', outcome.agent.id, agentFields, outcome.agent) : []),
     changesCaches: true,
   }),
   changeAgent: write(changeAgent, {
     before: (sql, [{ id }]) => findAgent(sql, id),
-    audit: (outcome, [{ id }], before) =>
-      outcome.kind === 'changed' && before ? changed('agent', id, agentFields(before), agentFields(outcome.agent)) : [],
+    audit: (outcome, [{ id }], before) => changed('agent', id, agentFields, before, outcome.kind === 'changed' && outcome.agent),
     changesCaches: true,
   }),
   deleteAgent: write(deleteAgent, {
     before: (sql, [id]) => findAgent(sql, id),
-    audit: (found, [id], before) => (found && before ? deleted('agent', id, agentFields(before)) : []),
+    audit: (found, [id], before) => deleted('agent', id, agentFields, found && before),
     changesCaches: true,
   }),
 
@@ -116,23 +98,22 @@ export const writes = {
     // Without the end user's name, because an entry of the audit log is never erased.
     before: (sql, [endUser]) => findEndUserLimits(sql, endUser),
     audit: (own, [{ agentId }], before) =>
-      own ? changed('end_user_limits', agentId, limitFields(before?.limits), limitFields(own.limits)) : [],
+      own ? differing('change', 'end_user_limits', agentId, before ? limitFields(before) : {}, limitFields(own)) : [],
     changesCaches: false,
   }),
   deleteEndUserLimits: write(deleteEndUserLimits, {
     before: (sql, [endUser]) => findEndUserLimits(sql, endUser),
-    audit: (found, [{ agentId }], before) => (found ? deleted('end_user_limits', agentId, limitFields(before?.limits)) : []),
+    audit: (found, [{ agentId }], before) => deleted('end_user_limits', agentId, limitFields, found && before),
     changesCaches: false,
   }),
 
   createApiKey: write(createApiKey, {
-    audit: (apiKey, [{ id }]) => (apiKey ? created('key', id, apiKeyFields(apiKey)) : []),
+    audit: (apiKey, [{ id }]) => created('key', id, apiKeyFields, apiKey),
     changesCaches: true,
   }),
   changeApiKey: write(changeApiKey, {
     before: (sql, [id]) => findApiKeyRecord(sql, id),
-    audit: (outcome, [id], before) =>
-      outcome.kind === 'changed' && before ? changed('key', id, apiKeyFields(before), apiKeyFields(outcome.apiKey)) : [],
+    audit: (outcome, [id], before) => changed('key', id, apiKeyFields, before, outcome.kind === 'changed' && outcome.apiKey),
     changesCaches: true,
   }),
   revokeApiKey: write(revokeApiKey, { audit: (outcome, [id]) => when(outcome === 'revoked', 'revoke', 'key', id), changesCaches: true }),
@@ -166,21 +147,12 @@ export const writes = {
   putDocument: write(putDocument, {
     before: (sql, [{ agentId, id }]) => findDocument(sql, agentId, id),
     audit: (outcome, [document], before) =>
-      outcome === 'put'
-        ? [
-            {
-              verb: 'put',
-              noun: 'document',
-              subjectId: document.id,
-              ...differences(before ? documentFields(before) : {}, documentFields(document)),
-            },
-          ]
-        : [],
+      outcome === 'put' ? differing('put', 'document', document.id, before ? documentFields(before) : {}, documentFields(document)) : [],
     changesCaches: true,
   }),
   deleteDocument: write(deleteDocument, {
     before: (sql, [{ agentId, id }]) => findDocument(sql, agentId, id),
-    audit: (found, [{ id }], before) => (found && before ? deleted('document', id, documentFields(before)) : []),
+    audit: (found, [{ id }], before) => deleted('document', id, documentFields, found && before),
     changesCaches: true,
   }),
   requeueDocuments: write(requeueDocuments, { audit: null, changesCaches: true }),
@@ -205,17 +177,16 @@ export const writes = {
   indexDocument: write(indexDocument, { audit: null, changesCaches: true }),
 
   createWebhook: write(createWebhook, {
-    audit: (outcome, [{ id }]) => (outcome.kind === 'stored' ? created('webhook', id, webhookFields(outcome.webhook)) : []),
+    audit: (outcome, [{ id }]) => created('webhook', id, webhookFields, outcome.kind === 'stored' && outcome.webhook),
     changesCaches: true,
   }),
   changeWebhook: write(changeWebhook, {
     before: (sql, [id]) => findWebhook(sql, id),
-    audit: (outcome, [id], before) =>
-      outcome.kind === 'stored' && before ? changed('webhook', id, webhookFields(before), webhookFields(outcome.webhook)) : [],
+    audit: (outcome, [id], before) => changed('webhook', id, webhookFields, before, outcome.kind === 'stored' && outcome.webhook),
     changesCaches: true,
   }),
   disableWebhook: write(disableWebhook, {
-    audit: (disabled, [id]) => (disabled ? changed('webhook', id, { enabled: true }, { enabled: false }) : []),
+    audit: (disabled, [id]) => (disabled ? differing('change', 'webhook', id, { enabled: true }, { enabled: false }) : []),
     changesCaches: true,
   }),
   rotateWebhookSecret: write(rotateWebhookSecret, {
@@ -224,7 +195,7 @@ export const writes = {
   }),
   deleteWebhook: write(deleteWebhook, {
     before: (sql, [id]) => findWebhook(sql, id),
-    audit: (found, [id], before) => (found && before ? deleted('webhook', id, webhookFields(before)) : []),
+    audit: (found, [id], before) => deleted('webhook', id, webhookFields, found && before),
     changesCaches: true,
   }),
   retryDelivery: write(retryDelivery, {
@@ -247,7 +218,29 @@ export const writes = {
   }),
   clearEvents: write(clearEvents, { audit: null, changesCaches: false }),
 
-  openSession: write(openSession, { audit: (session) => when(session, 'open', 'session', session.id), changesCaches: false }),
+  createOperator: write(createOperator, {
+    audit: (outcome) => (outcome.kind === 'created' ? created('operator', outcome.operator.id, operatorFields, outcome.operator) : []),
+    changesCaches: false,
+  }),
+  inviteOperator: write(inviteOperator, { audit: (operator, [id]) => when(operator, 'invite', 'operator', id), changesCaches: false }),
+  changeOperator: write(changeOperator, {
+    before: (sql, [id]) => findOperator(sql, id),
+    audit: (outcome, [id], before) => changed('operator', id, operatorFields, before, outcome.kind === 'changed' && outcome.operator),
+    changesCaches: false,
+  }),
+  removeOperator: write(removeOperator, {
+    audit: (outcome, [id]) => (outcome.kind === 'removed' ? differing('remove', 'operator', id, operatorFields(outcome.operator), {}) : []),
+    changesCaches: false,
+  }),
+  endSessions: write(endSessions, { audit: (ended, [id]) => when(ended, 'end_sessions', 'operator', id), changesCaches: false }),
+  createAdminToken: write(createAdminToken, {
+    audit: (outcome, [{ id }]) => created('token', id, tokenFields, outcome.kind === 'created' && outcome.token),
+    changesCaches: false,
+  }),
+  revokeAdminToken: write(revokeAdminToken, { audit: (token, [id]) => when(token, 'revoke', 'token', id), changesCaches: false }),
+  touchAdminToken: write(touchAdminToken, { audit: null, changesCaches: false }),
+
+  openSession: write(openSession, { audit: (session) => (session ? when(true, 'open', 'session', session.id) : []), changesCaches: false }),
   closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
 
   // `audit.reads`: its entry is all that it writes. Writes of all processes run one after the other, so two at once add one entry.
