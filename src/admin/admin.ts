@@ -36,6 +36,7 @@ import { createProvidersAdmin } from './providers/providers.ts'
 import type { ProvidersAdmin } from './providers/providers.ts'
 import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
+import { recordingReads } from './readings.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -118,7 +119,11 @@ export function createAdmin(options: AdminOptions): Admin {
 const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
 
 function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
-  const modules = { ...options, store: adminStore(options.store, () => authorOf(options, actor), scope) }
+  const store = recordingReads(
+    adminStore(options.store, () => authorOf(options, actor), scope),
+    actor,
+  )
+  const modules = { ...options, store }
   return {
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),

@@ -129,7 +129,11 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
       },
     },
     async (request, reply) => {
-      const wanted = { requestId: request.params.request_id, apiKeyId: undefined }
+      const requestId = request.params.request_id
+      const wanted = { requestId, apiKeyId: undefined }
+      // An unknown turn is a 404 and no reading.
+      await turns.resource.find(wanted)
+      await request.admin.recordTurnReading(requestId)
       return followTurn(request, reply, wanted, request.query.after, { resource: turns.resource, streams })
     },
   )
