@@ -117,6 +117,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const overload = watchOverload({ log, turns })
   const conversations = createConversations({ store })
   const erasure = createErasure({ store, retentionDays: config.retentionDays, traceDays: config.traceDays, failpoints, log, newId })
+  const usableToken = config.adminTokenEnabled ? adminToken : undefined
   const closing = new AbortController()
   const explained = { agents, turnMs: turnSettings?.turnMs ?? turnDefaults.turnMs, liveTrace: turns.traceOf }
   const admin = createAdmin({
@@ -129,7 +130,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     webhooks,
     newId,
     randomBytes,
-    adminToken,
+    adminToken: usableToken ?? randomBytes(32).toString('hex'),
     closing: closing.signal,
     ...explained,
   })
@@ -165,7 +166,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
   const openMetrics = !shared && isLoopback(config.adminHost)
-  const adminModules = { admin, adminToken, turns, erasure, apiUrl, service, openMetrics }
+  const adminModules = { admin, adminToken: usableToken, turns, erasure, apiUrl, service, openMetrics }
   const layers = shared
     ? [await createHttpLayer({ ...common, public: publicModules, admin: adminModules })]
     : [await createHttpLayer({ ...common, public: publicModules }), await createHttpLayer({ ...common, admin: adminModules })]

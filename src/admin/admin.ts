@@ -14,6 +14,10 @@ import type { Sealer } from '../config/secrets.ts'
 import { adminStore } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
+import { createAccountAdmin } from './account.ts'
+import type { AccountAdmin } from './account.ts'
+import { createAdminTokensAdmin } from './admin-tokens.ts'
+import type { AdminTokensAdmin } from './admin-tokens.ts'
 import { createAuditAdmin } from './audit.ts'
 import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
@@ -32,6 +36,8 @@ import { createOwnersAdmin } from './owners/owners.ts'
 import type { OwnersAdmin } from './owners/owners.ts'
 import { createPlaygroundAdmin } from './agents/playground.ts'
 import type { PlaygroundAdmin } from './agents/playground.ts'
+import { createOperatorsAdmin } from './operators.ts'
+import type { OperatorsAdmin } from './operators.ts'
 import { createProvidersAdmin } from './providers/providers.ts'
 import type { ProvidersAdmin } from './providers/providers.ts'
 import { createSessionsAdmin } from './sessions.ts'
@@ -72,6 +78,9 @@ export type AdminCalls = OwnersAdmin &
   WebhooksAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
+  AccountAdmin &
+  OperatorsAdmin &
+  AdminTokensAdmin &
   AuditAdmin
 
 /** Changes made through this object itself are made by the service (the first start), and the audit log says so. */
@@ -119,11 +128,10 @@ export function createAdmin(options: AdminOptions): Admin {
 const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
 
 function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
-  const store = recordingReads(
-    adminStore(options.store, () => authorOf(options, actor), scope),
-    actor,
-  )
-  const modules = { ...options, store }
+  const newAuthor = (): Author => authorOf(options, actor)
+  const modules = { ...options, store: recordingReads(adminStore(options.store, newAuthor, scope), actor) }
+  // Sign-ins, and the account of a restricted operator, belong to the installation.
+  const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }
   return {
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),
@@ -141,7 +149,10 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
     ...createSpendLimitsAdmin(modules),
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
-    ...createSessionsAdmin(modules),
+    ...createSessionsAdmin(accounts),
+    ...createAccountAdmin({ ...accounts, operatorId: actor.who === 'operator' ? actor.id : undefined }),
+    ...createOperatorsAdmin(modules),
+    ...createAdminTokensAdmin(modules),
     ...createAuditAdmin(modules),
   }
 }

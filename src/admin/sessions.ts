@@ -88,5 +88,5 @@ export function principalOf(
   who: 'operator' | 'token',
   { id, name, role, permissions, ownerId, agentId = null }: Access & { ownerId: string | null; agentId?: string | null },
 ): Principal {
-  return { who, id, name, permissions: permissionsOf(role, permissions), scope: ownerId === null ? null : { ownerId, agentId } }
+  return { who, id, name, role, permissions: permissionsOf(role, permissions), scope: ownerId === null ? null : { ownerId, agentId } }
 }

@@ -115,6 +115,13 @@ export const settings = {
     shared: 'required',
     file: 'admin.token',
   },
+  adminTokenEnabled: {
+    name: 'TURNKEEP_ADMIN_TOKEN_ENABLED',
+    initial: 'on',
+    meaning: 'Accept the admin token; off: only operators and tokens for programs, see docs/operate/operators.md.',
+    accepted: 'on or off',
+    read: onOrOff,
+  },
   encryptionKeys: {
     name: 'TURNKEEP_ENCRYPTION_KEY',
     meaning:

@@ -17,7 +17,8 @@ import type { Metrics, MetricsPage } from '../observability/metrics.ts'
 import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './edge/access-log.ts'
 import { createAdminAuth, createBrake, createTokenAuth, createTokenCheck } from './admin/auth.ts'
-import type { Brake, TokenCheck } from './admin/auth.ts'
+import type { Brake, TokenAuth, TokenCheck } from './admin/auth.ts'
+import { checkNeeds } from './admin/permissions.ts'
 import { adminRoutes } from './admin/routes.ts'
 import type { StatusOptions } from './admin/status.ts'
 import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
@@ -25,6 +26,7 @@ import { namedSchemas } from './public/schemas.ts'
 import { admitCaller, agentInPath } from './public/caller.ts'
 import { chatRoutes } from './public/chat-routes.ts'
 import type { Turns } from './public/chat-routes.ts'
+import { originAskedFor } from './console/cookie.ts'
 import { consoleFiles } from './console/files.ts'
 import { conversationRoutes } from './public/conversation-routes.ts'
 import { turnRoutes } from './public/turn-routes.ts'
@@ -80,7 +82,8 @@ export type HttpLayerOptions = {
 
 type AdminOptions = {
   admin: Admin
-  adminToken: string
+  /** Undefined if it is switched off. */
+  adminToken: string | undefined
   turns: Turns
   erasure: Erasure
   /** Returns the base URL of the public API, null if this server has it. */
@@ -162,9 +165,13 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     const brake = createBrake(createGuessLimit(monotonicMs))
     let describeAdmin = (): object => ({})
     const described = (describe: () => object): void => void (describeAdmin = describe)
-    const scope = { ...options.admin, isAdminToken, brake, byTls, publicUrl: options.publicUrl, streams, described }
+    const consoleOrigin = options.public && options.publicUrl
+    const scope = { ...options.admin, isAdminToken, brake, byTls, consoleOrigin, publicUrl: options.publicUrl, streams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
-    await app.register(metricsRoute, { metrics, auth: options.admin.openMetrics ? undefined : createTokenAuth(isAdminToken, brake) })
+    await app.register(metricsRoute, {
+      metrics,
+      auth: options.admin.openMetrics ? undefined : readsMetrics(createTokenAuth(isAdminToken, options.admin.admin, brake)),
+    })
     await app.register(consoleFiles, { folder: options.consoleFolder })
     await app.register(adminDocsRoute, { baseUrl, describe: () => describeAdmin() })
   }
@@ -269,16 +276,25 @@ type AdminScopeOptions = Omit<AdminOptions, 'adminToken' | 'openMetrics'> & {
   isAdminToken: TokenCheck
   brake: Brake
   byTls: boolean
+  /** The origin of the console, if the settings say it. */
+  consoleOrigin: string | undefined
   publicUrl: string | undefined
   streams: StreamOptions
   described: (describe: () => object) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, isAdminToken, brake, turns, erasure, apiUrl, service, byTls, publicUrl, streams, described } = options
+  const { admin, isAdminToken, brake, turns, erasure, apiUrl, service, byTls, consoleOrigin, publicUrl, streams, described } = options
   app.addHook('preParsing', receiveJson)
-  const auth = createAdminAuth(isAdminToken, admin.findSession, brake)
+  const auth = createAdminAuth(isAdminToken, admin, brake)
   const guesses = createGuessLimit(() => performance.now())
-  const session = { isAdminToken, guesses, byTls, apiUrl }
+  const consoleUrl = (request: IncomingMessage): string => consoleOrigin ?? originAskedFor(request, byTls)
+  const session = { isAdminToken, guesses, byTls, apiUrl, consoleUrl }
   await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service, described })
 }
+
+/** The metrics are those of the whole installation. */
+const readsMetrics =
+  (auth: TokenAuth): ((request: IncomingMessage) => Promise<void>) =>
+  async (request) =>
+    checkNeeds(await auth(request), { needs: ['read'], installation: true })

@@ -40,6 +40,7 @@ export type Scope = { ownerId: string; agentId: string | null }
 
 /** `admin_token`: the token of the installation. `operator`: a person with a session. `token`: a program. */
 export type Principal = {
+  role: Role
   permissions: ReadonlySet<Permission>
   /** Null: the whole installation. */
   scope: Scope | null
@@ -54,4 +55,9 @@ export const actorOf = (principal: Principal, requestId: string): Actor =>
 export const permissionsOf = (role: Role, extra: readonly ExtraPermission[]): ReadonlySet<Permission> =>
   new Set<Permission>([...roles[role], ...extra])
 
-export const adminTokenPrincipal: Principal = { who: 'admin_token', permissions: permissionsOf('admin', []), scope: null }
+export const adminTokenPrincipal: Principal = {
+  who: 'admin_token',
+  role: 'admin',
+  permissions: permissionsOf('admin', []),
+  scope: null,
+}

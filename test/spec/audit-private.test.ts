@@ -101,9 +101,9 @@ async function changeAgents(app: TestApp): Promise<string[]> {
   await app.made('PATCH', `/agents/${agent.id}`, { tools: [other] })
   const document = await app.made('POST', `/agents/${agent.id}/documents`, { title: 'd', text: userText })
   await app.made('DELETE', `/agents/${agent.id}/documents/${document.id}`)
-  const limits = `/agents/${agent.id}/end-users/limits?external_user_id=${userName}`
-  await app.made('PUT', limits, { spend_limits: [{ scope: 'end_user', usd: '1', window: 'day' }] })
-  await app.made('DELETE', limits)
+  const limits = `/agents/${agent.id}/end-users/limits`
+  await app.made('PUT', limits, { external_user_id: userName, spend_limits: [{ scope: 'end_user', usd: '1', window: 'day' }] })
+  await app.made('DELETE', `${limits}?external_user_id=${userName}`)
   await app.made('DELETE', `/agents/${agent.id}`)
   return []
 }
@@ -154,25 +154,41 @@ async function changeTurns(app: TestApp): Promise<string[]> {
   return []
 }
 
-/** Below the routes, with what the store keeps of secrets. */
 async function changeOperators(app: TestApp): Promise<string[]> {
-  const actor = { who: 'operator' as const, id: `opr_${randomUUID()}`, name: 'Kim Lee', requestId: randomUUID() }
-  const write = () => app.app.store.writeAs({ ...actor, entryIds: [`aud_${randomUUID()}`] })
-  const access = { role: 'viewer' as const, permissions: [], ownerId: null }
-  const invitation = { digest: randomBytes(32), lifetimeMs: 60_000 }
-  const operator = { id: `opr_${randomUUID()}`, email: 'ann@shop.example', name: 'Ann', ...access }
-  await write().createOperator({ ...operator, invitation })
-  await write().inviteOperator(operator.id, { ...invitation, digest: randomBytes(32) })
-  await write().changeOperator(operator.id, { role: 'editor' })
-  const session = { operatorId: operator.id, method: 'link' as const, address: null, userAgent: null, lifetimeMs: 60_000 }
-  for (const id of ['ses_1', 'ses_2']) await write().openSession({ ...session, id, digest: randomBytes(32) })
-  await write().closeSession('ses_1')
-  await write().endSessions(operator.id)
-  await write().removeOperator(operator.id)
-  const token = { id: `tok_${randomUUID()}`, name: 'CI', ...access, agentId: null, expiresAt: null, digest: randomBytes(32) }
-  await write().createAdminToken(token)
-  await write().revokeAdminToken(token.id)
-  const changed = (await app.made('GET', `/audit?author_id=${actor.id}&noun=operator&verb=change`)).data.map(({ changes }: Json) => changes)
+  const given = { email: 'ada@shop.example', name: 'Ada', role: 'viewer' }
+  const operator = await app.made('POST', '/operators', given)
+  const again = await app.made('POST', `/operators/${operator.id}/invite`)
+  await app.made('PATCH', `/operators/${operator.id}`, { role: 'editor' })
+  const changed = (await app.made('GET', '/audit?noun=operator&verb=change')).data.map(({ changes }: Json) => changes)
   assert.deepEqual(changed, [{ role: { before: 'viewer', after: 'editor' } }])
-  return []
+  // What its sign-in stores.
+  const session = {
+    operatorId: operator.id,
+    method: 'password' as const,
+    address: null,
+    userAgent: null,
+    lifetimeMs: 60_000,
+    replaces: null,
+  }
+  const author = { who: 'operator' as const, id: operator.id, name: 'Ada', requestId: randomUUID(), entryIds: [`aud_${randomUUID()}`] }
+  await app.app.store.writeAs(author).openSession({ ...session, id: 'ses_1', digest: randomBytes(32) })
+  await app.made('DELETE', `/operators/${operator.id}/sessions`)
+  await app.made('DELETE', `/operators/${operator.id}`)
+  const token = await app.made('POST', '/tokens', { name: 'CI', role: 'viewer' })
+  await app.made('DELETE', `/tokens/${token.id}`)
+
+  const signIn = await fetch(`${app.adminUrl}/admin/v1/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: adminToken }),
+  })
+  const [cookie] = signIn.headers.getSetCookie()[0]!.split(';')
+  const signOut = await fetch(`${app.adminUrl}/admin/v1/session`, {
+    method: 'DELETE',
+    headers: { 'x-turnkeep-console': '1', cookie: cookie! },
+  })
+  assert.deepEqual([signIn.status, signOut.status], [201, 204])
+  return [operator.invitation_url, again.invitation_url]
+    .map((url: string) => url.split('#')[1]!)
+    .concat(token.token, cookie!.split('=')[1]!)
 }

@@ -26,6 +26,7 @@ const plain = new Set([
   'minItems',
   'maxItems',
   'maxProperties',
+  'uniqueItems',
 ])
 const one = new Set(['items', 'additionalProperties'])
 const several = new Set(['anyOf', 'oneOf', 'allOf'])

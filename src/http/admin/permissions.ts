@@ -2,7 +2,7 @@
  * Which permission each route of the admin API needs. This is the only place that decides it: a route without an entry stops the start of the
  * server (`operator.permission`). docs/operators.md, "Who may do what", is made from this table.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import type { Permission, Principal } from '../../operators/principal.ts'
 
@@ -54,7 +54,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'DELETE /agents/:id': needs('agents'),
   'GET /agents/:id/versions': needs('read'),
   'GET /agents/:id/prices': needs('read'),
-  'POST /agents/:id/rollback': needs('agents'),
+  // An earlier version has its own price, which an operator of one customer must not choose.
+  'POST /agents/:id/rollback': installation('agents'),
   'POST /agents/:id/tools/refresh': needs('agents'),
   'POST /agents/:id/tools/try': needs('agents'),
   'GET /agents/:id/documents': needs('read'),
@@ -154,12 +155,6 @@ export function checkNeeds(principal: Principal, route: RouteNeeds): void {
 /** For what depends on the body of a request. Throws ApiError `forbidden`. */
 export function refuseWithout({ permissions }: Principal, permission: Permission): void {
   if (!permissions.has(permission)) throw new ApiError('forbidden', `This needs the permission ${permission}.`)
-}
-
-/** The principal of a route that is not open. */
-export function signedIn({ principal }: FastifyRequest): Principal {
-  if (!principal) throw new ApiError('unauthorized')
-  return principal
 }
 
 const restricted = 'This concerns the whole installation, and you are restricted to one owner.'

@@ -1,10 +1,12 @@
 /**
  * The admin API, `/admin/v1`. Every path except sign-in requires the admin token or a session, which is checked before anything else.
  */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
-import { actorOf, adminTokenPrincipal } from '../../operators/principal.ts'
+import { actorOf } from '../../operators/principal.ts'
+import type { Principal } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
 import { auditRoutes } from './audit.ts'
@@ -14,6 +16,10 @@ import { endUserRoutes } from './end-users.ts'
 import { erasureRoutes } from './erasure.ts'
 import { conversationRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
+import { meRoutes } from './me.ts'
+import { operatorRoutes } from './operators.ts'
+import { attachNeeds, checkNeeds } from './permissions.ts'
+import { tokenRoutes } from './tokens.ts'
 import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
 import { ledgerRoutes, ownerRoutes } from './owners.ts'
@@ -42,7 +48,7 @@ export type AdminRoutesOptions = {
   erasure: Erasure
   streams: StreamOptions
   publicUrl: string | undefined
-  session: SessionOptions
+  session: Omit<SessionOptions, 'admin'> & { consoleUrl: (request: IncomingMessage) => string }
   service: StatusOptions
   /** Receives the function that returns the description of these routes, for the reference page. */
   described?: (describe: () => object) => void
@@ -50,7 +56,9 @@ export type AdminRoutesOptions = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who makes this request, as the audit log names it (`audit`). Only set in the admin API. */
+    /** Who makes this request and what it may do. Only set in the admin API, and not on routes that need no sign-in. */
+    principal: Principal
+    /** The same, as the audit log names it (`audit`). */
     actor: Actor
     /** The admin operations for this request: with its author, and restricted to what its principal may see. Only set in the admin API. */
     admin: AdminCalls
@@ -81,18 +89,27 @@ const nounRoutes = [
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
   const { admin, auth, turns, erasure, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
-    request.session = request.routeOptions.config.opensSession ? undefined : await auth(request.raw)
-    const principal = adminTokenPrincipal
+    const route = request.routeOptions.config.needs
+    if (route === 'open') return
+    const { principal, session } = await auth(request.raw)
+    // A path that does not exist has no entry: after the authentication it is a 404.
+    if (route) checkNeeds(principal, route)
+    request.principal = principal
+    request.session = session
     request.actor = actorOf(principal, request.id)
     request.admin = admin.calledBy(request.actor, principal.scope)
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
+    attachNeeds(known)
     const describe = await describeAdminApi(known, publicUrl)
     options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
-    await known.register(sessionRoutes, options.session)
+    await known.register(sessionRoutes, { ...options.session, admin })
+    await known.register(operatorRoutes, options.session)
+    await known.register(tokenRoutes)
+    await known.register(meRoutes)
     await known.register(serviceRoutes, options.service)
     await known.register(erasureRoutes, { erasure })
     await known.register(playgroundRoutes, { turns, streams })

@@ -38,3 +38,10 @@ export const cameByTls = ({ headers }: IncomingMessage): boolean =>
     .split(',')[0]!
     .trim()
     .toLowerCase() === 'https'
+
+/**
+ * The origin that this request was sent to, for a link in its own response. No one else gets that response, so its Host header, which the
+ * caller chooses, only affects the caller.
+ */
+export const originAskedFor = (request: IncomingMessage, byTls: boolean): string =>
+  `${byTls || cameByTls(request) ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}`

@@ -1,7 +1,8 @@
 /**
- * Signs in to and out of the console: exchanges the admin token for a session cookie. Signing in is the only admin route that needs neither
- * token nor session, so wrong tokens are rate-limited (`session.guesses`). Only the cookie contains the session secret.
+ * Signs in to and out of the console: exchanges the admin token for a session cookie. Signing in needs neither a
+ * token nor a session, so wrong tokens are rate-limited (`session.guesses`). Only the cookie contains the session secret.
  */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
@@ -10,11 +11,14 @@ import type { Session, TokenCheck } from '../admin/auth.ts'
 import { Session as SessionAnswer } from '../admin/console-answers.ts'
 import { writeTime } from '../admin/fields.ts'
 import { describeHeaders } from '../public/answers.ts'
-import { cameByTls, writeCookie } from './cookie.ts'
+import { actorOf, adminTokenPrincipal } from '../../operators/principal.ts'
+import type { Admin } from '../../admin/admin.ts'
+import { cameByTls, readSessionSecret, writeCookie } from './cookie.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import { Type } from '../edge/schema.ts'
 
 export type SessionOptions = {
+  admin: Admin
   isAdminToken: TokenCheck
   guesses: GuessLimit
   /** Browsers reach this server over TLS, even if no proxy header says so. */
@@ -28,10 +32,7 @@ declare module 'fastify' {
     /** The session of the cookie; undefined if the request used the token. Only set in the admin API. */
     session: Session | undefined
   }
-  interface FastifyContextConfig {
-    /** Accepted without a token or session, because it opens the session. */
-    opensSession?: true
-  }
+  interface FastifyContextConfig {}
 }
 
 // Anyone may send this body, so little of it is read: enough for any token that fits in a request header.
@@ -53,12 +54,18 @@ const signedOut: ReturnType<typeof gone> = {
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
   const version = ownVersion()
+  const { admin } = options
   const write = ({ expiresAt }: Session): object => ({ expires_at: writeTime(expiresAt), version, api_url: options.apiUrl() })
+
+  /** The ID of the session that this browser has. */
+  async function sessionOf(request: IncomingMessage): Promise<string | null> {
+    const secret = readSessionSecret(request)
+    return (secret === undefined ? undefined : await admin.findSession(secret))?.session.id ?? null
+  }
 
   app.post(
     '/session',
     {
-      config: { opensSession: true },
       bodyLimit: signInBytes,
       schema: {
         ...about(
@@ -82,7 +89,12 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
         throw new ApiError('unauthorized')
       }
       options.guesses.right(address)
-      const { secret, session, lifetimeSeconds } = await request.admin.openSession()
+      const { secret, session, lifetimeSeconds } = await admin.calledBy(actorOf(adminTokenPrincipal, request.id), null).openSession({
+        method: 'admin_token',
+        address,
+        userAgent: request.headers['user-agent'] ?? null,
+        replaces: await sessionOf(request.raw),
+      })
       const isSecure = options.byTls || cameByTls(request.raw)
       reply.header('set-cookie', writeCookie(secret, { maxAgeSeconds: lifetimeSeconds, isSecure }))
       return reply.code(201).send(write(session))
@@ -97,7 +109,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
           'Session',
           'showSession',
           'Get the current session',
-          'Returns 404 `not_found` if the request uses the admin token, which has no session.',
+          'Returns 404 `not_found` if the request uses a token, which has no session.',
         ),
         response: answers(SessionAnswer, 'not_found'),
       },
@@ -125,6 +137,6 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
 }
 
 function known(session: Session | undefined): Session {
-  if (!session) throw new ApiError('not_found', 'The admin token has no session.')
+  if (!session) throw new ApiError('not_found', 'A token has no session.')
   return session
 }
