@@ -44,6 +44,7 @@ import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
 import { createSignInAdmin } from './sign-in/sign-in.ts'
 import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
+import { recordingReads } from './readings.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -140,7 +141,8 @@ const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor,
 function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
   const newAuthor = (): Author => authorOf(options, actor)
   const restriction = scope && restrictionOf(options.store, scope)
-  const modules = { ...options, store: adminStore(options.store, newAuthor, restriction), isRestricted: restriction !== null }
+  const store = recordingReads(adminStore(options.store, newAuthor, restriction), actor)
+  const modules = { ...options, store, isRestricted: restriction !== null }
   // Sign-ins, and the account of a restricted operator, belong to the installation.
   const operatorId = actor.who === 'operator' ? actor.id : undefined
   const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }

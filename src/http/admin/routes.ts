@@ -8,6 +8,7 @@ import { actorOf } from '../../operators/principal.ts'
 import type { Principal } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
+import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
@@ -83,6 +84,7 @@ const nounRoutes = [
   conversationRoutes,
   traceRoutes,
   usageRoutes,
+  auditRoutes,
   webhookRoutes,
   deliveryRoutes,
   endUserRoutes,

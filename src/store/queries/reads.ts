@@ -6,7 +6,7 @@ import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
 import { listIndexChanges, readVectors } from './knowledge/vectors.ts'
 import { verify } from './invariants.ts'
-import { listAudit } from './audit.ts'
+import { listAudit, wasReadRecently } from './audit.ts'
 import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
@@ -94,6 +94,7 @@ export const reads = {
   findConversationsOfEndUser,
   findIdleConversations,
   listAudit,
+  wasReadRecently,
   findPlaygroundKey,
   findSession,
   listSessions,
@@ -120,6 +121,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
   'listLedger',
+  'listAudit',
   'listEndUsers',
   'findEndUser',
   'verify',
