@@ -16,10 +16,16 @@ const refused = (answer: Answer, status: number, code: string, message?: RegExp)
   if (message) assert.match(answer.json['error'].message, message)
 }
 const as = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
-const makeOperator = (fields: Json = {}): Promise<Json> => app.made('POST', '/operators', { email: email(), name: 'Ada', role: 'editor', ...fields })
+const makeOperator = (fields: Json = {}): Promise<Json> =>
+  app.made('POST', '/operators', { email: email(), name: 'Ada', role: 'editor', ...fields })
 
 void test('operator: an invited operator is listed without its link, and its email address is unique in any case', async () => {
-  const made = await makeOperator({ email: ' Grace@Acme.Example ', role: 'viewer', permissions: ['conversations'], owner_id: app.caller.ownerId })
+  const made = await makeOperator({
+    email: ' Grace@Acme.Example ',
+    role: 'viewer',
+    permissions: ['conversations'],
+    owner_id: app.caller.ownerId,
+  })
   const { invitation_url: url, invitation_expires_at: end, ...operator } = made
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/console\/invitation#svc_invite_[\w-]{43}$/)
   assert.ok(url.startsWith(`${app.adminUrl}/console/`))
@@ -63,7 +69,10 @@ void test('operator: a new link, a change, disabling and removing', async () => 
   const again = await app.made('POST', `/operators/${id}/invite`)
   assert.notEqual(again['invitation_url'], first)
   const changed = await app.made('PATCH', `/operators/${id}`, { name: 'Ada L', role: 'viewer', permissions: ['conversations'] })
-  assert.deepEqual([changed['name'], changed['role'], changed['permissions'], changed['state']], ['Ada L', 'viewer', ['conversations'], 'invited'])
+  assert.deepEqual(
+    [changed['name'], changed['role'], changed['permissions'], changed['state']],
+    ['Ada L', 'viewer', ['conversations'], 'invited'],
+  )
   assert.equal((await app.made('PATCH', `/operators/${id}`, { enabled: false }))['state'], 'disabled')
   refused(await app.admin('POST', `/operators/${id}/invite`), 409, 'conflict', /disabled/)
   assert.equal((await app.made('PATCH', `/operators/${id}`, { enabled: true }))['state'], 'invited')
@@ -80,13 +89,16 @@ void test('operator: a new link, a change, disabling and removing', async () => 
   assert.deepEqual(await app.query(`select * from sign_in_secrets where operator_id = '${id}'`), [])
 })
 
-void test('token: it is shown once, names itself, and acts with its role until it is revoked', async () => {
+void test('operator.token: it is shown once, names itself, and acts with its role until it is revoked', async () => {
   const made = await app.made('POST', '/tokens', { name: 'CI', role: 'editor' })
   const { token, ...shown } = made
   assert.match(token, /^svc_admin_[\w-]{43}$/)
   assert.equal(await app.occurrences(token), 0, 'only a digest is stored')
   const me = await app.made('GET', '/me', undefined, as(token))
-  assert.deepEqual([me['who'], me['id'], me['name'], me['role'], me['email'], me['method']], ['token', made['id'], 'CI', 'editor', null, null])
+  assert.deepEqual(
+    [me['who'], me['id'], me['name'], me['role'], me['email'], me['method']],
+    ['token', made['id'], 'CI', 'editor', null, null],
+  )
   const found = await app.made('GET', `/tokens/${made['id']}`)
   assert.ok(Math.abs(Date.parse(found['last_used_at']) - Date.now()) < 60_000)
   assert.deepEqual({ ...found, last_used_at: null }, shown)
@@ -102,7 +114,7 @@ void test('token: it is shown once, names itself, and acts with its role until i
   refused(await app.admin('GET', '/tokens/tok_x'), 404, 'not_found')
 })
 
-void test('token: an end in the past, and an agent of another owner, are refused; an expired token is wrong', async () => {
+void test('operator.token: an end in the past, and an agent of another owner, are refused; an expired token is wrong', async () => {
   const other = await app.made('POST', '/owners', { name: 'Other' })
   const refuse = async (body: Json, message: RegExp): Promise<void> =>
     refused(await app.admin('POST', '/tokens', { name: 'x', role: 'viewer', ...body }), 422, 'validation_error', message)
@@ -111,14 +123,19 @@ void test('token: an end in the past, and an agent of another owner, are refused
   await refuse({ owner_id: 'own_x' }, /owner_id: this owner does not exist/)
   await refuse({ agent_id: 'agt_x' }, /agent_id: this agent does not exist/)
   await refuse({ agent_id: app.caller.agentId, owner_id: other['id'] }, /belongs to another owner/)
-  const made = await app.made('POST', '/tokens', { name: 'x', role: 'viewer', agent_id: app.caller.agentId, expires_at: new Date(Date.now() + 60_000).toISOString() })
+  const made = await app.made('POST', '/tokens', {
+    name: 'x',
+    role: 'viewer',
+    agent_id: app.caller.agentId,
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+  })
   assert.equal(made['owner_id'], app.caller.ownerId, 'the owner of the agent')
   await app.made('GET', '/me', undefined, as(made['token']))
   await app.moveClock(61_000)
   refused(await app.admin('GET', '/me', undefined, as(made['token'])), 401, 'unauthorized')
 })
 
-void test('token: one that may read the installation gets the metrics, others do not', async () => {
+void test('operator.token: one that may read the installation gets the metrics, others do not', async () => {
   const metrics = async (body: Json): Promise<number> => {
     const { token } = await app.made('POST', '/tokens', { name: 'Prometheus', role: 'viewer', ...body })
     return (await fetch(`${app.adminUrl}/metrics`, { headers: as(token) })).status
