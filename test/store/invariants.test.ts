@@ -269,6 +269,27 @@ const plants: Record<string, { what: string; script: string }[]> = {
         insert into deliveries (event_id, webhook_id, next_at, created_at) values ('evt_77_1_50_spend_limit_reached', 'whk_1', 1, 1)`,
     },
   ],
+  I23: [
+    {
+      what: 'a session of a disabled operator',
+      script: `insert into operators (id, email, name, role, state, created_at, updated_at) values ('opr_1', 'a', 'A', 'viewer', 'disabled', 1, 1);
+        insert into console_sessions (digest, id, operator_id, method, created_at, expires_at) values (zeroblob(32), 'ses_1', 'opr_1', 'password', 1, 2)`,
+    },
+    {
+      what: 'a session of an operator that does not exist',
+      script: `insert into console_sessions (digest, id, operator_id, method, created_at, expires_at) values (zeroblob(32), 'ses_1', 'opr_1', 'password', 1, 2)`,
+    },
+    {
+      what: 'a passkey of an operator that does not exist',
+      script: `insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`,
+    },
+    {
+      what: 'a passkey beside a company account',
+      script: `insert into operators (id, email, name, role, state, oidc_issuer, oidc_subject, created_at, updated_at)
+          values ('opr_1', 'a', 'A', 'viewer', 'active', 'i', 's', 1, 1);
+        insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`,
+    },
+  ],
 }
 
 /** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */

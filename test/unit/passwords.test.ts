@@ -55,12 +55,12 @@ void test('operator.password: the parameters are N = 2^16, r = 8, p = 2, and a w
     const { user, system } = process.cpuUsage(before)
     return user + system
   }
-  const [wrong, nobody] = [
+  const [wrong, noAccount] = [
     await cpu(() => passwords.matches('another password', stored, 'last')),
     await cpu(() => passwords.matches(password, null, 'last')),
   ]
   assert.equal(await passwords.matches(password, null, 'last'), false)
-  assert.ok(nobody > wrong / 4 && nobody < wrong * 4, `${nobody} and ${wrong} µs`)
+  assert.ok(noAccount > wrong / 4 && noAccount < wrong * 4, `${noAccount} and ${wrong} µs`)
 })
 
 void test('operator.password: one hash at a time, first those who are known; beyond 16 waiting of each kind get a 429', async () => {

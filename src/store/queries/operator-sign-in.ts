@@ -73,8 +73,8 @@ export type Recovery = { token: UsedToken; id: string; email: string; name: stri
 export type RecoverOutcome = { kind: 'recovered'; operator: Operator } | TokenRefused
 
 /**
- * Makes the operator with this email address an active admin without restrictions who signs in with this password alone. Creates it, with
- * `id`, if there is none.
+ * Makes the operator with this email address an active admin without restrictions who signs in with this password alone. Creates it with
+ * `id` if no operator has the address.
  */
 export async function recoverOperator(sql: Sql, { token, id, email, name, passwordHash }: Recovery): Promise<RecoverOutcome> {
   const use = await useToken(sql, token)

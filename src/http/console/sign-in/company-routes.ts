@@ -44,10 +44,10 @@ export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
       },
     },
     async (request, reply) => {
-      const begun = await admin.beginCompanySignIn(await sessionOf(request.raw))
-      if (!begun) return sendBack(reply, 'oidc_unavailable')
-      setOidcCookie(request, reply, begun.cookie, cookieSeconds)
-      return sendTo(reply, begun.url)
+      const started = await admin.beginCompanySignIn(await sessionOf(request.raw))
+      if (!started) return sendBack(reply, 'oidc_unavailable')
+      setOidcCookie(request, reply, started.cookie, cookieSeconds)
+      return sendTo(reply, started.url)
     },
   )
 
