@@ -45,9 +45,8 @@ export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
     },
     async (request, reply) => {
       const started = await admin.beginCompanySignIn(await sessionOf(request.raw))
-      if (!started) return sendBack(reply, 'oidc_unavailable')
-      setOidcCookie(request, reply, started.cookie, cookieSeconds)
-      return sendTo(reply, started.url)
+      setOidcCookie(request, reply, started?.cookie ?? '', started ? cookieSeconds : 0)
+      return started ? sendTo(reply, started.url) : sendBack(reply, 'oidc_unavailable')
     },
   )
 
