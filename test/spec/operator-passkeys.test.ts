@@ -114,7 +114,9 @@ void test('operator.passkey: what another site, another account or a device with
     )
   assert.equal((await signIn(valid)).status, 201, 'none of them used the challenge')
 
-  const unverified = new WebAuthnEmulator(new AuthenticatorEmulator({ verifications: { userPresent: true, userVerified: false } }))
+  const unverified = new WebAuthnEmulator(
+    new AuthenticatorEmulator({ userMakeCredentialInteraction: () => ({ options: { uv: false, up: true } }) }),
+  )
   const options = await grace.browser.made('POST', '/me/passkeys/options', {})
   const lenient = unverified.createJSON(origin, options as never)
   refusedWith(
