@@ -63,6 +63,7 @@ describe('settings: accepted', () => {
     ['TURNKEEP_ADMIN_PORT', '9090', 'adminPort', 9090],
     ['TURNKEEP_DATA_DIR', '/var/lib/turnkeep', 'dataFolder', '/var/lib/turnkeep'],
     ['TURNKEEP_ADMIN_TOKEN', 'a-long-enough-token', 'adminToken', 'a-long-enough-token'],
+    ['TURNKEEP_ADMIN_TOKEN_ENABLED', 'off', 'adminTokenEnabled', false],
     ['TURNKEEP_ENCRYPTION_KEY', `${key}, ${key}`, 'encryptionKeys', [Buffer.alloc(32, 7), Buffer.alloc(32, 7)]],
     ['TURNKEEP_WORKERS', '1', 'workers', 1],
     ['TURNKEEP_MAX_TURNS', '1', 'maxTurns', 1],

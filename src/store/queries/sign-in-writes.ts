@@ -19,8 +19,7 @@ export const signInWrites = {
     changesCaches: false,
   }),
   setPassword: write(setPassword, {
-    audit: (changed, [{ operatorId: subjectId }]) =>
-      changed ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : [],
+    audit: (isSet, [{ operatorId: subjectId }]) => (isSet ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : []),
     changesCaches: false,
   }),
   upgradePasswordHash: write(upgradePasswordHash, { audit: null, changesCaches: false }),
