@@ -32,8 +32,8 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['feedback', 'List the feedback of external users on turns', () => import('./resources/feedback.ts')],
   ['end-user', 'List, show and export the end users of an agent', () => import('./resources/end-users.ts')],
   ['usage', 'Show turns, tokens, charges and latency by time, agent or user', () => import('./resources/usage.ts')],
-  ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
-  ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
+  ['status', 'Show the status of the running server', () => import('./serve/status.ts')],
+  ['audit', 'List the audit log, newest first: changes, and who read messages', () => import('./resources/audit.ts')],
 ]
 
 /** The groups of the help text. Each command belongs to exactly one group. */
