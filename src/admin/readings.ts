@@ -43,6 +43,10 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   listEnded: (ended) => ended.filter(({ reply }) => reply !== null).map(({ requestId }) => turn(requestId)),
   readEvents: ({ events }) => events.map(({ id }) => reading('event', id)),
 
+  findInvitation: null,
+  findPasskey: null,
+  listPasskeys: null,
+  findScopeOf: null,
   agentVersion: null,
   findAgent: null,
   listAgents: null,

@@ -34,6 +34,8 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['usage', 'Show turns, tokens, charges and latency by time, agent or user', () => import('./resources/usage.ts')],
   ['status', 'Show the status of the running server', () => import('./serve/status.ts')],
   ['audit', 'List the audit log, newest first: changes, and who read messages', () => import('./resources/audit.ts')],
+  ['operator', 'Manage the people who sign in to the console', () => import('./resources/operators.ts')],
+  ['token', 'Manage admin tokens for programs', () => import('./resources/admin-tokens.ts')],
 ]
 
 /** The groups of the help text. Each command belongs to exactly one group. */
@@ -41,7 +43,8 @@ const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key', 'webhook']],
   ['Billing:', ['owner', 'ledger', 'limit', 'usage']],
-  ['Conversations:', ['chat', 'mcp', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
+  ['Conversations:', ['chat', 'mcp', 'conversation', 'turn', 'end-user', 'feedback']],
+  ['Access:', ['operator', 'token', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 

@@ -25,6 +25,7 @@ const plain = new Set([
   'maximum',
   'minItems',
   'maxItems',
+  'uniqueItems',
   'maxProperties',
   'uniqueItems',
 ])

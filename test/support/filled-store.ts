@@ -47,7 +47,7 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
   }
   const knowing = await openSqliteStore({ folder })
   const knowledge = createKnowledge({ store: knowing })
-  const agentId = String((await knowing.read.listAgents({ limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
+  const agentId = String((await knowing.read.listAgents({}, { limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
   for (let document = 0; document < 20; document++) {
     const text = `# Guide ${document}\n\n## Returns\n${texts[2]}\n\n## Parcels\n${texts[6]}\n\n${texts[document % texts.length]}`
     await knowledge.index({ documentId: `doc_${document}`, agentId, title: `Guide ${document}`, text })

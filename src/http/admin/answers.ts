@@ -9,6 +9,7 @@ import { chatEvents, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
 import { endUserSchemas } from './end-user-answers.ts'
 import { operatorExamples, operatorSchemas } from './operator-answers.ts'
+import { signInExamples, signInSchemas } from '../console/sign-in/sign-in-answers.ts'
 import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
@@ -171,6 +172,7 @@ export const adminSchemas = [
   ...webhookSchemas,
   ...endUserSchemas,
   ...operatorSchemas,
+  ...signInSchemas,
   Owner,
   OwnerWithHolds,
   LedgerEntry,
@@ -221,10 +223,8 @@ type Answer = { ref: TSchema; example: object }
 type Named = { schema: { $id: string }; ref: TSchema }
 type Answered = Named | Answer
 
-const exampleOf = (answered: Answered): object =>
-  'example' in answered
-    ? answered.example
-    : (answerExamples[answered.schema.$id] ?? reportExamples[answered.schema.$id] ?? operatorExamples[answered.schema.$id])!
+const examples: Record<string, object> = { ...answerExamples, ...reportExamples, ...operatorExamples, ...signInExamples }
+const exampleOf = (answered: Answered): object => ('example' in answered ? answered.example : examples[answered.schema.$id]!)
 const json = (answered: Answered) => ({ 'application/json': { schema: answered.ref, example: exampleOf(answered) } })
 
 export const pageOf = (item: Named): Answer => ({

@@ -1,7 +1,6 @@
 /**
  * The admin API, `/admin/v1`. Every path except sign-in requires the admin token or a session, which is checked before anything else.
  */
-import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
@@ -26,7 +25,8 @@ import { ledgerRoutes, ownerRoutes } from './owners.ts'
 import { playgroundRoutes } from './agents/playground.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
-import type { StatusOptions } from './status.ts'
+import { modulesOf } from './request-modules.ts'
+import type { ModulesOfRoutes, RequestModules } from './request-modules.ts'
 import { spendLimitRoutes } from './agents/spend-limits.ts'
 import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
@@ -37,6 +37,10 @@ import { webhookRoutes } from './webhooks.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { sessionRoutes } from '../console/session.ts'
+import { accountRoutes } from '../console/sign-in/account-routes.ts'
+import { companySignInRoutes } from '../console/sign-in/company-routes.ts'
+import { linkRoutes } from '../console/sign-in/link-routes.ts'
+import { passkeySignInRoutes } from '../console/sign-in/passkey-routes.ts'
 import type { SessionOptions } from '../console/session.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 
@@ -48,8 +52,8 @@ export type AdminRoutesOptions = {
   erasure: Erasure
   streams: StreamOptions
   publicUrl: string | undefined
-  session: Omit<SessionOptions, 'admin'> & { consoleUrl: (request: IncomingMessage) => string }
-  service: StatusOptions
+  session: Omit<SessionOptions, 'admin'>
+  service: ModulesOfRoutes['service']
   /** Receives the function that returns the description of these routes, for the reference page. */
   described?: (describe: () => object) => void
 }
@@ -62,6 +66,8 @@ declare module 'fastify' {
     actor: Actor
     /** The admin operations for this request: with its author, and restricted to what its principal may see. Only set in the admin API. */
     admin: AdminCalls
+    /** The other modules that routes use, for this request in the same way. Only set in the admin API. */
+    modules: RequestModules
   }
 }
 
@@ -87,7 +93,7 @@ const nounRoutes = [
 ]
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
-  const { admin, auth, turns, erasure, streams, publicUrl } = options
+  const { admin, auth, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
     const route = request.routeOptions.config.needs
     if (route === 'open') return
@@ -98,6 +104,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     request.session = session
     request.actor = actorOf(principal, request.id)
     request.admin = admin.calledBy(request.actor, principal.scope)
+    request.modules = modulesOf(options, request.admin, request.actor, principal.scope)
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
@@ -106,14 +113,16 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     const describe = await describeAdminApi(known, publicUrl)
     options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
-    await known.register(sessionRoutes, { ...options.session, admin })
+    const signIn = { ...options.session, admin }
+    for (const routes of [sessionRoutes, passkeySignInRoutes, linkRoutes, companySignInRoutes]) await known.register(routes, signIn)
+    await known.register(accountRoutes, options.session)
     await known.register(operatorRoutes, options.session)
     await known.register(tokenRoutes)
     await known.register(meRoutes)
-    await known.register(serviceRoutes, options.service)
-    await known.register(erasureRoutes, { erasure })
-    await known.register(playgroundRoutes, { turns, streams })
-    await known.register(turnRoutes, { turns, streams, admin })
+    await known.register(serviceRoutes)
+    await known.register(erasureRoutes)
+    await known.register(playgroundRoutes, { streams })
+    await known.register(turnRoutes, { streams })
   })
   // All other paths are routes too, so that an unauthenticated request gets 401 and learns nothing about the existing paths and methods.
   await app.register(async (rest) => {

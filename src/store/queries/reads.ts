@@ -17,10 +17,13 @@ import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChange
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
+import { findScopeOf } from './scope-of.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
+import { findPasskey, listPasskeys } from './passkeys.ts'
+import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
@@ -32,6 +35,9 @@ import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
+  findInvitation,
+  findPasskey,
+  listPasskeys,
   agentVersion,
   findAgent,
   listAgents,
@@ -99,6 +105,7 @@ export const reads = {
   findAdminToken,
   findValidAdminToken,
   listAdminTokens,
+  findScopeOf,
   storeTime,
   usageByBucket,
   listUsageLines,
