@@ -59,7 +59,7 @@ const secret = 'CANARY-SECRET'
 const userName = 'CANARY-NAME'
 const userText = 'CANARY-TEXT'
 
-void test('audit: no entry of any write contains a secret, a name of an end user or a text of one', async () => {
+void test('audit audit.changes: no entry of any write contains a secret, a name of an end user or a text of one', async () => {
   await using app = await startTestApp()
   const shownOnce = [
     await changeAgents(app),
