@@ -7,9 +7,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { recipes } from '../support/isolation-recipes.ts'
 import type { Request } from '../support/isolation-recipes.ts'
-import { makeScene, unknownIds } from '../support/isolation-scene.ts'
+import { allRows, makeScene, unknownIds } from '../support/isolation-scene.ts'
 import type { Ids, Party } from '../support/isolation-scene.ts'
-import { storeKind } from '../support/store-under-test.ts'
 import { adminToken } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
 
@@ -61,23 +60,6 @@ function unnamed({ status, headers, text }: Asked, ids: Ids): string {
   let left = `${status}\n${headers}\n${text}`
   for (const [name, id] of Object.entries(ids)) left = left.replaceAll(id, `<${name}>`)
   return left
-}
-
-/** What changes by itself: renewed leases, last uses. */
-const changing = ['lease_until', 'last_used_at']
-
-/** Every row of every table, as text. */
-async function allRows(): Promise<string[]> {
-  const tables = await app.query(
-    storeKind === 'postgres'
-      ? `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
-      : `select name from sqlite_master where type = 'table' and name not like 'chunk_%'`,
-  )
-  const rows: string[] = []
-  for (const { name } of tables)
-    for (const row of await app.query(`select * from "${String(name)}"`))
-      rows.push(`${String(name)} ${JSON.stringify(Object.entries(row).filter(([column]) => !changing.includes(column)))}`)
-  return rows.toSorted()
 }
 
 type Case = {
@@ -181,7 +163,7 @@ for (const one of cases) {
   void test(`operator.scope: restricted to ${title}, no response says anything about another's data, and nothing of it changes`, async (t) => {
     const token = await tokenFor(one)
     let requests = 0
-    const before = await allRows()
+    const before = await allRows(app)
     for (const other of foreign) {
       const [known, unknown] = [other.ids, unknownIds(other.ids)]
       // The sibling has the same owner.
@@ -199,7 +181,7 @@ for (const one of cases) {
         }
       }
     }
-    assert.deepEqual(await allRows(), before, 'a row has changed')
+    assert.deepEqual(await allRows(app), before, 'a row has changed')
     t.diagnostic(`${inOrder.length} operations, ${requests} requests`)
   })
 
@@ -231,7 +213,7 @@ for (const one of cases) {
   void test(`operator.scope: restricted to ${title}, its own data is shown and can be changed, and nothing else is in the responses`, async (t) => {
     const token = await tokenFor(one)
     const foreignRows = async (): Promise<string[]> =>
-      (await allRows()).filter((row) => [...y.marks, ...y.ownerMarks].some((mark) => row.includes(mark)))
+      (await allRows(app)).filter((row) => [...y.marks, ...y.ownerMarks].some((mark) => row.includes(mark)))
     const before = await foreignRows()
     assert.ok(before.length > 50, `${before.length} rows`)
     const unseen: string[] = []

@@ -115,7 +115,14 @@ void test('operator.permission: fields that need more than their route', async (
   await refused(editor, 'PATCH', `/providers/${provider!['id']}`, { base_url: 'http://127.0.0.1:1/v1' }, /provider_keys/)
   const price = { prompt_usd_per_million: '0', completion_usd_per_million: '0' }
   await refused(restricted, 'PATCH', agent, { price }, /restricted to one owner, and may not set price/)
-  const tool = { type: 'http', name: 'look_up', description: 'd', method: 'GET', url: 'https://example.com/', parameters: { type: 'object' } }
+  const tool = {
+    type: 'http',
+    name: 'look_up',
+    description: 'd',
+    method: 'GET',
+    url: 'https://example.com/',
+    parameters: { type: 'object' },
+  }
   await refused(restricted, 'PATCH', agent, { tools: [{ ...tool, price_usd: '0' }] }, /may not set price_usd of a tool/)
   await app.made('PATCH', agent, { tools: [{ ...tool, price_usd: '0.01' }] })
   await refused(restricted, 'PATCH', agent, { tools: [tool] }, /may not replace the tools/)

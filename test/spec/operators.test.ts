@@ -16,10 +16,16 @@ const refused = (answer: Answer, status: number, code: string, message?: RegExp)
   if (message) assert.match(answer.json['error'].message, message)
 }
 const as = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
-const makeOperator = (fields: Json = {}): Promise<Json> => app.made('POST', '/operators', { email: email(), name: 'Ada', role: 'editor', ...fields })
+const makeOperator = (fields: Json = {}): Promise<Json> =>
+  app.made('POST', '/operators', { email: email(), name: 'Ada', role: 'editor', ...fields })
 
 void test('operator: an invited operator is listed without its link, and its email address is unique in any case', async () => {
-  const made = await makeOperator({ email: ' Grace@Acme.Example ', role: 'viewer', permissions: ['conversations'], owner_id: app.caller.ownerId })
+  const made = await makeOperator({
+    email: ' Grace@Acme.Example ',
+    role: 'viewer',
+    permissions: ['conversations'],
+    owner_id: app.caller.ownerId,
+  })
   const { invitation_url: url, invitation_expires_at: end, ...operator } = made
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/console\/invitation#svc_invite_[\w-]{43}$/)
   assert.ok(url.startsWith(`${app.adminUrl}/console/`))
@@ -63,7 +69,10 @@ void test('operator: a new link, a change, disabling and removing', async () => 
   const again = await app.made('POST', `/operators/${id}/invite`)
   assert.notEqual(again['invitation_url'], first)
   const changed = await app.made('PATCH', `/operators/${id}`, { name: 'Ada L', role: 'viewer', permissions: ['conversations'] })
-  assert.deepEqual([changed['name'], changed['role'], changed['permissions'], changed['state']], ['Ada L', 'viewer', ['conversations'], 'invited'])
+  assert.deepEqual(
+    [changed['name'], changed['role'], changed['permissions'], changed['state']],
+    ['Ada L', 'viewer', ['conversations'], 'invited'],
+  )
   assert.equal((await app.made('PATCH', `/operators/${id}`, { enabled: false }))['state'], 'disabled')
   refused(await app.admin('POST', `/operators/${id}/invite`), 409, 'conflict', /disabled/)
   assert.equal((await app.made('PATCH', `/operators/${id}`, { enabled: true }))['state'], 'invited')
@@ -86,7 +95,10 @@ void test('token: it is shown once, names itself, and acts with its role until i
   assert.match(token, /^svc_admin_[\w-]{43}$/)
   assert.equal(await app.occurrences(token), 0, 'only a digest is stored')
   const me = await app.made('GET', '/me', undefined, as(token))
-  assert.deepEqual([me['who'], me['id'], me['name'], me['role'], me['email'], me['method']], ['token', made['id'], 'CI', 'editor', null, null])
+  assert.deepEqual(
+    [me['who'], me['id'], me['name'], me['role'], me['email'], me['method']],
+    ['token', made['id'], 'CI', 'editor', null, null],
+  )
   const found = await app.made('GET', `/tokens/${made['id']}`)
   assert.ok(Math.abs(Date.parse(found['last_used_at']) - Date.now()) < 60_000)
   assert.deepEqual({ ...found, last_used_at: null }, shown)
@@ -111,7 +123,12 @@ void test('token: an end in the past, and an agent of another owner, are refused
   await refuse({ owner_id: 'own_x' }, /owner_id: this owner does not exist/)
   await refuse({ agent_id: 'agt_x' }, /agent_id: this agent does not exist/)
   await refuse({ agent_id: app.caller.agentId, owner_id: other['id'] }, /belongs to another owner/)
-  const made = await app.made('POST', '/tokens', { name: 'x', role: 'viewer', agent_id: app.caller.agentId, expires_at: new Date(Date.now() + 60_000).toISOString() })
+  const made = await app.made('POST', '/tokens', {
+    name: 'x',
+    role: 'viewer',
+    agent_id: app.caller.agentId,
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+  })
   assert.equal(made['owner_id'], app.caller.ownerId, 'the owner of the agent')
   await app.made('GET', '/me', undefined, as(made['token']))
   await app.moveClock(61_000)

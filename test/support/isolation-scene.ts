@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { gate } from './model-server.ts'
 import type { Gate } from './model-server.ts'
+import { storeKind } from './store-under-test.ts'
 import { read, startTestApp } from './test-app.ts'
 import type { Caller, Json, TestApp } from './test-app.ts'
 import { startReceiver } from './webhook-receiver.ts'
@@ -58,9 +59,16 @@ type Scene = {
   close(): Promise<void>
 }
 
+const heldMs = 600_000
+
 export async function makeScene(): Promise<Scene> {
   const receiver = await startReceiver()
-  const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: receiver.host } })
+  const app = await startTestApp({
+    env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: receiver.host },
+    // The held turns run until the end of the tests.
+    turnSettings: { turnMs: heldMs, answerMs: heldMs },
+    modelSettings: { deadlines: { firstTokenMs: heldMs, idleMs: heldMs, tailMs: heldMs } },
+  })
   const provider = await app.made('POST', '/providers', {
     name: 'canary-provider',
     kind: 'openai-compatible',
@@ -206,4 +214,21 @@ export function unknownIds(ids: Ids): Ids {
             ? id.replace(/[0-9a-f-]{36}/, randomUUID())
             : id.slice(0, -8) + randomBytes(4).toString('hex')
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, unknown(id)])) as Ids
+}
+
+/** What changes by itself: renewed leases, last uses. */
+const changing = ['lease_until', 'last_used_at']
+
+/** Every row of every table, as text. */
+export async function allRows(app: TestApp): Promise<string[]> {
+  const tables = await app.query(
+    storeKind === 'postgres'
+      ? `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
+      : `select name from sqlite_master where type = 'table' and name not like 'chunk_%'`,
+  )
+  const rows: string[] = []
+  for (const { name } of tables)
+    for (const row of await app.query(`select * from "${String(name)}"`))
+      rows.push(`${String(name)} ${JSON.stringify(Object.entries(row).filter(([column]) => !changing.includes(column)))}`)
+  return rows.toSorted()
 }
