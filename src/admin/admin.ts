@@ -42,6 +42,9 @@ import { createProvidersAdmin } from './providers/providers.ts'
 import type { ProvidersAdmin } from './providers/providers.ts'
 import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
+import { createSignInAdmin } from './sign-in/sign-in.ts'
+import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
+import { recordingReads } from './readings.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -85,6 +88,7 @@ export type AdminCalls = {
   PlaygroundAdmin &
   SessionsAdmin &
   AccountAdmin &
+  SignInAdmin &
   OperatorsAdmin &
   AdminTokensAdmin &
   AuditAdmin
@@ -112,6 +116,7 @@ export type AdminOptions = {
   randomBytes: RandomBytes
   /** The key for the digests of sessions. */
   adminToken: string
+  signIn: SignInMethods
   /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
   /** Runs the message of a turn again. */
@@ -136,8 +141,10 @@ const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor,
 function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
   const newAuthor = (): Author => authorOf(options, actor)
   const restriction = scope && restrictionOf(options.store, scope)
-  const modules = { ...options, store: adminStore(options.store, newAuthor, restriction), isRestricted: restriction !== null }
+  const store = recordingReads(adminStore(options.store, newAuthor, restriction), actor)
+  const modules = { ...options, store, isRestricted: restriction !== null }
   // Sign-ins, and the account of a restricted operator, belong to the installation.
+  const operatorId = actor.who === 'operator' ? actor.id : undefined
   const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }
   return {
     sees: async (kind, id) => restriction === null || restriction.sees(kind, id),
@@ -158,7 +165,8 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createSessionsAdmin(accounts),
-    ...createAccountAdmin({ ...accounts, operatorId: actor.who === 'operator' ? actor.id : undefined }),
+    ...createAccountAdmin({ ...accounts, operatorId }),
+    ...createSignInAdmin({ ...accounts, operatorId }),
     ...createOperatorsAdmin(modules),
     ...createAdminTokensAdmin(modules),
     ...createAuditAdmin(modules),

@@ -15,7 +15,7 @@ import type { AdminStore } from './admin-store.ts'
 /** `replaces`: the session of the same browser, which ends. */
 export type SignIn = { address: string | null; userAgent: string | null; replaces: string | null } & (
   | { method: 'admin_token' }
-  | { method: Exclude<SignInMethod, 'admin_token'>; operatorId: string }
+  | { method: Exclude<SignInMethod, 'admin_token'>; operatorId: string; checkedAt: number }
 )
 
 export type SessionsAdmin = {
@@ -55,6 +55,7 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
         id: newId('ses'),
         digest: operatorId === null ? digestOfToken(secret) : digest(secret),
         operatorId,
+        checkedAt: 'checkedAt' in signIn ? signIn.checkedAt : null,
         method,
         address,
         userAgent: userAgent?.slice(0, maxUserAgent) ?? null,

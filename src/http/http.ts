@@ -40,6 +40,7 @@ import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
 import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
+import { createPasswordLimit } from './console/sign-in/password-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
@@ -89,6 +90,8 @@ type AdminOptions = {
   /** Returns the base URL of the public API, null if this server has it. */
   apiUrl: () => string | null
   service: ModulesOfRoutes['service']
+  /** Base URL of the console, if the settings say it. Default: the address of each request. */
+  consoleUrl: string | undefined
   /** Whether the metrics need no token, because only this machine can connect. */
   openMetrics: boolean
 }
@@ -160,13 +163,10 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   }
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
-    // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.
-    const byTls = Boolean(options.public && options.publicUrl?.startsWith('https:'))
     const brake = createBrake(createGuessLimit(monotonicMs))
     let describeAdmin = (): object => ({})
     const described = (describe: () => object): void => void (describeAdmin = describe)
-    const consoleOrigin = options.public && options.publicUrl
-    const scope = { ...options.admin, isAdminToken, brake, byTls, consoleOrigin, publicUrl: options.publicUrl, streams, described }
+    const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
     await app.register(metricsRoute, {
       metrics,
@@ -272,24 +272,24 @@ async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promi
   await app.register(mcpRoutes, options)
 }
 
-type AdminScopeOptions = Omit<AdminOptions, 'adminToken' | 'openMetrics'> & {
+type AdminScopeOptions = Omit<AdminOptions, 'openMetrics'> & {
   isAdminToken: TokenCheck
   brake: Brake
-  byTls: boolean
-  /** The origin of the console, if the settings say it. */
-  consoleOrigin: string | undefined
   publicUrl: string | undefined
   streams: StreamOptions
   described: (describe: () => object) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, isAdminToken, brake, turns, erasure, apiUrl, service, byTls, consoleOrigin, publicUrl, streams, described } = options
+  const { admin, adminToken, isAdminToken, brake, turns, erasure, apiUrl, service, publicUrl, streams, described } = options
   app.addHook('preParsing', receiveJson)
   const auth = createAdminAuth(isAdminToken, admin, brake)
-  const guesses = createGuessLimit(() => performance.now())
-  const consoleUrl = (request: IncomingMessage): string => consoleOrigin ?? originAskedFor(request, byTls)
-  const session = { isAdminToken, guesses, byTls, apiUrl, consoleUrl }
+  const now = (): number => performance.now()
+  const guesses = createGuessLimit(now)
+  const limit = createPasswordLimit(now)
+  const byTls = options.consoleUrl?.startsWith('https:') ?? false
+  const consoleUrl = (request: IncomingMessage): string => options.consoleUrl ?? originAskedFor(request, byTls)
+  const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit, byTls, apiUrl, consoleUrl }
   await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service, described })
 }
 

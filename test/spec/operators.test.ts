@@ -89,7 +89,7 @@ void test('operator: a new link, a change, disabling and removing', async () => 
   assert.deepEqual(await app.query(`select * from sign_in_secrets where operator_id = '${id}'`), [])
 })
 
-void test('token: it is shown once, names itself, and acts with its role until it is revoked', async () => {
+void test('operator.token: it is shown once, names itself, and acts with its role until it is revoked', async () => {
   const made = await app.made('POST', '/tokens', { name: 'CI', role: 'editor' })
   const { token, ...shown } = made
   assert.match(token, /^svc_admin_[\w-]{43}$/)
@@ -114,7 +114,7 @@ void test('token: it is shown once, names itself, and acts with its role until i
   refused(await app.admin('GET', '/tokens/tok_x'), 404, 'not_found')
 })
 
-void test('token: an end in the past, and an agent of another owner, are refused; an expired token is wrong', async () => {
+void test('operator.token: an end in the past, and an agent of another owner, are refused; an expired token is wrong', async () => {
   const other = await app.made('POST', '/owners', { name: 'Other' })
   const refuse = async (body: Json, message: RegExp): Promise<void> =>
     refused(await app.admin('POST', '/tokens', { name: 'x', role: 'viewer', ...body }), 422, 'validation_error', message)
@@ -135,7 +135,7 @@ void test('token: an end in the past, and an agent of another owner, are refused
   refused(await app.admin('GET', '/me', undefined, as(made['token'])), 401, 'unauthorized')
 })
 
-void test('token: one that may read the installation gets the metrics, others do not', async () => {
+void test('operator.token: one that may read the installation gets the metrics, others do not', async () => {
   const metrics = async (body: Json): Promise<number> => {
     const { token } = await app.made('POST', '/tokens', { name: 'Prometheus', role: 'viewer', ...body })
     return (await fetch(`${app.adminUrl}/metrics`, { headers: as(token) })).status

@@ -27,6 +27,7 @@ const plain = new Set([
   'maxItems',
   'uniqueItems',
   'maxProperties',
+  'uniqueItems',
 ])
 const one = new Set(['items', 'additionalProperties'])
 const several = new Set(['anyOf', 'oneOf', 'allOf'])

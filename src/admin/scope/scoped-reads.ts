@@ -70,6 +70,11 @@ export const scopedReads: Rules<Reads> = {
   findOperatorByEmail: refused,
   findOperatorByIdentity: refused,
   listOperators: refused,
+  // Asked before an entry of the audit log is added.
+  wasReadRecently: unrestricted,
+  findInvitation: refused,
+  findPasskey: refused,
+  listPasskeys: refused,
   findAdminToken: refused,
   findValidAdminToken: refused,
   listAdminTokens: refused,

@@ -28,6 +28,9 @@ export const scopedWrites: Rules<Writes> = {
   retryDelivery: ({ scope }, given) => ({ args: [{ ...given, within: scope }] }),
   replayDeliveries: ({ scope }, given) => ({ args: [{ ...given, within: scope }] }),
 
+  // After the text was found within the scope.
+  recordReading: unrestricted,
+
   // What concerns the installation, and what only the server itself writes.
   createOwner: refused,
   changeOwner: refused,
@@ -39,6 +42,14 @@ export const scopedWrites: Rules<Writes> = {
   inviteOperator: refused,
   changeOperator: refused,
   removeOperator: refused,
+  acceptInvitation: refused,
+  recoverOperator: refused,
+  setPassword: refused,
+  upgradePasswordHash: refused,
+  signInWithCompany: refused,
+  addPasskey: refused,
+  usePasskey: refused,
+  removePasskey: refused,
   createAdminToken: refused,
   revokeAdminToken: refused,
   touchAdminToken: refused,

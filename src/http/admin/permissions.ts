@@ -20,11 +20,26 @@ const needs = (...permissions: Permission[]): RouteNeeds => ({ needs: permission
 const installation = (...permissions: Permission[]): RouteNeeds => ({ needs: permissions, installation: true })
 
 export const routeNeeds: Record<string, RouteNeeds> = {
+  'GET /session/options': 'open',
   'POST /session': 'open',
+  'POST /session/passkey/options': 'open',
+  'POST /session/passkey': 'open',
+  'GET /session/oidc': 'open',
+  'GET /session/oidc/callback': 'open',
+  'POST /session/invitation/look-up': 'open',
+  'POST /session/invitation': 'open',
+  'POST /session/recovery': 'open',
   'GET /session': 'signed-in',
   'DELETE /session': 'signed-in',
   'GET /me': 'signed-in',
   'PATCH /me': 'signed-in',
+  'PUT /me/password': 'signed-in',
+  'GET /me/passkeys': 'signed-in',
+  'POST /me/passkeys/options': 'signed-in',
+  'POST /me/passkeys': 'signed-in',
+  'DELETE /me/passkeys/:id': 'signed-in',
+  'GET /me/sessions': 'signed-in',
+  'DELETE /me/sessions/:id': 'signed-in',
   'GET /openapi.json': 'signed-in',
 
   'GET /owners': needs('read'),

@@ -19,7 +19,7 @@ export type RequestModules = {
   /** Erases with all keys of the agent. */
   eraseEndUser(endUser: { agentId: string; externalUserId: string }): Promise<EraseOutcome>
   /** To follow a turn of any key. Throws ApiError `not_found`. */
-  turns: Pick<TurnResource, 'open'>
+  turns: Pick<TurnResource, 'find' | 'open'>
   /** Throws ApiError `not_found`. */
   cancelTurn(requestId: string): Promise<void>
   /** Runs a message with the playground key of the agent. Throws ApiError `not_found`. */
@@ -52,6 +52,10 @@ export function modulesOf(modules: ModulesOfRoutes, calls: AdminCalls, actor: Ac
       return (await calls.sees('agent', endUser.agentId)) ? erasure.eraseEndUser(endUser, actor) : { kind: 'not_found' }
     },
     turns: {
+      async find(wanted) {
+        await refuseUnknown(wanted.requestId)
+        return turns.resource.find(wanted)
+      },
       async open(wanted) {
         await refuseUnknown(wanted.requestId)
         return turns.resource.open(wanted)

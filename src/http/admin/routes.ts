@@ -1,7 +1,6 @@
 /**
  * The admin API, `/admin/v1`. Every path except sign-in requires the admin token or a session, which is checked before anything else.
  */
-import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
@@ -9,6 +8,7 @@ import { actorOf } from '../../operators/principal.ts'
 import type { Principal } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
+import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
@@ -37,6 +37,10 @@ import { webhookRoutes } from './webhooks.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { sessionRoutes } from '../console/session.ts'
+import { accountRoutes } from '../console/sign-in/account-routes.ts'
+import { companySignInRoutes } from '../console/sign-in/company-routes.ts'
+import { linkRoutes } from '../console/sign-in/link-routes.ts'
+import { passkeySignInRoutes } from '../console/sign-in/passkey-routes.ts'
 import type { SessionOptions } from '../console/session.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 
@@ -48,7 +52,7 @@ export type AdminRoutesOptions = {
   erasure: Erasure
   streams: StreamOptions
   publicUrl: string | undefined
-  session: Omit<SessionOptions, 'admin'> & { consoleUrl: (request: IncomingMessage) => string }
+  session: Omit<SessionOptions, 'admin'>
   service: ModulesOfRoutes['service']
   /** Receives the function that returns the description of these routes, for the reference page. */
   described?: (describe: () => object) => void
@@ -80,6 +84,7 @@ const nounRoutes = [
   conversationRoutes,
   traceRoutes,
   usageRoutes,
+  auditRoutes,
   webhookRoutes,
   deliveryRoutes,
   endUserRoutes,
@@ -108,7 +113,9 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     const describe = await describeAdminApi(known, publicUrl)
     options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
-    await known.register(sessionRoutes, { ...options.session, admin })
+    const signIn = { ...options.session, admin }
+    for (const routes of [sessionRoutes, passkeySignInRoutes, linkRoutes, companySignInRoutes]) await known.register(routes, signIn)
+    await known.register(accountRoutes, options.session)
     await known.register(operatorRoutes, options.session)
     await known.register(tokenRoutes)
     await known.register(meRoutes)

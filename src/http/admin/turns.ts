@@ -126,8 +126,13 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       },
     },
     async (request, reply) => {
-      const wanted = { requestId: request.params.request_id, apiKeyId: undefined }
-      return followTurn(request, reply, wanted, request.query.after, { resource: request.modules.turns, streams })
+      const requestId = request.params.request_id
+      const wanted = { requestId, apiKeyId: undefined }
+      const resource = request.modules.turns
+      // An unknown turn is a 404 and no reading.
+      await resource.find(wanted)
+      await request.admin.recordTurnReading(requestId)
+      return followTurn(request, reply, wanted, request.query.after, { resource, streams })
     },
   )
 

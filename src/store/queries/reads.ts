@@ -6,7 +6,7 @@ import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
 import { listIndexChanges, readVectors } from './knowledge/vectors.ts'
 import { verify } from './invariants.ts'
-import { listAudit } from './audit.ts'
+import { listAudit, wasReadRecently } from './audit.ts'
 import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
@@ -22,6 +22,8 @@ import { findProvider, findProviderById, listProviders, modelOnProvider } from '
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
+import { findPasskey, listPasskeys } from './passkeys.ts'
+import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
@@ -33,6 +35,9 @@ import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
+  findInvitation,
+  findPasskey,
+  listPasskeys,
   agentVersion,
   findAgent,
   listAgents,
@@ -89,6 +94,7 @@ export const reads = {
   findConversationsOfEndUser,
   findIdleConversations,
   listAudit,
+  wasReadRecently,
   findPlaygroundKey,
   findSession,
   listSessions,
@@ -115,6 +121,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
   'listLedger',
+  'listAudit',
   'listEndUsers',
   'findEndUser',
   'verify',

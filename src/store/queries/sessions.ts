@@ -27,18 +27,28 @@ export type NewSession = Pick<Session, 'id' | 'method' | 'address' | 'userAgent'
   digest: Uint8Array
   /** Null: signed in with the admin token. */
   operatorId: string | null
+  /** `updatedAt` of the operator when its password or passkey was checked. Null: signed in with the admin token. */
+  checkedAt: number | null
   lifetimeMs: number
   /** The session of the same browser, which this one replaces. */
   replaces: string | null
 }
 
-/** Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. Undefined if the operator is not active. */
+/**
+ * Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. Undefined if the operator is not active, or if it has
+ * been changed since its sign-in was checked: its password may be another one.
+ */
 export async function openSession(sql: Sql, given: NewSession): Promise<Session | undefined> {
-  const { id, digest, operatorId, method, address, userAgent, lifetimeMs, replaces } = given
+  const { id, digest, operatorId, checkedAt, method, address, userAgent, lifetimeMs, replaces } = given
   const now = await sql.now()
   if (operatorId !== null) {
     // The update also waits for a change of the operator that is being committed.
-    const active = await sql.run(`update operators set last_sign_in_at = $1 where id = $2 and state = 'active'`, now, operatorId)
+    const active = await sql.run(
+      `update operators set last_sign_in_at = $1 where id = $2 and state = 'active' and updated_at = $3`,
+      now,
+      operatorId,
+      checkedAt,
+    )
     if (active === 0) return undefined
   }
   const expiresAt = now + lifetimeMs
