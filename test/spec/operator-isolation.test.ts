@@ -95,7 +95,7 @@ const ofInstallation = [
 const statuses: Case['statuses'] = {
   ...Object.fromEntries(ofInstallation.map((name) => [name, [403]])),
   // A token has no session and no account.
-  ...Object.fromEntries(Object.keys(recipes).flatMap((name) => (/ \/(session$|me\/)/.test(name) ? [[name, [404]]] : []))),
+  ...Object.fromEntries(Object.keys(recipes).flatMap((name) => (/ \/(session$|me\/)/.test(name) ? [[name, [404, 409, 422]]] : []))),
   'PATCH /me': [404],
 }
 const ofProviders = ['canary-provider', 'canary.example']
