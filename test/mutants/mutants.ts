@@ -16,6 +16,7 @@ import { postgresMutants } from './postgres-mutants.ts'
 import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
+import { scopeMutants } from './scope-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { spendLimitMutants } from './spend-limit-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
@@ -29,6 +30,7 @@ export const mutants: Mutant[] = [
   ...accessMutants,
   ...sessionMutants,
   ...operatorMutants,
+  ...scopeMutants,
   ...admissionMutants,
   ...endingMutants,
   ...priceMutants,

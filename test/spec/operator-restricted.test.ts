@@ -108,13 +108,13 @@ void test('operator.scope: errors about an unknown provider name no provider', a
   }
 })
 
-void test('operator.scope: the playground tells the balance to a token of the owner, and not to one of an agent', async () => {
+void test('operator.scope: the playground shows the balance to a token of the owner, and not to one of an agent', async () => {
   const poor: Caller = await app.makeCaller({ balanceUsd: '0.000001' })
   const [owner, agent] = [await restrictedTo({ ownerId: poor.ownerId }), await restrictedTo(poor)]
   const path = `/agents/${poor.agentId}/playground`
-  const told = await owner('POST', path, { message: 'hi' })
-  assert.deepEqual([told.status, told.json.error.code], [402, 'insufficient_balance'])
-  assert.match(told.json.error.message, /The balance is 0\.00000100 USD/)
+  const shown = await owner('POST', path, { message: 'hi' })
+  assert.deepEqual([shown.status, shown.json.error.code], [402, 'insufficient_balance'])
+  assert.match(shown.json.error.message, /The balance is 0\.00000100 USD/)
   const general = await agent('POST', path, { message: 'hi' })
   assert.deepEqual([general.status, general.json.error.code], [402, 'insufficient_balance'])
   assert.doesNotMatch(general.json.error.message, /0\.00000100/)

@@ -142,12 +142,12 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, prov
   }
   const [user, spareUser] = [`${mark}-user`, `${mark}-spare-user`]
   await chat('ann')
-  const spoken = await chat(user)
+  const answered = await chat(user)
   const spare = await chat(spareUser)
   app.model.when(`${mark} fail`, { status: 400, body: `${mark} is refused` })
   const { json: failed } = await app.chat(`${mark} fail`, { user: 'ann', caller })
   const feedback = { rating: 'down', comment: `${mark} comment`, tags: ['slow', `${mark} tag`] }
-  const rated = await read(await app.chatRequest(feedback, { caller, path: `turns/${spoken.request_id}/feedback` }))
+  const rated = await read(await app.chatRequest(feedback, { caller, path: `turns/${answered.request_id}/feedback` }))
   assert.equal(rated.status, 200, rated.text)
   await app.made('PUT', `/agents/${agent.id}/end-users/limits`, { external_user_id: user, spend_limits: limits.spend_limits.slice(0, 1) })
   await app.made('POST', `/agents/${agent.id}/playground`, { message: `${mark} plays` })
@@ -171,9 +171,9 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, prov
     key: key.id,
     publicKey: /^svc_live_(\w+)\./.exec(key.api_key)![1]!,
     spareKey: spareKey.id,
-    conversation: spoken.conversation_id,
+    conversation: answered.conversation_id,
     spareConversation: spare.conversation_id,
-    turn: spoken.request_id,
+    turn: answered.request_id,
     failedTurn: failed.error.request_id,
     runningTurn: running.request_id,
     trace,
@@ -205,7 +205,7 @@ async function whenDelivered(app: TestApp, webhookId: string): Promise<Json> {
 export function unknownIds(ids: Ids): Ids {
   const unknown = (id: string): string =>
     id.startsWith('canary-')
-      ? id.replace(/^canary-..../, `nobody${randomBytes(3).toString('hex').slice(0, 5)}`)
+      ? id.replace(/^canary-..../, `absent${randomBytes(3).toString('hex').slice(0, 5)}`)
       : /^[0-9a-f-]{36}$/.test(id)
         ? randomUUID()
         : /^[0-9a-f]{32}$/.test(id)
