@@ -61,7 +61,7 @@ export const scopeMutants: Mutant[] = [
     edit(modules, "(await calls.sees('conversation', id)) ? erasure", '(await Promise.resolve(true)) ? erasure'),
   ]),
   scoped('a turn of another owner is not followed', [
-    edit(modules, '      async open(wanted) {\n        await refuseUnknown(wanted.requestId)\n', '      async open(wanted) {\n'),
+    edit(modules, "    if (!(await calls.sees('turn', requestId))) throw new ApiError('not_found', 'This turn does not exist.')\n"),
   ]),
   scoped(
     'another agent of the same owner does not exist',
