@@ -187,6 +187,12 @@ for (const one of cases) {
       }
     }
     assert.deepEqual(differences(before, await allRows(app)), [], 'rows that have changed')
+    const readings = await app.query(`select subject_id from audit where verb = 'read'`)
+    assert.deepEqual(
+      readings.map(({ subject_id: id }) => String(id)).filter((id) => hidden.includes(id)),
+      [],
+      'readings in the audit log',
+    )
     t.diagnostic(`${inOrder.length} operations, ${requests} requests`)
   })
 
