@@ -109,7 +109,7 @@ export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }
 export type Reading = { verb: 'read' | 'export'; noun: string; subjectId: string }
 
 /** Readings of one author and subject are one entry for this time, so that pages and polls add no entries. */
-export const readingMs = 15 * 60 * 1000
+const readingMs = 15 * 60 * 1000
 
 /** A reading changes nothing. */
 export async function recordReading(_sql: Sql, _reading: Reading): Promise<void> {}
