@@ -105,7 +105,7 @@ export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }
   return rows.map(readEntry)
 }
 
-/** What someone read: texts of end users, such as the messages of a conversation. */
+/** `audit.reads`: what someone read, texts of end users, such as the messages of a conversation. */
 export type Reading = { verb: 'read' | 'export'; noun: string; subjectId: string }
 
 /** Readings of one author and subject are one entry for this time, so that pages and polls add no entries. */
