@@ -18,6 +18,7 @@ import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
 import { scopeMutants } from './scope-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
+import { signInMutants } from './sign-in-mutants.ts'
 import { spendLimitMutants } from './spend-limit-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
@@ -29,6 +30,7 @@ export const mutants: Mutant[] = [
   ...httpLayerMutants,
   ...accessMutants,
   ...sessionMutants,
+  ...signInMutants,
   ...operatorMutants,
   ...scopeMutants,
   ...admissionMutants,

@@ -41,7 +41,7 @@ export async function upgradePasswordHash(sql: Sql, operatorId: string, before: 
 }
 
 /**
- * Uses an invitation: of many uses at the same time one succeeds. Returns the operator, who is active from now on, or undefined. A new password
+ * `operator.invitation`: uses an invitation: of many uses at the same time one succeeds. Returns the operator, who is active from now on, or undefined. A new password
  * replaces the old one and a company account.
  */
 export async function acceptInvitation(
@@ -73,8 +73,8 @@ export type Recovery = { token: UsedToken; id: string; email: string; name: stri
 export type RecoverOutcome = { kind: 'recovered'; operator: Operator } | TokenRefused
 
 /**
- * Makes the operator with this email address an active admin without restrictions who signs in with this password alone. Creates it, with
- * `id`, if there is none.
+ * `operator.recovery`: makes the operator with this email address an active admin without restrictions who signs in with this password alone. Creates it with
+ * `id` if no operator has the address.
  */
 export async function recoverOperator(sql: Sql, { token, id, email, name, passwordHash }: Recovery): Promise<RecoverOutcome> {
   const use = await useToken(sql, token)

@@ -34,8 +34,7 @@ import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner, findOwner } from './owners.ts'
 import { createAdminToken, revokeAdminToken, touchAdminToken } from './admin-tokens.ts'
 import { changeOperator, createOperator, endSessions, findOperator, inviteOperator, removeOperator } from './operators.ts'
-import { acceptInvitation, recoverOperator, setPassword, signInWithCompany, upgradePasswordHash } from './operator-sign-in.ts'
-import { addPasskey, removePasskey, usePasskey } from './passkeys.ts'
+import { signInWrites } from './sign-in-writes.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider, findProviderById } from './providers.ts'
 import { putFeedback } from './feedback.ts'
@@ -242,38 +241,7 @@ export const writes = {
   revokeAdminToken: write(revokeAdminToken, { audit: (token, [id]) => when(token, 'revoke', 'token', id), changesCaches: false }),
   touchAdminToken: write(touchAdminToken, { audit: null, changesCaches: false }),
 
-  acceptInvitation: write(acceptInvitation, {
-    audit: (operator) => (operator ? when(true, 'accept', 'invitation', operator.id) : []),
-    changesCaches: false,
-  }),
-  recoverOperator: write(recoverOperator, {
-    audit: (outcome) => (outcome.kind === 'recovered' ? when(true, 'recover', 'operator', outcome.operator.id) : []),
-    changesCaches: false,
-  }),
-  setPassword: write(setPassword, {
-    audit: (changed, [{ operatorId: subjectId }]) =>
-      changed ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : [],
-    changesCaches: false,
-  }),
-  upgradePasswordHash: write(upgradePasswordHash, { audit: null, changesCaches: false }),
-  signInWithCompany: write(signInWithCompany, {
-    audit(outcome) {
-      if (outcome.kind === 'no_role') return outcome.operator ? when(true, 'end_sessions', 'operator', outcome.operator.id) : []
-      if (outcome.kind !== 'accepted' || outcome.change === null) return []
-      const verb = outcome.change === 'created' ? 'create' : 'change'
-      return [{ verb, noun: 'operator', subjectId: outcome.operator.id, fields: outcome.fields }]
-    },
-    changesCaches: false,
-  }),
-  addPasskey: write(addPasskey, {
-    audit: (outcome) => (outcome.kind === 'added' ? when(true, 'create', 'passkey', outcome.passkey.id) : []),
-    changesCaches: false,
-  }),
-  usePasskey: write(usePasskey, { audit: null, changesCaches: false }),
-  removePasskey: write(removePasskey, {
-    audit: (outcome, [, id]) => when(outcome === 'removed', 'delete', 'passkey', id),
-    changesCaches: false,
-  }),
+  ...signInWrites,
   openSession: write(openSession, { audit: (session) => (session ? when(true, 'open', 'session', session.id) : []), changesCaches: false }),
   closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
 
