@@ -1,6 +1,7 @@
 /** Every mutant, in the order of the modules. Add a new one to one of these lists. */
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
+import { auditMutants } from './audit-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
 import { httpLayerMutants } from './http-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
@@ -45,6 +46,7 @@ export const mutants: Mutant[] = [
   ...toolMutants,
   ...mcpMutants,
   ...erasureMutants,
+  ...auditMutants,
   ...reportMutants,
   ...traceMutants,
   ...webhookMutants,
