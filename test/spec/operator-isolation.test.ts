@@ -110,7 +110,18 @@ const ofInstallation = [
 const statuses: Case['statuses'] = {
   ...Object.fromEntries(ofInstallation.map((name) => [name, [403]])),
   // A token has no session and no account.
-  ...{ 'GET /session': [404], 'DELETE /session': [404], 'PATCH /me': [404], 'POST /session': [401] },
+  ...{ 'GET /session': [404], 'DELETE /session': [404], 'PATCH /me': [404], 'PUT /me/password': [404] },
+  ...{
+    'GET /me/passkeys': [404],
+    'POST /me/passkeys': [404, 409],
+    'POST /me/passkeys/options': [404, 409],
+    'DELETE /me/passkeys/{id}': [404],
+  },
+  ...{ 'GET /me/sessions': [404], 'DELETE /me/sessions/{id}': [404] },
+  // Wrong credentials; the console has no host name here, and there is no identity provider.
+  ...{ 'POST /session': [401, 429], 'POST /session/invitation': [401, 429], 'POST /session/invitation/look-up': [401, 429] },
+  ...{ 'POST /session/recovery': [401, 429], 'POST /session/passkey': [409], 'POST /session/passkey/options': [409] },
+  ...{ 'GET /session/oidc': [302], 'GET /session/oidc/callback': [302] },
 }
 const ofProviders = ['canary-provider', 'canary.example']
 const cases: Case[] = [
@@ -251,7 +262,7 @@ for (const one of cases) {
       }
       if (operation.method === 'GET' && wanted === undefined && !isShown) unseen.push(operation.name)
     }
-    const withoutNames = ['GET /agents/{id}/prices', 'GET /agents/{id}/spending', 'GET /models/price']
+    const withoutNames = ['GET /session/options', 'GET /agents/{id}/prices', 'GET /agents/{id}/spending', 'GET /models/price']
     assert.deepEqual(unseen.toSorted(), [...withoutNames, ...(one.agentId ? ['GET /owners'] : [])].toSorted())
     assert.deepEqual(await foreignRows(), before, 'a row of another owner has changed')
     t.diagnostic(`${operations.length} operations`)

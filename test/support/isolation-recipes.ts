@@ -62,6 +62,26 @@ const { owner_id: _, ...ofOwner } = reported
 const ownerLedger = (of: Ids, headers: Record<string, string>): Request[] =>
   [...filters(ofOwner)(of, of), ...filters(byPublicKey)(of, of)].map((one) => ({ ...one, path: { id: of.owner }, headers }))
 
+const credential = { id: 'a', rawId: 'a', type: 'public-key', response: {} }
+/** No token has a session or an account, and none of these names a thing of an owner. */
+const signIn: Record<string, Recipe> = {
+  'GET /session/options': nothing,
+  'POST /session/passkey/options': nothing,
+  'POST /session/passkey': () => [{ body: { response: credential } }],
+  'GET /session/oidc': nothing,
+  'GET /session/oidc/callback': nothing,
+  'POST /session/invitation/look-up': () => [{ body: { token: 'svc_invite_x' } }],
+  'POST /session/invitation': () => [{ body: { token: 'svc_invite_x' } }],
+  'POST /session/recovery': () => [{ body: { token: 'svc_recover_x', email: 'a@acme.example', password: 'a lamp in the attic' } }],
+  'PUT /me/password': () => [{ body: { new_password: 'a lamp in the attic' } }],
+  'GET /me/passkeys': nothing,
+  'POST /me/passkeys/options': nothing,
+  'POST /me/passkeys': () => [{ body: { name: 'n', response: credential } }],
+  'DELETE /me/passkeys/{id}': () => [{ path: { id: 'a' } }],
+  'GET /me/sessions': nothing,
+  'DELETE /me/sessions/{id}': () => [{ path: { id: 'ses_x' } }],
+}
+
 /** In the order in which a principal can send them about its own data: what deletes something comes last. */
 export const recipes: Record<string, Recipe> = {
   'GET /me': nothing,
@@ -124,6 +144,7 @@ export const recipes: Record<string, Recipe> = {
   'GET /tokens': nothing,
   'GET /tokens/{id}': byId('token'),
   'GET /session': nothing,
+  ...signIn,
 
   'PATCH /me': () => [{ body: { name: 'n' } }],
   'POST /owners': () => [{ body: { name: 'n', balance_usd: '1' } }],
