@@ -9,7 +9,7 @@ const reads = 'spec/audit-reads.test.ts'
 const everyRoute = 'audit.reads: every route of the description whose answer contains a text'
 const noSecret = { file: 'spec/audit-private.test.ts', title: 'audit audit.changes: no entry of any write contains a secret' }
 
-const trials = 'spec/admin-trials.test.ts'
+const trials = 'spec/audit-trials.test.ts'
 const trialTitle = 'audit.trials: a trial of a tool and a message in the playground are in the log with their author'
 
 export const auditMutants: Mutant[] = [

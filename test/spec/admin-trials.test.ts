@@ -173,34 +173,3 @@ void test('models/price: text that does not name a model is refused with the fie
     await refused(plain.admin('GET', `/models/price${query}`), 422, 'validation_error', /model/)
   await refused(plain.admin('GET', '/models/price?model=a%2Fb&at=now'), 422, 'validation_error', /at/)
 })
-
-void test('audit.trials: a trial of a tool and a message in the playground are in the log with their author, and an unknown tool is not', async () => {
-  const { token, id: tokenId } = await app.made('POST', '/tokens', { name: 'CI', role: 'editor' })
-  const ask = (path: string, body: Json): Promise<Answer> =>
-    app.admin('POST', `/agents/${app.caller.agentId}${path}`, body, { authorization: `Bearer ${token}` })
-  const trial = await ask('/tools/try', day('book'))
-  assert.equal(trial.status, 200, trial.text)
-  await refused(ask('/tools/try', { tool: 'nothing' }), 422, 'validation_error')
-  assert.equal((await ask('/playground', { message: 'hi' })).status, 200)
-  const { data } = await app.made('GET', `/audit?author_id=${tokenId}`)
-  assert.deepEqual(
-    data.map(({ verb, noun, subject_id, fields, changes, author_name }: Json) => [verb, noun, subject_id, fields, changes, author_name]),
-    [
-      ['try', 'agent', app.caller.agentId, [], null, 'CI'],
-      ['try', 'agent', app.caller.agentId, ['tools.book'], null, 'CI'],
-    ],
-  )
-  assert.equal(data[1].request_id, trial.headers.get('x-request-id'))
-})
-
-void test('audit.trials: if the entry cannot be stored, no tool is called and no message is sent', async () => {
-  await using own = await startTestApp({
-    env: { ...allowed, TURNKEEP_FAILPOINTS: 'write.before-commit=throw if:recordTrial' },
-    agent: { tools: threeTools(tools) },
-  })
-  const calls = tools.callsOf('/book').length
-  assert.equal((await tryOf(own, day('book'))).status, 500)
-  assert.equal(tools.callsOf('/book').length, calls)
-  assert.equal((await own.admin('POST', `/agents/${own.caller.agentId}/playground`, { message: 'hi' })).status, 500)
-  assert.deepEqual((await own.made('GET', '/turns')).data, [])
-})
