@@ -88,7 +88,7 @@ const ofInstallation = [
   'POST /owners/{id}/ledger',
   // An earlier version has another price.
   'POST /agents/{id}/rollback',
-  // Nobody pays for it.
+  // No one pays for it.
   'POST /turns/{request_id}/rerun',
   'GET /status',
   'POST /verify',
