@@ -1,6 +1,6 @@
 /**
  * Which permission each route of the admin API needs. This is the only place that decides it: a route without an entry stops the start of the
- * server (`operator.permission`). docs/operators.md, "Who may do what", is made from this table.
+ * server (`operator.permission`). docs/operate/operators.md, "Who may do what", is made from this table.
  */
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
