@@ -106,7 +106,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'GET /turns/:request_id/trace': needs('conversations'),
   'GET /turns/:request_id/stream': needs('conversations'),
   'POST /turns/:request_id/cancel': needs('agents'),
-  'POST /turns/:request_id/rerun': needs('agents', 'conversations'),
+  // No owner is charged for a rerun, so one of a customer would cost you.
+  'POST /turns/:request_id/rerun': installation('agents', 'conversations'),
   'GET /feedback': needs('conversations'),
 
   // Messages in deliveries need `conversations` as well (webhooks.ts).
