@@ -89,7 +89,7 @@ inConsole(
     await open('/')
     await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())
     await page.keyboard.press('Enter')
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'System' }).click()
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Status' }).click()
     await settled()
     await page.getByRole('button', { name: 'Verify data' }).click()
     await page.getByText(/All \d+ invariants hold/).waitFor()

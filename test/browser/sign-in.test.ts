@@ -57,7 +57,8 @@ inConsole(
   async ({ page, context, app, open }) => {
     await open('/agents')
     const [cookie] = await context.cookies()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Session menu' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
     assert.deepEqual(await context.cookies(), [])
     const headers = { cookie: `${cookie!.name}=${cookie!.value}`, 'x-turnkeep-console': '1' }

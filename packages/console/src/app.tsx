@@ -6,11 +6,12 @@ import { useSession } from './api/session.ts'
 import { FailureNote } from './show/failure-note.tsx'
 import { PageBoundary } from './show/page-boundary.tsx'
 import { Lost } from './pages/lost.tsx'
-import { Shell } from './shell.tsx'
-import { SignIn } from './sign-in.tsx'
+import { Shell } from './shell/shell.tsx'
 
+const SignIn = lazy(() => import('./sign-in.tsx').then(({ SignIn: page }) => ({ default: page })))
 const Start = lazy(() => import('./pages/start/start.tsx').then(({ Start: page }) => ({ default: page })))
 const Agents = lazy(() => import('./pages/agents/agents.tsx').then(({ Agents: page }) => ({ default: page })))
+const NewAgent = lazy(() => import('./pages/agents/new-agent.tsx').then(({ NewAgent: page }) => ({ default: page })))
 const AgentPage = lazy(() => import('./pages/agents/agent.tsx').then(({ AgentPage: page }) => ({ default: page })))
 const Providers = lazy(() => import('./pages/providers/providers.tsx').then(({ Providers: page }) => ({ default: page })))
 const Playground = lazy(() => import('./pages/playground/playground.tsx').then(({ Playground: page }) => ({ default: page })))
@@ -26,6 +27,9 @@ const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: pa
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
 const Webhooks = lazy(() => import('./pages/webhooks/webhooks.tsx').then(({ Webhooks: page }) => ({ default: page })))
+const Traces = lazy(() => import('./pages/turn/traces.tsx').then(({ Traces: page }) => ({ default: page })))
+const Limits = lazy(() => import('./pages/limits/limits.tsx').then(({ Limits: page }) => ({ default: page })))
+const AuditLog = lazy(() => import('./pages/operations/audit.tsx').then(({ AuditLog: page }) => ({ default: page })))
 const Operations = lazy(() => import('./pages/operations/operations.tsx').then(({ Operations: page }) => ({ default: page })))
 
 const reading = (
@@ -47,7 +51,12 @@ export function App() {
         <FailureNote error={session.error} title="Cannot reach the server" onRetry={() => void session.refetch()} />
       </Center>
     )
-  if (!session.data) return <SignIn after={after} onTry={() => setAfter('ended')} />
+  if (!session.data)
+    return (
+      <Suspense fallback={reading}>
+        <SignIn after={after} onTry={() => setAfter('ended')} />
+      </Suspense>
+    )
   return (
     <Shell session={session.data} onSignOut={() => setAfter('signed out')}>
       <PageBoundary place={location}>
@@ -55,7 +64,7 @@ export function App() {
           <Switch>
             <Route path="/" component={Start} />
             <Route path="/agents" component={Agents} />
-            {/* /agents/new makes one; /agents/:id/:tab? shows one. */}
+            <Route path="/agents/new" component={NewAgent} />
             <Route path="/agents/:id/:tab?">{({ id, tab }) => <AgentPage key={id} id={id} tab={tab} />}</Route>
             <Route path="/providers" component={Providers} />
             <Route path="/playground/:agentId?">{({ agentId }) => <Playground agentId={agentId} />}</Route>
@@ -66,6 +75,7 @@ export function App() {
             <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
             <Route path="/conversations" component={Conversations} />
             <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
+            <Route path="/turns" component={Traces} />
             <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
             <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUsers agentId={agentId} one />}</Route>
             <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
@@ -74,7 +84,9 @@ export function App() {
             <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>
             <Route path="/usage" component={UsagePage} />
             <Route path="/webhooks/:id?">{({ id }) => <Webhooks key={id} id={id} />}</Route>
+            <Route path="/limits" component={Limits} />
             <Route path="/operations" component={Operations} />
+            <Route path="/audit" component={AuditLog} />
             <Route component={Lost} />
           </Switch>
         </Suspense>

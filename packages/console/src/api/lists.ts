@@ -1,5 +1,5 @@
 /** The lists of the admin API as the pages use them. A mutation invalidates lists by the first word of their key. */
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { call, segment } from './client.ts'
 import type { Query } from './client.ts'
@@ -51,5 +51,6 @@ export const useProviders = () => useQuery({ queryKey: ['providers'], queryFn: (
 export const useAgents = () => useQuery({ queryKey: ['agents'], queryFn: ({ signal }) => readAll<Agent>('/agents', signal) })
 export const useAgent = (id: string) =>
   useQuery({ queryKey: ['agents', id], queryFn: ({ signal }) => call<Agent>(`/agents/${segment(id)}`, { signal }) })
-export const useKeys = (agentId: string) =>
-  useQuery({ queryKey: ['keys', agentId], queryFn: ({ signal }) => readAll<Key>(`/agents/${segment(agentId)}/keys`, signal) })
+export const keysQuery = (agentId: string) =>
+  queryOptions({ queryKey: ['keys', agentId], queryFn: ({ signal }) => readAll<Key>(`/agents/${segment(agentId)}/keys`, signal) })
+export const useKeys = (agentId: string) => useQuery(keysQuery(agentId))

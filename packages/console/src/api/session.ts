@@ -9,14 +9,29 @@ const sessionKey = ['session']
 const isSignedOut = (error: unknown): boolean =>
   error instanceof ApiFailure && (error.status === 401 || error.code === 'rate_limit_exceeded')
 
-/** Does not retry what the server has decided. A lost response is requested up to twice more. */
-export function createQueries(): QueryClient {
+/** `done`: what is said when it has succeeded, such as "API key revoked". */
+declare module '@tanstack/react-query' {
+  interface Register {
+    mutationMeta: { done?: string }
+  }
+}
+
+/**
+ * Does not retry what the server has decided. A lost response is requested up to twice more. `confirm` shows that a mutation with the text
+ * `done` has succeeded.
+ */
+export function createQueries(confirm: (text: string) => void): QueryClient {
   const onError = (error: unknown): void => {
     if (isSignedOut(error)) queries.setQueryData(sessionKey, null)
   }
   const queries: QueryClient = new QueryClient({
     queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
+    mutationCache: new MutationCache({
+      onError,
+      onSuccess: (_answer, _sent, _context, { meta }) => {
+        if (meta?.done !== undefined) confirm(meta.done)
+      },
+    }),
     defaultOptions: {
       queries: {
         retry: (failures, error) => failures < 2 && (!(error instanceof ApiFailure) || error.status === 0 || error.status === 503),

@@ -17,16 +17,15 @@ import { DeleteAgent } from './editor/delete-agent.tsx'
 import { EnabledSwitch } from './editor/enabled-switch.tsx'
 import { LeaveGuard } from './editor/leave-guard.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
-import { LimitsTab } from './limits/limits-tab.tsx'
-import { NewAgent } from './new-agent.tsx'
 
+const LimitsTab = lazy(() => import('./limits/limits-tab.tsx').then(({ LimitsTab: tab }) => ({ default: tab })))
 const ToolsTab = lazy(() => import('./tools/tools-tab.tsx').then(({ ToolsTab: tab }) => ({ default: tab })))
 const VersionsTab = lazy(() => import('./versions/versions-tab.tsx').then(({ VersionsTab: tab }) => ({ default: tab })))
 
 const tabs = ['settings', 'tools', 'limits', 'versions']
 
 export function AgentPage({ id, tab }: { id: string; tab: string | undefined }) {
-  return id === 'new' ? <NewAgent /> : <PresentAgent id={id} tab={tab !== undefined && tabs.includes(tab) ? tab : 'settings'} />
+  return <PresentAgent id={id} tab={tab !== undefined && tabs.includes(tab) ? tab : 'settings'} />
 }
 
 function PresentAgent({ id, tab }: { id: string; tab: string }) {
@@ -64,7 +63,7 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
   const [unsaved, setUnsaved] = useState(false)
   const { id } = agent
   return (
-    <Page title={agent.name} lead={<Lead agent={agent} />} actions={<Ways id={id} />}>
+    <Page title={agent.name} trail={[{ href: '/agents', label: 'Agents' }]} lead={<Lead agent={agent} />} actions={<Ways id={id} />}>
       {agent.enabled ? null : (
         <Alert color="yellow" title="This agent is disabled" variant="outline">
           New messages are rejected with <code>agent_disabled</code>. Enable the agent in its settings.
@@ -90,7 +89,7 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
           <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'tools' ? <ToolsTab agent={agent} /> : null}</Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="lg">
-          {tab === 'limits' ? <LimitsTab agent={agent} /> : null}
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'limits' ? <LimitsTab agent={agent} /> : null}</Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="versions" pt="lg">
           <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>

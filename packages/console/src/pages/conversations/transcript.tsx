@@ -49,6 +49,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
   }
   return (
     <Page
+      trail={[{ href: '/conversations', label: 'Conversations' }]}
       title={isErased ? 'Erased conversation' : user === null ? 'Conversation' : `Conversation with ${user}`}
       actions={
         <>

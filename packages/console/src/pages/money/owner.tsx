@@ -1,5 +1,5 @@
 /** One owner: its balance, its agents, its entries and charges. */
-import { Anchor, Button, Group, Text } from '@mantine/core'
+import { Anchor, Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
@@ -33,14 +33,8 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
   return (
     <Page
       title={owner.data?.name ?? 'Owner'}
-      lead={
-        <Group gap="xs">
-          <Anchor component={Link} href="/money" size="sm">
-            All owners
-          </Anchor>
-          <IdText id={ownerId} />
-        </Group>
-      }
+      trail={[{ href: '/money', label: 'Owners' }]}
+      lead={<IdText id={ownerId} />}
       actions={
         owner.data ? (
           <Button variant="default" onClick={open}>

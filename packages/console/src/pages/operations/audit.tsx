@@ -8,8 +8,9 @@ import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
+import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { Part } from './part.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 const who: Record<AuditEntry['who'], string> = {
   admin_token: 'Admin token',
@@ -17,13 +18,13 @@ const who: Record<AuditEntry['who'], string> = {
   token: 'Token',
   server: 'Turnkeep',
 }
-/** A short list; more are loaded on request. */
-const shownFirst = 20
+/** More are loaded on request. */
+const shownFirst = 50
 
-export function Audit() {
+export function AuditLog() {
   const list = useList<AuditEntry>(['audit'], '/audit', {}, { limit: shownFirst })
   return (
-    <Part
+    <Page
       title="Audit log"
       lead="Every change made through the admin API, the console, or by Turnkeep itself. Field values are not logged."
     >
@@ -33,30 +34,28 @@ export function Audit() {
             <Empty title="No changes yet">The first entry appears when you create an owner, an agent, or an API key.</Empty>
           ) : (
             <Stack gap="xs">
-              <Table.ScrollContainer minWidth={760}>
-                <Table aria-label="Audit log, newest first">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th scope="col">Time</Table.Th>
-                      <Table.Th scope="col">Actor</Table.Th>
-                      <Table.Th scope="col">Action</Table.Th>
-                      <Table.Th scope="col">Object</Table.Th>
-                      <Table.Th scope="col">Fields</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {list.items.map((entry) => (
-                      <Entry key={entry.id} entry={entry} />
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </Table.ScrollContainer>
+              <ListTable minWidth={760} aria-label="Audit log, newest first">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th scope="col">Time</Table.Th>
+                    <Table.Th scope="col">Actor</Table.Th>
+                    <Table.Th scope="col">Action</Table.Th>
+                    <Table.Th scope="col">Object</Table.Th>
+                    <Table.Th scope="col">Fields</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {list.items.map((entry) => (
+                    <Entry key={entry.id} entry={entry} />
+                  ))}
+                </Table.Tbody>
+              </ListTable>
               <MoreButton list={list} />
             </Stack>
           )
         }
       </Waiting>
-    </Part>
+    </Page>
   )
 }
 
@@ -64,7 +63,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Moment at={entry.created_at} />
+        <Moment at={entry.created_at} exact />
       </Table.Td>
       <Table.Td>{entry.author_name ?? who[entry.who]}</Table.Td>
       <Table.Td>

@@ -48,7 +48,7 @@ export function LastDay() {
               label="Running now"
               note={
                 <Anchor component={Link} href="/operations" inherit underline="always">
-                  {status.data && status.data.workers > 1 ? 'on one of several workers' : 'View in System'}
+                  {status.data && status.data.workers > 1 ? 'on one of several workers' : 'View status'}
                 </Anchor>
               }
             >

@@ -1,11 +1,10 @@
-/** The state of the installation: the last day, what is running, low balances, failures, and links. */
+/** The state of the installation: the last day, what is running, low balances, and failures. */
 import { Button, Stack } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Agent } from '../../api/types.ts'
 import { Page } from '../../show/page.tsx'
 import { LastDay } from './last-day.tsx'
 import { LowOwners } from './low-owners.tsx'
-import { Places } from './places.tsx'
 import { TurnsWithoutReply } from './turns-without-reply.tsx'
 
 export function Overview({ agents }: { agents: Agent[] }) {
@@ -23,7 +22,6 @@ export function Overview({ agents }: { agents: Agent[] }) {
         <LastDay />
         <LowOwners />
         <TurnsWithoutReply agents={agents} />
-        <Places />
       </Stack>
     </Page>
   )

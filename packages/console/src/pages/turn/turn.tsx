@@ -12,7 +12,7 @@ import { RunAgain } from './run-again.tsx'
 export function TurnPage({ requestId }: { requestId: string }) {
   const trace = useTrace(requestId)
   return (
-    <Page title="Turn" lead="What the agent did to answer one message, and what it cost.">
+    <Page title="Turn" trail={[{ href: '/turns', label: 'Traces' }]} lead="What the agent did to answer one message, and what it cost.">
       <Stack gap="xs">
         <TurnDetails requestId={requestId} withSteps={false} />
         {trace.data ? (
