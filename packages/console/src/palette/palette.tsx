@@ -6,38 +6,55 @@ import type { KeyboardEvent } from 'react'
 import { useEntries } from './entries.ts'
 import type { Entry } from './entries.ts'
 
-type PaletteProps = { onClose: () => void; onShortcuts: () => void; onSignOut: () => void }
+type PaletteProps = { opened: boolean; onClose: () => void; onShortcuts: () => void; onSignOut: () => void }
 
-export function Palette({ onClose, onShortcuts, onSignOut }: PaletteProps) {
-  const [text, setText] = useState('')
-  const [chosen, setChosen] = useState(0)
-  const entries = useEntries(text, { onShortcuts, onSignOut })
-  const current = Math.min(chosen, entries.length - 1)
-  const listId = useId()
-  const run = (entry: Entry | undefined): void => {
-    if (!entry) return
-    onClose()
-    entry.run()
-  }
-  const press = (event: KeyboardEvent): void => {
-    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-    if (move !== undefined) setChosen((current + move + entries.length) % entries.length)
-    else if (event.key === 'Enter') run(entries[current])
-    else return
-    event.preventDefault()
-  }
+export function Palette({ opened, onClose, onShortcuts, onSignOut }: PaletteProps) {
+  // What was chosen has the focus afterwards; without a choice, what had it before.
+  const [hasChosen, setHasChosen] = useState(false)
+  if (opened && hasChosen) setHasChosen(false)
   return (
     <Modal
-      opened
+      opened={opened}
       onClose={onClose}
+      returnFocus={!hasChosen}
       withCloseButton={false}
       padding={0}
       size="lg"
       yOffset="12dvh"
       centered={false}
-      title={null}
-      aria-label="Command palette"
+      attributes={{ content: { 'aria-label': 'Command palette' } }}
     >
+      <Search
+        actions={{ onShortcuts, onSignOut }}
+        onRun={(entry) => {
+          setHasChosen(true)
+          onClose()
+          entry.run()
+        }}
+      />
+    </Modal>
+  )
+}
+
+type SearchProps = { actions: { onShortcuts: () => void; onSignOut: () => void }; onRun: (entry: Entry) => void }
+
+/** Starts empty each time, because the dialog removes its content when it closes. */
+function Search({ actions, onRun }: SearchProps) {
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const entries = useEntries(text, actions)
+  const current = Math.min(chosen, entries.length - 1)
+  const listId = useId()
+  const press = (event: KeyboardEvent): void => {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    const entry = entries[current]
+    if (move !== undefined) setChosen((current + move + entries.length) % entries.length)
+    else if (event.key === 'Enter' && entry) onRun(entry)
+    else return
+    event.preventDefault()
+  }
+  return (
+    <>
       <TextInput
         className="palette-field"
         variant="unstyled"
@@ -61,8 +78,8 @@ export function Palette({ onClose, onShortcuts, onSignOut }: PaletteProps) {
         }}
         onKeyDown={press}
       />
-      <Results listId={listId} entries={entries} current={current} onChoose={setChosen} onRun={run} />
-    </Modal>
+      <Results listId={listId} entries={entries} current={current} onChoose={setChosen} onRun={onRun} />
+    </>
   )
 }
 

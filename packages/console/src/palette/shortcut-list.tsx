@@ -12,9 +12,9 @@ const shortcuts = [
   ),
 ]
 
-export function ShortcutList({ onClose }: { onClose: () => void }) {
+export function ShortcutList({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened onClose={onClose} title="Keyboard shortcuts">
+    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts">
       <Table aria-label="Keyboard shortcuts" withRowBorders={false} verticalSpacing={4}>
         <Table.Tbody>
           {shortcuts.map(({ keys, what }) => (

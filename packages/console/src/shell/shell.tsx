@@ -14,6 +14,7 @@ import { NavigationList } from './navigation-list.tsx'
 import { SessionMenu } from './session-menu.tsx'
 import { paletteKeys, useShortcuts } from './shortcuts.ts'
 
+// Loaded after the page. They stay mounted, so that they return the focus to what had it before.
 const Palette = lazy(() => import('../palette/palette.tsx').then(({ Palette: dialog }) => ({ default: dialog })))
 const ShortcutList = lazy(() => import('../palette/shortcut-list.tsx').then(({ ShortcutList: dialog }) => ({ default: dialog })))
 
@@ -95,8 +96,8 @@ export function Shell({ session, onSignOut, children }: ShellProps) {
         </div>
       </AppShell.Main>
       <Suspense fallback={null}>
-        {searches ? <Palette onClose={palette.close} onShortcuts={shortcuts.open} onSignOut={leave} /> : null}
-        {lists ? <ShortcutList onClose={shortcuts.close} /> : null}
+        <Palette opened={searches} onClose={palette.close} onShortcuts={shortcuts.open} onSignOut={leave} />
+        <ShortcutList opened={lists} onClose={shortcuts.close} />
       </Suspense>
     </AppShell>
   )

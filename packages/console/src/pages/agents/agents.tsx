@@ -68,7 +68,7 @@ function AgentList({ agents, owners }: { agents: Agent[]; owners: Owner[] }) {
             <Table.Th scope="col">Name</Table.Th>
             <Table.Th scope="col">Owner</Table.Th>
             <Table.Th scope="col">Model</Table.Th>
-            <Table.Th scope="col">Prompt / completion price</Table.Th>
+            <Table.Th scope="col">Price (in / out)</Table.Th>
             <Table.Th scope="col">Status</Table.Th>
             <Table.Th scope="col">Version</Table.Th>
             <Table.Th scope="col">Updated</Table.Th>
