@@ -8,6 +8,7 @@ import { createAccess } from './access/access.ts'
 import { createLastUse } from './access/last-use.ts'
 import { createAdmin } from './admin/admin.ts'
 import type { Admin } from './admin/admin.ts'
+import { createSignInMethods } from './admin/sign-in/sign-in.ts'
 import { createVerification } from './admin/verification.ts'
 import { createAgents } from './agent/agent.ts'
 import { createIndexer } from './agent/documents/documents.ts'
@@ -19,6 +20,7 @@ import { createModels } from './agent/models/models.ts'
 import type { ModelsOptions } from './agent/models/models.ts'
 import { createTools } from './agent/tools/tools.ts'
 import { storeEnvironment } from './config/config.ts'
+import { identityProvider } from './config/sign-in-settings.ts'
 import type { Config, Environment } from './config/config.ts'
 import { ApiError } from './errors.ts'
 import type { Failpoints } from './failpoints.ts'
@@ -117,6 +119,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const overload = watchOverload({ log, turns })
   const conversations = createConversations({ store })
   const erasure = createErasure({ store, retentionDays: config.retentionDays, traceDays: config.traceDays, failpoints, log, newId })
+  const shared = config.adminPort === undefined
+  const consoleUrl = config.consoleUrl ?? (shared ? config.publicUrl : undefined)
+  let adminAt = ''
+  const provider = identityProvider(config)
+  const oidc = provider && { ...provider, redirectUri: () => `${consoleUrl ?? adminAt}/admin/v1/session/oidc/callback` }
+  const signIn = createSignInMethods({ encryptionKeys, oidc, log, monotonicMs })
+  const usableToken = config.adminTokenEnabled ? adminToken : undefined
   const closing = new AbortController()
   const explained = { agents, turnMs: turnSettings?.turnMs ?? turnDefaults.turnMs, liveTrace: turns.traceOf }
   const admin = createAdmin({
@@ -129,7 +138,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     webhooks,
     newId,
     randomBytes,
-    adminToken,
+    adminToken: usableToken ?? randomBytes(32).toString('hex'),
+    signIn,
     closing: closing.signal,
     ...explained,
   })
@@ -161,11 +171,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const reported = among ? { ...metrics, scrape: among.scrape } : metrics
   const common = { log, accessLog, metrics: reported, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
   const publicModules = { access, turns, conversations }
-  const shared = config.adminPort === undefined
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
   const openMetrics = !shared && isLoopback(config.adminHost)
-  const adminModules = { admin, adminToken, turns, erasure, apiUrl, service, openMetrics }
+  const adminModules = { admin, adminToken: usableToken, turns, erasure, apiUrl, consoleUrl, service, openMetrics }
   const layers = shared
     ? [await createHttpLayer({ ...common, public: publicModules, admin: adminModules })]
     : [await createHttpLayer({ ...common, public: publicModules }), await createHttpLayer({ ...common, admin: adminModules })]
@@ -176,6 +185,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const url = await layers[0]!.listen(port, config.host, Boolean(among))
     publicAt = url
     const adminUrl = shared ? url : await layers[1]!.listen(adminPort!, config.adminHost, Boolean(among))
+    adminAt = adminUrl
     turns.start()
     overload.start()
     erasure.start()

@@ -15,6 +15,7 @@ import type { FailureCode } from '../src/errors.ts'
 import { DocsFixture, snippetsOfPage } from './support/docs-fixture.ts'
 import { blocksOf } from './support/document-blocks.ts'
 import { numbersIn, readExactlyOncePage } from './support/exactly-once-page.ts'
+import { permissionTables } from './support/permission-table.ts'
 import { settingsPage } from './support/settings-page.ts'
 import { assertShown } from './support/shown-output.ts'
 import { startTestLayer } from './support/test-http-layer.ts'
@@ -187,6 +188,14 @@ void test('docs/operate/settings.md is generated from config.ts; after an intend
   const file = join(root, 'docs/operate/settings.md')
   if (process.argv.includes('--update-golden')) writeFileSync(file, settingsPage())
   assert.equal(readFileSync(file, 'utf8'), settingsPage())
+})
+
+void test('docs/operate/operators.md says who may do what as the code does; after an intended change: --update-golden', () => {
+  const file = join(root, 'docs/operate/operators.md')
+  const page = readFileSync(file, 'utf8')
+  const written = page.slice(0, page.indexOf('## Who may do what')) + permissionTables()
+  if (process.argv.includes('--update-golden')) writeFileSync(file, written)
+  assert.equal(readFileSync(file, 'utf8'), written)
 })
 
 void test('docs: every relative link leads to an existing file, and to one of its headings', () => {

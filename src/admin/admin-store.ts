@@ -11,11 +11,12 @@ import type { Writes } from '../store/queries/writes.ts'
 import { callMethod, methodsOf } from '../store/methods.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
+import type { Scope } from '../operators/principal.ts'
 
 export type AdminStore = Pick<Store, 'read' | 'write'>
 
 /** The only place where the admin API writes (`audit`). */
-export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: () => Author): AdminStore {
+export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: () => Author, _scope: Scope | null): AdminStore {
   return {
     read: methodsOf<Reads>(reads, (name, args) => callMethod<Reads>(store.read, name, args).catch(refuseUnavailable)),
     write: methodsOf<Writes>(writes, (name, args) => callMethod<Writes>(store.writeAs(newAuthor()), name, args).catch(refuseUnavailable)),

@@ -14,6 +14,10 @@ import type { Sealer } from '../config/secrets.ts'
 import { adminStore } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
+import { createAccountAdmin } from './account.ts'
+import type { AccountAdmin } from './account.ts'
+import { createAdminTokensAdmin } from './admin-tokens.ts'
+import type { AdminTokensAdmin } from './admin-tokens.ts'
 import { createAuditAdmin } from './audit.ts'
 import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
@@ -32,10 +36,14 @@ import { createOwnersAdmin } from './owners/owners.ts'
 import type { OwnersAdmin } from './owners/owners.ts'
 import { createPlaygroundAdmin } from './agents/playground.ts'
 import type { PlaygroundAdmin } from './agents/playground.ts'
+import { createOperatorsAdmin } from './operators.ts'
+import type { OperatorsAdmin } from './operators.ts'
 import { createProvidersAdmin } from './providers/providers.ts'
 import type { ProvidersAdmin } from './providers/providers.ts'
 import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
+import { createSignInAdmin } from './sign-in/sign-in.ts'
+import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -51,7 +59,8 @@ import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
-import type { Author } from '../store/queries/audit.ts'
+import type { Actor, Author } from '../store/queries/audit.ts'
+import type { Scope } from '../operators/principal.ts'
 
 export type AdminCalls = OwnersAdmin &
   LedgerAdmin &
@@ -70,14 +79,18 @@ export type AdminCalls = OwnersAdmin &
   WebhooksAdmin &
   PlaygroundAdmin &
   SessionsAdmin &
+  AccountAdmin &
+  SignInAdmin &
+  OperatorsAdmin &
+  AdminTokensAdmin &
   AuditAdmin
 
 /** Changes made through this object itself are made by the service (the first start), and the audit log says so. */
 export type Admin = AdminCalls & {
-  /** The same for one request of the operator: its changes are in the audit log with this ID. */
-  calledBy(requestId: string): AdminCalls
-  /** The author of one change that another module makes for a request of the operator. */
-  authorOf(requestId: string): Author
+  /** The same for one request of `actor`, which the audit log names. `scope` restricts what it sees and changes; null: everything. */
+  calledBy(actor: Actor, scope: Scope | null): AdminCalls
+  /** The author of one change that another module makes for a request of `actor`. */
+  authorOf(actor: Actor): Author
 }
 
 export type AdminOptions = {
@@ -95,6 +108,7 @@ export type AdminOptions = {
   randomBytes: RandomBytes
   /** The key for the digests of sessions. */
   adminToken: string
+  signIn: SignInMethods
   /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
   /** Runs the message of a turn again. */
@@ -107,19 +121,21 @@ export type AdminOptions = {
 
 export function createAdmin(options: AdminOptions): Admin {
   return {
-    ...createCalls(options, null),
-    calledBy: (requestId) => createCalls(options, requestId),
-    authorOf: (requestId) => ({ who: 'admin_token', requestId, entryIds: [options.newId('aud')] }),
+    ...createCalls(options, { who: 'server', requestId: null }, null),
+    calledBy: (actor, scope) => createCalls(options, actor, scope),
+    authorOf: (actor) => authorOf(options, actor),
   }
 }
 
-function createCalls(options: AdminOptions, requestId: string | null): AdminCalls {
-  const newAuthor = (): Author => {
-    // No write of the admin API changes more than one thing.
-    const entryIds = [options.newId('aud')]
-    return requestId === null ? { who: 'server', requestId, entryIds } : { who: 'admin_token', requestId, entryIds }
-  }
-  const modules = { ...options, store: adminStore(options.store, newAuthor) }
+// No write of the admin API changes more than one thing.
+const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
+
+function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
+  const newAuthor = (): Author => authorOf(options, actor)
+  const modules = { ...options, store: adminStore(options.store, newAuthor, scope) }
+  // Sign-ins, and the account of a restricted operator, belong to the installation.
+  const operatorId = actor.who === 'operator' ? actor.id : undefined
+  const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }
   return {
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),
@@ -137,7 +153,11 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createSpendLimitsAdmin(modules),
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
-    ...createSessionsAdmin(modules),
+    ...createSessionsAdmin(accounts),
+    ...createAccountAdmin({ ...accounts, operatorId }),
+    ...createSignInAdmin({ ...accounts, operatorId }),
+    ...createOperatorsAdmin(modules),
+    ...createAdminTokensAdmin(modules),
     ...createAuditAdmin(modules),
   }
 }

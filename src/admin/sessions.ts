@@ -1,21 +1,37 @@
 /**
- * Sessions of the console, which represent the admin token in a browser. The secret is only in the cookie. The store keeps a digest of it,
- * keyed by the admin token, so a changed token ends every session. Sessions are in the store, so a sign-out applies to every process
- * immediately (`session.ends`).
+ * Sessions of the console: a sign-in of an operator, or of the admin token, in one browser. The secret is only in the cookie, and the store
+ * keeps a digest of it. The digest of a session of the admin token is keyed with that token, so a changed token ends those sessions. Sessions
+ * are in the store, so a sign-out or a changed role applies to every process immediately (`session.ends`, `operator.change`).
  */
-import { createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
+import { ApiError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
-import type { Session } from '../store/queries/sessions.ts'
+import { adminTokenPrincipal, permissionsOf } from '../operators/principal.ts'
+import type { Principal } from '../operators/principal.ts'
+import type { Session, SignInMethod } from '../store/queries/sessions.ts'
 import type { AdminStore } from './admin-store.ts'
 
+/** `replaces`: the session of the same browser, which ends. */
+export type SignIn = { address: string | null; userAgent: string | null; replaces: string | null } & (
+  | { method: 'admin_token' }
+  | { method: Exclude<SignInMethod, 'admin_token'>; operatorId: string; checkedAt: number }
+)
+
 export type SessionsAdmin = {
-  /** `secret` is for the cookie and returned only once. */
-  openSession(): Promise<{ secret: string; session: Session; lifetimeSeconds: number }>
+  /**
+   * `secret` is for the cookie and returned only once. Throws ApiError `unauthorized` if the operator is not active, with the message of a
+   * wrong password.
+   */
+  openSession(signIn: SignIn): Promise<{ secret: string; session: Session; lifetimeSeconds: number }>
   /** Returns undefined for a secret without a session, or whose session has ended. */
-  findSession(secret: string): Promise<Session | undefined>
-  /** Closing again has no effect. */
-  closeSession(id: string): Promise<void>
+  findSession(secret: string): Promise<{ session: Session; principal: Principal } | undefined>
+  /** The sessions of an operator, newest first. */
+  listSessions(operatorId: string): Promise<Session[]>
+  /** Returns whether there was one. With `operatorId`, only a session of this operator is closed. */
+  closeSession(id: string, operatorId?: string): Promise<boolean>
+  /** Closes all sessions of an operator but `keep`. */
+  closeSessions(operatorId: string, keep?: string): Promise<void>
 }
 
 // A working day: long enough to sign in once a day, short enough that a browser left open is signed out the next morning.
@@ -23,28 +39,55 @@ const lifetimeMs = 12 * 60 * 60 * 1000
 const secretBytes = 32
 // The length of 32 encoded bytes. Anything else is refused without asking the store.
 const secretForm = /^[\w-]{43}$/
+// Enough to recognize a browser.
+const maxUserAgent = 300
 
 type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes; adminToken: string }
 
 export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: Options): SessionsAdmin {
-  const digest = (secret: string): Uint8Array => createHmac('sha256', adminToken).update(`console session ${secret}`).digest()
+  const digestOfToken = (secret: string): Uint8Array => createHmac('sha256', adminToken).update(`console session ${secret}`).digest()
+  const digest = (secret: string): Uint8Array => hash('sha256', `console session ${secret}`, 'buffer')
   return {
-    async openSession() {
+    async openSession({ method, address, userAgent, replaces, ...signIn }) {
       const secret = Buffer.from(randomBytes(secretBytes)).toString('base64url')
+      const operatorId = 'operatorId' in signIn ? signIn.operatorId : null
       const session = await store.write.openSession({
         id: newId('ses'),
-        digest: digest(secret),
-        operatorId: null,
-        method: 'admin_token',
-        address: null,
-        userAgent: null,
+        digest: operatorId === null ? digestOfToken(secret) : digest(secret),
+        operatorId,
+        checkedAt: 'checkedAt' in signIn ? signIn.checkedAt : null,
+        method,
+        address,
+        userAgent: userAgent?.slice(0, maxUserAgent) ?? null,
         lifetimeMs,
+        replaces,
       })
+      if (!session) throw new ApiError('unauthorized', wrongSignIn)
       return { secret, session, lifetimeSeconds: lifetimeMs / 1000 }
     },
-    findSession: async (secret) => (secretForm.test(secret) ? store.read.findSession(digest(secret)) : undefined),
-    async closeSession(id) {
-      await store.write.closeSession(id)
+    async findSession(secret) {
+      if (!secretForm.test(secret)) return undefined
+      const found = await store.read.findSession(digest(secret), digestOfToken(secret))
+      if (!found) return undefined
+      const { operator, ...session } = found
+      return { session, principal: operator ? principalOf('operator', operator) : adminTokenPrincipal }
+    },
+    listSessions: (operatorId) => store.read.listSessions(operatorId),
+    closeSession: (id, operatorId) => store.write.closeSession(id, operatorId),
+    async closeSessions(operatorId, keep) {
+      await store.write.endSessions(operatorId, keep)
     },
   }
+}
+
+/** The same for every reason, so that nobody learns which accounts exist. */
+export const wrongSignIn = 'The email address or the password is wrong, or the account cannot sign in this way.'
+
+type Access = { id: string; name: string; role: Parameters<typeof permissionsOf>[0]; permissions: Parameters<typeof permissionsOf>[1] }
+
+export function principalOf(
+  who: 'operator' | 'token',
+  { id, name, role, permissions, ownerId, agentId = null }: Access & { ownerId: string | null; agentId?: string | null },
+): Principal {
+  return { who, id, name, role, permissions: permissionsOf(role, permissions), scope: ownerId === null ? null : { ownerId, agentId } }
 }

@@ -33,6 +33,8 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['end-user', 'List, show and export the end users of an agent', () => import('./resources/end-users.ts')],
   ['usage', 'Show turns, tokens, charges and latency by time, agent or user', () => import('./resources/usage.ts')],
   ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
+  ['operator', 'Manage the people who sign in to the console', () => import('./resources/operators.ts')],
+  ['token', 'Manage admin tokens for programs', () => import('./resources/admin-tokens.ts')],
   ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
 ]
 
@@ -41,7 +43,8 @@ const groups: [title: string, names: string[]][] = [
   ['Server:', ['serve', 'config', 'doctor', 'status']],
   ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key', 'webhook']],
   ['Billing:', ['owner', 'ledger', 'limit', 'usage']],
-  ['Conversations:', ['chat', 'mcp', 'conversation', 'turn', 'end-user', 'feedback', 'audit']],
+  ['Conversations:', ['chat', 'mcp', 'conversation', 'turn', 'end-user', 'feedback']],
+  ['Access:', ['operator', 'token', 'audit']],
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 

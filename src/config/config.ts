@@ -21,27 +21,8 @@ import {
 } from './config-values.ts'
 import { misplacedFailpoint } from '../failpoints.ts'
 import { nearestWord } from './nearest-word.ts'
-
-/** `read` returns undefined for a text that is not accepted, or throws BadValue with a specific reason. */
-export type Setting<Value> = {
-  name: string
-  /** Parsed like a set value. Without it, the setting has no value unless it is set. */
-  initial?: string
-  meaning: string
-  /** Completes the sentence "must be …". */
-  accepted: string
-  read: (text: string) => Value | undefined
-  secret?: true
-  /** The part of a secret that may be shown. */
-  shown?: (text: string) => string
-  /**
-   * With DATABASE_URL, other machines share the stored data: `required` settings must then be set, and any other text is the default for
-   * this case.
-   */
-  shared?: 'required' | 'off'
-  /** The file in the data folder that holds a generated value if the setting is absent. */
-  file?: 'admin.token' | 'encryption.key'
-}
+import type { Setting } from './setting.ts'
+import { incompleteSignIn, signInSettings } from './sign-in-settings.ts'
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -115,6 +96,14 @@ export const settings = {
     shared: 'required',
     file: 'admin.token',
   },
+  adminTokenEnabled: {
+    name: 'TURNKEEP_ADMIN_TOKEN_ENABLED',
+    initial: 'on',
+    meaning: 'Accept the admin token; off: only operators and tokens for programs, see docs/operate/operators.md.',
+    accepted: 'on or off',
+    read: onOrOff,
+  },
+  ...signInSettings,
   encryptionKeys: {
     name: 'TURNKEEP_ENCRYPTION_KEY',
     meaning:
@@ -247,6 +236,7 @@ export function readConfig(environment: Environment): ConfigOutcome {
     problems.push('TURNKEEP_ADMIN_HOST: requires TURNKEEP_ADMIN_PORT; without it the admin API listens on TURNKEEP_HOST')
   if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
     problems.push('TURNKEEP_FAILPOINTS: can only be set with NODE_ENV=test')
+  problems.push(...incompleteSignIn(values))
   const misplaced =
     typeof values['failpoints'] === 'string' && misplacedFailpoint(values['failpoints'], isShared(environment) ? 'postgres' : 'sqlite')
   if (misplaced) problems.push(`TURNKEEP_FAILPOINTS: ${misplaced}`)

@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { settings } from './config.ts'
-import type { Environment, Setting } from './config.ts'
+import type { Environment } from './config.ts'
+import type { Setting } from './setting.ts'
 
 // Secret settings that are meant for a provider, and only for a provider.
 const ofProviders: string[] = [settings.openaiApiKey.name, settings.anthropicApiKey.name]

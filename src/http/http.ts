@@ -17,7 +17,8 @@ import type { Metrics, MetricsPage } from '../observability/metrics.ts'
 import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './edge/access-log.ts'
 import { createAdminAuth, createBrake, createTokenAuth, createTokenCheck } from './admin/auth.ts'
-import type { Brake, TokenCheck } from './admin/auth.ts'
+import type { Brake, TokenAuth, TokenCheck } from './admin/auth.ts'
+import { checkNeeds } from './admin/permissions.ts'
 import { adminRoutes } from './admin/routes.ts'
 import type { StatusOptions } from './admin/status.ts'
 import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
@@ -25,6 +26,7 @@ import { namedSchemas } from './public/schemas.ts'
 import { admitCaller, agentInPath } from './public/caller.ts'
 import { chatRoutes } from './public/chat-routes.ts'
 import type { Turns } from './public/chat-routes.ts'
+import { originAskedFor } from './console/cookie.ts'
 import { consoleFiles } from './console/files.ts'
 import { conversationRoutes } from './public/conversation-routes.ts'
 import { turnRoutes } from './public/turn-routes.ts'
@@ -38,6 +40,7 @@ import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
 import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
+import { createPasswordLimit } from './console/sign-in/password-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
@@ -80,12 +83,15 @@ export type HttpLayerOptions = {
 
 type AdminOptions = {
   admin: Admin
-  adminToken: string
+  /** Undefined if it is switched off. */
+  adminToken: string | undefined
   turns: Turns
   erasure: Erasure
   /** Returns the base URL of the public API, null if this server has it. */
   apiUrl: () => string | null
   service: StatusOptions
+  /** Base URL of the console, if the settings say it. Default: the address of each request. */
+  consoleUrl: string | undefined
   /** Whether the metrics need no token, because only this machine can connect. */
   openMetrics: boolean
 }
@@ -157,14 +163,15 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   }
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
-    // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.
-    const byTls = Boolean(options.public && options.publicUrl?.startsWith('https:'))
     const brake = createBrake(createGuessLimit(monotonicMs))
     let describeAdmin = (): object => ({})
     const described = (describe: () => object): void => void (describeAdmin = describe)
-    const scope = { ...options.admin, isAdminToken, brake, byTls, publicUrl: options.publicUrl, streams, described }
+    const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
-    await app.register(metricsRoute, { metrics, auth: options.admin.openMetrics ? undefined : createTokenAuth(isAdminToken, brake) })
+    await app.register(metricsRoute, {
+      metrics,
+      auth: options.admin.openMetrics ? undefined : readsMetrics(createTokenAuth(isAdminToken, options.admin.admin, brake)),
+    })
     await app.register(consoleFiles, { folder: options.consoleFolder })
     await app.register(adminDocsRoute, { baseUrl, describe: () => describeAdmin() })
   }
@@ -265,20 +272,29 @@ async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promi
   await app.register(mcpRoutes, options)
 }
 
-type AdminScopeOptions = Omit<AdminOptions, 'adminToken' | 'openMetrics'> & {
+type AdminScopeOptions = Omit<AdminOptions, 'openMetrics'> & {
   isAdminToken: TokenCheck
   brake: Brake
-  byTls: boolean
   publicUrl: string | undefined
   streams: StreamOptions
   described: (describe: () => object) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, isAdminToken, brake, turns, erasure, apiUrl, service, byTls, publicUrl, streams, described } = options
+  const { admin, adminToken, isAdminToken, brake, turns, erasure, apiUrl, service, publicUrl, streams, described } = options
   app.addHook('preParsing', receiveJson)
-  const auth = createAdminAuth(isAdminToken, admin.findSession, brake)
-  const guesses = createGuessLimit(() => performance.now())
-  const session = { isAdminToken, guesses, byTls, apiUrl }
+  const auth = createAdminAuth(isAdminToken, admin, brake)
+  const now = (): number => performance.now()
+  const guesses = createGuessLimit(now)
+  const limit = createPasswordLimit(now)
+  const byTls = options.consoleUrl?.startsWith('https:') ?? false
+  const consoleUrl = (request: IncomingMessage): string => options.consoleUrl ?? originAskedFor(request, byTls)
+  const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit, byTls, apiUrl, consoleUrl }
   await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service, described })
 }
+
+/** The metrics are those of the whole installation. */
+const readsMetrics =
+  (auth: TokenAuth): ((request: IncomingMessage) => Promise<void>) =>
+  async (request) =>
+    checkNeeds(await auth(request), { needs: ['read'], installation: true })

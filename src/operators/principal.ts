@@ -2,6 +2,7 @@
  * Who calls the admin API, and what that principal may do: the roles and their permissions. Which permission a route needs is in
  * src/http/admin/permissions.ts. docs/operators.md, "Who may do what", is made from both.
  */
+import type { Actor } from '../store/queries/audit.ts'
 
 export const permissions = {
   read: 'Read everything except messages, the audit log and operators',
@@ -39,12 +40,24 @@ export type Scope = { ownerId: string; agentId: string | null }
 
 /** `admin_token`: the token of the installation. `operator`: a person with a session. `token`: a program. */
 export type Principal = {
+  role: Role
   permissions: ReadonlySet<Permission>
   /** Null: the whole installation. */
   scope: Scope | null
 } & ({ who: 'admin_token' } | { who: 'operator' | 'token'; id: string; name: string })
 
+/** The author of the changes that a principal makes with one request (`audit`). */
+export const actorOf = (principal: Principal, requestId: string): Actor =>
+  principal.who === 'admin_token'
+    ? { who: principal.who, requestId }
+    : { who: principal.who, id: principal.id, name: principal.name, requestId }
+
 export const permissionsOf = (role: Role, extra: readonly ExtraPermission[]): ReadonlySet<Permission> =>
   new Set<Permission>([...roles[role], ...extra])
 
-export const adminTokenPrincipal: Principal = { who: 'admin_token', permissions: permissionsOf('admin', []), scope: null }
+export const adminTokenPrincipal: Principal = {
+  who: 'admin_token',
+  role: 'admin',
+  permissions: permissionsOf('admin', []),
+  scope: null,
+}

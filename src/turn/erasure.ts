@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Author } from '../store/queries/audit.ts'
+import type { Actor } from '../store/queries/audit.ts'
 import type { Erasure as Asking, IdleConversation } from '../store/queries/erasure.ts'
 import { noFailpoints } from '../failpoints.ts'
 import type { Failpoints } from '../failpoints.ts'
@@ -21,13 +21,10 @@ export type EraseOutcome =
   | { kind: 'busy' }
   | { kind: 'unavailable' }
 
-/** The operator's request, for the audit log. */
-export type Asked = { requestId: string }
-
 export interface Erasure {
-  eraseConversation(conversationId: string, asked: Asked): Promise<EraseOutcome>
+  eraseConversation(conversationId: string, actor: Actor): Promise<EraseOutcome>
   /** Erases with all keys of the agent. `not_found` if the agent never existed. */
-  eraseEndUser(endUser: { agentId: string; externalUserId: string }, asked: Asked): Promise<EraseOutcome>
+  eraseEndUser(endUser: { agentId: string; externalUserId: string }, actor: Actor): Promise<EraseOutcome>
   /** Runs one round of maintenance: old conversations, old journals, remnants in files. Never rejects. */
   sweep(): Promise<void>
   start(): void
@@ -62,18 +59,14 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
   const stop = new AbortController()
   const stopping = stop.signal
 
-  async function erase(
-    conversationIds: string[],
-    author: Omit<Author, 'entryIds'>,
-    of: Pick<Asking, 'endUser' | 'idleMs'> = {},
-  ): Promise<EraseOutcome> {
+  async function erase(conversationIds: string[], actor: Actor, of: Pick<Asking, 'endUser' | 'idleMs'> = {}): Promise<EraseOutcome> {
     const entryIds = conversationIds.map(() => newId('aud'))
-    const outcome = await store.writeAs({ ...author, entryIds } as Author).eraseConversations({ conversationIds, ...of })
+    const outcome = await store.writeAs({ ...actor, entryIds }).eraseConversations({ conversationIds, ...of })
     if (outcome.kind === 'busy') return outcome
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {
-      log.info({ by: author.who, request_id: author.requestId, conversation_ids: erased, turns, messages }, 'conversations erased')
-      if (author.who !== 'server') await forget('wal')
+      log.info({ by: actor.who, request_id: actor.requestId, conversation_ids: erased, turns, messages }, 'conversations erased')
+      if (actor.who !== 'server') await forget('wal')
     }
     return { kind: 'erased', conversations: erased.length, turns, messages }
   }
@@ -137,18 +130,18 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
   }
 
   return {
-    async eraseConversation(conversationId, { requestId }) {
+    async eraseConversation(conversationId, actor) {
       try {
         if (!(await store.read.conversationExists(conversationId))) return { kind: 'not_found' }
-        return await erase([conversationId], { who: 'admin_token', requestId })
+        return await erase([conversationId], actor)
       } catch (error) {
         return unavailable(error)
       }
     },
-    async eraseEndUser({ agentId, externalUserId }, { requestId }) {
+    async eraseEndUser({ agentId, externalUserId }, actor) {
       try {
         const ids = await store.read.findConversationsOfEndUser(agentId, externalUserId)
-        return ids ? await erase(ids, { who: 'admin_token', requestId }, { endUser: { agentId, externalUserId } }) : { kind: 'not_found' }
+        return ids ? await erase(ids, actor, { endUser: { agentId, externalUserId } }) : { kind: 'not_found' }
       } catch (error) {
         return unavailable(error)
       }

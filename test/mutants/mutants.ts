@@ -9,6 +9,7 @@ import { knowledgeMutants } from './knowledge-mutants.ts'
 import { loopMutants } from './loop-mutants.ts'
 import { mcpMutants } from './mcp-mutants.ts'
 import type { Mutant } from './mutant.ts'
+import { operatorMutants } from './operator-mutants.ts'
 import { openAiMutants } from './openai-mutants.ts'
 import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
@@ -27,6 +28,7 @@ export const mutants: Mutant[] = [
   ...httpLayerMutants,
   ...accessMutants,
   ...sessionMutants,
+  ...operatorMutants,
   ...admissionMutants,
   ...endingMutants,
   ...priceMutants,

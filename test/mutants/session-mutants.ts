@@ -44,7 +44,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.ends',
     removes: 'a session is over after its time',
-    edits: [edit(cold, 'where digest = $1 and expires_at > $2', 'where digest = $1 and expires_at > $2 - 86400000')],
+    edits: [edit(cold, 'and s.expires_at > $3', 'and s.expires_at > $3 - 86400000')],
     caughtBy: { file, title: "session.ends: a session ends after 12 hours by the store's clock on every process" },
   },
   {
@@ -56,13 +56,13 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.ends',
     removes: 'a sign-out ends it where everybody looks',
-    edits: [edit(cold, "'delete from console_sessions where id = $1'", "'delete from console_sessions where id = $1 and expires_at < 0'")],
+    edits: [edit(cold, "'delete from console_sessions where id = $1 and (", "'delete from console_sessions where id = $1 and expires_at < 0 and (")],
     caughtBy: { file, title: 'session.ends: sign-out ends the session and clears the cookie' },
   },
   {
     rule: 'session.ends',
     removes: 'an unavailable store is not treated as a wrong cookie',
-    edits: [edit(auth, '(await findSession(secret)) ??', '(await findSession(secret).catch(() => undefined)) ??')],
+    edits: [edit(auth, '(await known.findSession(secret)) ??', '(await known.findSession(secret).catch(() => undefined)) ??')],
     caughtBy: { file, title: 'session.ends: while the store is unavailable a session is 503, never 401' },
   },
   {
@@ -116,7 +116,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'admin.guesses',
     removes: 'a right token is not subject to the limit',
-    edits: [edit(auth, 'if (!isAdminToken(token)) return brake.refuse(request)', `await ${limited('!isAdminToken(token)')}`)],
+    edits: [edit(auth, 'if (isAdminToken(token)) return adminTokenPrincipal', `await ${limited('!isAdminToken(token)')}\n    if (isAdminToken(token)) return adminTokenPrincipal`)],
     caughtBy: {
       file: unauthenticated,
       title: 'admin.guesses: while guesses of the same address wait, the right token and a session are served, also at /metrics',
@@ -128,8 +128,8 @@ export const sessionMutants: Mutant[] = [
     edits: [
       edit(
         auth,
-        'return (await findSession(secret)) ?? brake.refuse(request)',
-        `const session = await findSession(secret)\n    await ${limited('!session')}\n    return session`,
+        'return (await known.findSession(secret)) ?? brake.refuse(request)',
+        `const session = (await known.findSession(secret))!\n    await ${limited('!session')}\n    return session`,
       ),
     ],
     caughtBy: {

@@ -158,7 +158,7 @@ void test("erase: appears in the audit log and the server's log, without the end
   const logged: string[] = []
   const { json: next } = await app.chat('hi', { user: 'named-in-no-log' })
   const user = { agentId: app.caller.agentId, externalUserId: 'named-in-no-log' }
-  await erasureBy(undefined, app, logged).eraseEndUser(user, { requestId: randomUUID() })
+  await erasureBy(undefined, app, logged).eraseEndUser(user, { who: 'admin_token', requestId: randomUUID() })
   assert.match(logged.join(''), new RegExp(`${next.conversation_id}.*"msg":"conversations erased"`))
   assert.ok(!logged.join('').includes('named-in-no-log'))
 })

@@ -1,5 +1,7 @@
 /** The real modules that the admin module uses, for a test with a store and no service. They cannot reach private addresses. */
+import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
+import { createSignInMethods } from '../../src/admin/sign-in/sign-in.ts'
 import { createAgents } from '../../src/agent/agent.ts'
 import { createGuard } from '../../src/agent/guard/guard.ts'
 import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
@@ -27,5 +29,6 @@ export function agentModules(store: Store, sealer: Sealer) {
     metrics: createMetrics(),
     newId: (prefix) => `${prefix}_x`,
   })
-  return { sealer, models, guard, webhooks, knowledge, tools, closing, agents, turnMs: 110_000, liveTrace: () => undefined }
+  const signIn = createSignInMethods({ encryptionKeys: [randomBytes(32)], oidc: undefined, log, monotonicMs: () => performance.now() })
+  return { signIn, sealer, models, guard, webhooks, knowledge, tools, closing, agents, turnMs: 110_000, liveTrace: () => undefined }
 }

@@ -3,6 +3,7 @@
  * HTTP layer that never listens, so no rate window or metric changes. test/contract/answer-check.test.ts compares them with those of a real
  * server.
  */
+import { adminTokenPrincipal } from '../../src/operators/principal.ts'
 import { fastify } from 'fastify'
 import { adminRoutes } from '../../src/http/admin/routes.ts'
 import { namedSchemas } from '../../src/http/public/schemas.ts'
@@ -25,7 +26,11 @@ export async function describeBoth(): Promise<Descriptions> {
     await api.register(turnRoutes, { turns: {} } as never)
     await api.register(conversationRoutes, {} as never)
   })
-  await layer.register(adminRoutes, { prefix: '/admin/v1', admin: { calledBy: () => undefined }, auth: () => undefined } as never)
+  await layer.register(adminRoutes, {
+    prefix: '/admin/v1',
+    admin: { calledBy: () => undefined },
+    auth: async () => ({ principal: adminTokenPrincipal }),
+  } as never)
   await layer.ready()
   const read = async (url: string): Promise<Descriptions['public']> => (await layer.inject(url)).json()
   const both = { public: await read('/openapi.json'), admin: await read('/admin/v1/openapi.json') }

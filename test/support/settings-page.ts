@@ -1,6 +1,6 @@
 /** Generates docs/operate/settings.md from config.ts. */
 import { settings } from '../../src/config/config.ts'
-import type { Setting } from '../../src/config/config.ts'
+import type { Setting } from '../../src/config/setting.ts'
 
 const head = `# Settings
 

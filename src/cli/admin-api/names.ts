@@ -1,5 +1,5 @@
 /**
- * Finds an owner, agent, API key, provider, webhook or document by its ID or by its name, if only one has that name. Never guesses: an unknown or
+ * Finds an owner, agent, API key, provider, webhook, document, operator or token by its ID or by its name, if only one has that name. Never guesses: an unknown or
  * ambiguous name is an error that lists what exists, with IDs.
  */
 import { nearestWord } from '../../config/nearest-word.ts'
@@ -9,7 +9,7 @@ import type { Column } from '../terminal/table.ts'
 import type { AdminClient, Fields } from './client.ts'
 import { agentPath, documentsPath, keysPath } from './paths.ts'
 
-export type Kind = 'owner' | 'agent' | 'key' | 'provider' | 'webhook' | 'document'
+export type Kind = 'owner' | 'agent' | 'key' | 'provider' | 'webhook' | 'document' | 'operator' | 'token'
 
 type Known = {
   noun: string
@@ -42,6 +42,15 @@ const known: Record<Kind, Known> = {
     list: 'webhook list',
     create: 'webhook create',
   },
+  operator: {
+    noun: 'operator',
+    prefix: 'opr_',
+    names: ['email', 'name'],
+    columns: [id, { title: 'email', path: 'email' }, name],
+    list: 'operator list',
+    create: 'operator invite',
+  },
+  token: { noun: 'token', prefix: 'tok_', names: ['name'], columns: [id, name], list: 'token list', create: 'token create' },
   document: {
     noun: 'document',
     prefix: 'doc_',
@@ -118,7 +127,7 @@ function withName(all: Fields[], kind: Kind, given: string): Fields[] {
   return []
 }
 
-/** Lists all items, without revoked keys, which cannot be used again. */
+/** Lists all items, without revoked keys and tokens, which cannot be used again. */
 async function everyOne(client: AdminClient, kind: Kind, agentId?: string): Promise<Fields[]> {
   switch (kind) {
     case 'document':
@@ -132,7 +141,10 @@ async function everyOne(client: AdminClient, kind: Kind, agentId?: string): Prom
     case 'agent':
     case 'provider':
     case 'webhook':
+    case 'operator':
       return listed(client, `/${kind}s`)
+    case 'token':
+      return (await listed(client, '/tokens')).filter((token) => (token['revoked_at'] ?? null) === null)
   }
 }
 

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { initialOf, readConfig, settings } from '../../config/config.ts'
-import type { Environment, Setting } from '../../config/config.ts'
+import type { Environment } from '../../config/config.ts'
+import type { Setting } from '../../config/setting.ts'
 import { helpEnd } from '../terminal/command-options.ts'
 
 type Present = { name: string; value: string | null; source: 'environment' | 'default' | 'file' | 'not set'; meaning: string }

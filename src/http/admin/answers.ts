@@ -8,6 +8,8 @@ import { describeFailures, describeHeaders } from '../public/answers.ts'
 import { chatEvents, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
 import { endUserSchemas } from './end-user-answers.ts'
+import { operatorExamples, operatorSchemas } from './operator-answers.ts'
+import { signInExamples, signInSchemas } from '../console/sign-in/sign-in-answers.ts'
 import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
@@ -154,6 +156,8 @@ export const adminSchemas = [
   ...traceSchemas,
   ...webhookSchemas,
   ...endUserSchemas,
+  ...operatorSchemas,
+  ...signInSchemas,
   Owner,
   OwnerWithHolds,
   LedgerEntry,
@@ -187,7 +191,7 @@ export const adminSchemas = [
   ModelPrice,
 ].map(({ schema }) => schema)
 
-const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
+const always = ['bad_request', 'unauthorized', 'forbidden', 'service_unavailable', 'internal_error'] as const
 
 export const tooManyGuesses = 'The admin token or session is wrong, and this address has sent too many wrong ones. Try again later.'
 /** `admin.guesses`: any route may respond with it, and it has no headers of a rate limit. */
@@ -204,8 +208,8 @@ type Answer = { ref: TSchema; example: object }
 type Named = { schema: { $id: string }; ref: TSchema }
 type Answered = Named | Answer
 
-const exampleOf = (answered: Answered): object =>
-  'example' in answered ? answered.example : (answerExamples[answered.schema.$id] ?? reportExamples[answered.schema.$id])!
+const examples: Record<string, object> = { ...answerExamples, ...reportExamples, ...operatorExamples, ...signInExamples }
+const exampleOf = (answered: Answered): object => ('example' in answered ? answered.example : examples[answered.schema.$id]!)
 const json = (answered: Answered) => ({ 'application/json': { schema: answered.ref, example: exampleOf(answered) } })
 
 export const pageOf = (item: Named): Answer => ({

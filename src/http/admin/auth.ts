@@ -1,7 +1,7 @@
 /**
- * Authenticates the operator by the admin token or by the session cookie of the console. Tokens are compared by digest in constant time, so
- * timing reveals neither the length nor a prefix. A session takes one lookup in the store, and is ignored if the request also sends a token:
- * a wrong token is always rejected (`session.origin`).
+ * Authenticates who calls the admin API: by the admin token, by a token for programs, or by the session cookie of the console. The admin token
+ * is compared by digest in constant time, so timing reveals neither its length nor a prefix. Other tokens and sessions take one look-up of
+ * their digest in the store. A cookie is ignored if the request also sends a token: a wrong token is always rejected (`session.origin`).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -9,48 +9,57 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
+import { adminTokenPrincipal } from '../../operators/principal.ts'
+import type { Principal } from '../../operators/principal.ts'
 import { tooManyGuesses } from './answers.ts'
 import { readSessionSecret } from '../console/cookie.ts'
 import { networkOf } from '../console/guess-limit.ts'
 import type { GuessLimit } from '../console/guess-limit.ts'
 import { countHeader } from '../edge/headers.ts'
 
-type FindSession = AdminCalls['findSession']
-export type Session = NonNullable<Awaited<ReturnType<FindSession>>>
+export type Session = NonNullable<Awaited<ReturnType<AdminCalls['findSession']>>>['session']
 
 /** Takes the same time for every wrong token. */
 export type TokenCheck = (token: string) => boolean
 /** Checks only the Authorization header. Rejects with ApiError `unauthorized`, or `rate_limit_exceeded`; see `createBrake`. */
-export type TokenAuth = (request: IncomingMessage) => Promise<void>
+export type TokenAuth = (request: IncomingMessage) => Promise<Principal>
 /**
- * Resolves with the session if the request has a session cookie, or with undefined if it has the token. Rejects with ApiError
- * `unauthorized`, with the same message for every reason, with `rate_limit_exceeded`, and with `service_unavailable` if the store cannot be
- * reached.
+ * Resolves with the principal, and with the session if the request has a session cookie. Rejects with ApiError `unauthorized`, with the same
+ * message for every reason, with `rate_limit_exceeded`, and with `service_unavailable` if the store cannot be reached.
  */
-export type AdminAuth = (request: IncomingMessage) => Promise<Session | undefined>
+export type AdminAuth = (request: IncomingMessage) => Promise<{ principal: Principal; session: Session | undefined }>
 
-export function createTokenCheck(adminToken: string): TokenCheck {
+/** `adminToken` is undefined if it is switched off: then every token is wrong. */
+export function createTokenCheck(adminToken: string | undefined): TokenCheck {
+  if (adminToken === undefined) return () => false
   const expected = digest(adminToken)
   return (token) => timingSafeEqual(digest(token), expected)
 }
 
-export function createTokenAuth(isAdminToken: TokenCheck, brake: Brake): TokenAuth {
+type Known = Pick<AdminCalls, 'findSession' | 'findPrincipalOfToken'>
+
+export function createTokenAuth(
+  isAdminToken: TokenCheck,
+  { findPrincipalOfToken }: Pick<Known, 'findPrincipalOfToken'>,
+  brake: Brake,
+): TokenAuth {
   return async (request) => {
     // Of two such headers Node keeps the first, while a proxy in front may have checked the second.
     const header = countHeader(request, 'authorization') === 1 ? request.headers.authorization : undefined
     // The scheme is case-insensitive (`order.authentication`).
     const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
     if (token === undefined) throw new ApiError('unauthorized')
-    if (!isAdminToken(token)) return brake.refuse(request)
+    if (isAdminToken(token)) return adminTokenPrincipal
+    return (await findPrincipalOfToken(token)) ?? brake.refuse(request)
   }
 }
 
-export function createAdminAuth(isAdminToken: TokenCheck, findSession: FindSession, brake: Brake): AdminAuth {
-  const byToken = createTokenAuth(isAdminToken, brake)
+export function createAdminAuth(isAdminToken: TokenCheck, known: Known, brake: Brake): AdminAuth {
+  const byToken = createTokenAuth(isAdminToken, known, brake)
   return async (request) => {
     const secret = request.headers.authorization === undefined ? readSessionSecret(request) : undefined
-    if (secret === undefined) return void (await byToken(request))
-    return (await findSession(secret)) ?? brake.refuse(request)
+    if (secret === undefined) return { principal: await byToken(request), session: undefined }
+    return (await known.findSession(secret)) ?? brake.refuse(request)
   }
 }
 

@@ -23,7 +23,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
         response: answers(Erased, 'not_found', 'conflict'),
       },
     },
-    async (request) => writeErased(await erasure.eraseConversation(request.params.id, { requestId: request.id }), 'conversation'),
+    async (request) => writeErased(await erasure.eraseConversation(request.params.id, request.actor), 'conversation'),
   )
 
   app.delete(
@@ -43,7 +43,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
     },
     async (request) => {
       const endUser = { agentId: request.params.id, externalUserId: request.query.external_user_id }
-      return writeErased(await erasure.eraseEndUser(endUser, { requestId: request.id }), 'agent')
+      return writeErased(await erasure.eraseEndUser(endUser, request.actor), 'agent')
     },
   )
 }

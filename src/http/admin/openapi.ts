@@ -23,6 +23,8 @@ const tags = {
   Erasure: 'Permanent deletion of conversation text.',
   Usage: 'Usage by hour and day, and by owner, agent, key and end user.',
   Webhooks: 'Endpoints that are notified of events, and what was delivered to them.',
+  Operators: 'The people who sign in to the console, with their roles.',
+  Tokens: 'Tokens of this API for programs, with a role and a restriction.',
   Audit: 'The audit log: who changed what.',
   Session: 'Signing in to and out of the console.',
   Service: 'Service status, and verification of the stored data.',
@@ -64,7 +66,12 @@ export async function describeAdminApi(app: FastifyInstance, publicUrl: string |
       },
       servers: [{ url: publicUrl ?? '/' }],
       tags: Object.entries(tags).map(([name, said]) => ({ name, description: said })),
-      components: { securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' }, session } },
+      components: {
+        securitySchemes: {
+          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token, or a token for programs.' },
+          session,
+        },
+      },
       security: [{ adminToken: [] }, { session: [] }],
     },
     convertConstToEnum: false,

@@ -5,6 +5,7 @@ import { providerKinds } from '../../provider-kinds.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
 import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { inWords } from '../edge/invalid-input.ts'
+import { refuseWithout } from './permissions.ts'
 import { Type } from '../edge/schema.ts'
 
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
@@ -110,6 +111,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { name, base_url: baseUrl, api_key: apiKey } = request.body
+      if (baseUrl !== undefined || apiKey !== undefined) refuseWithout(request.principal, 'provider_keys')
       return writeProvider(await request.admin.changeProvider(request.params.id, { name, baseUrl, apiKey }))
     },
   )

@@ -4,6 +4,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
+import { actorOf } from '../../operators/principal.ts'
+import type { Principal } from '../../operators/principal.ts'
+import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
@@ -11,6 +14,10 @@ import { endUserRoutes } from './end-users.ts'
 import { erasureRoutes } from './erasure.ts'
 import { conversationRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
+import { meRoutes } from './me.ts'
+import { operatorRoutes } from './operators.ts'
+import { attachNeeds, checkNeeds } from './permissions.ts'
+import { tokenRoutes } from './tokens.ts'
 import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
 import { ledgerRoutes, ownerRoutes } from './owners.ts'
@@ -28,6 +35,10 @@ import { webhookRoutes } from './webhooks.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { sessionRoutes } from '../console/session.ts'
+import { accountRoutes } from '../console/sign-in/account-routes.ts'
+import { companySignInRoutes } from '../console/sign-in/company-routes.ts'
+import { linkRoutes } from '../console/sign-in/link-routes.ts'
+import { passkeySignInRoutes } from '../console/sign-in/passkey-routes.ts'
 import type { SessionOptions } from '../console/session.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 
@@ -39,7 +50,7 @@ export type AdminRoutesOptions = {
   erasure: Erasure
   streams: StreamOptions
   publicUrl: string | undefined
-  session: SessionOptions
+  session: Omit<SessionOptions, 'admin'>
   service: StatusOptions
   /** Receives the function that returns the description of these routes, for the reference page. */
   described?: (describe: () => object) => void
@@ -47,7 +58,11 @@ export type AdminRoutesOptions = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The admin operations, bound to the ID of this request, which the audit log records (`audit`). Only set in the admin API. */
+    /** Who makes this request and what it may do. Only set in the admin API, and not on routes that need no sign-in. */
+    principal: Principal
+    /** The same, as the audit log names it (`audit`). */
+    actor: Actor
+    /** The admin operations for this request: with its author, and restricted to what its principal may see. Only set in the admin API. */
     admin: AdminCalls
   }
 }
@@ -75,16 +90,29 @@ const nounRoutes = [
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
   const { admin, auth, turns, erasure, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
-    request.session = request.routeOptions.config.opensSession ? undefined : await auth(request.raw)
-    request.admin = admin.calledBy(request.id)
+    const route = request.routeOptions.config.needs
+    if (route === 'open') return
+    const { principal, session } = await auth(request.raw)
+    // A path that does not exist has no entry: after the authentication it is a 404.
+    if (route) checkNeeds(principal, route)
+    request.principal = principal
+    request.session = session
+    request.actor = actorOf(principal, request.id)
+    request.admin = admin.calledBy(request.actor, principal.scope)
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
+    attachNeeds(known)
     const describe = await describeAdminApi(known, publicUrl)
     options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
-    await known.register(sessionRoutes, options.session)
+    const signIn = { ...options.session, admin }
+    for (const routes of [sessionRoutes, passkeySignInRoutes, linkRoutes, companySignInRoutes]) await known.register(routes, signIn)
+    await known.register(accountRoutes, options.session)
+    await known.register(operatorRoutes, options.session)
+    await known.register(tokenRoutes)
+    await known.register(meRoutes)
     await known.register(serviceRoutes, options.service)
     await known.register(erasureRoutes, { erasure })
     await known.register(playgroundRoutes, { turns, streams })

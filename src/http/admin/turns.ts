@@ -153,7 +153,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
       const requestId = request.params.request_id
       const turn = await request.admin.findTurn(requestId)
       if (turn.state !== 'running') return writeTurnWithSteps(turn)
-      await turns.resource.cancel({ requestId, apiKeyId: undefined }, admin.authorOf(request.id))
+      await turns.resource.cancel({ requestId, apiKeyId: undefined }, admin.authorOf(request.actor))
       return writeTurnWithSteps(await request.admin.findTurn(requestId))
     },
   )

@@ -6,6 +6,7 @@ import { eventTypes } from '../../event-types.ts'
 import { about, answers, gone, made, pageOf } from './answers.ts'
 import { PageQuery, WebhookParams, idGiven, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from './fields.ts'
 import { ShownWebhook, Webhook as WebhookAnswer } from './webhook-answers.ts'
+import { refuseWithout } from './permissions.ts'
 import { Type } from '../edge/schema.ts'
 
 type Webhook = Awaited<ReturnType<AdminCalls['findWebhook']>>
@@ -50,6 +51,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { url, events, owner_id, agent_id, description, include_messages } = request.body
+      if (include_messages) refuseWithout(request.principal, 'conversations')
       const { secret, ...webhook } = await request.admin.createWebhook({
         url,
         events: checkEvents(events),
@@ -103,6 +105,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { url, events, owner_id, agent_id, description, include_messages, enabled } = request.body
+      if (include_messages) refuseWithout(request.principal, 'conversations')
       const given = {
         url,
         events: events && checkEvents(events),

@@ -1,91 +1,104 @@
 /**
- * Signs in to and out of the console: exchanges the admin token for a session cookie. Signing in is the only admin route that needs neither
- * token nor session, so wrong tokens are rate-limited (`session.guesses`). Only the cookie contains the session secret.
+ * Signs in to and out of the console: exchanges the admin token, or an email address and a password, for a session cookie. Signing in needs
+ * neither a token nor a session, so wrong tokens (`session.guesses`) and wrong passwords (`operator.guesses`) are limited. Only the cookie
+ * contains the session secret. The other ways to sign in are in sign-in/.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
-import { ownVersion } from '../../observability/metrics.ts'
-import { about, answers, gone, made, tooManyGuesses } from '../admin/answers.ts'
+import { relyingPartyOf } from '../../operators/passkeys.ts'
+import { about, answers, gone } from '../admin/answers.ts'
 import type { Session, TokenCheck } from '../admin/auth.ts'
 import { Session as SessionAnswer } from '../admin/console-answers.ts'
-import { writeTime } from '../admin/fields.ts'
 import { describeHeaders } from '../public/answers.ts'
-import { cameByTls, writeCookie } from './cookie.ts'
-import type { GuessLimit } from './guess-limit.ts'
+import { sessionCookie } from './cookie.ts'
+import { countingWrong, createOpening, refuseOtherSites, signedIn, signInBytes } from './sign-in/opening.ts'
+import type { SignInOptions } from './sign-in/opening.ts'
+import type { PasswordLimit } from './sign-in/password-limit.ts'
+import { Email, SignInOptions as SignInOptionsAnswer } from './sign-in/sign-in-answers.ts'
 import { Type } from '../edge/schema.ts'
 
-export type SessionOptions = {
+export type SessionOptions = SignInOptions & {
   isAdminToken: TokenCheck
-  guesses: GuessLimit
-  /** Browsers reach this server over TLS, even if no proxy header says so. */
-  byTls: boolean
-  /** Base URL of the public API; null if this server serves it. */
-  apiUrl: () => string | null
+  /** Whether the admin token is accepted at all. */
+  hasAdminToken: boolean
+  limit: PasswordLimit
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The session of the cookie; undefined if the request used the token. Only set in the admin API. */
+    /** The session of the cookie; undefined if the request used a token. Only set in the admin API. */
     session: Session | undefined
   }
-  interface FastifyContextConfig {
-    /** Accepted without a token or session, because it opens the session. */
-    opensSession?: true
-  }
 }
 
-// Anyone may send this body, so little of it is read: enough for any token that fits in a request header.
-const signInBytes = 16_384
-const SignIn = Type.Object(
-  { token: Type.String({ minLength: 1, maxLength: signInBytes }) },
-  { additionalProperties: false, examples: [{ token: 'the-admin-token' }] },
+const closed = { additionalProperties: false } as const
+const SignIn = Type.Union(
+  [
+    Type.Object({ token: Type.String({ minLength: 1, maxLength: signInBytes }) }, closed),
+    Type.Object({ email: Email, password: Type.String({ minLength: 1, maxLength: 1000 }) }, closed),
+  ],
+  { examples: [{ email: 'ada@acme.example', password: 'a lamp in the attic' }] },
 )
 
-const cookie = {
-  ...describeHeaders(),
-  'Set-Cookie': Type.String({ description: '`turnkeep_session`, HttpOnly and SameSite=Strict. Empty when signing out.' }),
-}
-const signedIn = made(SessionAnswer, 'validation_error', 'payload_too_large')
 const signedOut: ReturnType<typeof gone> = {
   ...gone('not_found'),
-  204: Type.Null({ description: 'No content.', headers: cookie }),
+  204: Type.Null({
+    description: 'No content.',
+    headers: { ...describeHeaders(), 'Set-Cookie': Type.String({ description: '`turnkeep_session` without a value.' }) },
+  }),
 }
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
-  const version = ownVersion()
-  const write = ({ expiresAt }: Session): object => ({ expires_at: writeTime(expiresAt), version, api_url: options.apiUrl() })
+  const { admin, guesses, consoleUrl, isAdminToken, hasAdminToken, limit } = options
+  const { write, isSecure, openFor, openForToken, browserOf } = createOpening(options)
+
+  app.get(
+    '/session/options',
+    {
+      schema: {
+        ...about('Session', 'showSignInOptions', 'Get the ways to sign in', 'For the sign-in page of the console.'),
+        security: [],
+        response: answers(SignInOptionsAnswer),
+      },
+    },
+    async ({ raw }) => {
+      const company = admin.companyName()
+      return {
+        password: true,
+        passkey: relyingPartyOf(consoleUrl(raw)) !== undefined,
+        oidc: company === undefined ? null : { name: company },
+        admin_token: hasAdminToken,
+      }
+    },
+  )
 
   app.post(
     '/session',
     {
-      config: { opensSession: true },
       bodyLimit: signInBytes,
+      onRequest: refuseOtherSites,
       schema: {
         ...about(
           'Session',
           'signIn',
           'Sign in to the console',
-          'Sets the cookie `turnkeep_session`. The cookie is accepted only together with the header `X-Turnkeep-Console: 1`.',
+          'With the admin token, or with an email address and a password. Sets the cookie `turnkeep_session`. The cookie is accepted only together with the header `X-Turnkeep-Console: 1`.',
         ),
         body: SignIn,
         security: [],
-        response: { ...signedIn, 201: { ...signedIn[201], headers: cookie } },
+        response: signedIn(),
       },
     },
     async (request, reply) => {
-      const address = request.raw.socket.remoteAddress ?? ''
-      // First, so that wrong tokens of others behind the same address never refuse the right one.
-      if (!options.isAdminToken(request.body.token)) {
-        const wait = options.guesses.waitSeconds(address)
-        if (wait !== undefined) throw new ApiError('rate_limit_exceeded', tooManyGuesses, { retryAfterSeconds: wait })
-        options.guesses.wrong(address)
-        throw new ApiError('unauthorized')
+      const { body } = request
+      if ('token' in body) {
+        await countingWrong(request, guesses, async () => {
+          if (!isAdminToken(body.token)) throw new ApiError('unauthorized')
+        })
+        return reply.code(201).send(await openForToken(request, reply))
       }
-      options.guesses.right(address)
-      const { secret, session, lifetimeSeconds } = await request.admin.openSession()
-      const isSecure = options.byTls || cameByTls(request.raw)
-      reply.header('set-cookie', writeCookie(secret, { maxAgeSeconds: lifetimeSeconds, isSecure }))
-      return reply.code(201).send(write(session))
+      const operator = await admin.checkPassword({ ...body, browser: browserOf(request.raw) }, limit(request))
+      return reply.code(201).send(await openFor(request, reply, operator, 'password'))
     },
   )
 
@@ -97,7 +110,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
           'Session',
           'showSession',
           'Get the current session',
-          'Returns 404 `not_found` if the request uses the admin token, which has no session.',
+          'Returns 404 `not_found` if the request uses a token, which has no session.',
         ),
         response: answers(SessionAnswer, 'not_found'),
       },
@@ -115,9 +128,8 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
     },
     async (request, reply) => {
       await request.admin.closeSession(known(request.session).id)
-      const isSecure = options.byTls || cameByTls(request.raw)
       return reply
-        .header('set-cookie', writeCookie('', { maxAgeSeconds: 0, isSecure }))
+        .header('set-cookie', sessionCookie('', { maxAgeSeconds: 0, isSecure: isSecure(request.raw) }))
         .code(204)
         .send()
     },
@@ -125,6 +137,6 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
 }
 
 function known(session: Session | undefined): Session {
-  if (!session) throw new ApiError('not_found', 'The admin token has no session.')
+  if (!session) throw new ApiError('not_found', 'A token has no session.')
   return session
 }

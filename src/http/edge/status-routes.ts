@@ -1,7 +1,7 @@
 /** GET /healthz and GET /readyz for monitoring and load balancers, and GET /metrics for Prometheus. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { MetricsPage } from '../../observability/metrics.ts'
-import type { TokenAuth } from '../admin/auth.ts'
 
 export type Readiness = { draining: boolean; store: 'ok' | 'unavailable'; limiter: 'ok' | 'unavailable' }
 
@@ -21,9 +21,9 @@ export const statusRoutes: FastifyPluginAsync<{ ready: () => Promise<Readiness> 
 }
 
 /** `auth` is undefined on a separate admin port that only this machine can reach. */
-export type MetricsRouteOptions = { metrics: MetricsPage; auth: TokenAuth | undefined }
+export type MetricsRouteOptions = { metrics: MetricsPage; auth: ((request: IncomingMessage) => Promise<void>) | undefined }
 
-/** Requires the admin token unless `auth` is undefined. */
+/** Requires the admin token, or a token that may read the whole installation, unless `auth` is undefined. */
 export const metricsRoute: FastifyPluginAsync<MetricsRouteOptions> = async (app, { metrics, auth }) => {
   if (auth) app.addHook('onRequest', (request) => auth(request.raw))
   app.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.scrape()))

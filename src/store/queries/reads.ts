@@ -19,7 +19,11 @@ import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
-import { findSession } from './sessions.ts'
+import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
+import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
+import { findPasskey, listPasskeys } from './passkeys.ts'
+import { findInvitation } from './sign-in-secrets.ts'
+import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore } from './traces.ts'
@@ -30,6 +34,9 @@ import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
+  findInvitation,
+  findPasskey,
+  listPasskeys,
   agentVersion,
   findAgent,
   listAgents,
@@ -88,6 +95,14 @@ export const reads = {
   listAudit,
   findPlaygroundKey,
   findSession,
+  listSessions,
+  findOperator,
+  findOperatorByEmail,
+  findOperatorByIdentity,
+  listOperators,
+  findAdminToken,
+  findValidAdminToken,
+  listAdminTokens,
   storeTime,
   usageByBucket,
   listUsageLines,

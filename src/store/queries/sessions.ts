@@ -2,30 +2,57 @@
  * Sessions of the console: one row for each signed-in browser, with an end by the store's clock (`session.ends`). Contains only a digest of
  * the cookie.
  */
-import type { Sql } from '../sql.ts'
-import { integer, text } from './columns.ts'
+import type { Row, Sql } from '../sql.ts'
+import { integer, text, textOrNull } from './columns.ts'
+import { readAccess } from './operators.ts'
+import type { Operator } from './operators.ts'
 
-export type Session = { id: string; expiresAt: number }
+/** How the session began. `link`: an invitation or a recovery link. */
+export type SignInMethod = 'admin_token' | 'password' | 'passkey' | 'oidc' | 'link'
 
-/** Of the sign-in. `operatorId` is null for the admin token. */
-export type NewSession = {
+export type Session = {
   id: string
-  digest: Uint8Array
-  operatorId: string | null
-  method: 'admin_token' | 'password' | 'passkey' | 'oidc' | 'link'
+  method: SignInMethod
+  /** The network address and the User-Agent header of the sign-in. */
   address: string | null
   userAgent: string | null
-  lifetimeMs: number
+  createdAt: number
+  expiresAt: number
 }
 
-/** Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. */
-export async function openSession(
-  sql: Sql,
-  { id, digest, operatorId, method, address, userAgent, lifetimeMs }: NewSession,
-): Promise<Session> {
+/** The operator with what it may do now. Null: signed in with the admin token. */
+export type SessionOfOperator = Session & { operator: Pick<Operator, 'id' | 'name' | 'role' | 'permissions' | 'ownerId'> | null }
+
+export type NewSession = Pick<Session, 'id' | 'method' | 'address' | 'userAgent'> & {
+  digest: Uint8Array
+  /** Null: signed in with the admin token. */
+  operatorId: string | null
+  /** `updatedAt` of the operator when its password or passkey was checked. Null: signed in with the admin token. */
+  checkedAt: number | null
+  lifetimeMs: number
+  /** The session of the same browser, which this one replaces. */
+  replaces: string | null
+}
+
+/**
+ * Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. Undefined if the operator is not active, or if it has
+ * been changed since its sign-in was checked: its password may be another one.
+ */
+export async function openSession(sql: Sql, given: NewSession): Promise<Session | undefined> {
+  const { id, digest, operatorId, checkedAt, method, address, userAgent, lifetimeMs, replaces } = given
   const now = await sql.now()
+  if (operatorId !== null) {
+    // The update also waits for a change of the operator that is being committed.
+    const active = await sql.run(
+      `update operators set last_sign_in_at = $1 where id = $2 and state = 'active' and updated_at = $3`,
+      now,
+      operatorId,
+      checkedAt,
+    )
+    if (active === 0) return undefined
+  }
   const expiresAt = now + lifetimeMs
-  await sql.run('delete from console_sessions where expires_at <= $1', now)
+  await sql.run('delete from console_sessions where expires_at <= $1 or id = $2', now, replaces ?? '')
   await sql.run(
     `insert into console_sessions (digest, id, operator_id, method, address, user_agent, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -38,16 +65,55 @@ export async function openSession(
     now,
     expiresAt,
   )
-  return { id, expiresAt }
+  return { id, method, address, userAgent, createdAt: now, expiresAt }
 }
 
-/** Returns whether there was one. */
-export async function closeSession(sql: Sql, id: string): Promise<boolean> {
-  return (await sql.run('delete from console_sessions where id = $1', id)) > 0
+/** Returns whether there was one. With `operatorId`, only a session of this operator is closed. */
+export async function closeSession(sql: Sql, id: string, operatorId?: string): Promise<boolean> {
+  return (
+    (await sql.run(
+      'delete from console_sessions where id = $1 and (cast($2 as text) is null or operator_id = $2)',
+      id,
+      operatorId ?? null,
+    )) > 0
+  )
 }
 
-/** Returns undefined if it does not exist or has ended. */
-export async function findSession(sql: Sql, digest: Uint8Array): Promise<Session | undefined> {
-  const [row] = await sql.all('select id, expires_at from console_sessions where digest = $1 and expires_at > $2', digest, await sql.now())
-  return row && { id: text(row, 'id'), expiresAt: integer(row, 'expires_at') }
+/**
+ * `ofToken`: the digest that the session has if it belongs to the admin token. Returns undefined if there is none, it has ended, or its
+ * operator is not active.
+ */
+export async function findSession(sql: Sql, digest: Uint8Array, ofToken: Uint8Array): Promise<SessionOfOperator | undefined> {
+  const [row] = await sql.all(
+    `select ${columns}, operator_id, o.name, o.role, o.permissions, o.owner_id
+       from console_sessions s left join operators o on o.id = s.operator_id and o.state = 'active'
+      where (s.digest = $1 and o.id is not null or s.digest = $2 and s.operator_id is null) and s.expires_at > $3`,
+    digest,
+    ofToken,
+    await sql.now(),
+  )
+  if (!row) return undefined
+  const operatorId = textOrNull(row, 'operator_id')
+  return { ...readSession(row), operator: operatorId === null ? null : { id: operatorId, name: text(row, 'name'), ...readAccess(row) } }
 }
+
+/** Newest first. An operator has few, because each ends after hours. */
+export async function listSessions(sql: Sql, operatorId: string): Promise<Session[]> {
+  const rows = await sql.all(
+    `select ${columns} from console_sessions s where operator_id = $1 and expires_at > $2 order by s.created_at desc, s.id desc limit 100`,
+    operatorId,
+    await sql.now(),
+  )
+  return rows.map(readSession)
+}
+
+const columns = 's.id, method, address, user_agent, s.created_at, expires_at'
+
+const readSession = (row: Row): Session => ({
+  id: text(row, 'id'),
+  method: text(row, 'method') as SignInMethod,
+  address: textOrNull(row, 'address'),
+  userAgent: textOrNull(row, 'user_agent'),
+  createdAt: integer(row, 'created_at'),
+  expiresAt: integer(row, 'expires_at'),
+})

@@ -14,6 +14,10 @@ import { deleteDocument, putContentPart, putDocument, requeueDocuments } from '.
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner } from './owners.ts'
+import { createAdminToken, revokeAdminToken, touchAdminToken } from './admin-tokens.ts'
+import { changeOperator, createOperator, endSessions, inviteOperator, removeOperator } from './operators.ts'
+import { acceptInvitation, recoverOperator, setPassword, signInWithCompany, upgradePasswordHash } from './operator-sign-in.ts'
+import { addPasskey, removePasskey, usePasskey } from './passkeys.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
 import { putFeedback } from './feedback.ts'
@@ -192,7 +196,58 @@ export const writes = {
   }),
   clearEvents: write(clearEvents, { audit: null, changesCaches: false }),
 
-  openSession: write(openSession, { audit: (session) => when(session, 'open', 'session', session.id), changesCaches: false }),
+  createOperator: write(createOperator, {
+    audit: (outcome) => (outcome.kind === 'created' ? when(true, 'create', 'operator', outcome.operator.id) : []),
+    changesCaches: false,
+  }),
+  inviteOperator: write(inviteOperator, { audit: (operator, [id]) => when(operator, 'invite', 'operator', id), changesCaches: false }),
+  changeOperator: write(changeOperator, {
+    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'operator', id, Object.keys(change)),
+    changesCaches: false,
+  }),
+  removeOperator: write(removeOperator, {
+    audit: (outcome, [id]) => when(outcome.kind === 'removed', 'remove', 'operator', id),
+    changesCaches: false,
+  }),
+  endSessions: write(endSessions, { audit: (ended, [id]) => when(ended, 'end_sessions', 'operator', id), changesCaches: false }),
+  createAdminToken: write(createAdminToken, {
+    audit: (outcome, [{ id }]) => when(outcome.kind === 'created', 'create', 'token', id),
+    changesCaches: false,
+  }),
+  revokeAdminToken: write(revokeAdminToken, { audit: (token, [id]) => when(token, 'revoke', 'token', id), changesCaches: false }),
+  touchAdminToken: write(touchAdminToken, { audit: null, changesCaches: false }),
+
+  acceptInvitation: write(acceptInvitation, {
+    audit: (operator) => (operator ? when(true, 'accept', 'invitation', operator.id) : []),
+    changesCaches: false,
+  }),
+  recoverOperator: write(recoverOperator, {
+    audit: (outcome) => (outcome.kind === 'recovered' ? when(true, 'recover', 'operator', outcome.operator.id) : []),
+    changesCaches: false,
+  }),
+  setPassword: write(setPassword, {
+    audit: (changed, [{ operatorId }]) => when(changed, 'change', 'operator', operatorId, ['password']),
+    changesCaches: false,
+  }),
+  upgradePasswordHash: write(upgradePasswordHash, { audit: null, changesCaches: false }),
+  signInWithCompany: write(signInWithCompany, {
+    audit(outcome) {
+      if (outcome.kind === 'no_role') return outcome.operator ? when(true, 'end_sessions', 'operator', outcome.operator.id) : []
+      if (outcome.kind !== 'accepted' || outcome.change === null) return []
+      return when(true, outcome.change === 'created' ? 'create' : 'change', 'operator', outcome.operator.id, outcome.fields)
+    },
+    changesCaches: false,
+  }),
+  addPasskey: write(addPasskey, {
+    audit: (outcome) => (outcome.kind === 'added' ? when(true, 'create', 'passkey', outcome.passkey.id) : []),
+    changesCaches: false,
+  }),
+  usePasskey: write(usePasskey, { audit: null, changesCaches: false }),
+  removePasskey: write(removePasskey, {
+    audit: (outcome, [, id]) => when(outcome === 'removed', 'delete', 'passkey', id),
+    changesCaches: false,
+  }),
+  openSession: write(openSession, { audit: (session) => (session ? when(true, 'open', 'session', session.id) : []), changesCaches: false }),
   closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
 }
 export type Writes = { [Name in keyof typeof writes]: (typeof writes)[Name]['run'] }

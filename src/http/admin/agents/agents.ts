@@ -1,6 +1,8 @@
 /** The admin routes for agents and their versions. Request bodies are defined in agent-bodies.ts. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
+import type { Principal } from '../../../operators/principal.ts'
+import { refuseWithout } from '../permissions.ts'
 import { ApiError } from '../../../errors.ts'
 import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
 import type { Amount, Price } from '../../../ledger/ledger.ts'
@@ -32,6 +34,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { owner_id: ownerId, name, system_prompt: systemPrompt, model } = request.body
+      refusePrices(request.principal, request.body)
       const agent = await request.admin.createAgent({ ...readOptions(request.body), ownerId, name, systemPrompt, model })
       return reply.code(201).send(writeAgent(agent))
     },
@@ -88,6 +91,9 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { name, system_prompt: systemPrompt, model, enabled } = request.body
+      if (Object.keys(request.body).some((field) => field !== 'spend_limits')) refuseWithout(request.principal, 'agents')
+      refusePrices(request.principal, request.body)
+      if (request.body.tools && request.principal.scope) refusePricedTools(await request.admin.findAgent(request.params.id))
       return writeAgent(
         await request.admin.changeAgent(request.params.id, { ...readOptions(request.body), name, systemPrompt, model, enabled }),
       )
@@ -190,6 +196,22 @@ export const versionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return { data: differences.map(writeDifference), version }
     },
   )
+}
+
+/** A customer must not set what it pays for. */
+function refusePrices({ scope }: Principal, { price, tools }: AgentOptions): void {
+  if (scope === null) return
+  const given = price !== undefined ? 'price' : tools?.some((tool) => 'price_usd' in tool) ? 'price_usd of a tool' : undefined
+  if (given !== undefined) throw new ApiError('forbidden', `You are restricted to one owner, and may not set ${given}.`)
+}
+
+/** New tools would replace those with a price. */
+function refusePricedTools({ tools }: Agent): void {
+  if (tools.some(({ price = 0n }) => price > 0n))
+    throw new ApiError(
+      'forbidden',
+      'You are restricted to one owner, and may not replace the tools of this agent: one of them has a price.',
+    )
 }
 
 function readOptions(body: AgentOptions) {

@@ -579,6 +579,8 @@ create table operators (
   created_at integer not null,
   updated_at integer not null,
   last_sign_in_at integer,
+  -- An operator signs in with the company account alone, or without it (operator.oidc).
+  constraint company_account_replaces_password check (oidc_subject is null or password_hash is null),
   constraint oidc_identity_is_whole check ((oidc_issuer is null) = (oidc_subject is null)),
   constraint invited_cannot_sign_in check (state <> 'invited' or (password_hash is null and oidc_subject is null))
 ) strict;
@@ -602,16 +604,16 @@ create index passkeys_of_operator on passkeys (operator_id, created_at);
 create trigger passkey_counter_never_falls before update of counter on passkeys when new.counter < old.counter
   begin select raise(abort, 'passkey_counter_never_falls'); end;
 
--- What may be used once: invitations, links for recovery, and the challenges of passkeys and of the identity provider. Using one deletes its row.
+-- What may be used once. An invitation is here until it is used. Links for recovery and the challenges of passkeys and of the identity provider
+-- are signed: each is here from its use until it would have expired.
 create table sign_in_secrets (
   digest blob not null primary key constraint sign_in_digest_is_whole check (length(digest) = 32),
-  purpose text not null check (purpose in ('invitation', 'recovery_used', 'passkey', 'new_passkey', 'oidc')),
+  purpose text not null check (purpose in ('invitation', 'used')),
   operator_id text references operators,
-  -- JSON: what the end of the sign-in needs
-  content text,
   created_at integer not null,
   expires_at integer not null,
-  constraint sign_in_secret_expires check (expires_at > created_at)
+  constraint sign_in_secret_expires check (expires_at > created_at),
+  constraint an_invitation_is_for_someone check ((purpose = 'invitation') = (operator_id is not null))
 ) strict;
 create index sign_in_secrets_of_operator on sign_in_secrets (operator_id) where operator_id is not null;
 

@@ -1,0 +1,80 @@
+/**
+ * Signing in with the company account (`operator.oidc`): two redirects of the browser. Every address that it is sent to is the provider's, or a
+ * fixed page of the console; none comes from the request.
+ */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { about } from '../../admin/answers.ts'
+import { guessFailure } from '../../admin/answers.ts'
+import { describeFailures, describeHeaders } from '../../public/answers.ts'
+import { Type } from '../../edge/schema.ts'
+import { createOpening } from './opening.ts'
+import type { SignInOptions } from './opening.ts'
+
+const redirects = {
+  302: Type.Null({
+    description: 'The next page for the browser.',
+    headers: { ...describeHeaders(), Location: Type.String(), 'Set-Cookie': Type.String() },
+  }),
+  ...guessFailure,
+  ...describeFailures('bad_request', 'service_unavailable', 'internal_error'),
+}
+
+const cookieSeconds = 10 * 60
+
+export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, options) => {
+  const { admin } = options
+  const { openFor, callsOf, sessionOf, oidcCookieOf, setOidcCookie } = createOpening(options)
+  const sendTo = (reply: FastifyReply, url: string): FastifyReply =>
+    reply.code(302).headers({ location: url, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).send()
+  const sendBack = (reply: FastifyReply, error: string): FastifyReply => sendTo(reply, `/console/sign-in?error=${error}`)
+
+  app.get(
+    '/session/oidc',
+    {
+      schema: {
+        ...about(
+          'Session',
+          'startCompanySignIn',
+          'Start a sign-in with the company account',
+          'For a browser: redirects to the identity provider, or to `/console/sign-in?error=oidc_unavailable`.',
+        ),
+        security: [],
+        response: redirects,
+      },
+    },
+    async (request, reply) => {
+      const begun = await admin.beginCompanySignIn(await sessionOf(request.raw))
+      if (!begun) return sendBack(reply, 'oidc_unavailable')
+      setOidcCookie(request, reply, begun.cookie, cookieSeconds)
+      return sendTo(reply, begun.url)
+    },
+  )
+
+  app.get(
+    '/session/oidc/callback',
+    {
+      schema: {
+        ...about(
+          'Session',
+          'finishCompanySignIn',
+          'Finish a sign-in with the company account',
+          'The redirect URI for the identity provider. Redirects to `/console` with the cookie `turnkeep_session`, or to `/console/sign-in?error=…`.',
+        ),
+        security: [],
+        response: redirects,
+      },
+    },
+    async (request, reply) => {
+      const { search } = new URL(request.raw.url ?? '', 'http://localhost')
+      const verified = await admin.verifyCompanyAccount(search, oidcCookieOf(request.raw))
+      setOidcCookie(request, reply, '', 0)
+      if (typeof verified === 'string') return sendBack(reply, verified)
+      const { account, operatorId } = verified
+      const operator = await callsOf(request, { id: operatorId, name: account.name }).signInWithCompany(account, operatorId)
+      if (typeof operator === 'string') return sendBack(reply, operator)
+      await openFor(request, reply, operator, 'oidc', account.replaces)
+      return sendTo(reply, '/console')
+    },
+  )
+}

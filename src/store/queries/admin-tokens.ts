@@ -1,0 +1,106 @@
+/** Tokens of the admin API for programs. Only a digest of each is stored. */
+import type { Row, Sql } from '../sql.ts'
+import { integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { readAccess } from './operators.ts'
+import type { Operator } from './operators.ts'
+import type { PageRequest } from './paging.ts'
+
+export type AdminToken = Pick<Operator, 'id' | 'name' | 'role' | 'permissions' | 'ownerId' | 'createdAt'> & {
+  /** Null: not restricted to an agent. With an agent, `ownerId` is the owner of it. */
+  agentId: string | null
+  /** Null: does not expire. */
+  expiresAt: number | null
+  revokedAt: number | null
+  /** To the minute. */
+  lastUsedAt: number | null
+}
+
+export type NewAdminToken = Pick<AdminToken, 'id' | 'name' | 'role' | 'permissions' | 'ownerId' | 'agentId' | 'expiresAt'> & {
+  digest: Uint8Array
+}
+
+/** `agent_not_found`: also an agent of another owner than `ownerId`. `expires_too_early`: not in the future by the store's clock. */
+export type CreateAdminTokenOutcome =
+  | { kind: 'created'; token: AdminToken }
+  | { kind: 'owner_not_found' }
+  | { kind: 'agent_not_found' }
+  | { kind: 'expires_too_early' }
+
+export async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<CreateAdminTokenOutcome> {
+  const now = await sql.now()
+  const { id, name, role, permissions, agentId, expiresAt, digest } = given
+  let { ownerId } = given
+  if (ownerId !== null && (await sql.all('select id from owners where id = $1', ownerId)).length === 0) return { kind: 'owner_not_found' }
+  if (agentId !== null) {
+    const [agent] = await sql.all('select owner_id from agents where id = $1 and deleted_at is null', agentId)
+    const owner = agent && text(agent, 'owner_id')
+    if (owner === undefined || owner !== (ownerId ?? owner)) return { kind: 'agent_not_found' }
+    ownerId = owner
+  }
+  if (expiresAt !== null && expiresAt <= now) return { kind: 'expires_too_early' }
+  await sql.run(
+    `insert into admin_tokens (id, digest, name, role, permissions, owner_id, agent_id, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    id,
+    digest,
+    name,
+    role,
+    JSON.stringify(permissions),
+    ownerId,
+    agentId,
+    now,
+    expiresAt,
+  )
+  return { kind: 'created', token: (await findAdminToken(sql, id))! }
+}
+
+/** Returns undefined if it does not exist, was revoked or has expired. */
+export async function findValidAdminToken(sql: Sql, digest: Uint8Array): Promise<(AdminToken & { now: number }) | undefined> {
+  const now = await sql.now()
+  const [row] = await sql.all(
+    `select ${columns} from admin_tokens where digest = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
+    digest,
+    now,
+  )
+  return row && { ...readAdminToken(row), now }
+}
+
+export async function findAdminToken(sql: Sql, id: string): Promise<AdminToken | undefined> {
+  const [row] = await sql.all(`select ${columns} from admin_tokens where id = $1`, id)
+  return row && readAdminToken(row)
+}
+
+/** Newest first. */
+export async function listAdminTokens(sql: Sql, { limit, before }: PageRequest): Promise<AdminToken[]> {
+  const rows = await sql.all(
+    `select ${columns} from admin_tokens where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readAdminToken)
+}
+
+/** Returns the token if this call revoked it, null if it was revoked before, and undefined if it does not exist. */
+export async function revokeAdminToken(sql: Sql, id: string): Promise<AdminToken | null | undefined> {
+  const revoked = await sql.run('update admin_tokens set revoked_at = $1 where id = $2 and revoked_at is null', await sql.now(), id)
+  const token = await findAdminToken(sql, id)
+  return revoked === 0 && token ? null : token
+}
+
+export async function touchAdminToken(sql: Sql, id: string): Promise<void> {
+  await sql.run('update admin_tokens set last_used_at = $1 where id = $2', await sql.now(), id)
+}
+
+const columns = 'id, name, role, permissions, owner_id, agent_id, created_at, expires_at, revoked_at, last_used_at'
+
+const readAdminToken = (row: Row): AdminToken => ({
+  id: text(row, 'id'),
+  name: text(row, 'name'),
+  ...readAccess(row),
+  agentId: textOrNull(row, 'agent_id'),
+  createdAt: integer(row, 'created_at'),
+  expiresAt: integerOrNull(row, 'expires_at'),
+  revokedAt: integerOrNull(row, 'revoked_at'),
+  lastUsedAt: integerOrNull(row, 'last_used_at'),
+})

@@ -1,0 +1,179 @@
+/**
+ * What an operator signs in with: the password, an invitation or a link for recovery, and the company account. Each change ends the operator's
+ * other sessions in the same transaction, and is refused for a disabled operator.
+ */
+import type { Role } from '../../operators/principal.ts'
+import type { Sql } from '../sql.ts'
+import { text } from './columns.ts'
+import { endSessions, findOperator, findOperatorByEmail, findOperatorByIdentity } from './operators.ts'
+import type { Operator } from './operators.ts'
+import { useToken } from './sign-in-secrets.ts'
+import type { TokenUse, UsedToken } from './sign-in-secrets.ts'
+
+type TokenRefused = { kind: Exclude<TokenUse, 'accepted'> }
+
+/** The time of a change, later than the one before it, so that a sign-in that was checked before it is refused (`openSession`). */
+const later = (now: string): string => `case when updated_at < ${now} then ${now} else updated_at + 1 end`
+
+/**
+ * Sets the password of an active operator without a company account, if it still has the hash `before`. Ends every session but `keepSession`.
+ * Returns whether it was set.
+ */
+export async function setPassword(
+  sql: Sql,
+  { operatorId, before, after, keepSession }: { operatorId: string; before: string | null; after: string; keepSession: string | null },
+): Promise<boolean> {
+  const changed = await sql.run(
+    `update operators set password_hash = $1, updated_at = ${later('$2')}
+      where id = $3 and state = 'active' and oidc_subject is null and coalesce(password_hash, '') = $4`,
+    after,
+    await sql.now(),
+    operatorId,
+    before ?? '',
+  )
+  if (changed > 0) await endSessions(sql, operatorId, keepSession)
+  return changed > 0
+}
+
+/** Replaces the hash of the same password by one with other parameters. */
+export async function upgradePasswordHash(sql: Sql, operatorId: string, before: string, after: string): Promise<boolean> {
+  return (await sql.run('update operators set password_hash = $1 where id = $2 and password_hash = $3', after, operatorId, before)) > 0
+}
+
+/**
+ * Uses an invitation: of many uses at the same time one succeeds. Returns the operator, who is active from now on, or undefined. A new password
+ * replaces the old one and a company account.
+ */
+export async function acceptInvitation(
+  sql: Sql,
+  { digest, name, passwordHash }: { digest: Uint8Array; name: string | null; passwordHash: string | null },
+): Promise<Operator | undefined> {
+  const now = await sql.now()
+  const [row] = await sql.all(
+    `delete from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2 returning operator_id`,
+    digest,
+    now,
+  )
+  if (!row) return undefined
+  const id = text(row, 'operator_id')
+  const changed = await sql.run(
+    `update operators set state = 'active', name = coalesce($1, name), updated_at = ${later('$2')} where id = $3 and state <> 'disabled'`,
+    name,
+    now,
+    id,
+  )
+  if (changed === 0) return undefined
+  if (passwordHash !== null)
+    await sql.run('update operators set password_hash = $1, oidc_issuer = null, oidc_subject = null where id = $2', passwordHash, id)
+  await endSessions(sql, id)
+  return findOperator(sql, id)
+}
+
+export type Recovery = { token: UsedToken; id: string; email: string; name: string | null; passwordHash: string }
+export type RecoverOutcome = { kind: 'recovered'; operator: Operator } | TokenRefused
+
+/**
+ * Makes the operator with this email address an active admin without restrictions who signs in with this password alone. Creates it, with
+ * `id`, if there is none.
+ */
+export async function recoverOperator(sql: Sql, { token, id, email, name, passwordHash }: Recovery): Promise<RecoverOutcome> {
+  const use = await useToken(sql, token)
+  if (use !== 'accepted') return { kind: use }
+  await sql.run(
+    `insert into operators (id, email, name, role, state, password_hash, created_at, updated_at)
+     values ($1, $2, coalesce($3, $2), 'admin', 'active', $4, $5, $5)
+     on conflict (email) do update set role = 'admin', permissions = '[]', owner_id = null, state = 'active', name = coalesce($3, operators.name),
+       password_hash = excluded.password_hash, oidc_issuer = null, oidc_subject = null,
+       updated_at = case when operators.updated_at < $5 then $5 else operators.updated_at + 1 end`,
+    id,
+    email,
+    name,
+    passwordHash,
+    await sql.now(),
+  )
+  const operator = (await findOperatorByEmail(sql, email))!
+  await removeOtherSignIns(sql, operator.id)
+  return { kind: 'recovered', operator: (await findOperator(sql, operator.id))! }
+}
+
+/**
+ * `role`: what the provider's claims say: a role, `none` if they name none, and `unmapped` if roles are given here. `id`: of an operator that
+ * has to be created.
+ */
+export type CompanySignIn = {
+  state: UsedToken
+  issuer: string
+  subject: string
+  email: string
+  name: string
+  role: Role | 'none' | 'unmapped'
+  id: string
+}
+/** `fields`: what was changed. `ended`: how many sessions of an operator without a role were ended. */
+export type CompanySignInOutcome =
+  | { kind: 'accepted'; operator: Operator; change: 'created' | 'changed' | null; fields: string[] }
+  | { kind: 'unknown' | 'other_account' | 'disabled' }
+  | { kind: 'no_role'; operator: Operator | undefined }
+  | TokenRefused
+
+/**
+ * Finds the operator of a company account, or gives it to the operator with its email address that has none (`operator.oidc`). Its role
+ * follows the claims.
+ */
+export async function signInWithCompany(sql: Sql, given: CompanySignIn): Promise<CompanySignInOutcome> {
+  const { state, issuer, subject, email, role } = given
+  const use = await useToken(sql, state)
+  if (use !== 'accepted') return { kind: use }
+  const created = role === 'none' || role === 'unmapped' ? false : await createFromClaims(sql, { ...given, role })
+  const bound = await findOperatorByIdentity(sql, issuer, subject)
+  const found = bound ?? (await findOperatorByEmail(sql, email))
+  if (role === 'none') {
+    if (bound) await endSessions(sql, bound.id)
+    return { kind: 'no_role', operator: bound }
+  }
+  if (!found) return { kind: 'unknown' }
+  if (found.state === 'disabled') return { kind: 'disabled' }
+  if (!bound && found.hasCompanyAccount) return { kind: 'other_account' }
+  const fields = [...(bound ? [] : ['company_account']), ...(role !== 'unmapped' && role !== found.role ? ['role'] : [])]
+  if (fields.length > 0 && !(await bind(sql, found.id, { issuer, subject, role: role === 'unmapped' ? found.role : role })))
+    return { kind: 'other_account' }
+  const operator = (await findOperator(sql, found.id))!
+  return { kind: 'accepted', operator, change: created ? 'created' : fields.length > 0 ? 'changed' : null, fields }
+}
+
+/** Creates the operator unless its account or its email address is known. */
+async function createFromClaims(sql: Sql, { id, email, name, issuer, subject, role }: CompanySignIn & { role: Role }): Promise<boolean> {
+  const created = await sql.run(
+    `insert into operators (id, email, name, role, state, oidc_issuer, oidc_subject, created_at, updated_at)
+     values ($1, $2, $3, $4, 'active', $5, $6, $7, $7) on conflict do nothing`,
+    id,
+    email,
+    name,
+    role,
+    issuer,
+    subject,
+    await sql.now(),
+  )
+  return created > 0
+}
+
+/** Returns false if another account was faster, or the operator was disabled in between. */
+async function bind(sql: Sql, id: string, { issuer, subject, role }: { issuer: string; subject: string; role: Role }): Promise<boolean> {
+  const changed = await sql.run(
+    `update operators set state = 'active', role = $1, oidc_issuer = $2, oidc_subject = $3, password_hash = null, updated_at = ${later('$4')}
+      where id = $5 and state <> 'disabled' and (oidc_subject is null or (oidc_issuer = $2 and oidc_subject = $3))`,
+    role,
+    issuer,
+    subject,
+    await sql.now(),
+    id,
+  )
+  if (changed > 0) await removeOtherSignIns(sql, id)
+  return changed > 0
+}
+
+async function removeOtherSignIns(sql: Sql, operatorId: string): Promise<void> {
+  await sql.run('delete from passkeys where operator_id = $1', operatorId)
+  await sql.run('delete from sign_in_secrets where operator_id = $1', operatorId)
+  await endSessions(sql, operatorId)
+}

@@ -1,0 +1,65 @@
+/** Mutants of operators and tokens for programs: which permission a route needs, and when what was allowed ends. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const permissions = 'src/http/admin/permissions.ts'
+const tokens = 'src/store/queries/admin-tokens.ts'
+const agents = 'src/http/admin/agents/agents.ts'
+const routes = 'spec/operator-permission.test.ts'
+const operators = 'spec/operators.test.ts'
+
+export const operatorMutants: Mutant[] = [
+  {
+    rule: 'operator.permission',
+    removes: 'a route without an entry stops the start',
+    edits: [edit(permissions, "      if (found === undefined) throw new Error(`src/http/admin/permissions.ts has no entry for ${method} ${path}`)\n")],
+    caughtBy: { file: routes, title: 'operator.permission: a route without an entry stops the start of the server' },
+  },
+  {
+    rule: 'operator.permission',
+    removes: 'the permission of a route is checked',
+    edits: [edit('src/http/admin/routes.ts', 'if (route) checkNeeds(principal, route)', '')],
+    caughtBy: { file: routes, title: 'operator.permission: viewer gets 403 exactly where the table says so' },
+  },
+  {
+    rule: 'operator.permission',
+    removes: 'what concerns the whole installation is refused to a restricted principal',
+    edits: [edit(permissions, "  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', restricted)\n")],
+    caughtBy: { file: routes, title: 'operator.permission: admin, restricted to an owner gets 403 exactly where the table says so' },
+  },
+  {
+    rule: 'operator.permission',
+    removes: 'the key of a provider needs a permission of its own',
+    edits: [
+      edit(
+        'src/http/admin/providers.ts',
+        "      if (baseUrl !== undefined || apiKey !== undefined) refuseWithout(request.principal, 'provider_keys')\n",
+      ),
+    ],
+    caughtBy: { file: routes, title: 'operator.permission: fields that need more than their route' },
+  },
+  {
+    rule: 'operator.permission',
+    removes: 'an operator of one customer sets no price',
+    edits: [edit(agents, "  const given = price !== undefined ? 'price'", "  const given = price === null ? 'price'")],
+    caughtBy: { file: routes, title: 'operator.permission: fields that need more than their route' },
+  },
+  {
+    rule: 'operator.token',
+    removes: 'a revoked token is wrong',
+    edits: [edit(tokens, 'where digest = $1 and revoked_at is null and', 'where digest = $1 and')],
+    caughtBy: { file: operators, title: 'operator.token: it is shown once' },
+  },
+  {
+    rule: 'operator.token',
+    removes: 'an expired token is wrong',
+    edits: [edit(tokens, '(expires_at is null or expires_at > $2)', '(expires_at is null or expires_at > $2 - 86400000)')],
+    caughtBy: { file: operators, title: 'operator.token: an end in the past' },
+  },
+  {
+    rule: 'operator.admin-token',
+    removes: 'switched off, the admin token is wrong',
+    edits: [edit('src/app.ts', 'config.adminTokenEnabled ? adminToken : undefined', 'adminToken')],
+    caughtBy: { file: operators, title: 'operator.admin-token: switched off, it is wrong everywhere' },
+  },
+]
