@@ -106,7 +106,7 @@ const outside: Record<string, string[]> = {
   'process/shared-page.ts': ['process/workers.ts'],
   'process/worker-link.ts': ['main.ts', 'process/workers.ts'],
   'process/workers.ts': ['main.ts'],
-  'operators/principal.ts': ['http', 'admin'],
+  'operators/principal.ts': ['http', 'admin', 'store'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
   'config/secrets.ts': ['agent', 'admin', 'webhooks', 'cli', 'app.ts', 'config/data-folder.ts', 'process/secrets-check.ts'],
   // The commands decide with it whether a changed provider needs its key again.

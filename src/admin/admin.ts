@@ -11,7 +11,7 @@ import type { Models } from '../agent/models/models.ts'
 import type { Tools } from '../agent/tools/tools.ts'
 import type { Trace } from '../agent/trace.ts'
 import type { Sealer } from '../config/secrets.ts'
-import { adminStore } from './admin-store.ts'
+import { adminStore, restrictionOf } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
 import { createAccountAdmin } from './account.ts'
@@ -44,6 +44,7 @@ import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
 import { createSignInAdmin } from './sign-in/sign-in.ts'
 import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
+import { recordingReads } from './readings.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -59,10 +60,17 @@ import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
+import type { ScopedKind } from '../store/queries/scope-of.ts'
 import type { Actor, Author } from '../store/queries/audit.ts'
 import type { Scope } from '../operators/principal.ts'
 
-export type AdminCalls = OwnersAdmin &
+export type AdminCalls = {
+  /**
+   * For other modules that act on a row: whether it belongs to what the caller is restricted to (`operator.scope`). True for a caller without
+   * a restriction, even if there is no such row.
+   */
+  sees(kind: ScopedKind, id: string): Promise<boolean>
+} & OwnersAdmin &
   LedgerAdmin &
   ProvidersAdmin &
   AgentsAdmin &
@@ -132,11 +140,14 @@ const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor,
 
 function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
   const newAuthor = (): Author => authorOf(options, actor)
-  const modules = { ...options, store: adminStore(options.store, newAuthor, scope) }
+  const restriction = scope && restrictionOf(options.store, scope)
+  const store = recordingReads(adminStore(options.store, newAuthor, restriction), actor)
+  const modules = { ...options, store, isRestricted: restriction !== null }
   // Sign-ins, and the account of a restricted operator, belong to the installation.
   const operatorId = actor.who === 'operator' ? actor.id : undefined
   const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }
   return {
+    sees: async (kind, id) => restriction === null || restriction.sees(kind, id),
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),
     ...createProvidersAdmin(modules),

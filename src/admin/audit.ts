@@ -1,14 +1,19 @@
 /** The audit log for the operator. The store writes each entry together with its change. */
-import type { AuditEntry } from '../store/queries/audit.ts'
+import { ApiError } from '../errors.ts'
+import type { AuditEntry, AuditFilter } from '../store/queries/audit.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 
 export type AuditAdmin = {
-  /** Newest first. */
-  listAudit(page: PageWanted): Promise<Page<AuditEntry>>
+  /** Newest first. Throws ApiError `validation_error` for an empty time range. */
+  listAudit(filter: AuditFilter, page: PageWanted): Promise<Page<AuditEntry>>
 }
 
 export const createAuditAdmin = ({ store }: { store: AdminStore }): AuditAdmin => ({
-  listAudit: async (page) => pageOf(await store.read.listAudit(pageRequest(page)), page),
+  async listAudit(filter, page) {
+    const { from, to } = filter
+    if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
+    return pageOf(await store.read.listAudit(filter, pageRequest(page)), page)
+  },
 })

@@ -64,6 +64,8 @@ export function createEndUsersAdmin({ store }: { store: AdminStore }): EndUsersA
     async exportEndUser(agentId, externalUserId) {
       await refuseUnknownAgent(agentId)
       const { conversations } = await detailOf(agentId, externalUserId)
+      // Without the end user's name, because an entry of the audit log is never erased. Each conversation has its own entry.
+      await store.write.recordReading({ verb: 'export', noun: 'end_user', subjectId: agentId })
       return readParts(
         store,
         conversations.map(({ id }) => id),

@@ -6,6 +6,7 @@ import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../store/que
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
 import type { AdminStore } from './admin-store.ts'
+import { reading } from './readings.ts'
 import { explainCharge } from './explained-charge.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import { showSteps, toolCallsOf } from './agents/tool-activity.ts'
@@ -35,6 +36,8 @@ export type HistoryAdmin = {
   listTurns(filter: TurnFilter, page: PageWanted): Promise<Page<TurnRecord>>
   /** Throws ApiError `not_found`. */
   findTurn(requestId: string): Promise<TurnRecord & { steps: ShownStep[]; feedback: Feedback | null; charge: ExplainedCharge | null }>
+  /** Call it before a text of the turn is returned that was not read here (`audit.reads`). Throws ApiError `service_unavailable`. */
+  recordTurnReading(requestId: string): Promise<void>
   /** The newest changes first. */
   listFeedback(filter: FeedbackFilter, page: PageWanted): Promise<Page<FeedbackOfTurn>>
 }
@@ -66,6 +69,7 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
       const charge = turn.usage && (await explainCharge(store, turn))
       return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null, charge }
     },
+    recordTurnReading: (requestId) => store.write.recordReading(reading('turn', requestId)),
     async listFeedback(filter, page) {
       const rows = await store.read.listFeedback(filter, pageRequest(page))
       // The order of the list is that of the last change.

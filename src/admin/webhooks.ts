@@ -71,7 +71,7 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
     },
 
     async listWebhooks(page) {
-      const { data, nextCursor } = pageOf(await store.read.listWebhooks(pageRequest(page)), page)
+      const { data, nextCursor } = pageOf(await store.read.listWebhooks({}, pageRequest(page)), page)
       return { data: data.map(withoutSecret), nextCursor }
     },
 
@@ -139,6 +139,11 @@ function changed(outcome: WebhookOutcome): Webhook {
       throw new ApiError('validation_error', 'owner_id: this owner does not exist.')
     case 'agent_not_found':
       throw new ApiError('validation_error', 'agent_id: this agent does not exist.')
+    case 'too_wide':
+      throw new ApiError(
+        'validation_error',
+        `Set ${outcome.needs}, because you are restricted to ${outcome.needs === 'agent_id' ? 'one agent' : 'one owner'}.`,
+      )
     case 'too_many':
       throw new ApiError('conflict', `There are ${maxWebhooks} webhooks already. Delete one first.`)
   }

@@ -20,7 +20,7 @@ import { createAdminAuth, createBrake, createTokenAuth, createTokenCheck } from 
 import type { Brake, TokenAuth, TokenCheck } from './admin/auth.ts'
 import { checkNeeds } from './admin/permissions.ts'
 import { adminRoutes } from './admin/routes.ts'
-import type { StatusOptions } from './admin/status.ts'
+import type { ModulesOfRoutes } from './admin/request-modules.ts'
 import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
 import { namedSchemas } from './public/schemas.ts'
 import { admitCaller, agentInPath } from './public/caller.ts'
@@ -89,7 +89,7 @@ type AdminOptions = {
   erasure: Erasure
   /** Returns the base URL of the public API, null if this server has it. */
   apiUrl: () => string | null
-  service: StatusOptions
+  service: ModulesOfRoutes['service']
   /** Base URL of the console, if the settings say it. Default: the address of each request. */
   consoleUrl: string | undefined
   /** Whether the metrics need no token, because only this machine can connect. */

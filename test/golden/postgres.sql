@@ -131,7 +131,11 @@ create table audit (
 
 CREATE INDEX audit_newest_first ON public.audit USING btree (created_at, id);
 
-CREATE INDEX audit_of_subject ON public.audit USING btree (subject_id, created_at);
+CREATE INDEX audit_of_author ON public.audit USING btree (author_id, created_at, id);
+
+CREATE INDEX audit_of_noun ON public.audit USING btree (noun, created_at, id);
+
+CREATE INDEX audit_of_subject ON public.audit USING btree (subject_id, created_at, id);
 
 CREATE TRIGGER audit_is_append_only_delete BEFORE DELETE ON public.audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
@@ -478,6 +482,7 @@ create table operators (
   created_at bigint not null,
   updated_at bigint not null,
   last_sign_in_at bigint,
+  constraint company_account_replaces_password CHECK (((oidc_subject IS NULL) OR (password_hash IS NULL))),
   constraint email_in_lower_case CHECK ((email = lower(email))),
   constraint invited_cannot_sign_in CHECK (((state <> 'invited'::text) OR ((password_hash IS NULL) AND (oidc_subject IS NULL)))),
   constraint oidc_identity_is_whole CHECK (((oidc_issuer IS NULL) = (oidc_subject IS NULL))),
@@ -555,14 +560,14 @@ create table sign_in_secrets (
   digest bytea not null,
   purpose text not null,
   operator_id text collate "C",
-  content text,
   created_at bigint not null,
   expires_at bigint not null,
+  constraint an_invitation_is_for_someone CHECK (((purpose = 'invitation'::text) = (operator_id IS NOT NULL))),
   constraint sign_in_digest_is_whole CHECK ((length(digest) = 32)),
   constraint sign_in_secret_expires CHECK ((expires_at > created_at)),
   constraint sign_in_secrets_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operators(id),
   constraint sign_in_secrets_pkey PRIMARY KEY (digest),
-  constraint sign_in_secrets_purpose_check CHECK ((purpose = ANY (ARRAY['invitation'::text, 'recovery_used'::text, 'passkey'::text, 'new_passkey'::text, 'oidc'::text])))
+  constraint sign_in_secrets_purpose_check CHECK ((purpose = ANY (ARRAY['invitation'::text, 'used'::text])))
 );
 
 CREATE INDEX sign_in_secrets_of_operator ON public.sign_in_secrets USING btree (operator_id) WHERE (operator_id IS NOT NULL);

@@ -115,7 +115,11 @@ CREATE TABLE audit (
 
 CREATE INDEX audit_newest_first on audit (created_at, id);
 
-CREATE INDEX audit_of_subject on audit (subject_id, created_at);
+CREATE INDEX audit_of_author on audit (author_id, created_at, id);
+
+CREATE INDEX audit_of_noun on audit (noun, created_at, id);
+
+CREATE INDEX audit_of_subject on audit (subject_id, created_at, id);
 
 CREATE TRIGGER audit_is_append_only_delete before delete on audit begin select raise(abort, 'audit_is_append_only'); end;
 
@@ -423,6 +427,8 @@ CREATE TABLE operators (
   created_at integer not null,
   updated_at integer not null,
   last_sign_in_at integer,
+  -- An operator signs in with the company account alone, or without it (operator.oidc).
+  constraint company_account_replaces_password check (oidc_subject is null or password_hash is null),
   constraint oidc_identity_is_whole check ((oidc_issuer is null) = (oidc_subject is null)),
   constraint invited_cannot_sign_in check (state <> 'invited' or (password_hash is null and oidc_subject is null))
 ) strict;
@@ -497,13 +503,12 @@ CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 
 CREATE TABLE sign_in_secrets (
   digest blob not null primary key constraint sign_in_digest_is_whole check (length(digest) = 32),
-  purpose text not null check (purpose in ('invitation', 'recovery_used', 'passkey', 'new_passkey', 'oidc')),
+  purpose text not null check (purpose in ('invitation', 'used')),
   operator_id text references operators,
-  -- JSON: what the end of the sign-in needs
-  content text,
   created_at integer not null,
   expires_at integer not null,
-  constraint sign_in_secret_expires check (expires_at > created_at)
+  constraint sign_in_secret_expires check (expires_at > created_at),
+  constraint an_invitation_is_for_someone check ((purpose = 'invitation') = (operator_id is not null))
 ) strict;
 
 CREATE INDEX sign_in_secrets_of_operator on sign_in_secrets (operator_id) where operator_id is not null;

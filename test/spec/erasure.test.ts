@@ -149,6 +149,7 @@ void test("erase: appears in the audit log and the server's log, without the end
       noun: 'conversation',
       subject_id: json.conversation_id,
       fields: [],
+      changes: null,
       request_id: answer.headers.get('x-request-id'),
       created_at: data[0].created_at,
     },

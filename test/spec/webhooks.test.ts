@@ -429,9 +429,9 @@ test('webhooks: bad input gets a sentence that says what is wrong, and nothing i
   assert.deepEqual(
     lines.map((line: Json) => [line['who'], line['verb'], line['fields']]),
     [
-      ['admin_token', 'delete', []],
+      ['admin_token', 'delete', ['url', 'events', 'include_messages', 'enabled']],
       ['admin_token', 'change', ['events', 'agent_id', 'description']],
-      ['admin_token', 'create', []],
+      ['admin_token', 'create', ['url', 'events', 'agent_id', 'description', 'include_messages', 'enabled']],
     ],
   )
 })

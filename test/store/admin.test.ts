@@ -130,7 +130,7 @@ check('agents: a deleted agent is gone from every read but its versions, and a r
   assert.equal(await bench.store.write.deleteAgent(bench.agentId), true)
   assert.equal(await bench.store.write.deleteAgent(bench.agentId), false)
   assert.equal(await bench.store.read.findAgent(bench.agentId), undefined)
-  assert.deepEqual(await bench.store.read.listAgents(allVersions), [])
+  assert.deepEqual(await bench.store.read.listAgents({}, allVersions), [])
   assert.deepEqual(await bench.store.write.changeAgent({ id: bench.agentId, enabled: false }), { kind: 'not_found' })
   assert.equal((await bench.store.read.agentVersion(bench.agentId, 1))?.version, 1)
   assert.equal((await bench.settle(turn)).kind, 'settled')

@@ -199,7 +199,7 @@ void test('sqlite: invalid states are rejected by a constraint, whoever writes',
   const copyTurn = (changes: string): string =>
     `create temp table copy as select * from turns where request_id = '${running.requestId}'; update copy set request_id = 'other', ${changes};
      insert into turns select * from copy`
-  const auditLine = "insert into audit values ('aud_x', 'server', 'create', 'owner', 'own_x', '[]', null, 0)"
+  const auditLine = "insert into audit values ('aud_x', 'server', null, null, 'create', 'owner', 'own_x', '[]', null, null, 0)"
   const refused: [rule: string, message: RegExp, sql: string][] = [
     [
       'one_turn_per_key',

@@ -25,7 +25,9 @@ const plain = new Set([
   'maximum',
   'minItems',
   'maxItems',
+  'uniqueItems',
   'maxProperties',
+  'uniqueItems',
 ])
 const one = new Set(['items', 'additionalProperties'])
 const several = new Set(['anyOf', 'oneOf', 'allOf'])

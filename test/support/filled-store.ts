@@ -47,7 +47,7 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
   }
   const knowing = await openSqliteStore({ folder })
   const knowledge = createKnowledge({ store: knowing })
-  const agentId = String((await knowing.read.listAgents({ limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
+  const agentId = String((await knowing.read.listAgents({}, { limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
   for (let document = 0; document < 20; document++) {
     const text = `# Guide ${document}\n\n## Returns\n${texts[2]}\n\n## Parcels\n${texts[6]}\n\n${texts[document % texts.length]}`
     await knowledge.index({ documentId: `doc_${document}`, agentId, title: `Guide ${document}`, text })
@@ -102,7 +102,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   )
   const key = insert('api_keys', 'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, last_used_at')
   const secret = insert('api_key_secrets', 'digest, api_key_id, created_at, expires_at')
-  const audit = insert('audit', 'id, who, verb, noun, subject_id, fields, request_id, created_at')
+  const audit = insert('audit', 'id, who, author_id, author_name, verb, noun, subject_id, fields, changes, request_id, created_at')
   const conversation = insert(
     'conversations',
     'id, api_key_id, external_user_id, message_count, message_tokens, created_at, last_message_at',
@@ -122,6 +122,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   const trace = insert('traces', 'request_id, run, content')
   const feedback = insert('feedback', 'request_id, agent_id, rating, comment, tags, created_at, updated_at')
 
+  const changes = '{"name":{"before":null,"after":"Agent"}}'
   const callers = Array.from({ length: owners }, (_, index) => {
     const caller = { ownerId: newId('own'), agentId: newId('agt'), keyId: newId('key'), balance: 0n, held: 0n }
     owner(caller.ownerId, `Owner ${index} ${texts[index]}`, begin)
@@ -152,7 +153,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
     key(caller.keyId, `key${String(index).padStart(13, '0')}`, caller.agentId, null, 'full', 120, 60, begin, begin + index)
     secret(randomBytes(32), caller.keyId, begin, null)
     secret(randomBytes(32), caller.keyId, begin, begin + dayMs)
-    audit(newId('aud'), 'admin', 'created', 'agent', caller.agentId, '["name"]', newRequestId(), begin)
+    audit(newId('aud'), 'operator', newId('opr'), 'Kim', 'create', 'agent', caller.agentId, '["name"]', changes, newRequestId(), begin)
     return caller
   })
 

@@ -71,9 +71,17 @@ export type AgentsAdmin = {
 // Of an installation with more providers, a message does not list the others.
 const maxNamed = 20
 
-type Options = { store: AdminStore; sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'>; newId: Ids['newId'] }
+type Options = {
+  store: AdminStore
+  sealer: Sealer
+  tools: Pick<Tools, 'pin'>
+  guard: Pick<Guard, 'refusedAddress'>
+  newId: Ids['newId']
+  /** Whether the caller sees one owner only, and therefore no list of providers. */
+  isRestricted: boolean
+}
 
-export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Options): AgentsAdmin {
+export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestricted }: Options): AgentsAdmin {
   const toolsOf = createToolsOfAgents({ sealer, tools, guard })
 
   async function stored(id: string): Promise<StoredAgent> {
@@ -131,6 +139,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
 
   /** A sentence that follows "The provider … does not exist." */
   async function nearestProvider(given: string): Promise<string> {
+    if (isRestricted) return ''
     const names = (await store.read.listProviders(pageRequest({ limit: maxNamed }))).map(({ name }) => name)
     const meant = nearestWord(given, [...names, builtInProvider])
     if (meant !== undefined) return ` Did you mean ${meant}?`
@@ -159,7 +168,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     },
 
     async listAgents(page) {
-      const { data, nextCursor } = pageOf(await store.read.listAgents(pageRequest(page)), page)
+      const { data, nextCursor } = pageOf(await store.read.listAgents({}, pageRequest(page)), page)
       return { data: data.map(show), nextCursor }
     },
 

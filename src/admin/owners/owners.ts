@@ -29,7 +29,7 @@ export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: 
       const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined
       return store.write.createOwner({ id: newId('own'), name, credit })
     },
-    listOwners: async (page) => pageOf(await store.read.listOwners(pageRequest(page)), page),
+    listOwners: async (page) => pageOf(await store.read.listOwners({}, pageRequest(page)), page),
     findOwner: async (id) => known(await store.read.findOwner(id)),
     findOwnerWithHolds: async (id) => ({
       ...known(await store.read.findOwner(id)),

@@ -130,20 +130,35 @@ export const UsageLine = define(
   }),
 )
 
+export const authors = ['admin_token', 'operator', 'token', 'server'] as const
+
+/** Any JSON of the API: a text, a number, a list of names. */
+const Shown = Type.Unknown({ description: 'As in the API. Null: none.' })
+
 export const AuditEntry = define(
   'AuditEntry',
   Type.Object({
     id: idOf('aud'),
-    who: Type.Enum(['admin_token', 'operator', 'token', 'server'], {
+    who: Type.Enum([...authors], {
       description:
         '`admin_token`: the admin token of the installation. `operator`: a person. `token`: a token for programs. `server`: the service itself, at its first start or for retention.',
     }),
     author_id: Type.Union([Type.String(), Type.Null()], { description: 'The ID of the operator or the token, otherwise null.' }),
     author_name: Type.Union([Type.String(), Type.Null()], { description: 'Its name at that time.' }),
-    verb: Type.String({ examples: ['change'] }),
+    verb: Type.String({ description: '`read` and `export`: texts of end users were read. All others are changes.', examples: ['change'] }),
     noun: Type.String({ examples: ['agent'] }),
     subject_id: Type.String(),
-    fields: Type.Array(Type.String(), { description: 'Names of the changed fields, without their values.' }),
+    fields: Type.Array(Type.String(), {
+      description: 'Names of the changed fields, with dots for nested ones. Empty if the verb says everything.',
+      examples: [['name']],
+    }),
+    changes: orNull(
+      Type.Record(Type.String(), Type.Object({ before: Shown, after: Shown }), {
+        description:
+          'Of the changed fields, those that are neither secret nor about an end user. A text has at most 500 characters; `…` is for the rest.',
+        examples: [{ name: { before: 'Example', after: 'Example Shop' } }],
+      }),
+    ),
     request_id: orNull(RequestId),
     created_at: Time,
   }),

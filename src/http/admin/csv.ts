@@ -1,12 +1,12 @@
 /**
- * Reports as CSV (RFC 4180, `export.csv`): the ledger and usage by group. Columns are never renamed or moved; new ones are added at the end.
+ * Reports as CSV (RFC 4180, `export.csv`): the ledger, usage by group, and the audit log. Columns are never renamed or moved; new ones are added at the end.
  * Reads one part at a time, so a long report neither fills memory nor delays the start.
  */
 import type { AdminCalls } from '../../admin/admin.ts'
 import { writeTime, writeUsd } from './fields.ts'
 
-type LedgerPage = Awaited<ReturnType<AdminCalls['listLedger']>>
-type LedgerEntry = LedgerPage['data'][number]
+type LedgerEntry = Awaited<ReturnType<AdminCalls['listLedger']>>['data'][number]
+type AuditEntry = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
 type UsageLines = Awaited<ReturnType<AdminCalls['readUsageLines']>>
 type UsageLine = Awaited<ReturnType<AdminCalls['listUsageLines']>>['data'][number]
 
@@ -47,20 +47,39 @@ export const usageColumns = [
   'unpaid_usd',
 ]
 
+export const auditColumns = [
+  'id',
+  'created_at',
+  'who',
+  'author_id',
+  'author_name',
+  'verb',
+  'noun',
+  'subject_id',
+  'fields',
+  'changes',
+  'request_id',
+]
+
 export const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
 
 // About 200 kB.
 const entriesEach = 1000
 
-/** Newest first. Reads the first page before it resolves, so an ApiError of `list` rejects. An error on a later page breaks off the stream. */
-export async function ledgerCsv(
-  list: (page: { limit: number; cursor: string | undefined }) => Promise<LedgerPage>,
-): Promise<AsyncGenerator<string>> {
+type Listed<Item> = { data: Item[]; nextCursor: string | null }
+/** Reads one page of a list. */
+type List<Item> = (page: { limit: number; cursor: string | undefined }) => Promise<Listed<Item>>
+
+export const ledgerCsv = (list: List<LedgerEntry>): Promise<AsyncGenerator<string>> => listCsv(list, ledgerColumns, writeEntry)
+export const auditCsv = (list: List<AuditEntry>): Promise<AsyncGenerator<string>> => listCsv(list, auditColumns, writeAuditEntry)
+
+/** In the order of the list. Reads the first page before it resolves, so an ApiError of `list` rejects. An error on a later page breaks off the stream. */
+async function listCsv<Item>(list: List<Item>, columns: string[], write: (item: Item) => string): Promise<AsyncGenerator<string>> {
   const first = await list({ limit: entriesEach, cursor: undefined })
   return (async function* () {
-    yield csvLine(ledgerColumns)
-    for (let page = first; ; page = await list({ limit: entriesEach, cursor: page.nextCursor })) {
-      yield page.data.map(writeEntry).join('')
+    yield csvLine(columns)
+    for (let page = first; ; page = await list({ limit: entriesEach, cursor: page.nextCursor! })) {
+      yield page.data.map(write).join('')
       if (page.nextCursor === null) return
     }
   })()
@@ -90,6 +109,22 @@ const writeEntry = (entry: LedgerEntry): string =>
     entry.apiKeyId,
     entry.conversationId,
     asText(entry.externalUserId),
+  ])
+
+const writeAuditEntry = (entry: AuditEntry): string =>
+  csvLine([
+    entry.id,
+    writeTime(entry.createdAt),
+    entry.who,
+    entry.authorId,
+    asText(entry.authorName),
+    entry.verb,
+    entry.noun,
+    entry.subjectId,
+    asText(entry.fields.join(' ')),
+    // JSON, which starts with a brace.
+    entry.changes && JSON.stringify(entry.changes),
+    entry.requestId,
   ])
 
 const writeUsage = (line: UsageLine): string =>

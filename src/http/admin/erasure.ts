@@ -1,14 +1,14 @@
 /** The admin routes that erase text. They return how much was erased; erasing again returns zeros and is not an error (`erase`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
-import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
+import type { EraseOutcome } from '../../turn/erasure.ts'
 import { Erased, about, answers } from './answers.ts'
 import { AgentParams, ConversationParams, ExternalUserId } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
 const EndUser = Type.Object({ external_user_id: ExternalUserId }, { additionalProperties: false })
 
-export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = async (app, { erasure }) => {
+export const erasureRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.delete(
     '/conversations/:id',
     {
@@ -23,7 +23,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
         response: answers(Erased, 'not_found', 'conflict'),
       },
     },
-    async (request) => writeErased(await erasure.eraseConversation(request.params.id, request.actor), 'conversation'),
+    async (request) => writeErased(await request.modules.eraseConversation(request.params.id), 'conversation'),
   )
 
   app.delete(
@@ -43,7 +43,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
     },
     async (request) => {
       const endUser = { agentId: request.params.id, externalUserId: request.query.external_user_id }
-      return writeErased(await erasure.eraseEndUser(endUser, request.actor), 'agent')
+      return writeErased(await request.modules.eraseEndUser(endUser), 'agent')
     },
   )
 }

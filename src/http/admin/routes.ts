@@ -8,6 +8,7 @@ import { actorOf } from '../../operators/principal.ts'
 import type { Principal } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
+import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
@@ -24,7 +25,8 @@ import { ledgerRoutes, ownerRoutes } from './owners.ts'
 import { playgroundRoutes } from './agents/playground.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
-import type { StatusOptions } from './status.ts'
+import { modulesOf } from './request-modules.ts'
+import type { ModulesOfRoutes, RequestModules } from './request-modules.ts'
 import { spendLimitRoutes } from './agents/spend-limits.ts'
 import { traceRoutes } from './traces.ts'
 import { trialRoutes } from './agents/trials.ts'
@@ -51,7 +53,7 @@ export type AdminRoutesOptions = {
   streams: StreamOptions
   publicUrl: string | undefined
   session: Omit<SessionOptions, 'admin'>
-  service: StatusOptions
+  service: ModulesOfRoutes['service']
   /** Receives the function that returns the description of these routes, for the reference page. */
   described?: (describe: () => object) => void
 }
@@ -64,6 +66,8 @@ declare module 'fastify' {
     actor: Actor
     /** The admin operations for this request: with its author, and restricted to what its principal may see. Only set in the admin API. */
     admin: AdminCalls
+    /** The other modules that routes use, for this request in the same way. Only set in the admin API. */
+    modules: RequestModules
   }
 }
 
@@ -80,6 +84,7 @@ const nounRoutes = [
   conversationRoutes,
   traceRoutes,
   usageRoutes,
+  auditRoutes,
   webhookRoutes,
   deliveryRoutes,
   endUserRoutes,
@@ -88,7 +93,7 @@ const nounRoutes = [
 ]
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
-  const { admin, auth, turns, erasure, streams, publicUrl } = options
+  const { admin, auth, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
     const route = request.routeOptions.config.needs
     if (route === 'open') return
@@ -99,6 +104,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     request.session = session
     request.actor = actorOf(principal, request.id)
     request.admin = admin.calledBy(request.actor, principal.scope)
+    request.modules = modulesOf(options, request.admin, request.actor, principal.scope)
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
@@ -113,10 +119,10 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     await known.register(operatorRoutes, options.session)
     await known.register(tokenRoutes)
     await known.register(meRoutes)
-    await known.register(serviceRoutes, options.service)
-    await known.register(erasureRoutes, { erasure })
-    await known.register(playgroundRoutes, { turns, streams })
-    await known.register(turnRoutes, { turns, streams, admin })
+    await known.register(serviceRoutes)
+    await known.register(erasureRoutes)
+    await known.register(playgroundRoutes, { streams })
+    await known.register(turnRoutes, { streams })
   })
   // All other paths are routes too, so that an unauthenticated request gets 401 and learns nothing about the existing paths and methods.
   await app.register(async (rest) => {

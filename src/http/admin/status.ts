@@ -1,18 +1,16 @@
 /** The read-only admin routes for the status of the service and for verifying the stored data, used by the operations page of the console. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { maxVerificationMs } from '../../admin/verification.ts'
-import type { Verification, Verify } from '../../admin/verification.ts'
+import type { Verification } from '../../admin/verification.ts'
 import type { Status } from '../../observability/status.ts'
 import { about, answers } from './answers.ts'
 import { Status as StatusAnswer, Verification as VerificationAnswer } from './console-answers.ts'
 import { EmptyBody, writeTime } from './fields.ts'
 
-export type StatusOptions = { status: () => Promise<Status>; verify: Verify }
-
 // Extra time for the response to a verification that reached its time limit.
 const graceMs = 10_000
 
-export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (app, { status, verify }) => {
+export const serviceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/status',
     {
@@ -26,7 +24,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (ap
         response: answers(StatusAnswer),
       },
     },
-    async () => writeStatus(await status()),
+    async (request) => writeStatus(await request.modules.readStatus()),
   )
 
   app.post(
@@ -43,10 +41,10 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (ap
         response: answers(VerificationAnswer, 'validation_error', 'payload_too_large'),
       },
     },
-    async (_request, reply) => {
+    async (request, reply) => {
       // No data is sent while the check runs, and the server would close the idle connection too early.
       reply.raw.setTimeout(maxVerificationMs + graceMs)
-      return writeVerification(await verify())
+      return writeVerification(await request.modules.verify())
     },
   )
 }

@@ -3,8 +3,7 @@
  * here can an operator see the details of a turn.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { Admin, AdminCalls } from '../../admin/admin.ts'
-import type { TurnResource } from '../../turn/turn-resource.ts'
+import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf, streamed } from './answers.ts'
 import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
 import {
@@ -71,9 +70,7 @@ const TurnParams = Type.Object({
   }),
 })
 
-export type TurnRoutesOptions = { turns: { resource: TurnResource }; streams: StreamOptions; admin: Pick<Admin, 'authorOf'> }
-
-export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (app, { turns, streams, admin }) => {
+export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.get(
     '/turns',
     {
@@ -129,8 +126,13 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
       },
     },
     async (request, reply) => {
-      const wanted = { requestId: request.params.request_id, apiKeyId: undefined }
-      return followTurn(request, reply, wanted, request.query.after, { resource: turns.resource, streams })
+      const requestId = request.params.request_id
+      const wanted = { requestId, apiKeyId: undefined }
+      const resource = request.modules.turns
+      // An unknown turn is a 404 and no reading.
+      await resource.find(wanted)
+      await request.admin.recordTurnReading(requestId)
+      return followTurn(request, reply, wanted, request.query.after, { resource, streams })
     },
   )
 
@@ -153,7 +155,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<TurnRoutesOptions> = async (a
       const requestId = request.params.request_id
       const turn = await request.admin.findTurn(requestId)
       if (turn.state !== 'running') return writeTurnWithSteps(turn)
-      await turns.resource.cancel({ requestId, apiKeyId: undefined }, admin.authorOf(request.actor))
+      await request.modules.cancelTurn(requestId)
       return writeTurnWithSteps(await request.admin.findTurn(requestId))
     },
   )

@@ -1,15 +1,14 @@
-/** The admin routes for usage figures and the audit log. */
+/** The admin route for usage figures. */
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
-import { AuditEntry, Usage, UsageLine, about, alsoAs, answers, oneOf, pageOf } from './answers.ts'
+import { Usage, UsageLine, about, alsoAs, answers, oneOf, pageOf } from './answers.ts'
 import { usageColumns, usageCsv, wantsCsv } from './csv.ts'
-import { ExternalUserId, idGiven, Moment, PageQuery, pageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
+import { ExternalUserId, idGiven, Moment, pageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
 type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
-type Line = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
 type GroupedLine = Awaited<ReturnType<AdminCalls['listUsageLines']>>['data'][number]
 type Grouping = Parameters<AdminCalls['listUsageLines']>[0]['groupBy'][number]
 
@@ -87,23 +86,6 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return { data, totals: writeFigures(totals) }
     },
   )
-
-  app.get(
-    '/audit',
-    {
-      schema: {
-        ...about(
-          'Audit',
-          'listAudit',
-          'List the audit log, newest first',
-          'One entry per change, with the names of the changed fields and without their values.',
-        ),
-        querystring: PageQuery,
-        response: answers(pageOf(AuditEntry), 'validation_error'),
-      },
-    },
-    async (request) => writePage(await request.admin.listAudit(readPage(request.query)), writeLine),
-  )
 }
 
 const writeFigures = (usage: Found['totals']): object => ({
@@ -146,17 +128,4 @@ const writeGroupedLine = (line: GroupedLine): object => ({
   charged_usd: writeUsd(line.charged),
   written_off_usd: writeUsd(line.writtenOff),
   unpaid_usd: writeUsd(line.unpaid),
-})
-
-const writeLine = (line: Line): object => ({
-  id: line.id,
-  who: line.who,
-  author_id: line.authorId,
-  author_name: line.authorName,
-  verb: line.verb,
-  noun: line.noun,
-  subject_id: line.subjectId,
-  fields: line.fields,
-  request_id: line.requestId,
-  created_at: writeTime(line.createdAt),
 })

@@ -71,7 +71,7 @@ export async function followTurn(
   reply: FastifyReply,
   wanted: TurnWanted,
   afterQuery: string | undefined,
-  { resource, streams }: { resource: TurnResource; streams: StreamOptions },
+  { resource, streams }: { resource: Pick<TurnResource, 'open'>; streams: StreamOptions },
 ): Promise<FastifyReply | void> {
   const after = readAfter(request, afterQuery)
   const { turn, status } = await resource.open(wanted)

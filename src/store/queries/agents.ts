@@ -9,6 +9,7 @@ import type { Row, Sql } from '../sql.ts'
 import { integer, readPrice, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { findProvider } from './providers.ts'
+import { Values } from './reported-turns.ts'
 import { lockOwner, setSpendLimits } from './spend-limits.ts'
 import type { NewSpendLimit } from './spend-limits.ts'
 
@@ -131,13 +132,18 @@ export async function findAgent(sql: Sql, id: string): Promise<Agent | undefined
   return row && readAgent(row)
 }
 
+export type AgentFilter = { ownerId?: string | undefined; agentId?: string | undefined }
+
 /** Newest first, without deleted agents. */
-export async function listAgents(sql: Sql, { limit, before }: PageRequest): Promise<Agent[]> {
+export async function listAgents(sql: Sql, { ownerId, agentId }: AgentFilter, { limit, before }: PageRequest): Promise<Agent[]> {
+  const values = new Values()
+  const filters = Object.entries({ 'a.owner_id': ownerId, 'a.id': agentId })
+  const conditions = filters.flatMap(([column, value]) => (value === undefined ? [] : [`and ${column} = ${values.add(value)}`]))
   const rows = await sql.all(
-    `select ${agentColumns} ${presentVersions} and (a.created_at, a.id) < ($1, $2) order by a.created_at desc, a.id desc limit $3`,
-    before.createdAt,
-    before.id,
-    limit,
+    `select ${agentColumns} ${presentVersions} ${conditions.join(' ')}
+       and (a.created_at, a.id) < (${values.add(before.createdAt)}, ${values.add(before.id)})
+     order by a.created_at desc, a.id desc limit ${values.add(limit)}`,
+    ...values.list,
   )
   return rows.map(readAgent)
 }

@@ -1,11 +1,12 @@
 /**
- * The audit log: one entry for each change, stored in the transaction of that change and listed newest first. An entry contains only names
- * and IDs, never a value, a secret or a user's text. queries/writes.ts says which entries each write adds.
+ * The audit log: one entry for each change, stored in the transaction of that change, and one for each reading of end users' texts. Listed
+ * newest first. queries/writes.ts says which entries each write adds, and audited-fields.ts which fields an entry shows.
  */
 import type { Row, Sql } from '../sql.ts'
-import type { AgentContent } from './agents.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { Values } from './reported-turns.ts'
+import type { Period } from './reported-turns.ts'
 
 /**
  * Who requested a write. `entryIds` are the IDs of its audit entries. A write that adds more entries than there are IDs fails, so the caller
@@ -28,14 +29,20 @@ export type AuditEntry = {
   verb: string
   noun: string
   subjectId: string
-  /** Names of the changed fields in snake case; empty if the verb says everything. */
+  /** Names of the changed fields as in the API; empty if the verb says everything. */
   fields: string[]
+  /** The fields whose values may be shown (`audit.changes`). Null: none. */
+  changes: Changes | null
   requestId: string | null
   createdAt: number
 }
 
-/** An entry before it is stored: what was done to which row, and the stored names of the fields that changed. */
-export type NewAuditEntry = { verb: string; noun: string; subjectId: string; fields: string[] }
+/** A value of the API. */
+export type Shown = string | number | boolean | null | Shown[] | { [name: string]: Shown }
+export type Changes = { [field: string]: { before: Shown; after: Shown } }
+
+/** An entry before it is stored: what was done to which thing, which fields changed, and how those that may be shown. */
+export type NewAuditEntry = { verb: string; noun: string; subjectId: string; fields?: string[]; changes?: Changes }
 
 /**
  * Stores the audit entries of one write, with the IDs in `author.entryIds`. Call it inside the transaction of the write. Throws an Error if
@@ -46,35 +53,80 @@ export async function addAuditEntries(sql: Sql, author: Author, entries: NewAudi
   if (entries.length > entryIds.length)
     throw new Error(`a write adds ${entries.length} audit entries, but its author has IDs for ${entryIds.length}`)
   const now = await sql.now()
-  for (const [index, { verb, noun, subjectId, fields }] of entries.entries()) {
+  for (const [index, { verb, noun, subjectId, fields = [], changes = {} }] of entries.entries()) {
     await sql.run(
-      `insert into audit (id, who, author_id, author_name, verb, noun, subject_id, fields, request_id, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      `insert into audit (id, who, author_id, author_name, verb, noun, subject_id, fields, changes, request_id, created_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
       entryIds[index]!,
       author.who,
-      'id' in author ? author.id : null,
+      authorIdOf(author),
       'id' in author ? author.name : null,
       verb,
       noun,
       subjectId,
-      JSON.stringify([...new Set(fields.map(shownName))]),
+      JSON.stringify(fields),
+      Object.keys(changes).length > 0 ? JSON.stringify(changes) : null,
       author.requestId,
       now,
     )
   }
 }
 
+/** All filters together must match. */
+export type AuditFilter = {
+  who?: Actor['who'] | undefined
+  authorId?: string | undefined
+  verb?: string | undefined
+  noun?: string | undefined
+  subjectId?: string | undefined
+} & Partial<Period>
+
 /** Newest first. */
-export async function listAudit(sql: Sql, { limit, before }: PageRequest): Promise<AuditEntry[]> {
+export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }: PageRequest): Promise<AuditEntry[]> {
+  const { from = 0, to } = filter
+  // One bound, so that the index is read from the start of the page.
+  const first = to !== undefined && to <= before.createdAt ? { createdAt: to, id: '' } : before
+  const values = new Values()
+  const given = Object.entries({
+    subject_id: filter.subjectId,
+    author_id: filter.authorId,
+    noun: filter.noun,
+    verb: filter.verb,
+    who: filter.who,
+  }).filter((one): one is [string, string] => one[1] !== undefined)
+  // The first one finds the fewest rows. The others are written as expressions, so that no store uses their index instead.
+  const conditions = given.map(([column, value], at) => `${at === 0 ? column : `${column} || ''`} = ${values.add(value)}`)
+  conditions.push(`created_at >= ${values.add(from)}`, `(created_at, id) < (${values.add(first.createdAt)}, ${values.add(first.id)})`)
   const rows = await sql.all(
-    `select id, who, author_id, author_name, verb, noun, subject_id, fields, request_id, created_at from audit
-     where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
-    before.createdAt,
-    before.id,
-    limit,
+    `select id, who, author_id, author_name, verb, noun, subject_id, fields, changes, request_id, created_at from audit
+     where ${conditions.join(' and ')} order by created_at desc, id desc limit ${values.add(limit)}`,
+    ...values.list,
   )
   return rows.map(readEntry)
 }
+
+/** What someone read: texts of end users, such as the messages of a conversation. */
+export type Reading = { verb: 'read' | 'export'; noun: string; subjectId: string }
+
+/** Readings of one author and subject are one entry for this time, so that pages and polls add no entries. */
+export const readingMs = 15 * 60 * 1000
+
+/** A reading changes nothing. */
+export async function recordReading(_sql: Sql, _reading: Reading): Promise<void> {}
+
+/** Whether the log has this reading of the author already. */
+export async function wasReadRecently(sql: Sql, { verb, noun, subjectId }: Reading, author: Actor): Promise<boolean> {
+  const rows = await sql.all(
+    // All others are compared here, because with them PostgreSQL may use the index of their nouns.
+    'select verb, noun, who, author_id from audit where subject_id = $1 and created_at > $2',
+    subjectId,
+    (await sql.now()) - readingMs,
+  )
+  const expected = { verb, noun, who: author.who, author_id: authorIdOf(author) }
+  return rows.some((row) => Object.entries(expected).every(([column, value]) => row[column] === value))
+}
+
+const authorIdOf = (author: Actor): string | null => ('id' in author ? author.id : null)
 
 const readEntry = (row: Row): AuditEntry => ({
   id: text(row, 'id'),
@@ -84,36 +136,9 @@ const readEntry = (row: Row): AuditEntry => ({
   verb: text(row, 'verb'),
   noun: text(row, 'noun'),
   subjectId: text(row, 'subject_id'),
+  // As written above.
   fields: JSON.parse(text(row, 'fields')) as string[],
+  changes: row['changes'] === null ? null : (JSON.parse(text(row, 'changes')) as Changes),
   requestId: textOrNull(row, 'request_id'),
   createdAt: integer(row, 'created_at'),
 })
-
-/**
- * The names of the fields that differ between two versions, with the fields of the config listed individually. Derived fields are omitted.
- */
-export function differingFields(before: AgentContent, after: AgentContent): string[] {
-  const flat = ({ config, name, model, price, historyMaxTokens, maxOutputTokens, maxMessageLength }: AgentContent) => ({
-    name,
-    model,
-    price: `${price.promptPerMillion} ${price.completionPerMillion}`,
-    history: historyMaxTokens,
-    maxOutputTokens,
-    maxMessageLength,
-    ...(JSON.parse(config) as Record<string, unknown>),
-  })
-  const [old, fresh] = [flat(before) as Record<string, unknown>, flat(after) as Record<string, unknown>]
-  return [...new Set([...Object.keys(old), ...Object.keys(fresh)])].filter(
-    (name) => JSON.stringify(old[name]) !== JSON.stringify(fresh[name]),
-  )
-}
-
-/** Stored names that differ from the names in the API. */
-const operatorsWords: Record<string, string> = {
-  sealedApiKey: 'api_key',
-  lowBalance: 'low_balance_usd',
-  rateLimit: 'rate_limit',
-  rateWindowSeconds: 'rate_limit',
-  historyMaxTokens: 'history',
-}
-const shownName = (name: string): string => operatorsWords[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -4,11 +4,13 @@
  */
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Citation, Role } from '../turn-records.ts'
-import type { Row, Sql, SqlValue } from '../sql.ts'
+import type { Row, Sql } from '../sql.ts'
 import { maxBytes } from '../budget.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { BoundedItems, PageRequest } from './paging.ts'
 import { readRating } from './feedback.ts'
+import { Values } from './reported-turns.ts'
+import { isAgentOf } from './scope-of.ts'
 import type { Rating } from './feedback.ts'
 import { listStepsOfTurns } from './turns.ts'
 import type { TurnStep } from './turns.ts'
@@ -158,6 +160,7 @@ function fittingIn(sizes: number[]): number {
 }
 
 export type AnyConversationsWanted = PageRequest & {
+  ownerId?: string | undefined
   agentId: string | undefined
   apiKeyId: string | undefined
   externalUserId: string | undefined
@@ -169,52 +172,37 @@ export type AnyConversationsWanted = PageRequest & {
 
 /** The conversations of all keys that match every given filter, newest first. */
 export async function listAllConversations(sql: Sql, request: AnyConversationsWanted): Promise<AnyConversation[]> {
-  const { agentId, apiKeyId, externalUserId, from = 0, to, limit } = request
+  const { ownerId, agentId, apiKeyId, externalUserId, from = 0, to, limit } = request
   // One bound, so that the index is read from the start of the page.
   const before = to !== undefined && to <= request.before.createdAt ? { createdAt: to, id: '' } : request.before
-  const filters = [agentId, apiKeyId].map((filter): SqlValue => filter ?? null)
-  const rows =
-    externalUserId === undefined
-      ? await sql.all(
-          `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
-           from conversations c join api_keys k on k.id = c.api_key_id
-           where (cast($1 as text) is null or k.agent_id = $1)
-             and (cast($2 as text) is null or c.api_key_id = $2)
-             and c.created_at >= $3 and (c.created_at, c.id) < ($4, $5)
-           order by c.created_at desc, c.id desc limit $6`,
-          ...filters,
-          from,
-          before.createdAt,
-          before.id,
-          limit,
-        )
-      : // From the keys: a user has one conversation with each, which an index finds.
-        await sql.all(
-          `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
-           from api_keys k cross join conversations c
-           where c.api_key_id = k.id and c.external_user_id = $3
-             and (cast($1 as text) is null or k.agent_id = $1)
-             and (cast($2 as text) is null or k.id = $2)
-             and c.created_at >= $4 and (c.created_at, c.id) < ($5, $6)
-           order by c.created_at desc, c.id desc limit $7`,
-          ...filters,
-          externalUserId,
-          from,
-          before.createdAt,
-          before.id,
-          limit,
-        )
+  const values = new Values()
+  const isGiven = (column: string, filter: string | undefined): string => {
+    const parameter = values.add(filter ?? null)
+    return `(cast(${parameter} as text) is null or ${column} = ${parameter})`
+  }
+  const byUser = externalUserId !== undefined
+  const conditions = [
+    isGiven('k.agent_id', agentId),
+    isGiven(byUser ? 'k.id' : 'c.api_key_id', apiKeyId),
+    ...(ownerId === undefined ? [] : [isAgentOf(sql, 'k.agent_id', values.add(ownerId))]),
+    // From the keys: a user has one conversation with each, which an index finds.
+    ...(byUser ? [`c.api_key_id = k.id and c.external_user_id = ${values.add(externalUserId)}`] : []),
+    `c.created_at >= ${values.add(from)} and (c.created_at, c.id) < (${values.add(before.createdAt)}, ${values.add(before.id)})`,
+  ]
+  const rows = await sql.all(
+    `select ${anyColumns} from ${byUser ? 'api_keys k cross join conversations c' : 'conversations c join api_keys k on k.id = c.api_key_id'}
+     where ${conditions.join(' and ')} order by c.created_at desc, c.id desc limit ${values.add(limit)}`,
+    ...values.list,
+  )
   return rows.map(readAnyConversation)
 }
 
 export async function findConversation(sql: Sql, id: string): Promise<AnyConversation | undefined> {
-  const [row] = await sql.all(
-    `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
-     from conversations c join api_keys k on k.id = c.api_key_id where c.id = $1`,
-    id,
-  )
+  const [row] = await sql.all(`select ${anyColumns} from conversations c join api_keys k on k.id = c.api_key_id where c.id = $1`, id)
   return row && readAnyConversation(row)
 }
+
+const anyColumns = 'c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count'
 
 const readAnyConversation = (row: Row): AnyConversation => ({
   id: text(row, 'id'),

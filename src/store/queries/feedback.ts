@@ -3,6 +3,7 @@ import type { Row, Sql } from '../sql.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import { recordEvent } from './webhooks/events.ts'
 import type { PageRequest } from './paging.ts'
+import { isAgentOf } from './scope-of.ts'
 
 export const ratings = ['up', 'down'] as const
 export type Rating = (typeof ratings)[number]
@@ -51,16 +52,26 @@ export async function putFeedback(
   return readFeedback(row!)
 }
 
-export type FeedbackFilter = { agentId?: string | undefined; rating?: Rating | undefined; tag?: string | undefined }
+export type FeedbackFilter = {
+  ownerId?: string | undefined
+  agentId?: string | undefined
+  rating?: Rating | undefined
+  tag?: string | undefined
+}
 
 /** The newest changes first. */
-export async function listFeedback(sql: Sql, { agentId, rating, tag }: FeedbackFilter, page: PageRequest): Promise<FeedbackOfTurn[]> {
+export async function listFeedback(
+  sql: Sql,
+  { ownerId, agentId, rating, tag }: FeedbackFilter,
+  page: PageRequest,
+): Promise<FeedbackOfTurn[]> {
   const tagged = sql.engine === 'sqlite' ? 'exists (select 1 from json_each(f.tags) where value = $3)' : 'f.tags::jsonb ? $3'
   const rows = await sql.all(
     `select f.request_id, f.agent_id, f.rating, f.comment, f.tags, f.created_at, f.updated_at, t.conversation_id, t.api_key_id, t.state
      from feedback f join turns t on t.request_id = f.request_id
      where (f.updated_at, f.request_id) < ($4, $5) and (cast($1 as text) is null or f.agent_id = $1)
        and (cast($2 as text) is null or f.rating = $2) and (cast($3 as text) is null or ${tagged})
+       ${ownerId === undefined ? '' : `and ${isAgentOf(sql, 'f.agent_id', '$7')}`}
      order by f.updated_at desc, f.request_id desc limit $6`,
     agentId ?? null,
     rating ?? null,
@@ -68,6 +79,7 @@ export async function listFeedback(sql: Sql, { agentId, rating, tag }: FeedbackF
     page.before.createdAt,
     page.before.id,
     page.limit,
+    ...(ownerId === undefined ? [] : [ownerId]),
   )
   return rows.map((row) => ({
     ...readFeedback(row),

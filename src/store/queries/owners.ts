@@ -43,13 +43,19 @@ export async function findOwner(sql: Sql, id: string): Promise<Owner | undefined
   return row && readOwner(row)
 }
 
-/** Newest first. */
-export async function listOwners(sql: Sql, { limit, before }: PageRequest): Promise<Owner[]> {
+/** Newest first. With `ownerId`, only this owner. */
+export async function listOwners(
+  sql: Sql,
+  { ownerId }: { ownerId?: string | undefined },
+  { limit, before }: PageRequest,
+): Promise<Owner[]> {
   const rows = await sql.all(
-    `select ${columns} from owners where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    `select ${columns} from owners where (created_at, id) < ($1, $2) ${ownerId === undefined ? '' : 'and id = $4'}
+      order by created_at desc, id desc limit $3`,
     before.createdAt,
     before.id,
     limit,
+    ...(ownerId === undefined ? [] : [ownerId]),
   )
   return rows.map(readOwner)
 }

@@ -6,7 +6,7 @@ import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
 import { listIndexChanges, readVectors } from './knowledge/vectors.ts'
 import { verify } from './invariants.ts'
-import { listAudit } from './audit.ts'
+import { listAudit, wasReadRecently } from './audit.ts'
 import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
@@ -17,6 +17,7 @@ import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChange
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
+import { findScopeOf } from './scope-of.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
@@ -93,6 +94,7 @@ export const reads = {
   findConversationsOfEndUser,
   findIdleConversations,
   listAudit,
+  wasReadRecently,
   findPlaygroundKey,
   findSession,
   listSessions,
@@ -103,6 +105,7 @@ export const reads = {
   findAdminToken,
   findValidAdminToken,
   listAdminTokens,
+  findScopeOf,
   storeTime,
   usageByBucket,
   listUsageLines,
@@ -118,6 +121,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
   'listLedger',
+  'listAudit',
   'listEndUsers',
   'findEndUser',
   'verify',

@@ -5,6 +5,7 @@ import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, readDetails, readPrice, text, textOrNull } from './columns.ts'
 import type { UsageDetails } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { isAgentOf } from './scope-of.ts'
 
 export const turnStates = ['running', 'completed', 'failed', 'released', 'cancelled'] as const
 export type TurnState = (typeof turnStates)[number]
@@ -42,6 +43,7 @@ export type TurnStep = JournalEntry & { run: number; createdAt: number }
 
 export type TurnFilter = {
   state?: TurnState | undefined
+  ownerId?: string | undefined
   agentId?: string | undefined
   conversationId?: string | undefined
   /** `trace.context`: the trace ID of a traceparent header, 32 hexadecimal digits. */
@@ -55,7 +57,7 @@ export type TurnFilter = {
  */
 export async function listTurns(
   sql: Sql,
-  { state, agentId, conversationId, traceId }: TurnFilter,
+  { state, ownerId, agentId, conversationId, traceId }: TurnFilter,
   { limit, before }: PageRequest,
 ): Promise<TurnRecord[]> {
   const filters = [
@@ -64,14 +66,18 @@ export async function listTurns(
     { column: 't.conversation_id', value: conversationId },
     { column: 't.traceparent is not null and substr(t.traceparent, 4, 32)', value: traceId },
   ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
+  const conditions = filters.map(({ column }, at) => `and ${column} = $${at + 4}`)
+  // By its agents: the index has the agent of a turn, and not its owner.
+  if (ownerId !== undefined) conditions.push(`and ${isAgentOf(sql, 't.agent_id', `$${filters.length + 4}`)}`)
   const rows = await sql.all(
     `select ${turnColumns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
-      where (t.created_at, t.request_id) < ($1, $2) ${filters.map(({ column }, at) => `and ${column} = $${at + 4}`).join(' ')}
+      where (t.created_at, t.request_id) < ($1, $2) ${conditions.join(' ')}
       order by t.created_at desc, t.request_id desc limit $3`,
     before.createdAt,
     before.id,
     limit,
     ...filters.map(({ value }) => value),
+    ...(ownerId === undefined ? [] : [ownerId]),
   )
   return rows.map(readTurn)
 }

@@ -2,107 +2,120 @@
  * Every write outside the turn path, by name. Each runs in one transaction. One entry says all there is to know about a write: its function,
  * its audit entries, whether processes must reload what they cache, and the failpoints around its commit.
  */
-import type { FailpointName } from '../../failpoints.ts'
 import type { Sql } from '../sql.ts'
-import { agentVersion, changeAgent, createAgent, deleteAgent } from './agents.ts'
-import { changeApiKey, createApiKey, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
-import { addAuditEntries, differingFields } from './audit.ts'
-import type { NewAuditEntry, Author } from './audit.ts'
+import { changeAgent, createAgent, deleteAgent, findAgent } from './agents.ts'
+import { changeApiKey, createApiKey, findApiKeyRecord, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
+import { addAuditEntries, recordReading, wasReadRecently } from './audit.ts'
+import type { Author } from './audit.ts'
+import { when, write } from './write.ts'
+import type { Write } from './write.ts'
+import {
+  agentFields,
+  apiKeyFields,
+  changed,
+  created,
+  deleted,
+  differing,
+  documentFields,
+  ledgerEntryFields,
+  limitFields,
+  newOwnerFields,
+  operatorFields,
+  ownerFields,
+  providerFields,
+  tokenFields,
+  webhookFields,
+} from './audited-fields.ts'
 import { clearExpired, eraseConversations } from './erasure.ts'
 import { clearKnowledge } from './knowledge/clearing.ts'
-import { deleteDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
+import { deleteDocument, findDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { appendLedgerEntry } from './ledger.ts'
-import { changeOwner, createOwner } from './owners.ts'
+import { changeOwner, createOwner, findOwner } from './owners.ts'
 import { createAdminToken, revokeAdminToken, touchAdminToken } from './admin-tokens.ts'
-import { changeOperator, createOperator, endSessions, inviteOperator, removeOperator } from './operators.ts'
+import { changeOperator, createOperator, endSessions, findOperator, inviteOperator, removeOperator } from './operators.ts'
 import { acceptInvitation, recoverOperator, setPassword, signInWithCompany, upgradePasswordHash } from './operator-sign-in.ts'
 import { addPasskey, removePasskey, usePasskey } from './passkeys.ts'
 import { createPlaygroundKey } from './playground.ts'
-import { changeProvider, createProvider, deleteProvider } from './providers.ts'
+import { changeProvider, createProvider, deleteProvider, findProviderById } from './providers.ts'
 import { putFeedback } from './feedback.ts'
-import { deleteEndUserLimits, putEndUserLimits } from './spend-limits.ts'
+import { deleteEndUserLimits, findEndUserLimits, putEndUserLimits } from './spend-limits.ts'
 import { closeSession, openSession } from './sessions.ts'
 import { clearTraces } from './traces.ts'
 import { requestCancel } from './turn-status.ts'
 import { claimDeliveries, endAttempts, replayDeliveries, retryDelivery } from './webhooks/deliveries.ts'
 import { clearEvents } from './webhooks/events.ts'
-import { changeWebhook, createWebhook, deleteWebhook, disableWebhook, rotateWebhookSecret } from './webhooks/webhooks.ts'
-
-type Write<Args extends unknown[], Result> = {
-  run: (sql: Sql, ...args: Args) => Result
-  /** The audit entries of a write by an author, empty if nothing changed. Null: never in the audit log. */
-  audit: ((result: Awaited<Result>, args: Args, sql: Sql) => NewAuditEntry[] | Promise<NewAuditEntry[]>) | null
-  /** Whether it changes what processes cache: agents, keys, providers and what a search finds. */
-  changesCaches: boolean
-  failpoints: [beforeCommit: FailpointName, afterCommit: FailpointName]
-}
-type About<Args extends unknown[], Result> = Omit<Write<Args, Result>, 'run' | 'failpoints'> & Partial<Write<Args, Result>>
-
-const write = <Args extends unknown[], Result>(
-  run: (sql: Sql, ...args: Args) => Result,
-  about: About<Args, Result>,
-): Write<Args, Result> => ({ failpoints: ['write.before-commit', 'write.after-commit'], ...about, run })
-
-/** `[entry]` if something changed. */
-const when = (changed: unknown, verb: string, noun: string, subjectId: string, fields: string[] = []): NewAuditEntry[] =>
-  changed ? [{ verb, noun, subjectId, fields }] : []
+import { changeWebhook, createWebhook, deleteWebhook, disableWebhook, findWebhook, rotateWebhookSecret } from './webhooks/webhooks.ts'
 
 export const writes = {
-  createOwner: write(createOwner, { audit: (owner) => when(owner, 'create', 'owner', owner.id), changesCaches: false }),
+  createOwner: write(createOwner, {
+    audit: (owner) => created('owner', owner.id, newOwnerFields, owner),
+    changesCaches: false,
+  }),
   changeOwner: write(changeOwner, {
-    audit: (owner, [id, change]) => when(owner, 'change', 'owner', id, Object.keys(change)),
+    before: (sql, [id]) => findOwner(sql, id),
+    audit: (owner, [id], before) => changed('owner', id, ownerFields, before, owner),
     changesCaches: false,
   }),
   appendLedgerEntry: write(appendLedgerEntry, {
     // A repeated idempotency key returns the first entry and changes nothing.
-    audit: (outcome, [given]) =>
-      outcome.kind === 'appended' ? when(outcome.entry.id === given.id, 'append', 'ledger_entry', outcome.entry.id) : [],
+    audit: (outcome, [{ id }]) =>
+      outcome.kind === 'appended' && outcome.entry.id === id
+        ? differing('append', 'ledger_entry', id, {}, ledgerEntryFields(outcome.entry))
+        : [],
     changesCaches: false,
   }),
 
   createProvider: write(createProvider, {
-    audit: (provider, [{ id }]) => when(provider, 'create', 'provider', id),
+    audit: (provider, [{ id }]) => created('provider', id, providerFields, provider),
     changesCaches: true,
   }),
   changeProvider: write(changeProvider, {
-    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'provider', id, Object.keys(change)),
+    before: (sql, [id]) => findProviderById(sql, id),
+    audit: (outcome, [id], before) => changed('provider', id, providerFields, before, outcome.kind === 'changed' && outcome.provider),
     changesCaches: true,
   }),
   deleteProvider: write(deleteProvider, {
-    audit: (outcome, [id]) => when(outcome.kind === 'deleted', 'delete', 'provider', id),
+    before: (sql, [id]) => findProviderById(sql, id),
+    audit: (outcome, [id], before) => deleted('provider', id, providerFields, outcome.kind === 'deleted' && before),
     changesCaches: true,
   }),
 
   createAgent: write(createAgent, {
-    audit: (outcome) => (outcome.kind === 'created' ? when(true, 'create', 'agent', outcome.agent.id) : []),
+    audit: (outcome) => (outcome.kind === 'created' ? created('agent', outcome.agent.id, agentFields, outcome.agent) : []),
     changesCaches: true,
   }),
   changeAgent: write(changeAgent, {
-    async audit(outcome, [{ id, enabled, spendLimits, next }], sql) {
-      if (outcome.kind !== 'changed') return []
-      const before = next && (await agentVersion(sql, id, next.after))
-      const content = next && before ? differingFields(before, next.content) : []
-      const others = { ...(enabled !== undefined && { enabled }), ...(spendLimits && { spendLimits }) }
-      return when(true, 'change', 'agent', id, [...content, ...Object.keys(others)])
-    },
+    before: (sql, [{ id }]) => findAgent(sql, id),
+    audit: (outcome, [{ id }], before) => changed('agent', id, agentFields, before, outcome.kind === 'changed' && outcome.agent),
     changesCaches: true,
   }),
-  deleteAgent: write(deleteAgent, { audit: (found, [id]) => when(found, 'delete', 'agent', id), changesCaches: true }),
+  deleteAgent: write(deleteAgent, {
+    before: (sql, [id]) => findAgent(sql, id),
+    audit: (found, [id], before) => deleted('agent', id, agentFields, found && before),
+    changesCaches: true,
+  }),
 
   putEndUserLimits: write(putEndUserLimits, {
     // Without the end user's name, because an entry of the audit log is never erased.
-    audit: (limits, [{ agentId }]) => when(limits, 'change', 'end_user_limits', agentId, ['spend_limits']),
+    before: (sql, [endUser]) => findEndUserLimits(sql, endUser),
+    audit: (own, [{ agentId }], before) =>
+      own ? differing('change', 'end_user_limits', agentId, before ? limitFields(before) : {}, limitFields(own)) : [],
     changesCaches: false,
   }),
   deleteEndUserLimits: write(deleteEndUserLimits, {
-    audit: (found, [{ agentId }]) => when(found, 'delete', 'end_user_limits', agentId),
+    before: (sql, [endUser]) => findEndUserLimits(sql, endUser),
+    audit: (found, [{ agentId }], before) => deleted('end_user_limits', agentId, limitFields, found && before),
     changesCaches: false,
   }),
 
-  createApiKey: write(createApiKey, { audit: (apiKey, [{ id }]) => when(apiKey, 'create', 'key', id), changesCaches: true }),
+  createApiKey: write(createApiKey, {
+    audit: (apiKey, [{ id }]) => created('key', id, apiKeyFields, apiKey),
+    changesCaches: true,
+  }),
   changeApiKey: write(changeApiKey, {
-    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'key', id, Object.keys(change)),
+    before: (sql, [id]) => findApiKeyRecord(sql, id),
+    audit: (outcome, [id], before) => changed('key', id, apiKeyFields, before, outcome.kind === 'changed' && outcome.apiKey),
     changesCaches: true,
   }),
   revokeApiKey: write(revokeApiKey, { audit: (outcome, [id]) => when(outcome === 'revoked', 'revoke', 'key', id), changesCaches: true }),
@@ -134,10 +147,16 @@ export const writes = {
 
   putContentPart: write(putContentPart, { audit: null, changesCaches: false }),
   putDocument: write(putDocument, {
-    audit: (outcome, [{ id }]) => when(outcome === 'put', 'put', 'document', id),
+    before: (sql, [{ agentId, id }]) => findDocument(sql, agentId, id),
+    audit: (outcome, [document], before) =>
+      outcome === 'put' ? differing('put', 'document', document.id, before ? documentFields(before) : {}, documentFields(document)) : [],
     changesCaches: true,
   }),
-  deleteDocument: write(deleteDocument, { audit: (found, [{ id }]) => when(found, 'delete', 'document', id), changesCaches: true }),
+  deleteDocument: write(deleteDocument, {
+    before: (sql, [{ agentId, id }]) => findDocument(sql, agentId, id),
+    audit: (found, [{ id }], before) => deleted('document', id, documentFields, found && before),
+    changesCaches: true,
+  }),
   requeueDocuments: write(requeueDocuments, { audit: null, changesCaches: true }),
   claimDocument: write(claimDocument, {
     audit: null,
@@ -160,22 +179,27 @@ export const writes = {
   indexDocument: write(indexDocument, { audit: null, changesCaches: true }),
 
   createWebhook: write(createWebhook, {
-    audit: (outcome, [{ id }]) => when(outcome.kind === 'stored', 'create', 'webhook', id),
+    audit: (outcome, [{ id }]) => created('webhook', id, webhookFields, outcome.kind === 'stored' && outcome.webhook),
     changesCaches: true,
   }),
   changeWebhook: write(changeWebhook, {
-    audit: (outcome, [id, change]) => when(outcome.kind === 'stored', 'change', 'webhook', id, Object.keys(change)),
+    before: (sql, [id]) => findWebhook(sql, id),
+    audit: (outcome, [id], before) => changed('webhook', id, webhookFields, before, outcome.kind === 'stored' && outcome.webhook),
     changesCaches: true,
   }),
   disableWebhook: write(disableWebhook, {
-    audit: (disabled, [id]) => when(disabled, 'change', 'webhook', id, ['enabled']),
+    audit: (disabled, [id]) => (disabled ? differing('change', 'webhook', id, { enabled: true }, { enabled: false }) : []),
     changesCaches: true,
   }),
   rotateWebhookSecret: write(rotateWebhookSecret, {
     audit: (webhook, [id]) => when(webhook, 'rotate', 'webhook', id),
     changesCaches: true,
   }),
-  deleteWebhook: write(deleteWebhook, { audit: (found, [id]) => when(found, 'delete', 'webhook', id), changesCaches: true }),
+  deleteWebhook: write(deleteWebhook, {
+    before: (sql, [id]) => findWebhook(sql, id),
+    audit: (found, [id], before) => deleted('webhook', id, webhookFields, found && before),
+    changesCaches: true,
+  }),
   retryDelivery: write(retryDelivery, {
     audit: (delivery, [{ eventId }]) => when(delivery, 'retry', 'delivery', eventId),
     changesCaches: true,
@@ -197,21 +221,22 @@ export const writes = {
   clearEvents: write(clearEvents, { audit: null, changesCaches: false }),
 
   createOperator: write(createOperator, {
-    audit: (outcome) => (outcome.kind === 'created' ? when(true, 'create', 'operator', outcome.operator.id) : []),
+    audit: (outcome) => (outcome.kind === 'created' ? created('operator', outcome.operator.id, operatorFields, outcome.operator) : []),
     changesCaches: false,
   }),
   inviteOperator: write(inviteOperator, { audit: (operator, [id]) => when(operator, 'invite', 'operator', id), changesCaches: false }),
   changeOperator: write(changeOperator, {
-    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'operator', id, Object.keys(change)),
+    before: (sql, [id]) => findOperator(sql, id),
+    audit: (outcome, [id], before) => changed('operator', id, operatorFields, before, outcome.kind === 'changed' && outcome.operator),
     changesCaches: false,
   }),
   removeOperator: write(removeOperator, {
-    audit: (outcome, [id]) => when(outcome.kind === 'removed', 'remove', 'operator', id),
+    audit: (outcome, [id]) => (outcome.kind === 'removed' ? differing('remove', 'operator', id, operatorFields(outcome.operator), {}) : []),
     changesCaches: false,
   }),
   endSessions: write(endSessions, { audit: (ended, [id]) => when(ended, 'end_sessions', 'operator', id), changesCaches: false }),
   createAdminToken: write(createAdminToken, {
-    audit: (outcome, [{ id }]) => when(outcome.kind === 'created', 'create', 'token', id),
+    audit: (outcome, [{ id }]) => created('token', id, tokenFields, outcome.kind === 'created' && outcome.token),
     changesCaches: false,
   }),
   revokeAdminToken: write(revokeAdminToken, { audit: (token, [id]) => when(token, 'revoke', 'token', id), changesCaches: false }),
@@ -226,7 +251,8 @@ export const writes = {
     changesCaches: false,
   }),
   setPassword: write(setPassword, {
-    audit: (changed, [{ operatorId }]) => when(changed, 'change', 'operator', operatorId, ['password']),
+    audit: (changed, [{ operatorId: subjectId }]) =>
+      changed ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : [],
     changesCaches: false,
   }),
   upgradePasswordHash: write(upgradePasswordHash, { audit: null, changesCaches: false }),
@@ -234,7 +260,8 @@ export const writes = {
     audit(outcome) {
       if (outcome.kind === 'no_role') return outcome.operator ? when(true, 'end_sessions', 'operator', outcome.operator.id) : []
       if (outcome.kind !== 'accepted' || outcome.change === null) return []
-      return when(true, outcome.change === 'created' ? 'create' : 'change', 'operator', outcome.operator.id, outcome.fields)
+      const verb = outcome.change === 'created' ? 'create' : 'change'
+      return [{ verb, noun: 'operator', subjectId: outcome.operator.id, fields: outcome.fields }]
     },
     changesCaches: false,
   }),
@@ -249,6 +276,13 @@ export const writes = {
   }),
   openSession: write(openSession, { audit: (session) => (session ? when(true, 'open', 'session', session.id) : []), changesCaches: false }),
   closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
+
+  // `audit.reads`: its entry is all that it writes. Writes of all processes run one after the other, so two at once add one entry.
+  recordReading: write(recordReading, {
+    before: (sql, [reading], author) => wasReadRecently(sql, reading, author),
+    audit: (_, [reading], isRecent) => (isRecent ? [] : [reading]),
+    changesCaches: false,
+  }),
 }
 export type Writes = { [Name in keyof typeof writes]: (typeof writes)[Name]['run'] }
 
@@ -256,8 +290,10 @@ export type WriteCall = { name: keyof Writes; args: unknown[]; author: Author | 
 
 /** Runs a write and adds its audit entries if it has an author. Call it inside one transaction. */
 export async function performWrite(sql: Sql, { name, args, author }: WriteCall): Promise<unknown> {
-  const { run, audit } = writes[name] as unknown as Write<unknown[], unknown>
+  const { run, before, audit } = writes[name] as unknown as Write<unknown[], unknown, unknown>
+  if (!author || !audit) return run(sql, ...args)
+  const earlier = await before?.(sql, args, author)
   const result = await run(sql, ...args)
-  if (author && audit) await addAuditEntries(sql, author, await audit(result, args, sql))
+  await addAuditEntries(sql, author, audit(result, args, earlier))
   return result
 }

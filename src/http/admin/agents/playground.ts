@@ -13,7 +13,6 @@ import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { chatEvents } from '../../public/examples.ts'
 import { ChatEvent } from '../../public/schemas.ts'
 import { sendBeginResult } from '../../public/chat-routes.ts'
-import type { Turns } from '../../public/chat-routes.ts'
 import type { StreamOptions } from '../../public/event-stream.ts'
 import { readIdempotencyKey } from '../../public/idempotency-key.ts'
 import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
@@ -73,28 +72,25 @@ const tooLittle = ({ balance, held, unpaid }: Awaited<ReturnType<AdminCalls['fin
   `The owner's available balance is too low for this reply: ${writeUsd(available({ balance, held, unpaid }))} USD. The balance is ` +
   `${writeUsd(balance)} USD; running turns hold ${writeUsd(held)} USD, and ${writeUsd(unpaid)} USD is unpaid. Nothing was charged.`
 
-export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
+/** One who is restricted to the agent does not see its owner, and gets the general message. */
+function ifNotFound(error: unknown): undefined {
+  if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+}
+
+export const playgroundRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.post('/agents/:id/playground', { schema }, async (request, reply) => {
     const { message, external_user_id: externalUserId = usualUser } = request.body
     const given = request.headers['idempotency-key'] !== undefined
     const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
     const agentId = request.params.id
-    const apiKeyId = await request.admin.openPlayground(agentId)
-    const started = await turns.begin({
-      apiKeyId,
-      agentId,
-      idempotencyKey,
-      externalUserId,
-      message,
-      traceparent: null,
-      shareOf: 'operator',
-    })
+    const started = await request.modules.beginInPlayground({ agentId, idempotencyKey, externalUserId, message })
     try {
       return await sendBeginResult(request, reply, started, message, streams)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'insufficient_balance') throw error
       const { ownerId } = await request.admin.findAgent(agentId)
-      throw new ApiError(error.code, tooLittle(await request.admin.findOwner(ownerId)))
+      const owner = await request.admin.findOwner(ownerId).catch(ifNotFound)
+      throw owner ? new ApiError(error.code, tooLittle(owner)) : error
     }
   })
 }

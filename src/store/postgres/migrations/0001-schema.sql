@@ -554,7 +554,10 @@ create table audit (
   constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null and author_name is not null))
 );
 create index audit_newest_first on audit (created_at, id);
-create index audit_of_subject on audit (subject_id, created_at);
+create index audit_of_subject on audit (subject_id, created_at, id);
+create index audit_of_author on audit (author_id, created_at, id);
+-- Most entries are readings, so the changes of one kind are found without reading those.
+create index audit_of_noun on audit (noun, created_at, id);
 
 -- People who sign in to the console (docs/operators.md).
 create table operators (

@@ -6,7 +6,9 @@ import type { Row, Sql } from '../../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
 import { endsOfRuns, eventLifetimeMs } from './events.ts'
-import { readWebhook } from './webhooks.ts'
+import { Values } from '../reported-turns.ts'
+import type { Within } from '../scope-of.ts'
+import { findWebhook, readWebhook } from './webhooks.ts'
 import type { Webhook } from './webhooks.ts'
 
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const
@@ -104,11 +106,16 @@ const results = {
     as l (event_id text, webhook_id text, fence bigint, state text, next_at bigint, uncounted bigint, status bigint, error text, ended_at bigint)`,
 }
 
-/** Sends a delivery again, now, with the whole schedule, whatever its state. Returns undefined if it does not exist. */
+/**
+ * Sends a delivery again, now, with the whole schedule, whatever its state. Returns undefined if it does not exist. `within`: of a restricted
+ * principal (`operator.scope`). A webhook may have been for other owners before, and keeps the deliveries of their events.
+ */
 export async function retryDelivery(
   sql: Sql,
-  { webhookId, eventId }: { webhookId: string; eventId: string },
+  { webhookId, eventId, within }: { webhookId: string; eventId: string; within?: Within | undefined },
 ): Promise<Delivery | undefined> {
+  const isSeen = !within || ((await findWebhook(sql, webhookId, within)) && (await findDelivery(sql, { webhookId, eventId, within })))
+  if (!isSeen) return undefined
   // The fence rises, so an attempt that still runs does not end what starts again here.
   await sql.run(
     `update deliveries set state = 'pending', attempts = 0, next_at = $1, fence = fence + 1, ended_at = null where event_id = $2 and webhook_id = $3`,
@@ -116,35 +123,45 @@ export async function retryDelivery(
     eventId,
     webhookId,
   )
-  return findDelivery(sql, webhookId, eventId)
+  return findDelivery(sql, { webhookId, eventId, within })
 }
 
-async function findDelivery(sql: Sql, webhookId: string, eventId: string): Promise<Delivery | undefined> {
+async function findDelivery(
+  sql: Sql,
+  { webhookId, eventId, within }: { webhookId: string; eventId: string; within: Within | undefined },
+): Promise<Delivery | undefined> {
+  const values = new Values()
   const [row] = await sql.all(
-    `select ${columns} from deliveries d join events e on e.id = d.event_id where d.event_id = $1 and d.webhook_id = $2`,
-    eventId,
-    webhookId,
+    `select ${columns} from deliveries d join events e on e.id = d.event_id
+      where d.event_id = ${values.add(eventId)} and d.webhook_id = ${values.add(webhookId)} ${isWithin(within, values)}`,
+    ...values.list,
   )
   return row && readDelivery(row)
+}
+
+/** A condition for events `e`. */
+function isWithin(within: Within | undefined, values: Values): string {
+  if (!within) return ''
+  const ofOwner = `and e.owner_id = ${values.add(within.ownerId)}`
+  return within.agentId === null ? ofOwner : `${ofOwner} and e.agent_id = ${values.add(within.agentId)}`
 }
 
 /** Newest first. Without a state, the newest of each state are merged, so that each list is a range of one index. */
 export async function listDeliveries(
   sql: Sql,
-  { webhookId, state }: { webhookId: string; state?: DeliveryState | undefined },
+  { webhookId, state, within }: { webhookId: string; state?: DeliveryState | undefined; within?: Within | undefined },
   { limit, before }: PageRequest,
 ): Promise<Delivery[]> {
   const found: Delivery[] = []
+  if (within && !(await findWebhook(sql, webhookId, within))) return found
   for (const one of state === undefined ? deliveryStates : [state]) {
+    const values = new Values()
     const rows = await sql.all(
       `select ${columns} from deliveries d join events e on e.id = d.event_id
-       where d.webhook_id = $1 and d.state = $2 and (d.created_at, d.event_id) < ($3, $4)
-       order by d.created_at desc, d.event_id desc limit $5`,
-      webhookId,
-      one,
-      before.createdAt,
-      before.id,
-      limit,
+       where d.webhook_id = ${values.add(webhookId)} and d.state = ${values.add(one)}
+         and (d.created_at, d.event_id) < (${values.add(before.createdAt)}, ${values.add(before.id)}) ${isWithin(within, values)}
+       order by d.created_at desc, d.event_id desc limit ${values.add(limit)}`,
+      ...values.list,
     )
     found.push(...rows.map(readDelivery))
   }
@@ -180,10 +197,11 @@ export const maxReplayed = 10_000
  */
 export async function replayDeliveries(
   sql: Sql,
-  { webhookId, from, to }: { webhookId: string; from: number; to: number },
+  { webhookId, from, to, within }: { webhookId: string; from: number; to: number; within?: Within | undefined },
 ): Promise<ReplayOutcome> {
   const now = await sql.now()
   if (from < now - eventLifetimeMs) return { kind: 'too_old' }
+  if (within && !(await findWebhook(sql, webhookId, within))) return { kind: 'not_found' }
   const [webhook] = await sql.all('select events, owner_id, agent_id from webhooks where id = $1', webhookId)
   if (!webhook) return { kind: 'not_found' }
   const range = [from, to, text(webhook, 'events'), textOrNull(webhook, 'owner_id'), textOrNull(webhook, 'agent_id')] as const

@@ -2,6 +2,9 @@
 import type { Row, Sql } from '../../sql.ts'
 import { bytes, integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
+import { Values } from '../reported-turns.ts'
+import { isAgentOf } from '../scope-of.ts'
+import type { Within } from '../scope-of.ts'
 
 export type Webhook = {
   id: string
@@ -29,19 +32,27 @@ export type Webhook = {
 export type NewWebhook = Pick<Webhook, 'id' | 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'sealedSecret'>
 export type WebhookChange = Partial<Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'enabled'>>
 
-/** `owner_not_found`, `agent_not_found`: the webhook is for an owner or an agent that does not exist. */
+/**
+ * `owner_not_found`, `agent_not_found`: the webhook is for an owner or an agent that does not exist. `too_wide`: it would also get events of
+ * others than those that the caller is restricted to (`operator.scope`).
+ */
 export type WebhookOutcome =
   | { kind: 'stored'; webhook: Webhook }
   | { kind: 'not_found' }
   | { kind: 'owner_not_found' }
   | { kind: 'agent_not_found' }
+  | TooWide
   | { kind: 'too_many' }
+
+/** `needs`: the fields of which one must be set. */
+type TooWide = { kind: 'too_wide'; needs: 'owner_id or agent_id' | 'agent_id' }
 
 /** Each event is compared with all of them. */
 export const maxWebhooks = 100
 
-export async function createWebhook(sql: Sql, given: NewWebhook): Promise<WebhookOutcome> {
-  const unknown = await findUnknown(sql, given)
+/** `within`: here and below, of a restricted principal (`operator.scope`). For it, a webhook that it does not see does not exist. */
+export async function createWebhook(sql: Sql, given: NewWebhook, within?: Within): Promise<WebhookOutcome> {
+  const unknown = await findUnknown(sql, given, within)
   if (unknown) return unknown
   const [count] = await sql.all('select count(*) as webhooks from webhooks')
   if (integer(count!, 'webhooks') >= maxWebhooks) return { kind: 'too_many' }
@@ -65,11 +76,11 @@ export async function createWebhook(sql: Sql, given: NewWebhook): Promise<Webhoo
 }
 
 /** A webhook that is enabled again starts with no reason. Only later events are recorded for what it gets in addition. */
-export async function changeWebhook(sql: Sql, id: string, change: WebhookChange): Promise<WebhookOutcome> {
-  const present = await findWebhook(sql, id)
+export async function changeWebhook(sql: Sql, id: string, change: WebhookChange, within?: Within): Promise<WebhookOutcome> {
+  const present = await findWebhook(sql, id, within)
   if (!present) return { kind: 'not_found' }
   const webhook = { ...present, ...change }
-  const unknown = await findUnknown(sql, webhook)
+  const unknown = await findUnknown(sql, webhook, within)
   if (unknown) return unknown
   const matchesOthers = (['events', 'ownerId', 'agentId', 'enabled'] as const).some((field) => field in change)
   const since = matchesOthers ? await stopRecording(sql) : null
@@ -107,7 +118,9 @@ export async function rotateWebhookSecret(
   sql: Sql,
   id: string,
   { sealedSecret, graceMs }: { sealedSecret: Uint8Array; graceMs: number },
+  within?: Within,
 ): Promise<Webhook | undefined> {
+  if (!(await findWebhook(sql, id, within))) return undefined
   const now = await sql.now()
   await sql.run(
     `update webhooks set previous_sealed_secret = ${graceMs > 0 ? 'sealed_secret' : 'null'}, previous_secret_until = $1, sealed_secret = $2, updated_at = $3
@@ -121,24 +134,43 @@ export async function rotateWebhookSecret(
 }
 
 /** Its deliveries are no longer sent, and deleted with their events. */
-export async function deleteWebhook(sql: Sql, id: string): Promise<boolean> {
+export async function deleteWebhook(sql: Sql, id: string, within?: Within): Promise<boolean> {
+  if (!(await findWebhook(sql, id, within))) return false
   return (await sql.run('delete from webhooks where id = $1', id)) > 0
 }
 
-export async function findWebhook(sql: Sql, id: string): Promise<Webhook | undefined> {
-  const [row] = await sql.all(`select ${columns} from webhooks where id = $1`, id)
+export async function findWebhook(sql: Sql, id: string, within?: Within): Promise<Webhook | undefined> {
+  const values = new Values()
+  const [row] = await sql.all(
+    `select ${columns} from webhooks where id = ${values.add(id)} ${isWithin(sql, within, values)}`,
+    ...values.list,
+  )
   return row && readWebhook(row)
 }
 
 /** Newest first. */
-export async function listWebhooks(sql: Sql, { limit, before }: PageRequest): Promise<Webhook[]> {
+export async function listWebhooks(
+  sql: Sql,
+  { within }: { within?: Within | undefined },
+  { limit, before }: PageRequest,
+): Promise<Webhook[]> {
+  const values = new Values()
   const rows = await sql.all(
-    `select ${columns} from webhooks where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
-    before.createdAt,
-    before.id,
-    limit,
+    `select ${columns} from webhooks where (created_at, id) < (${values.add(before.createdAt)}, ${values.add(before.id)})
+       ${isWithin(sql, within, values)} order by created_at desc, id desc limit ${values.add(limit)}`,
+    ...values.list,
   )
   return rows.map(readWebhook)
+}
+
+/** `operator.scope`: the webhooks that get no event of another owner, or of another agent. */
+function isWithin(sql: Sql, within: Within | undefined, values: Values): string {
+  if (!within) return ''
+  const owner = values.add(within.ownerId)
+  const ofOwner = `and (owner_id is null or owner_id = ${owner})`
+  return within.agentId === null
+    ? `${ofOwner} and (agent_id is null or ${isAgentOf(sql, 'agent_id', owner)}) and (owner_id is not null or agent_id is not null)`
+    : `${ofOwner} and agent_id = ${values.add(within.agentId)}`
 }
 
 /**
@@ -155,12 +187,16 @@ async function stopRecording(sql: Sql): Promise<number> {
 async function findUnknown(
   sql: Sql,
   { ownerId, agentId }: Pick<Webhook, 'ownerId' | 'agentId'>,
-): Promise<{ kind: 'owner_not_found' } | { kind: 'agent_not_found' } | undefined> {
-  if (ownerId !== null && (await sql.all('select 1 as one from owners where id = $1', ownerId)).length === 0)
-    return { kind: 'owner_not_found' }
-  if (agentId !== null && (await sql.all('select 1 as one from agents where id = $1', agentId)).length === 0)
-    return { kind: 'agent_not_found' }
-  return undefined
+  within: Within | undefined,
+): Promise<{ kind: 'owner_not_found' } | { kind: 'agent_not_found' } | TooWide | undefined> {
+  const [owner] = await sql.all('select id from owners where id = $1', ownerId)
+  if (ownerId !== null && (!owner || (within && ownerId !== within.ownerId))) return { kind: 'owner_not_found' }
+  const [agent] = await sql.all('select id, owner_id from agents where id = $1', agentId)
+  const isSeen = !within || (agent?.['owner_id'] === within.ownerId && (within.agentId ?? agentId) === agentId)
+  if (agentId !== null && (!agent || !isSeen)) return { kind: 'agent_not_found' }
+  if (!within || agentId !== null) return undefined
+  if (within.agentId !== null) return { kind: 'too_wide', needs: 'agent_id' }
+  return ownerId === null ? { kind: 'too_wide', needs: 'owner_id or agent_id' } : undefined
 }
 
 const columns = `id, url, events, owner_id, agent_id, description, include_messages, enabled, disabled_reason, sealed_secret, previous_sealed_secret,

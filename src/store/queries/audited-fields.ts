@@ -1,0 +1,237 @@
+/**
+ * What the audit log shows of a change: the fields of a thing before and after it, with the names and units of the API (`audit.changes`). An
+ * entry is never erased, so it contains no secret, no text of an end user and no name of one. Such a field is `withheld`: an entry says only
+ * that it changed.
+ */
+import { formatUsd } from '../../ledger/ledger.ts'
+import type { Amount } from '../../ledger/ledger.ts'
+import type { NewSpendLimit } from './spend-limits.ts'
+import type { Changes, NewAuditEntry, Shown } from './audit.ts'
+import type { Agent } from './agents.ts'
+import type { ApiKeyRecord } from './api-key-records.ts'
+import type { StoredDocument } from './knowledge/documents.ts'
+import type { LedgerEntry } from './ledger.ts'
+import type { AdminToken } from './admin-tokens.ts'
+import type { Operator } from './operators.ts'
+import type { Owner } from './owners.ts'
+import type { Provider } from './providers.ts'
+import type { Webhook } from './webhooks/webhooks.ts'
+
+/** The fields of one thing, in the order in which an entry lists them. Nested names have dots. */
+export type AuditedFields = { [name: string]: Shown | Withheld }
+
+/** A value that is compared and never stored. */
+class Withheld {
+  readonly text: string
+  constructor(value: unknown) {
+    this.text = JSON.stringify(value)
+  }
+}
+export const withheld = (value: unknown): Withheld => new Withheld(value)
+
+/** What a write returned, if it did anything. */
+type Perhaps<Thing> = Thing | false | null | undefined
+
+/** `[entry]` with what the thing has, if it was created. */
+export const created = <Thing>(
+  noun: string,
+  subjectId: string,
+  fieldsOf: (thing: Thing) => AuditedFields,
+  after: Perhaps<Thing>,
+): NewAuditEntry[] => (after ? differing('create', noun, subjectId, {}, fieldsOf(after)) : [])
+
+/** `[entry]` with what the thing had, if it was deleted. */
+export const deleted = <Thing>(
+  noun: string,
+  subjectId: string,
+  fieldsOf: (thing: Thing) => AuditedFields,
+  before: Perhaps<Thing>,
+): NewAuditEntry[] => (before ? differing('delete', noun, subjectId, fieldsOf(before), {}) : [])
+
+/** `[entry]` with what differs, if the thing was changed and anything does. */
+export function changed<Thing>(
+  noun: string,
+  subjectId: string,
+  fieldsOf: (thing: Thing) => AuditedFields,
+  before: Perhaps<Thing>,
+  after: Perhaps<Thing>,
+): NewAuditEntry[] {
+  const entries = before && after ? differing('change', noun, subjectId, fieldsOf(before), fieldsOf(after)) : []
+  return entries.filter(({ fields }) => fields.length > 0)
+}
+
+/** `[entry]` with what differs. A field that only one side has differs from null. A withheld one is not listed then, because the verb says enough. */
+export function differing(
+  verb: string,
+  noun: string,
+  subjectId: string,
+  before: AuditedFields,
+  after: AuditedFields,
+): Required<NewAuditEntry>[] {
+  const fields: string[] = []
+  const changes: Changes = {}
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old = null, fresh = null] = [before[name], after[name]]
+    if (old instanceof Withheld || fresh instanceof Withheld) {
+      if (old instanceof Withheld && fresh instanceof Withheld && old.text !== fresh.text) fields.push(name)
+    } else if (JSON.stringify(old) !== JSON.stringify(fresh)) {
+      fields.push(name)
+      changes[name] = excerpts(old, fresh)
+    }
+  }
+  return [{ verb, noun, subjectId, fields, changes }]
+}
+
+/** In characters. Enough to see what changed in a prompt; the versions of an agent have the whole texts. */
+export const maxShownText = 500
+// What precedes the first difference of two long texts.
+const leadIn = 50
+
+/** Cuts long texts: `…` stands for what is missing. Of two that start alike, the parts from shortly before their first difference. */
+function excerpts(before: Shown, after: Shown): { before: Shown; after: Shown } {
+  const [old, fresh] = [before, after].map((value) => (typeof value === 'string' ? [...value] : []))
+  if (old!.length <= maxShownText && fresh!.length <= maxShownText) return { before, after }
+  let same = 0
+  while (same < old!.length && old![same] === fresh![same]) same++
+  const start = Math.max(0, same - leadIn)
+  const excerpt = (value: Shown, text: string[]): Shown => {
+    if (typeof value !== 'string') return value
+    const end = start + maxShownText
+    return `${start > 0 ? '…' : ''}${text.slice(start, end).join('')}${text.length > end ? '…' : ''}`
+  }
+  return { before: excerpt(before, old!), after: excerpt(after, fresh!) }
+}
+
+const usdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
+
+export const ownerFields = ({ name, lowBalance }: Pick<Owner, 'name' | 'lowBalance'>): AuditedFields => ({
+  name,
+  low_balance_usd: usdOrNull(lowBalance),
+})
+
+/** An opening balance is the first entry of the ledger. */
+export const newOwnerFields = (owner: Owner): AuditedFields => ({ ...ownerFields(owner), balance_usd: formatUsd(owner.balance) })
+
+/** The note is in the ledger, which also keeps it forever. */
+export const ledgerEntryFields = ({ ownerId, kind, amount }: LedgerEntry): AuditedFields => ({
+  owner_id: ownerId,
+  kind,
+  amount_usd: formatUsd(amount),
+})
+
+export const providerFields = ({ name, kind, baseUrl, sealedApiKey }: Omit<Provider, 'createdAt' | 'updatedAt'>): AuditedFields => ({
+  name,
+  kind,
+  base_url: baseUrl === null ? null : withoutQuery(baseUrl),
+  // The query of an address may contain credentials.
+  'base_url.query': withheld(baseUrl === null ? '' : (URL.parse(baseUrl)?.search ?? '')),
+  api_key: withheld(Buffer.from(sealedApiKey).toString('base64')),
+})
+
+export const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
+  agent_id: key.agentId,
+  name: key.name,
+  permission: key.permission,
+  'rate_limit.limit': key.rateLimit,
+  'rate_limit.window_seconds': key.rateWindowSeconds,
+  // The name of an end user.
+  default_external_user_id: withheld(key.defaultExternalUserId),
+  mcp: key.mcp,
+})
+
+export const webhookFields = (webhook: Webhook): AuditedFields => ({
+  // The path and the query of the address of a webhook often contain its credentials.
+  url: `${URL.parse(webhook.url)?.origin ?? ''}/…`,
+  'url.path': withheld(webhook.url),
+  events: webhook.events,
+  owner_id: webhook.ownerId,
+  agent_id: webhook.agentId,
+  description: webhook.description,
+  include_messages: webhook.includeMessages,
+  enabled: webhook.enabled,
+})
+
+export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title'>): AuditedFields => ({
+  agent_id: document.agentId,
+  title: document.title,
+})
+
+/** Of an end user, without the name. */
+export const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })
+
+export const operatorFields = ({ name, email, role, permissions, ownerId, state }: Operator): AuditedFields => ({
+  name,
+  email,
+  role,
+  permissions,
+  owner_id: ownerId,
+  state,
+})
+
+export const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({
+  name,
+  role,
+  permissions,
+  owner_id: ownerId,
+  agent_id: agentId,
+  expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+})
+
+const writeLimits = (limits: NewSpendLimit[]): Shown =>
+  limits.map(({ scope, span, amount }) => ({ scope, usd: formatUsd(amount), window: span }))
+
+/** What the stored configuration of a version has; src/agent/agent-config.ts defines it. */
+type StoredConfig = {
+  systemPrompt: string
+  temperature?: number | null
+  maxSteps?: number
+  maxToolCalls?: number
+  topK?: number
+  embeddingModel?: string | null
+  language?: string | null
+  priceSource?: { from: string } | null
+  tools?: ({ name: string } & Record<string, unknown>)[]
+}
+
+/** Of tools, the names: their addresses, headers and schemas may contain secrets, so an entry says only which of their fields changed. */
+export function agentFields({ ownerId, enabled, spendLimits, present }: Agent): AuditedFields {
+  const { name, model, price, maxOutputTokens, maxMessageLength, historyMaxTokens, knowledgeMaxTokens, version } = present
+  const config = JSON.parse(present.config) as StoredConfig
+  const { tools = [] } = config
+  return {
+    version,
+    owner_id: ownerId,
+    name,
+    system_prompt: config.systemPrompt,
+    model,
+    'price.prompt_usd_per_million': formatUsd(price.promptPerMillion),
+    'price.completion_usd_per_million': formatUsd(price.completionPerMillion),
+    'price.cached_prompt_usd_per_million': usdOrNull(price.cachedPromptPerMillion),
+    'price.cache_write_usd_per_million': usdOrNull(price.cacheWritePerMillion),
+    'price_source.from': config.priceSource?.from ?? null,
+    max_output_tokens: maxOutputTokens,
+    temperature: config.temperature ?? null,
+    max_steps: config.maxSteps ?? null,
+    max_tool_calls: config.maxToolCalls ?? null,
+    max_message_length: maxMessageLength,
+    'history.max_tokens': historyMaxTokens,
+    'knowledge.max_tokens': knowledgeMaxTokens,
+    'knowledge.top_k': config.topK ?? null,
+    'knowledge.embedding_model': config.embeddingModel ?? null,
+    'knowledge.language': config.language ?? null,
+    tools: tools.map((tool) => tool.name),
+    ...Object.fromEntries(
+      tools.flatMap((tool) => Object.entries(tool).map(([field, value]) => [`tools.${tool.name}.${apiName(field)}`, withheld(value)])),
+    ),
+    enabled,
+    spend_limits: writeLimits(spendLimits),
+  }
+}
+
+const apiName = (name: string): string => (name === 'price' ? 'price_usd' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+
+/** Without a user name, a password, a query and a fragment. */
+function withoutQuery(text: string): string {
+  const url = URL.parse(text)
+  return url ? `${url.origin}${url.pathname}` : ''
+}

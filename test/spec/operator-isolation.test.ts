@@ -1,0 +1,259 @@
+/**
+ * `operator.scope`: a principal that is restricted to an owner, or to one agent of it, sees and changes nothing else. Every operation of
+ * /admin/v1/openapi.json is asked about another owner's data, about things that do not exist and about its own data. An operation without a
+ * recipe fails the test.
+ */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { recipes } from '../support/isolation-recipes.ts'
+import type { Request } from '../support/isolation-recipes.ts'
+import { makeScene, unknownIds } from '../support/isolation-scene.ts'
+import type { Ids, Party } from '../support/isolation-scene.ts'
+import { storeKind } from '../support/store-under-test.ts'
+import { adminToken } from '../support/test-app.ts'
+import type { Json } from '../support/test-app.ts'
+
+const scene = await makeScene()
+after(() => scene.close())
+const { app, x, sibling, y } = scene
+const description: Json = await app.made('GET', '/openapi.json')
+
+type Operation = { name: string; method: string; path: string; described: Json }
+const operations = Object.entries<Json>(description.paths).flatMap(([path, item]) =>
+  Object.entries<Json>(item).map(([method, described]): Operation => {
+    const below = path.replace('/admin/v1', '')
+    return { name: `${method.toUpperCase()} ${below}`, method: method.toUpperCase(), path: below, described }
+  }),
+)
+/** In the order of the recipes. */
+const inOrder = Object.keys(recipes).flatMap((name) => operations.filter((one) => one.name === name))
+
+type Asked = { status: number; headers: string; text: string }
+const volatile = new Set(['date', 'x-request-id', 'connection', 'keep-alive'])
+
+async function ask(token: string, { method, path }: Operation, request: Request): Promise<Asked> {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(request.path?.[name] ?? `no ${name}`))
+  const query = new URLSearchParams(request.query).toString()
+  const response = await fetch(`${app.adminUrl}/admin/v1${filled}${query && `?${query}`}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...(request.body ? { 'content-type': 'application/json' } : {}), ...request.headers },
+    ...(request.body ? { body: JSON.stringify(request.body) } : {}),
+  })
+  const requestId = response.headers.get('x-request-id') ?? 'none'
+  const text = (await response.text()).replaceAll(requestId, 'request-id')
+  const headers = [...response.headers].filter(([name]) => !volatile.has(name)).map((pair) => pair.join(': '))
+  return { status: response.status, headers: headers.join('\n'), text }
+}
+
+/** Everything that a request says. A response may repeat it. */
+const sentIn = ({ path, query, body, headers }: Request): string[] =>
+  [path, query, body, headers].flatMap((part) => Object.values<unknown>(part ?? {}).filter((value) => typeof value === 'string'))
+
+/** The marks that a response contains and the request did not. */
+function leaksIn({ headers, text }: Asked, request: Request, marks: string[]): string[] {
+  let left = `${headers}\n${text}`
+  for (const sent of sentIn(request).toSorted((a, b) => b.length - a.length)) left = left.replaceAll(sent, '')
+  return marks.filter((mark) => left.includes(mark))
+}
+
+/** The response with the name of each ID instead of the ID. */
+function unnamed({ status, headers, text }: Asked, ids: Ids): string {
+  let left = `${status}\n${headers}\n${text}`
+  for (const [name, id] of Object.entries(ids)) left = left.replaceAll(id, `<${name}>`)
+  return left
+}
+
+/** What changes by itself: renewed leases, last uses. */
+const changing = ['lease_until', 'last_used_at']
+
+/** Every row of every table, as text. */
+async function allRows(): Promise<string[]> {
+  const tables = await app.query(
+    storeKind === 'postgres'
+      ? `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
+      : `select name from sqlite_master where type = 'table' and name not like 'chunk_%'`,
+  )
+  const rows: string[] = []
+  for (const { name } of tables)
+    for (const row of await app.query(`select * from "${String(name)}"`))
+      rows.push(`${String(name)} ${JSON.stringify(Object.entries(row).filter(([column]) => !changing.includes(column)))}`)
+  return rows.toSorted()
+}
+
+type Case = {
+  title: string
+  own: Party
+  foreign: Party[]
+  agentId: string | null
+  /** Texts and IDs that no response may contain. */
+  hidden: string[]
+  /** Operations about its own data whose status is, or may be, another one than a success. */
+  statuses: Record<string, number[]>
+}
+
+const ofInstallation = [
+  ...[
+    'GET /providers',
+    'POST /providers',
+    'GET /providers/{id}',
+    'PATCH /providers/{id}',
+    'DELETE /providers/{id}',
+    'POST /providers/{id}/test',
+  ],
+  ...['POST /owners', 'PATCH /owners/{id}', 'POST /owners/{id}/ledger', 'GET /status', 'POST /verify', 'GET /audit'],
+  // An earlier version has another price.
+  'POST /agents/{id}/rollback',
+  ...['GET /operators', 'POST /operators', 'GET /operators/{id}', 'PATCH /operators/{id}', 'DELETE /operators/{id}'],
+  ...['POST /operators/{id}/invite', 'DELETE /operators/{id}/sessions'],
+  ...['GET /tokens', 'POST /tokens', 'GET /tokens/{id}', 'DELETE /tokens/{id}'],
+]
+const statuses: Case['statuses'] = {
+  ...Object.fromEntries(ofInstallation.map((name) => [name, [403]])),
+  // A token has no session and no account.
+  ...{ 'GET /session': [404], 'DELETE /session': [404], 'PATCH /me': [404], 'POST /session': [401] },
+}
+const ofProviders = ['canary-provider', 'canary.example']
+const cases: Case[] = [
+  {
+    title: 'an agent of an owner',
+    own: x,
+    foreign: [sibling, y],
+    agentId: x.ids.agent,
+    hidden: [...ofProviders, ...sibling.marks, ...y.marks, ...y.ownerMarks, x.ownerMarks[0]!],
+    statuses: {
+      ...statuses,
+      ...{ 'GET /owners/{id}': [404], 'GET /owners/{id}/ledger': [404], 'GET /ledger': [200, 404], 'POST /agents': [422] },
+      // A webhook of the owner, which gets events of its other agents, too.
+      ...{ 'GET /webhooks/{id}': [200, 404], 'GET /webhooks/{id}/deliveries': [200, 404], 'POST /webhooks': [201, 422] },
+    },
+  },
+  { title: 'an owner', own: x, foreign: [y], agentId: null, hidden: [...ofProviders, ...y.marks, ...y.ownerMarks], statuses },
+]
+
+const tokenFor = async ({ own, agentId }: Case): Promise<string> =>
+  (
+    await app.made('POST', '/tokens', {
+      name: 'restricted',
+      role: 'admin',
+      owner_id: own.ids.owner,
+      ...(agentId ? { agent_id: agentId } : {}),
+    })
+  ).token
+
+void test('operator.scope: every operation of the admin API has a recipe that uses each of its parameters', () => {
+  assert.deepEqual(
+    operations.map(({ name }) => name).filter((name) => !recipes[name]),
+    [],
+    'without a recipe',
+  )
+  assert.equal(inOrder.length, Object.keys(recipes).length, 'a recipe without an operation')
+  const harmless = ['limit', 'cursor', 'from', 'to', 'status', 'rating', 'bucket', 'group_by', 'sort', 'window', 'after']
+  for (const { name, described } of operations) {
+    const requests = recipes[name]!(y.ids, x.ids)
+    for (const { in: place, name: parameter } of (described.parameters ?? []) as Json[])
+      if (place === 'path' || (place === 'query' && !harmless.includes(parameter)))
+        assert.ok(
+          requests.some((one) => one[place as 'path' | 'query']?.[parameter] !== undefined),
+          `${name}: ${parameter}`,
+        )
+    const body = JSON.stringify(described.requestBody ?? {})
+    for (const field of [
+      'owner_id',
+      'agent_id',
+      'key_id',
+      'external_user_id',
+      'conversation_id',
+      'request_id',
+      'document_id',
+      'webhook_id',
+    ])
+      if (body.includes(`"${field}":`))
+        assert.ok(
+          requests.some((one) => one.body?.[field] !== undefined),
+          `${name}: ${field} in the body`,
+        )
+  }
+})
+
+for (const one of cases) {
+  const { title, own, foreign, hidden } = one
+
+  void test(`operator.scope: restricted to ${title}, no response says anything about another's data, and nothing of it changes`, async (t) => {
+    const token = await tokenFor(one)
+    let requests = 0
+    const before = await allRows()
+    for (const other of foreign) {
+      const [known, unknown] = [other.ids, unknownIds(other.ids)]
+      // The sibling has the same owner.
+      if (known.owner === own.ids.owner) Object.assign(unknown, { owner: own.ids.owner })
+      for (const operation of inOrder) {
+        const [foreignRequests, unknownRequests] = [known, unknown].map((ids) => recipes[operation.name]!(ids, own.ids))
+        for (const [index, request] of foreignRequests!.entries()) {
+          const answer = await ask(token, operation, request)
+          const what = `${operation.name} ${JSON.stringify(request)}: ${answer.status} ${answer.text.slice(0, 500)}`
+          assert.ok(answer.status < 500, what)
+          assert.deepEqual(leaksIn(answer, request, hidden), [], what)
+          const same = await ask(token, operation, unknownRequests![index]!)
+          assert.equal(unnamed(answer, known), unnamed(same, unknown), what)
+          requests += 2
+        }
+      }
+    }
+    assert.deepEqual(await allRows(), before, 'a row has changed')
+    t.diagnostic(`${inOrder.length} operations, ${requests} requests`)
+  })
+
+  void test(`operator.scope: restricted to ${title}, a cursor of a list of everything shows nothing of others`, async (t) => {
+    const token = await tokenFor(one)
+    let lists = 0
+    for (const operation of inOrder) {
+      const isList = ((operation.described.parameters ?? []) as Json[]).some(({ name }) => name === 'cursor')
+      if (!isList || operation.method !== 'GET') continue
+      for (const request of recipes[operation.name]!(own.ids, own.ids)) {
+        const paged = { ...request, query: { ...request.query, limit: '1' } }
+        const { text, status } = await ask(adminToken, operation, paged)
+        const cursor = status === 200 && text.startsWith('{') ? (JSON.parse(text) as Json).next_cursor : undefined
+        if (typeof cursor !== 'string') continue
+        const next = { ...request, query: { ...request.query, cursor } }
+        const answer = await ask(token, operation, next)
+        assert.deepEqual(leaksIn(answer, next, hidden), [], `${operation.name} ${JSON.stringify(next)}: ${answer.text.slice(0, 500)}`)
+        lists++
+      }
+    }
+    assert.ok(lists > 10, `${lists} lists`)
+    t.diagnostic(`${lists} cursors`)
+  })
+}
+
+for (const one of cases) {
+  const { title, own, hidden } = one
+
+  void test(`operator.scope: restricted to ${title}, its own data is shown and can be changed, and nothing else is in the responses`, async (t) => {
+    const token = await tokenFor(one)
+    const foreignRows = async (): Promise<string[]> =>
+      (await allRows()).filter((row) => [...y.marks, ...y.ownerMarks].some((mark) => row.includes(mark)))
+    const before = await foreignRows()
+    assert.ok(before.length > 50, `${before.length} rows`)
+    const unseen: string[] = []
+    // The owner's own is asked last, when the agent's is gone.
+    const ids = one.agentId === null ? own.ids : { ...own.ids, spareAgent: own.ids.agent }
+    const shown = one.agentId === null ? own : own
+    for (const operation of inOrder.filter(({ name }) => one.agentId === null || !name.startsWith('DELETE'))) {
+      const wanted = one.statuses[operation.name]
+      let isShown = false
+      for (const request of recipes[operation.name]!(ids, ids)) {
+        const answer = await ask(token, operation, request)
+        const what = `${operation.name} ${JSON.stringify(request)}: ${answer.status} ${answer.text.slice(0, 500)}`
+        if (wanted === undefined) assert.ok(answer.status >= 200 && answer.status < 300, what)
+        else assert.ok(wanted.includes(answer.status), what)
+        assert.deepEqual(leaksIn(answer, request, hidden), [], what)
+        isShown ||= [...shown.marks, ...shown.ownerMarks].some((mark) => answer.text.includes(mark))
+      }
+      if (operation.method === 'GET' && wanted === undefined && !isShown) unseen.push(operation.name)
+    }
+    const withoutNames = ['GET /agents/{id}/prices', 'GET /agents/{id}/spending', 'GET /models/price']
+    assert.deepEqual(unseen.toSorted(), [...withoutNames, ...(one.agentId ? ['GET /owners'] : [])].toSorted())
+    assert.deepEqual(await foreignRows(), before, 'a row of another owner has changed')
+    t.diagnostic(`${operations.length} operations`)
+  })
+}
