@@ -12,7 +12,12 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'a route without an entry stops the start',
-    edits: [edit(permissions, "      if (found === undefined) throw new Error(`src/http/admin/permissions.ts has no entry for ${method} ${path}`)\n")],
+    edits: [
+      edit(
+        permissions,
+        '      if (found === undefined) throw new Error(`src/http/admin/permissions.ts has no entry for ${method} ${path}`)\n',
+      ),
+    ],
     caughtBy: { file: routes, title: 'operator.permission: a route without an entry stops the start of the server' },
   },
   {

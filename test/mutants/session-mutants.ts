@@ -56,7 +56,13 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.ends',
     removes: 'a sign-out ends it where everybody looks',
-    edits: [edit(cold, "'delete from console_sessions where id = $1 and (", "'delete from console_sessions where id = $1 and expires_at < 0 and (")],
+    edits: [
+      edit(
+        cold,
+        "'delete from console_sessions where id = $1 and (",
+        "'delete from console_sessions where id = $1 and expires_at < 0 and (",
+      ),
+    ],
     caughtBy: { file, title: 'session.ends: sign-out ends the session and clears the cookie' },
   },
   {
@@ -116,7 +122,13 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'admin.guesses',
     removes: 'a right token is not subject to the limit',
-    edits: [edit(auth, 'if (isAdminToken(token)) return adminTokenPrincipal', `await ${limited('!isAdminToken(token)')}\n    if (isAdminToken(token)) return adminTokenPrincipal`)],
+    edits: [
+      edit(
+        auth,
+        'if (isAdminToken(token)) return adminTokenPrincipal',
+        `await ${limited('!isAdminToken(token)')}\n    if (isAdminToken(token)) return adminTokenPrincipal`,
+      ),
+    ],
     caughtBy: {
       file: unauthenticated,
       title: 'admin.guesses: while guesses of the same address wait, the right token and a session are served, also at /metrics',

@@ -7,6 +7,7 @@ import { Suspense, lazy, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ApiFailure } from '../../api/client.ts'
 import { useAgent, useOwners } from '../../api/lists.ts'
+import { allows, useMe } from '../../api/session.ts'
 import type { Agent } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
@@ -17,6 +18,7 @@ import { DeleteAgent } from './editor/delete-agent.tsx'
 import { EnabledSwitch } from './editor/enabled-switch.tsx'
 import { LeaveGuard } from './editor/leave-guard.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
+import { Allowed, ReadOnlyUnless } from '../../show/allowed.tsx'
 
 const LimitsTab = lazy(() => import('./limits/limits-tab.tsx').then(({ LimitsTab: tab }) => ({ default: tab })))
 const ToolsTab = lazy(() => import('./tools/tools-tab.tsx').then(({ ToolsTab: tab }) => ({ default: tab })))
@@ -81,15 +83,31 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
           <Tabs.Tab value="versions">Versions</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="settings" pt="lg">
-          <AgentEditor agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />
-          <EnabledSwitch agent={agent} />
-          <DeleteAgent agent={agent} />
+          <ReadOnlyUnless permission="agents">
+            <AgentEditor agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />
+            <EnabledSwitch agent={agent} />
+            <Allowed permission="agents">
+              <DeleteAgent agent={agent} />
+            </Allowed>
+          </ReadOnlyUnless>
         </Tabs.Panel>
         <Tabs.Panel value="tools" pt="lg">
-          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'tools' ? <ToolsTab agent={agent} /> : null}</Suspense>
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+            {tab === 'tools' ? (
+              <ReadOnlyUnless permission="agents">
+                <ToolsTab agent={agent} />
+              </ReadOnlyUnless>
+            ) : null}
+          </Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="lg">
-          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'limits' ? <LimitsTab agent={agent} /> : null}</Suspense>
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+            {tab === 'limits' ? (
+              <ReadOnlyUnless permission={['agents', 'billing']}>
+                <LimitsTab agent={agent} />
+              </ReadOnlyUnless>
+            ) : null}
+          </Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="versions" pt="lg">
           <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
@@ -131,7 +149,9 @@ function Ways({ id }: { id: string }) {
     { label: 'Conversations', href: `/conversations?agent_id=${id}` },
     { label: 'Usage', href: `/usage?agent_id=${id}` },
   ]
-  return ways.map(({ label, href }) => (
+  const me = useMe()
+  const open = ways.filter(({ href }) => !href.startsWith('/playground') || allows(me, { permission: 'agents' }))
+  return open.map(({ label, href }) => (
     <Button key={href} component={Link} href={href} variant="default" size="xs">
       {label}
     </Button>

@@ -11,14 +11,17 @@ import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
 import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 // Fewer agents fit on one screen.
 const worthSearching = 8
 
 const create = (
-  <Button component={Link} href="/agents/new">
-    Create agent
-  </Button>
+  <Allowed permission="agents">
+    <Button component={Link} href="/agents/new">
+      Create agent
+    </Button>
+  </Allowed>
 )
 
 export function Agents() {

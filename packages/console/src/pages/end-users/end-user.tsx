@@ -20,6 +20,7 @@ import { Page } from '../../show/page.tsx'
 import { saveFile, slugOf } from '../../show/save-file.ts'
 import { Waiting } from '../../show/waiting.tsx'
 import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function EndUserPage({ agentId }: { agentId: string }) {
   // Not useSearchParams, which decodes the query twice: a name may contain a percent sign.
@@ -59,12 +60,16 @@ function Known({ agentId, user, onErased }: KnownProps) {
       actions={
         detail.data ? (
           <>
-            <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
-              Export data
-            </Button>
-            <Button variant="default" color="red" onClick={() => setAsking(true)}>
-              Erase external user
-            </Button>
+            <Allowed permission="conversations">
+              <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
+                Export data
+              </Button>
+            </Allowed>
+            <Allowed permission="erase">
+              <Button variant="default" color="red" onClick={() => setAsking(true)}>
+                Erase external user
+              </Button>
+            </Allowed>
           </>
         ) : null
       }

@@ -7,6 +7,7 @@ import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { calledOf } from './key-form.ts'
 import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export type Deed = 'change' | 'rotate' | 'revoke'
 
@@ -83,19 +84,21 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
       <Table.Td>
         <Stack gap={4} align="flex-start">
           {revoked === null ? (
-            <Group gap={4} wrap="nowrap">
-              {(['change', 'rotate', 'revoke'] as const).map((verb) => (
-                <Button
-                  key={verb}
-                  size="compact-xs"
-                  variant="default"
-                  onClick={() => onDeed(verb, apiKey)}
-                  aria-label={`${verbs[verb]} ${called}`}
-                >
-                  {verbs[verb]}
-                </Button>
-              ))}
-            </Group>
+            <Allowed permission="keys">
+              <Group gap={4} wrap="nowrap">
+                {(['change', 'rotate', 'revoke'] as const).map((verb) => (
+                  <Button
+                    key={verb}
+                    size="compact-xs"
+                    variant="default"
+                    onClick={() => onDeed(verb, apiKey)}
+                    aria-label={`${verbs[verb]} ${called}`}
+                  >
+                    {verbs[verb]}
+                  </Button>
+                ))}
+              </Group>
+            </Allowed>
           ) : null}
           <Anchor
             component={Link}

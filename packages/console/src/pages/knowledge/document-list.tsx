@@ -15,6 +15,7 @@ import { DeleteDocument } from './delete-document.tsx'
 import { isBusy } from './documents.ts'
 import { ReplaceDocument } from './replace-document.tsx'
 import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function DocumentList({ list }: { list: List<Document> }) {
   const [replacing, setReplacing] = useState<Document | null>(null)
@@ -107,14 +108,16 @@ function Row({ document, onReplace, onDelete }: { document: Document; onReplace(
         <Moment at={document.updated_at} />
       </Table.Td>
       <Table.Td>
-        <Group gap="xs" wrap="nowrap" justify="flex-end">
-          <Button size="compact-sm" variant="default" onClick={onReplace} aria-label={`Replace ${title}`}>
-            Replace
-          </Button>
-          <Button size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${title}`}>
-            Delete
-          </Button>
-        </Group>
+        <Allowed permission="agents">
+          <Group gap="xs" wrap="nowrap" justify="flex-end">
+            <Button size="compact-sm" variant="default" onClick={onReplace} aria-label={`Replace ${title}`}>
+              Replace
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${title}`}>
+              Delete
+            </Button>
+          </Group>
+        </Allowed>
       </Table.Td>
     </Table.Tr>
   )

@@ -19,6 +19,7 @@ import { OwnerAgents } from './owner-agents.tsx'
 import { RunningTurns } from './running-turns.tsx'
 import { RenameOwner } from './rename-owner.tsx'
 import { useSpent } from '../../api/spend.ts'
+import { Allowed } from '../../show/allowed.tsx'
 
 /** Balances change with every turn. Polled slower than a person would look twice. */
 const refetchMs = 15_000
@@ -37,9 +38,11 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
       lead={<IdText id={ownerId} />}
       actions={
         owner.data ? (
-          <Button variant="default" onClick={open}>
-            Rename owner
-          </Button>
+          <Allowed permission="billing" installation>
+            <Button variant="default" onClick={open}>
+              Rename owner
+            </Button>
+          </Allowed>
         ) : null
       }
     >
@@ -48,7 +51,9 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
           <>
             <OwnerFigures owner={found} />
             <RunningTurns turns={found.running_turns} />
-            <NewEntry owner={found} />
+            <Allowed permission="billing" installation>
+              <NewEntry owner={found} />
+            </Allowed>
             <OwnerAgents ownerId={ownerId} />
             <Ledger owner={found} />
             <RenameOwner owner={found} opened={renaming} onClose={close} />

@@ -7,6 +7,7 @@ import { Moment } from '../../show/moment.tsx'
 import { labelOfKind } from './kinds.ts'
 import { agentsOn } from './used-by.ts'
 import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 /** The action of a row. The page opens a dialog for it. */
 export type Doing = { what: 'test' | 'change' | 'delete'; provider: Provider }
@@ -52,21 +53,30 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
             </Table.Td>
             <Table.Td>
               <Group gap="xs" justify="flex-end" wrap="nowrap">
-                <Button size="xs" variant="default" aria-label={`Test ${provider.name}`} onClick={() => onDo({ what: 'test', provider })}>
-                  Test
-                </Button>
-                <Button size="xs" variant="default" aria-label={`Edit ${provider.name}`} onClick={() => onDo({ what: 'change', provider })}>
-                  Edit
-                </Button>
-                <Button
-                  size="xs"
-                  variant="outline"
-                  color="red"
-                  aria-label={`Delete ${provider.name}`}
-                  onClick={() => onDo({ what: 'delete', provider })}
-                >
-                  Delete
-                </Button>
+                <Allowed permission="providers">
+                  <Button size="xs" variant="default" aria-label={`Test ${provider.name}`} onClick={() => onDo({ what: 'test', provider })}>
+                    Test
+                  </Button>
+                  <Button
+                    size="xs"
+                    variant="default"
+                    aria-label={`Edit ${provider.name}`}
+                    onClick={() => onDo({ what: 'change', provider })}
+                  >
+                    Edit
+                  </Button>
+                </Allowed>
+                <Allowed permission="provider_keys">
+                  <Button
+                    size="xs"
+                    variant="outline"
+                    color="red"
+                    aria-label={`Delete ${provider.name}`}
+                    onClick={() => onDo({ what: 'delete', provider })}
+                  >
+                    Delete
+                  </Button>
+                </Allowed>
               </Group>
             </Table.Td>
           </Table.Tr>

@@ -6,6 +6,7 @@ import { Page } from '../../show/page.tsx'
 import { LastDay } from './last-day.tsx'
 import { LowOwners } from './low-owners.tsx'
 import { TurnsWithoutReply } from './turns-without-reply.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function Overview({ agents }: { agents: Agent[] }) {
   return (
@@ -13,9 +14,11 @@ export function Overview({ agents }: { agents: Agent[] }) {
       title="Overview"
       lead="Activity in the last 24 hours, and what needs attention."
       actions={
-        <Button component={Link} href="/?agent=new">
-          Set up another agent
-        </Button>
+        <Allowed permission="provider_keys" installation>
+          <Button component={Link} href="/?agent=new">
+            Set up another agent
+          </Button>
+        </Allowed>
       }
     >
       <Stack gap="xl">

@@ -15,6 +15,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { EnabledState, writeEvents } from './facts.tsx'
 import { RotateSecret } from './rotate-secret.tsx'
 import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function WebhookPage({ id }: { id: string }) {
   const path = `/webhooks/${segment(id)}`
@@ -27,14 +28,16 @@ export function WebhookPage({ id }: { id: string }) {
       trail={[{ href: '/webhooks', label: 'Webhooks' }]}
       lead={<IdText id={id} />}
       actions={
-        <Group gap="xs">
-          <Button variant="default" onClick={() => setRotating(true)}>
-            Rotate secret
-          </Button>
-          <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-            Send test event
-          </Button>
-        </Group>
+        <Allowed permission="webhooks">
+          <Group gap="xs">
+            <Button variant="default" onClick={() => setRotating(true)}>
+              Rotate secret
+            </Button>
+            <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+              Send test event
+            </Button>
+          </Group>
+        </Allowed>
       }
     >
       <Waiting for={webhook} what="the webhook">
@@ -121,9 +124,11 @@ function DeliveryTable({ deliveries, onRetry }: { deliveries: Delivery[]; onRetr
               <Moment at={createdAt} />
             </Table.Td>
             <Table.Td>
-              <Button size="xs" variant="default" aria-label={`Retry ${id}`} onClick={() => onRetry(id)}>
-                Retry
-              </Button>
+              <Allowed permission="webhooks">
+                <Button size="xs" variant="default" aria-label={`Retry ${id}`} onClick={() => onRetry(id)}>
+                  Retry
+                </Button>
+              </Allowed>
             </Table.Td>
           </Table.Tr>
         ))}

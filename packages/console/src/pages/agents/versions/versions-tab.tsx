@@ -12,6 +12,7 @@ import { CompareVersions } from './compare-versions.tsx'
 import { Prices } from './prices.tsx'
 import { RollBack } from './roll-back.tsx'
 import { ListTable } from '../../../show/list-table.tsx'
+import { Allowed } from '../../../show/allowed.tsx'
 
 export function VersionsTab({ agent }: { agent: Agent }) {
   const list = useList<AgentVersion>(['agents', agent.id, 'versions'], `/agents/${segment(agent.id)}/versions`)
@@ -95,9 +96,11 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
                   </Button>
                 ) : null}
                 {version.version === agent.version ? null : (
-                  <Button size="xs" variant="default" onClick={() => onRollBack(version.version)}>
-                    Roll back to version {version.version}
-                  </Button>
+                  <Allowed permission="agents" installation>
+                    <Button size="xs" variant="default" onClick={() => onRollBack(version.version)}>
+                      Roll back to version {version.version}
+                    </Button>
+                  </Allowed>
                 )}
               </Group>
             </Table.Td>

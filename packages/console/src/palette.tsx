@@ -3,8 +3,8 @@ import { Modal, Text, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { KeyboardEvent } from 'react'
-import { useEntries } from './entries.ts'
-import type { Entry } from './entries.ts'
+import { useEntries } from './palette-entries.ts'
+import type { Entry } from './palette-entries.ts'
 
 type PaletteProps = { opened: boolean; onClose: () => void; onShortcuts: () => void; onSignOut: () => void }
 

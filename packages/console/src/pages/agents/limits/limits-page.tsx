@@ -1,16 +1,16 @@
 /** The spend limits of all agents and how much of them is used. They are changed on the agent's own page. */
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
-import { segment } from '../../api/client.ts'
-import { useAgents } from '../../api/lists.ts'
-import type { Agent } from '../../api/types.ts'
-import { Empty } from '../../show/empty.tsx'
-import { Page } from '../../show/page.tsx'
-import { Waiting } from '../../show/waiting.tsx'
-import { labelOf, scopes, windows } from '../agents/limits/limit-names.ts'
-import { useSpending } from '../agents/limits/spending.ts'
-import { SpendingTable } from '../agents/limits/spending-table.tsx'
-import { Money } from '../../show/money.tsx'
+import { segment } from '../../../api/client.ts'
+import { useAgents } from '../../../api/lists.ts'
+import type { Agent } from '../../../api/types.ts'
+import { Empty } from '../../../show/empty.tsx'
+import { Page } from '../../../show/page.tsx'
+import { Waiting } from '../../../show/waiting.tsx'
+import { labelOf, scopes, windows } from './limit-names.ts'
+import { useSpending } from './spending.ts'
+import { SpendingTable } from './spending-table.tsx'
+import { Money } from '../../../show/money.tsx'
 
 export function Limits() {
   const agents = useAgents()

@@ -18,10 +18,11 @@ import {
 import type { Icon } from '@tabler/icons-react'
 import { useQueries } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
-import { segment } from '../api/client.ts'
-import { keysQuery, useAgents, useOwners } from '../api/lists.ts'
-import type { Agent, Owner } from '../api/types.ts'
-import { groups } from '../navigation.ts'
+import { segment } from './api/client.ts'
+import { keysQuery, useAgents, useOwners } from './api/lists.ts'
+import { allows, useMay, useMe } from './api/session.ts'
+import type { Agent, Me, Owner } from './api/types.ts'
+import { groups } from './navigation.ts'
 
 export type Entry = { id: string; group: string; label: string; hint?: string; icon: Icon; run: () => void }
 
@@ -34,9 +35,10 @@ type Actions = { onShortcuts: () => void; onSignOut: () => void }
 /** The entries that match, best first within each group. Without a text: pages and actions. */
 export function useEntries(text: string, actions: Actions): Entry[] {
   const [, navigate] = useLocation()
+  const me = useMe()
   const agents = useAgents().data ?? []
   const owners = useOwners().data ?? []
-  const general = [...pageEntries(navigate), ...useActions(navigate, actions)]
+  const general = [...pageEntries(navigate, me), ...useActions(navigate, actions)]
   const keys = useKeyEntries(agents, navigate)
   const wanted = text.trim()
   if (wanted === '') return general
@@ -58,16 +60,18 @@ function matches({ label, hint, group }: Entry, wanted: string): boolean {
 
 type Navigate = (href: string) => void
 
-const pageEntries = (navigate: Navigate): Entry[] =>
+const pageEntries = (navigate: Navigate, me: Me): Entry[] =>
   groups.flatMap(({ label: group, items }) =>
-    items.map(({ href, label, icon, keys }) => ({
-      id: `page ${href}`,
-      group: 'Pages',
-      label,
-      hint: [group, keys === undefined ? null : `g ${keys}`].filter((part) => part !== null).join(' · '),
-      icon,
-      run: () => navigate(href),
-    })),
+    items
+      .filter(({ needs }) => allows(me, needs))
+      .map(({ href, label, icon, keys }) => ({
+        id: `page ${href}`,
+        group: 'Pages',
+        label,
+        hint: [group, keys === undefined ? null : `g ${keys}`].filter((part) => part !== null).join(' · '),
+        icon,
+        run: () => navigate(href),
+      })),
   )
 
 function useActions(navigate: Navigate, { onShortcuts, onSignOut }: Actions): Entry[] {
@@ -75,7 +79,7 @@ function useActions(navigate: Navigate, { onShortcuts, onSignOut }: Actions): En
   const isDark = useComputedColorScheme('light', { getInitialValueInEffect: false }) === 'dark'
   const action = (label: string, icon: Icon, run: () => void): Entry => ({ id: `action ${label}`, group: 'Actions', label, icon, run })
   return [
-    action('Create agent', IconPlus, () => navigate('/agents/new')),
+    ...(useMay('agents') ? [action('Create agent', IconPlus, () => navigate('/agents/new'))] : []),
     action(isDark ? 'Switch to light mode' : 'Switch to dark mode', isDark ? IconSun : IconMoon, () =>
       setColorScheme(isDark ? 'light' : 'dark'),
     ),

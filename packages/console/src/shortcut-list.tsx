@@ -1,7 +1,7 @@
 /** The list of keyboard shortcuts, which `?` opens. */
 import { Kbd, Modal, Table } from '@mantine/core'
-import { groups } from '../navigation.ts'
-import { paletteKeys } from '../shell/shortcuts.ts'
+import { groups } from './navigation.ts'
+import { paletteKeys } from './shortcuts.ts'
 
 const shortcuts = [
   { keys: paletteKeys, what: 'Search pages, agents, owners, keys and IDs' },

@@ -2,11 +2,16 @@
 import { NavLink, Text } from '@mantine/core'
 import { useId } from 'react'
 import { Link } from 'wouter'
-import { groups, isWithin } from '../navigation.ts'
-import type { Destination, Group } from '../navigation.ts'
+import { allows, useMe } from './api/session.ts'
+import { groups, isWithin } from './navigation.ts'
+import type { Destination, Group } from './navigation.ts'
 
 export function NavigationList({ location }: { location: string }) {
-  return groups.map((group) => <Links key={group.label ?? ''} group={group} location={location} />)
+  const me = useMe()
+  return groups
+    .map(({ label, items }) => ({ label, items: items.filter(({ needs }) => allows(me, needs)) }))
+    .filter(({ items }) => items.length > 0)
+    .map((group) => <Links key={group.label ?? ''} group={group} location={location} />)
 }
 
 function Links({ group: { label, items }, location }: { group: Group; location: string }) {

@@ -1,7 +1,7 @@
 /** The keyboard shortcuts of every page: the command palette, the list of shortcuts, and `g` followed by the letter of a page. */
 import { useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
-import { groups } from '../navigation.ts'
+import { groups } from './navigation.ts'
 
 const isApple = /mac|iphone|ipad/i.test(navigator.userAgent)
 export const paletteKeys = isApple ? '⌘ K' : 'Ctrl K'

@@ -1,26 +1,31 @@
 /** The menu of the signed-in operator: color scheme, shortcuts, the API references, sign-out. */
 import { Menu, Text, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
-import { IconExternalLink, IconKeyboard, IconLogout, IconMoon, IconSelector, IconSun } from '@tabler/icons-react'
-import type { Session } from '../api/types.ts'
+import { IconExternalLink, IconKeyboard, IconLogout, IconMoon, IconSelector, IconSun, IconUser } from '@tabler/icons-react'
+import { Link } from 'wouter'
+import { roleNames } from './show/role-names.ts'
+import type { Me, Session } from './api/types.ts'
 
-type SessionMenuProps = { session: Session; onShortcuts: () => void; onSignOut: () => void }
+type SessionMenuProps = { session: Session; me: Me; onShortcuts: () => void; onSignOut: () => void }
+
+/** The admin token has no name. */
+const nameOf = ({ name }: Me): string => name ?? 'Admin token'
 
 const icon = { size: 16, stroke: 1.6, 'aria-hidden': true } as const
 
-export function SessionMenu({ session, onShortcuts, onSignOut }: SessionMenuProps) {
+export function SessionMenu({ session, me, onShortcuts, onSignOut }: SessionMenuProps) {
   return (
     <Menu width={220} position="top-start" shadow="md">
       <Menu.Target>
         <UnstyledButton className="session-button">
           <span className="session-mark" aria-hidden="true">
-            A
+            {nameOf(me).slice(0, 1).toUpperCase()}
           </span>
           <span className="session-name">
             <Text span display="block" size="sm" fw={500} lh={1.3} truncate>
-              Admin token
+              {nameOf(me)}
             </Text>
             <Text span display="block" size="xs" c="dimmed" lh={1.3}>
-              Version {session.version}
+              {me.who === 'admin_token' ? `Version ${session.version}` : roleNames[me.role]}
             </Text>
             <span className="for-readers-only">Session menu</span>
           </span>
@@ -28,6 +33,11 @@ export function SessionMenu({ session, onShortcuts, onSignOut }: SessionMenuProp
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
+        {me.who === 'operator' ? (
+          <Menu.Item component={Link} href="/account" leftSection={<IconUser {...icon} />}>
+            Account
+          </Menu.Item>
+        ) : null}
         <SchemeItem />
         <Menu.Item leftSection={<IconKeyboard {...icon} />} onClick={onShortcuts}>
           Keyboard shortcuts
