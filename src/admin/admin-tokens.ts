@@ -1,6 +1,6 @@
 /**
  * Tokens of the admin API for programs: `svc_admin_<secret>`, with a role, an optional restriction and an optional end. A token is only in the
- * response to the request that created it; the store keeps a digest.
+ * response to the request that created it; the store keeps a digest (`operator.token`).
  */
 import { hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'

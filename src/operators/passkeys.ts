@@ -34,6 +34,9 @@ export type Passkeys = {
 /** How long a person may take, in milliseconds. */
 export const challengeMs = 5 * 60 * 1000
 
+// EdDSA, ES256 and RS256: the default of the package, which would otherwise try what Node calls experimental and warn about it.
+const algorithms = [-8, -7, -257]
+
 /** Returns undefined for an origin that browsers refuse to use passkeys with: an IP address, or without TLS except on this machine. */
 export function relyingPartyOf(url: string): RelyingParty | undefined {
   const parsed = URL.parse(url)
@@ -59,6 +62,7 @@ export function createPasskeys(tokens: SignedTokens): Passkeys {
         attestationType: 'none',
         excludeCredentials: passkeys,
         authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+        supportedAlgorithmIDs: algorithms,
       })
     },
 
@@ -75,6 +79,7 @@ export function createPasskeys(tokens: SignedTokens): Passkeys {
           expectedOrigin: party.origin,
           expectedRPID: party.id,
           requireUserVerification: true,
+          supportedAlgorithmIDs: algorithms,
         }),
       )
       if (!verified || !registrationInfo || !challenge) throw new PasskeyRefused('the attestation is not valid')

@@ -42,13 +42,10 @@ const allows = (route: RouteNeeds, may: ReadonlySet<Permission>, isRestricted: b
 
 void test('operator.permission: the table has exactly the routes of the OpenAPI document', () => {
   const described = operations.map(({ route }) => route)
-  const listed = Object.keys(routeNeeds).filter((route) => route !== 'GET /openapi.json' && !isHidden(route))
+  const listed = Object.keys(routeNeeds).filter((route) => route !== 'GET /openapi.json')
   assert.deepEqual(listed.toSorted(), described.toSorted())
   assert.ok(described.length >= 86, `${described.length} routes`)
 })
-
-/** Redirects of the browser are not in the document. */
-const isHidden = (route: string): boolean => route.startsWith('GET /session/oidc')
 
 void test('operator.permission: a route without an entry stops the start of the server', async () => {
   const server = fastify()

@@ -29,7 +29,7 @@ export type TokenAuth = (request: IncomingMessage) => Promise<Principal>
  */
 export type AdminAuth = (request: IncomingMessage) => Promise<{ principal: Principal; session: Session | undefined }>
 
-/** `adminToken` is undefined if it is switched off: then every token is wrong. */
+/** `adminToken` is undefined if it is switched off (`operator.admin-token`): then every token is wrong. */
 export function createTokenCheck(adminToken: string | undefined): TokenCheck {
   if (adminToken === undefined) return () => false
   const expected = digest(adminToken)

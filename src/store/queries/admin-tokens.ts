@@ -1,4 +1,4 @@
-/** Tokens of the admin API for programs. Only a digest of each is stored. */
+/** Tokens of the admin API for programs. Only a digest of each is stored (`operator.token`). */
 import type { Row, Sql } from '../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { readAccess } from './operators.ts'

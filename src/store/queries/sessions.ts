@@ -1,5 +1,5 @@
 /**
- * Sessions of the console: one row for each signed-in browser, with an end by the store's clock (`session.ends`). Contains only a digest of
+ * Sessions of the console: one row for each signed-in browser, with an end by the store's clock (`session.ends`, `operator.change`). Contains only a digest of
  * the cookie.
  */
 import type { Row, Sql } from '../sql.ts'

@@ -49,6 +49,7 @@ const schema = {
       ...([
         'bad_request',
         'unauthorized',
+        'forbidden',
         'validation_error',
         'payload_too_large',
         'not_found',
