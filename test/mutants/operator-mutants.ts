@@ -3,6 +3,7 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const permissions = 'src/http/admin/permissions.ts'
+const queries = 'src/store/queries/operators.ts'
 const tokens = 'src/store/queries/admin-tokens.ts'
 const agents = 'src/http/admin/agents/agents.ts'
 const routes = 'spec/operator-permission.test.ts'
@@ -48,6 +49,24 @@ export const operatorMutants: Mutant[] = [
     removes: 'an operator of one customer sets no price',
     edits: [edit(agents, "  const given = price !== undefined ? 'price'", "  const given = price === null ? 'price'")],
     caughtBy: { file: routes, title: 'operator.permission: fields that need more than their route' },
+  },
+  {
+    rule: 'operator.change',
+    removes: 'a change of what an operator may do ends its sessions',
+    edits: [edit(queries, '  if (isOtherAccess(present, { ...next, state })) await endSessions(sql, id)\n')],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.change: each change of what an operator may do ends its sessions' },
+  },
+  {
+    rule: 'operator.change',
+    removes: 'only an active operator gets a session',
+    edits: [edit('src/store/queries/sessions.ts', '    if (active === 0) return undefined\n')],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.change: a sign-in during a disabling leaves no session behind' },
+  },
+  {
+    rule: 'operator.change',
+    removes: 'the last admin stays',
+    edits: [edit(queries, "  if (isAdmin(operator) && !(await hasAdmin(sql, id))) return { kind: 'last_admin' }\n")],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.change: an admin who is restricted to an owner' },
   },
   {
     rule: 'operator.token',

@@ -3,6 +3,7 @@ import { openForConformance } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
 import { checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
+import { operatorConformance } from './operator-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
 import { spendLimitConformance } from './spend-limit-conformance.ts'
@@ -19,3 +20,4 @@ spendLimitConformance(check)
 spendLimitEventsConformance(check)
 webhookConformance(check)
 turnResourceConformance(check)
+operatorConformance(check)

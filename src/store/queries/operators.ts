@@ -1,6 +1,7 @@
 /**
  * Operators: the people who sign in to the console, with their roles. What they sign in with is in passkeys.ts and sign-in-secrets.ts. Every
- * change of what an operator may do ends its sessions in the same transaction (`operator.change`).
+ * change of what an operator may do ends its sessions in the same transaction (`operator.change`). Writes outside the turn path run one after the
+ * other, in all processes, so a check within a write holds until its commit.
  */
 import { extraPermissions, roles } from '../../operators/principal.ts'
 import type { ExtraPermission, Role } from '../../operators/principal.ts'
@@ -74,7 +75,6 @@ export async function inviteOperator(sql: Sql, id: string, invitation: Invitatio
 
 /** Ends the operator's sessions and links if it may do something else from now on. */
 export async function changeOperator(sql: Sql, id: string, change: OperatorChange): Promise<ChangeOperatorOutcome> {
-  await lockAdmins(sql)
   const present = await findOperator(sql, id)
   if (!present) return { kind: 'not_found' }
   const next = { ...present, ...change }
@@ -88,7 +88,8 @@ export async function changeOperator(sql: Sql, id: string, change: OperatorChang
     JSON.stringify(next.permissions),
     next.ownerId,
     state,
-    await sql.now(),
+    // Always later, so that a sign-in that was checked before is refused (`openSession`).
+    Math.max(await sql.now(), present.updatedAt + 1),
     id,
   )
   if (isOtherAccess(present, { ...next, state })) await endSessions(sql, id)
@@ -98,7 +99,6 @@ export async function changeOperator(sql: Sql, id: string, change: OperatorChang
 
 /** With its passkeys, sessions and links. The audit log keeps its name. */
 export async function removeOperator(sql: Sql, id: string): Promise<RemoveOperatorOutcome> {
-  await lockAdmins(sql)
   const operator = await findOperator(sql, id)
   if (!operator) return { kind: 'not_found' }
   if (isAdmin(operator) && !(await hasAdmin(sql, id))) return { kind: 'last_admin' }
@@ -155,11 +155,6 @@ async function addInvitation(sql: Sql, operatorId: string, { digest, lifetimeMs 
 }
 
 const admins = `role = 'admin' and state = 'active' and owner_id is null`
-
-/** Two changes at once wait for each other, so that they cannot both leave the other operator as the last admin. */
-async function lockAdmins(sql: Sql): Promise<void> {
-  if (sql.engine === 'postgres') await sql.all(`select id from operators where ${admins} order by id for update`)
-}
 
 async function hasAdmin(sql: Sql, besides: string): Promise<boolean> {
   return (await sql.all(`select id from operators where ${admins} and id <> $1 limit 1`, besides)).length > 0
