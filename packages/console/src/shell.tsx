@@ -12,9 +12,9 @@ import { useArrival } from './arrive.ts'
 import { Logo } from './show/logo.tsx'
 import { Arrival } from './show/page.tsx'
 import { NavigationList } from './navigation-list.tsx'
-import { SessionMenu } from './session-menu.tsx'
 import { paletteKeys, useShortcuts } from './shortcuts.ts'
 
+const SessionMenu = lazy(() => import('./session-menu.tsx').then(({ SessionMenu: menu }) => ({ default: menu })))
 // Loaded after the page. They stay mounted, so that they return the focus to what had it before.
 const Palette = lazy(() => import('./palette.tsx').then(({ Palette: dialog }) => ({ default: dialog })))
 const ShortcutList = lazy(() => import('./shortcut-list.tsx').then(({ ShortcutList: dialog }) => ({ default: dialog })))
@@ -89,7 +89,9 @@ export function Shell({ signedIn: { session, me }, onSignOut, children }: ShellP
             <NavigationList location={location} />
           </AppShell.Section>
           <AppShell.Section pt="xs">
-            <SessionMenu session={session} me={me} onShortcuts={shortcuts.open} onSignOut={leave} />
+            <Suspense fallback={<div className="session-button" />}>
+              <SessionMenu session={session} me={me} onShortcuts={shortcuts.open} onSignOut={leave} />
+            </Suspense>
           </AppShell.Section>
         </AppShell.Navbar>
         <AppShell.Main id="main" tabIndex={-1} ref={main}>

@@ -12,7 +12,7 @@ const night: MantineColorsTuple = [
   '#bcbcbb',
   dark.muted,
   dark.graphic,
-  dark.line,
+  dark.lineStrong,
   dark.hover,
   dark.panel,
   dark.canvas,
@@ -51,7 +51,7 @@ export const theme = createTheme({
     }),
     Modal: Modal.extend({ defaultProps: { centered: true, radius: 'lg', closeButtonProps: { 'aria-label': 'Close' } } }),
     NavLink: NavLink.extend({ defaultProps: { variant: 'subtle' } }),
-    Table: Table.extend({ defaultProps: { verticalSpacing: 'xs', horizontalSpacing: 'sm' } }),
+    Table: Table.extend({ defaultProps: { verticalSpacing: 'xs', horizontalSpacing: 'sm', borderColor: 'var(--tk-line)' } }),
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true }, multiline: true, maw: 360 } }),
   },
 })

@@ -79,7 +79,7 @@ export const dark: Palette = {
   hover: '#1f1f22',
   pressed: '#29292d',
   line: '#27272b',
-  lineStrong: '#3a3a40',
+  lineStrong: '#46464d',
   graphic: '#77777e',
   ink: '#f3f3f1',
   text: '#d2d2cf',

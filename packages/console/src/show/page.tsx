@@ -37,7 +37,7 @@ export function Page({ title, trail = noCrumbs, lead, actions, children }: PageP
             {title}
           </Title>
           {lead ? (
-            <Text c="dimmed" size="sm" maw={720} mt={4} component="div">
+            <Text c="dimmed" size="sm" maw={720} mt={4} component="div" style={{ textWrap: 'pretty' }}>
               {lead}
             </Text>
           ) : null}
