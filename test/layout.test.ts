@@ -13,20 +13,22 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 /** The modules, and whose entry files each may use; `types` are imported as types alone. */
 const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   // http writes amounts as decimal strings, with the two functions of ledger.ts that do it.
-  http: { uses: ['access', 'turn', 'admin', 'ledger', 'mcp'], types: ['store', 'agent'] },
+  http: { uses: ['access', 'turn', 'admin', 'ledger', 'mcp', 'operators'], types: ['store', 'agent'] },
   turn: { uses: ['agent', 'ledger', 'store'] },
   access: { uses: ['store'] },
   agent: { uses: ['store'] },
-  admin: { uses: ['access', 'agent', 'ledger', 'store', 'webhooks'] },
+  admin: { uses: ['access', 'agent', 'ledger', 'store', 'webhooks', 'operators'] },
+  // Roles, and how a person proves who it is. It knows neither the store nor HTTP.
+  operators: { uses: [], types: ['store'] },
   // The guard of every request to an address that an operator has named.
   webhooks: { uses: ['agent', 'ledger', 'store'] },
   // doctor checks where the rate windows are stored.
-  cli: { uses: ['store', 'access', 'mcp'] },
+  cli: { uses: ['store', 'access', 'mcp', 'operators'] },
   // An agent as an MCP server, for HTTP and for the command that serves it over stdio.
   mcp: { uses: [] },
   ledger: { uses: [] },
   // What a ledger entry does to unpaid usage is computed by ledger.ts, within the transaction.
-  store: { uses: ['ledger'] },
+  store: { uses: ['ledger', 'operators'] },
 }
 
 /** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. */
@@ -63,7 +65,8 @@ const entryFiles: Record<string, string[]> = {
     'trace-recorder.ts',
   ],
   ledger: ['ledger.ts', 'price-calculation.ts'],
-  admin: ['admin.ts', 'verification.ts'],
+  admin: ['admin.ts', 'sign-in/sign-in.ts', 'verification.ts'],
+  operators: ['principal.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
   webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
   mcp: ['agent-server.ts', 'agent-tool.ts'],
@@ -106,15 +109,16 @@ const outside: Record<string, string[]> = {
   'process/shared-page.ts': ['process/workers.ts'],
   'process/worker-link.ts': ['main.ts', 'process/workers.ts'],
   'process/workers.ts': ['main.ts'],
-  'operators/principal.ts': ['http', 'admin', 'store'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
   'config/secrets.ts': ['agent', 'admin', 'webhooks', 'cli', 'app.ts', 'config/data-folder.ts', 'process/secrets-check.ts'],
   // The commands decide with it whether a changed provider needs its key again.
   'config/provider-address.ts': ['agent', 'admin', 'cli'],
   'config/config.ts': ['cli', 'main.ts', 'app.ts', 'observability/status.ts', 'process/open-stores.ts', 'config/own-secrets.ts'],
+  'config/setting.ts': ['cli', 'config/config.ts', 'config/sign-in-settings.ts', 'config/own-secrets.ts'],
+  'config/sign-in-settings.ts': ['app.ts', 'config/config.ts'],
   'config/own-secrets.ts': ['cli'],
   'config/nearest-word.ts': ['cli', 'admin', 'config/config.ts'],
-  'config/config-values.ts': ['config/config.ts', 'config/data-folder.ts'],
+  'config/config-values.ts': ['config/config.ts', 'config/sign-in-settings.ts', 'config/data-folder.ts'],
   'config/data-folder.ts': ['main.ts', 'process/first-start.ts'],
   'observability/log.ts': ['main.ts'],
   'observability/loggable-error.ts': ['observability/log.ts'],
@@ -131,7 +135,15 @@ const outside: Record<string, string[]> = {
   '../packages/client/src/retries.ts': ['cli'],
   '../packages/client/src/wire.ts': ['cli'],
 }
-const knowsModules = ['app.ts', 'main.ts', 'process/first-start.ts', 'process/open-stores.ts', 'process/secrets-check.ts']
+// The settings name the roles.
+const knowsModules = [
+  'app.ts',
+  'main.ts',
+  'process/first-start.ts',
+  'process/open-stores.ts',
+  'process/secrets-check.ts',
+  'config/sign-in-settings.ts',
+]
 
 type Import = { from: string; to: string; typeOnly: boolean }
 

@@ -83,11 +83,18 @@ type Config = { [K in 'oidcIssuer' | 'oidcClientId' | 'oidcClientSecret' | 'oidc
   oidcRoles: [role: Role, value: string][] | undefined
 }
 
-/** The identity provider of the settings, without its redirect URI. Undefined if there is none. */
+/** The identity provider of the settings, without its redirect URI. Undefined without one. */
 export function identityProvider({ oidcIssuer, oidcClientId, oidcClientSecret, oidcName, oidcDomains, oidcRoleClaim, oidcRoles }: Config) {
   if (oidcIssuer === undefined || oidcClientId === undefined) return undefined
-  const roles = oidcRoleClaim !== undefined && oidcRoles ? { claim: oidcRoleClaim, values: oidcRoles } : null
-  return { issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, name: oidcName, domains: oidcDomains, roles }
+  const fromClaims = oidcRoleClaim !== undefined && oidcRoles ? { claim: oidcRoleClaim, values: oidcRoles } : null
+  return {
+    issuer: oidcIssuer,
+    clientId: oidcClientId,
+    clientSecret: oidcClientSecret,
+    name: oidcName,
+    domains: oidcDomains,
+    roles: fromClaims,
+  }
 }
 
 /** The text itself: it must be exactly the issuer that the provider names. */

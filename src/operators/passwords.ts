@@ -70,7 +70,7 @@ const letters = (text: string): string =>
 export function createPasswords(parameters: Parameters = current): Passwords {
   const queue = createQueue()
   // What a wrong account is compared with.
-  const nobody = { ...parameters, salt: randomBytes(saltBytes), key: randomBytes(keyBytes) }
+  const noAccount = { ...parameters, salt: randomBytes(saltBytes), key: randomBytes(keyBytes) }
   return {
     async hash(password) {
       const salt = randomBytes(saltBytes)
@@ -78,7 +78,7 @@ export function createPasswords(parameters: Parameters = current): Passwords {
       return write({ ...parameters, salt, key })
     },
     async matches(password, stored, order) {
-      const known = stored === null ? nobody : read(stored)
+      const known = stored === null ? noAccount : read(stored)
       const key = await queue(order, () => derive(password, known))
       return timingSafeEqual(key, known.key) && stored !== null
     },

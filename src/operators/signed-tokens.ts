@@ -1,7 +1,7 @@
 /**
  * Tokens that the server signs and does not store: links for recovery, the challenges of passkeys and the state of a sign-in with the company
  * account. Whoever asks for one without signing in therefore writes nothing to the store. A token that is used is recorded by its digest until
- * it expires, so that it is used once (queries/sign-in-secrets.ts). In bytes: HMAC-SHA-256 32 · JSON.
+ * it expires, so that it is used once (`operator.single-use`, queries/sign-in-secrets.ts). In bytes: HMAC-SHA-256 32 · JSON.
  */
 import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 

@@ -1,6 +1,7 @@
 /** Every mutant, in the order of the modules. Add a new one to one of these lists. */
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
+import { auditMutants } from './audit-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
 import { httpLayerMutants } from './http-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
@@ -17,6 +18,7 @@ import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
+import { signInMutants } from './sign-in-mutants.ts'
 import { spendLimitMutants } from './spend-limit-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
@@ -28,6 +30,7 @@ export const mutants: Mutant[] = [
   ...httpLayerMutants,
   ...accessMutants,
   ...sessionMutants,
+  ...signInMutants,
   ...operatorMutants,
   ...admissionMutants,
   ...endingMutants,
@@ -41,6 +44,7 @@ export const mutants: Mutant[] = [
   ...toolMutants,
   ...mcpMutants,
   ...erasureMutants,
+  ...auditMutants,
   ...reportMutants,
   ...traceMutants,
   ...webhookMutants,

@@ -7,7 +7,7 @@ const auth = 'src/http/admin/auth.ts'
 const cold = 'src/store/queries/sessions.ts'
 const unauthenticated = 'spec/unauthenticated.test.ts'
 const guesses = 'src/http/console/guess-limit.ts'
-const signIn = 'src/http/console/session.ts'
+const signIn = 'src/http/console/sign-in/opening.ts'
 const file = 'spec/console-session.test.ts'
 
 /** Counts and delays everything like a wrong guess, and then accepts what is right. */
@@ -18,19 +18,19 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.origin',
     removes: 'a cookie needs the header that only our own page sends',
-    edits: [edit(cookie, "  if (headers['x-turnkeep-console'] !== '1') return false\n")],
+    edits: [edit(cookie, "  if (request.headers['x-turnkeep-console'] !== '1') return false\n")],
     caughtBy: { file, title: "session.origin: without the page's header" },
   },
   {
     rule: 'session.origin',
     removes: 'what the browser says of the site that asks',
-    edits: [edit(cookie, "  if (site !== undefined && site !== 'same-origin') return false\n")],
+    edits: [edit(cookie, "  if (site !== undefined && site !== 'same-origin') return true\n")],
     caughtBy: { file, title: 'session.origin: from another site a request' },
   },
   {
     rule: 'session.origin',
     removes: 'the origin is compared with the host',
-    edits: [edit(cookie, 'headers.origin === undefined || isAtHost(headers.origin, headers.host)', 'isAtHost !== undefined')],
+    edits: [edit(cookie, 'headers.origin !== undefined && !isAtHost(headers.origin, headers.host)', 'isAtHost === undefined')],
     caughtBy: { file, title: 'session.origin: from another origin a request' },
   },
   {
@@ -95,8 +95,8 @@ export const sessionMutants: Mutant[] = [
     edits: [
       edit(
         signIn,
-        'if (!options.isAdminToken(request.body.token)) {',
-        'if (!options.isAdminToken(request.body.token) || options.guesses.waitSeconds(address)) {',
+        '    const result = await check()\n',
+        "    if (guesses.waitSeconds(address)) throw new ApiError('unauthorized')\n    const result = await check()\n",
       ),
     ],
     caughtBy: { file, title: 'session.guesses: after ten wrong tokens, further wrong ones of the address get 429' },

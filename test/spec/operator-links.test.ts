@@ -123,7 +123,7 @@ void test('operator.recovery: it makes an active admin without restrictions of t
   assert.deepEqual([entry.verb, entry.noun, entry.subject_id, entry.who], ['recover', 'operator', id, 'operator'])
 })
 
-void test('operator.recovery: it creates the operator if there is none', async () => {
+void test('operator.recovery: it creates the operator if no operator has the address', async () => {
   await using own = await startTestApp()
   const browser = newBrowser(own)
   await browser.made('POST', '/session/recovery', {

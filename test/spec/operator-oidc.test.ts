@@ -297,8 +297,8 @@ void test('operator.oidc: nothing in a request decides where the browser is sent
     { 'x-forwarded-host': 'evil.example' },
     { forwarded: 'host=evil.example' },
   ] as Record<string, string>[]) {
-    const begun = await new ConsoleBrowser(app.adminUrl).ask('GET', `/session/oidc${hostile}`, undefined, headers)
-    const url = new URL(String(begun.headers['location']))
+    const started = await new ConsoleBrowser(app.adminUrl).ask('GET', `/session/oidc${hostile}`, undefined, headers)
+    const url = new URL(String(started.headers['location']))
     assert.equal(url.origin, provider.issuer)
     assert.equal(url.searchParams.get('redirect_uri'), company.callback)
     const ended = await new ConsoleBrowser(app.adminUrl).ask('GET', `/session/oidc/callback${hostile}`, undefined, headers)

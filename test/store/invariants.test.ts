@@ -269,6 +269,27 @@ const plants: Record<string, { what: string; script: string }[]> = {
         insert into deliveries (event_id, webhook_id, next_at, created_at) values ('evt_77_1_50_spend_limit_reached', 'whk_1', 1, 1)`,
     },
   ],
+  I23: [
+    {
+      what: 'a session of a disabled operator',
+      script: `insert into operators (id, email, name, role, state, created_at, updated_at) values ('opr_1', 'a', 'A', 'viewer', 'disabled', 1, 1);
+        insert into console_sessions (digest, id, operator_id, method, created_at, expires_at) values (zeroblob(32), 'ses_1', 'opr_1', 'password', 1, 2)`,
+    },
+    {
+      what: 'a session of an operator that does not exist',
+      script: `insert into console_sessions (digest, id, operator_id, method, created_at, expires_at) values (zeroblob(32), 'ses_1', 'opr_1', 'password', 1, 2)`,
+    },
+    {
+      what: 'a passkey of an operator that does not exist',
+      script: `insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`,
+    },
+    {
+      what: 'a passkey beside a company account',
+      script: `insert into operators (id, email, name, role, state, oidc_issuer, oidc_subject, created_at, updated_at)
+          values ('opr_1', 'a', 'A', 'viewer', 'active', 'i', 's', 1, 1);
+        insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`,
+    },
+  ],
 }
 
 /** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */
@@ -359,7 +380,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 22 invariants hold$/m)
+    assert.match(stdout, /^all 23 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -372,7 +393,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"997601","ledger_sum":"997600"\}$/m)
-      assert.match(stdout, /^broken: 1 of 22 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 23 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

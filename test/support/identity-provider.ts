@@ -162,7 +162,7 @@ export class RedirectFollower {
     return hop
   }
 
-  /** Follows redirects until there is none, or until one leads to `until`. Returns the last response. */
+  /** Follows redirects until a response is not one, or until one leads to `until`. Returns the last response. */
   async follow(url: string, until?: (next: string) => boolean): Promise<Hop> {
     let hop = await this.get(url)
     while (hop.location !== undefined) {

@@ -34,6 +34,8 @@ describe('settings: accepted', () => {
       adminHost: '127.0.0.1',
       dataFolder: resolve('.turnkeep'),
       adminTokenEnabled: true,
+      oidcName: 'company account',
+      oidcDomains: [],
       lostSecrets: false,
       workers: 1,
       maxTurns: 1000,

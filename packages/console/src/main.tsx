@@ -1,4 +1,6 @@
 /** The entry of the page: theme, queries, routes. app.tsx has the pages. */
+// Served by Turnkeep itself. A browser loads only the files of the scripts that a page shows.
+import '@fontsource-variable/inter/wght.css'
 import './font.css'
 import './mantine.css'
 import './page.css'

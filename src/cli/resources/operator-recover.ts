@@ -12,9 +12,10 @@ import { adminUrl } from '../admin-api/address.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { helpEnd } from '../terminal/command-options.ts'
 import { docPage } from '../terminal/doc-page.ts'
+import { tell, write } from '../terminal/print.ts'
 
 const validMinutes = 15
-export const recoveryPrefix = 'svc_recover_'
+const recoveryPrefix = 'svc_recover_'
 
 const needed = [
   settings.port,
@@ -35,7 +36,7 @@ export function define(group: Command, environment: Environment): void {
     .action((options: { url?: string; json?: true }) => recover(environment, options))
 }
 
-function recover(environment: Environment, { url, json }: { url?: string; json?: true }): void {
+async function recover(environment: Environment, { url, json }: { url?: string; json?: true }): Promise<void> {
   const outcome = readConfig(Object.fromEntries(needed.map(({ name }) => [name, environment[name]])))
   if (outcome.kind === 'problems') throw new CommandFailed(2, outcome.problems.join('\nturnkeep: '))
   const { config } = outcome
@@ -44,16 +45,14 @@ function recover(environment: Environment, { url, json }: { url?: string; json?:
   const expiresAt = Date.now() + validMinutes * 60 * 1000
   const token = recoveryPrefix + createSignedTokens(keysOf(config)).sign('recovery', expiresAt)
   const link = `${base}/console/recovery#${token}`
-  if (json) return console.log(JSON.stringify({ recovery_url: link, expires_at: new Date(expiresAt).toISOString() }, null, 2))
-  console.log(
+  if (json) return write(`${JSON.stringify({ recovery_url: link, expires_at: new Date(expiresAt).toISOString() }, null, 2)}\n`)
+  await write(`${link}\n`)
+  tell(
     [
-      `Open this link within ${validMinutes} minutes. It is accepted once:`,
-      '',
-      `  ${link}`,
-      '',
-      'Enter your email address and a new password there. The operator with this address becomes an active admin',
-      'without restrictions, or is created. Its passkeys, its company account and its sessions are removed.',
-      `If the address is not the one that you open the console at, give it with --url. More: ${docPage('docs/operate/sign-in.md')}`,
+      `Open this link within ${validMinutes} minutes; it is accepted once. Enter your email address and a new password there.`,
+      'The operator with this address, or a new one, becomes an active admin without restrictions. Its passkeys, its',
+      'company account and its sessions are removed. If the console is at another address, give it with --url.',
+      `More: ${docPage('docs/operate/sign-in.md')}`,
     ].join('\n'),
   )
 }

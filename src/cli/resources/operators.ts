@@ -11,6 +11,7 @@ import { escapeForTerminal, recordLines } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 import { withAccess, writeAccess } from './access-options.ts'
 import type { Access } from './access-options.ts'
+import { define as defineRecover } from './operator-recover.ts'
 
 const columns: Column[] = [
   { title: 'id', path: 'id', as: 'id' },
@@ -23,6 +24,7 @@ const columns: Column[] = [
 ]
 
 export function define(group: Command, environment: Environment): void {
+  defineRecover(group, environment)
   withAccess(
     serverCommand(
       group,

@@ -18,7 +18,7 @@ export const writeCookie = (name: string, text: string, { maxAgeSeconds, isSecur
 export const sessionCookie = (secret: string, options: Pick<CookieOptions, 'maxAgeSeconds' | 'isSecure'>): string =>
   writeCookie(sessionName, secret, { ...options, path: '/admin/v1', sameSite: 'Strict' })
 
-/** Returns the text of a cookie. Undefined if there is none of this name, or more than one. */
+/** Returns the text of a cookie. Undefined unless there is exactly one of this name. */
 export function readCookie({ headers }: IncomingMessage, name: string): string | undefined {
   const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim())
   const found = pairs.flatMap((pair) => (pair.startsWith(`${name}=`) ? [pair.slice(name.length + 1)] : []))

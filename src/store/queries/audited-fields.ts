@@ -159,13 +159,15 @@ export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title
 /** Of an end user, without the name. */
 export const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })
 
-export const operatorFields = ({ name, email, role, permissions, ownerId, state }: Operator): AuditedFields => ({
+export const operatorFields = ({ name, email, role, permissions, ownerId, state, ...signIn }: Operator): AuditedFields => ({
   name,
   email,
   role,
   permissions,
   owner_id: ownerId,
   state,
+  has_password: signIn.hasPassword,
+  has_company_account: signIn.hasCompanyAccount,
 })
 
 export const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({

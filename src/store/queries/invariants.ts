@@ -1,5 +1,5 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I22, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I23, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
@@ -248,6 +248,16 @@ export const invariants: readonly Invariant[] = [
       'Every end of a run, and every threshold of a spend limit that was reached, since an enabled webhook listens has one event with a delivery to it, and every event has happened.',
     query: (sql) => findWrongEvents(sql, maxRows),
   },
+  invariant(
+    'I23',
+    'only-active-operators-sign-in',
+    'Every session of an operator and every passkey belongs to one that can use it: sessions to an active one, passkeys to one without a company account.',
+    `select s.id, s.operator_id, o.state from console_sessions s left join operators o on o.id = s.operator_id
+      where s.operator_id is not null and (o.state is null or o.state <> 'active')
+     union all
+     select p.id, p.operator_id, o.oidc_subject from passkeys p left join operators o on o.id = p.operator_id
+      where o.id is null or o.oidc_subject is not null`,
+  ),
 ]
 
 /** The windows of turns are a JSON list of IDs. What earlier runs of a turn reserved may be in other windows than those of the last run. */

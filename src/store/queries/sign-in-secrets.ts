@@ -1,6 +1,6 @@
 /**
  * What may be used once at a sign-in. An invitation is stored until it is used. Signed tokens (src/operators/signed-tokens.ts) are stored from
- * their use until they would have expired. Using either is one statement, so of many uses at the same time one succeeds. Only digests are
+ * their use until they would have expired (`operator.single-use`). Using either is one statement, so of many uses at the same time one succeeds. Only digests are
  * stored.
  */
 import type { Sql } from '../sql.ts'

@@ -4,7 +4,7 @@
  */
 import { Text } from '@mantine/core'
 
-export function Mark({ size = 20 }: { size?: number }) {
+function Mark({ size = 20 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" fill="currentColor" aria-hidden="true" style={{ flex: 'none' }}>
       <path d="M4 4h6v4h3V4h6v4h3V4h6v10H4zM11 16.5h10V24a4 4 0 0 0 4 4H7a4 4 0 0 0 4-4z" />

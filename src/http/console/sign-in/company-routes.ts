@@ -44,10 +44,9 @@ export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
       },
     },
     async (request, reply) => {
-      const begun = await admin.beginCompanySignIn(await sessionOf(request.raw))
-      if (!begun) return sendBack(reply, 'oidc_unavailable')
-      setOidcCookie(request, reply, begun.cookie, cookieSeconds)
-      return sendTo(reply, begun.url)
+      const started = await admin.beginCompanySignIn(await sessionOf(request.raw))
+      setOidcCookie(request, reply, started?.cookie ?? '', started ? cookieSeconds : 0)
+      return started ? sendTo(reply, started.url) : sendBack(reply, 'oidc_unavailable')
     },
   )
 

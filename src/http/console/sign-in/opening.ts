@@ -55,8 +55,6 @@ export async function refuseOtherSites({ raw }: FastifyRequest): Promise<void> {
   if (isFromOtherSite(raw)) throw new ApiError('forbidden', 'A page of another site must not sign you in.')
 }
 
-export type Opening = ReturnType<typeof createOpening>
-
 export function createOpening({ admin, byTls, apiUrl }: SignInOptions) {
   const version = ownVersion()
   const isSecure = (request: IncomingMessage): boolean => byTls || cameByTls(request)

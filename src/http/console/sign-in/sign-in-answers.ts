@@ -58,7 +58,7 @@ export const Passkey = define(
 )
 export const PasskeyList = define('PasskeyList', Type.Object({ data: Type.Array(Passkey.ref, { description: 'Oldest first.' }) }))
 
-export const OwnSession = define(
+const OwnSession = define(
   'OwnSession',
   Type.Object({
     id: idOf('ses'),
