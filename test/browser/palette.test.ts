@@ -112,7 +112,8 @@ inConsole('console: an action confirms with a message that can be dismissed', as
   await dialog.getByLabel(/^Name/).fill('Renamed Supply')
   await dialog.getByRole('button', { name: /Rename/ }).click()
   const said = page.getByRole('status').filter({ hasText: 'Owner renamed' })
-  await said.waitFor()
+  // It stays while the pointer is on it.
+  await said.getByText('Owner renamed').hover()
   assert.deepEqual(await barriersOf(page), [])
   await said.getByRole('button', { name: 'Dismiss' }).click()
   await page.getByText('Owner renamed').waitFor({ state: 'detached' })

@@ -1,7 +1,7 @@
 /** Short messages that confirm an action, at the bottom of the window. Each disappears after a few seconds; none is the only place of a fact. */
 import { CloseButton, Paper, Text } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
-import { useEffect, useSyncExternalStore } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 
 type Toast = { id: number; text: string }
 
@@ -40,12 +40,23 @@ export function Toasts({ store }: { store: ToastStore }) {
 }
 
 function OneToast({ toast: { id, text }, hide }: { toast: Toast; hide: (id: number) => void }) {
+  // It stays while the pointer or the focus is on it.
+  const [isHeld, setHeld] = useState(false)
   useEffect(() => {
+    if (isHeld) return
     const timer = setTimeout(() => hide(id), shownForMs)
     return () => clearTimeout(timer)
-  }, [hide, id])
+  }, [hide, id, isHeld])
   return (
-    <Paper withBorder shadow="md" className="toast">
+    <Paper
+      withBorder
+      shadow="md"
+      className="toast"
+      onPointerEnter={() => setHeld(true)}
+      onPointerLeave={() => setHeld(false)}
+      onFocus={() => setHeld(true)}
+      onBlur={() => setHeld(false)}
+    >
       <IconCheck size={16} stroke={2} aria-hidden="true" />
       <Text size="sm">{text}</Text>
       <CloseButton size="sm" aria-label="Dismiss" onClick={() => hide(id)} />

@@ -7,6 +7,7 @@ import type { FormEvent } from 'react'
 import { call, segment } from '../../api/client.ts'
 import { addPasskey } from '../../api/passkeys.ts'
 import { useRefreshMe } from '../../api/session.ts'
+import { useSignInOptions } from '../../api/sign-in-options.ts'
 import type { Passkey } from '../../api/types.ts'
 import { Confirm } from '../../show/confirm.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -17,6 +18,7 @@ import { browserOf } from './browser-of.ts'
 
 export function Passkeys() {
   const queries = useQueryClient()
+  const { passkey } = useSignInOptions()
   const [name, setName] = useState(browserOf(navigator.userAgent))
   const [removed, setRemoved] = useState<Passkey | null>(null)
   const passkeys = useQuery({
@@ -50,26 +52,32 @@ export function Passkeys() {
             )
           }
         </Waiting>
-        <form onSubmit={submit}>
-          <Group align="flex-end">
-            <TextInput
-              label="Name of the new passkey"
-              value={name}
-              onChange={(event) => setName(event.currentTarget.value)}
-              maxLength={100}
-              w={320}
-              maw="100%"
-            />
-            <Button
-              type="submit"
-              variant="default"
-              leftSection={<IconFingerprint size={16} stroke={1.6} aria-hidden="true" />}
-              loading={add.isPending}
-            >
-              Add passkey
-            </Button>
-          </Group>
-        </form>
+        {passkey ? (
+          <form onSubmit={submit}>
+            <Group align="flex-end">
+              <TextInput
+                label="Name of the new passkey"
+                value={name}
+                onChange={(event) => setName(event.currentTarget.value)}
+                maxLength={100}
+                w={320}
+                maw="100%"
+              />
+              <Button
+                type="submit"
+                variant="default"
+                leftSection={<IconFingerprint size={16} stroke={1.6} aria-hidden="true" />}
+                loading={add.isPending}
+              >
+                Add passkey
+              </Button>
+            </Group>
+          </form>
+        ) : (
+          <Text size="sm" role="note">
+            At this address browsers allow no passkeys. They need a host name with https, or localhost instead of an IP address.
+          </Text>
+        )}
         <FailureNote error={add.error} title="Could not add the passkey" />
       </Stack>
       {removed ? <RemovePasskey passkey={removed} onClose={() => setRemoved(null)} /> : null}

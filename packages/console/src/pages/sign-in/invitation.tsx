@@ -8,13 +8,13 @@ import { Link, useLocation } from 'wouter'
 import { ApiFailure, call } from '../../api/client.ts'
 import { addPasskey } from '../../api/passkeys.ts'
 import { useEnter } from '../../api/session.ts'
+import { useSignInOptions } from '../../api/sign-in-options.ts'
 import type { PendingInvitation, Session } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Frame } from './frame.tsx'
 import { useLinkToken } from './link-token.ts'
 import { NewPassword } from './new-password.tsx'
-import { useSignInOptions } from './sign-in.tsx'
 
 const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
 

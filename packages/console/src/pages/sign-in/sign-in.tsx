@@ -4,12 +4,11 @@
  */
 import { Alert, Anchor, Button, Divider, Stack, Text } from '@mantine/core'
 import { IconBuilding, IconFingerprint } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { call } from '../../api/client.ts'
 import { signInWithPasskey } from '../../api/passkeys.ts'
 import { useSignIn } from '../../api/session.ts'
+import { useSignInOptions } from '../../api/sign-in-options.ts'
 import type { SignInOptions } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Frame } from './frame.tsx'
@@ -22,9 +21,6 @@ type SignInProps = { after: 'ended' | 'signed out' | null; onTry: () => void }
 
 const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const
 const notices = { ended: 'Your session has ended. Sign in to continue where you left off.', 'signed out': 'You are signed out.' }
-
-/** What there is while the server has not answered, and if it does not. */
-const usual: SignInOptions = { password: true, passkey: false, oidc: null, admin_token: true }
 
 export function SignIn({ after, onTry }: SignInProps) {
   const [notice] = useState(after)
@@ -50,14 +46,6 @@ export function SignIn({ after, onTry }: SignInProps) {
       ) : null}
     </Frame>
   )
-}
-
-export function useSignInOptions(): SignInOptions {
-  const { data } = useQuery({
-    queryKey: ['session', 'options'],
-    queryFn: ({ signal }) => call<SignInOptions>('/session/options', { signal }),
-  })
-  return data ?? usual
 }
 
 function OtherWays({ options: { passkey, oidc }, onTry }: { options: SignInOptions; onTry: () => void }) {
