@@ -17,6 +17,7 @@ import { postgresMutants } from './postgres-mutants.ts'
 import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
+import { scopeMutants } from './scope-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { signInMutants } from './sign-in-mutants.ts'
 import { spendLimitMutants } from './spend-limit-mutants.ts'
@@ -32,6 +33,7 @@ export const mutants: Mutant[] = [
   ...sessionMutants,
   ...signInMutants,
   ...operatorMutants,
+  ...scopeMutants,
   ...admissionMutants,
   ...endingMutants,
   ...priceMutants,

@@ -166,7 +166,7 @@ void test('operator.oidc: roles follow the claim at each sign-in; a changed role
       ['end_sessions', [], 'operator'],
       ['end_sessions', [], 'operator'],
       ['change', ['role'], 'operator'],
-      ['create', [], 'operator'],
+      ['create', ['name', 'email', 'role', 'permissions', 'state', 'has_password', 'has_company_account'], 'operator'],
     ],
   )
 })

@@ -129,7 +129,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       const requestId = request.params.request_id
       const wanted = { requestId, apiKeyId: undefined }
       const resource = request.modules.turns
-      // An unknown turn is a 404 and no reading.
+      // `audit.reads`; an unknown turn is a 404 and no reading.
       await resource.find(wanted)
       await request.admin.recordTurnReading(requestId)
       return followTurn(request, reply, wanted, request.query.after, { resource, streams })

@@ -52,8 +52,7 @@ export const accessWrites = {
     changesCaches: false,
   }),
   setPassword: write(setPassword, {
-    audit: (changed, [{ operatorId: subjectId }]) =>
-      changed ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : [],
+    audit: (isSet, [{ operatorId: subjectId }]) => (isSet ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : []),
     changesCaches: false,
   }),
   upgradePasswordHash: write(upgradePasswordHash, { audit: null, changesCaches: false }),

@@ -27,7 +27,7 @@ class Withheld {
     this.text = JSON.stringify(value)
   }
 }
-export const withheld = (value: unknown): Withheld => new Withheld(value)
+const withheld = (value: unknown): Withheld => new Withheld(value)
 
 /** What a write returned, if it did anything. */
 type Perhaps<Thing> = Thing | false | null | undefined
@@ -83,7 +83,7 @@ export function differing(
 }
 
 /** In characters. Enough to see what changed in a prompt; the versions of an agent have the whole texts. */
-export const maxShownText = 500
+const maxShownText = 500
 // What precedes the first difference of two long texts.
 const leadIn = 50
 
