@@ -88,6 +88,8 @@ const ofInstallation = [
   'POST /owners/{id}/ledger',
   // An earlier version has another price.
   'POST /agents/{id}/rollback',
+  // No one pays for it.
+  'POST /turns/{request_id}/rerun',
   'GET /status',
   'POST /verify',
   'GET /audit',

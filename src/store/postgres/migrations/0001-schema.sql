@@ -560,7 +560,7 @@ create index audit_of_author on audit (author_id, created_at, id);
 -- Most entries are readings, so the changes of one kind are found without reading those.
 create index audit_of_noun on audit (noun, created_at, id);
 
--- People who sign in to the console (docs/operators.md).
+-- People who sign in to the console (docs/operate/operators.md).
 create table operators (
   id text collate "C" primary key,
   -- in lower case

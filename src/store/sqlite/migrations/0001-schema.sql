@@ -563,7 +563,7 @@ create trigger audit_is_append_only_delete before delete on audit begin select r
 -- When the file was last rewritten, so that it contains no remains of data that was erased before.
 create table rebuilds (rebuilt_at integer not null) strict;
 
--- People who sign in to the console (docs/operators.md).
+-- People who sign in to the console (docs/operate/operators.md).
 create table operators (
   id text primary key,
   -- in lower case
