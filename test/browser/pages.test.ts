@@ -61,6 +61,8 @@ const pagesOf = ({ orders, library, externalUserId, conversationId, requestId }:
   limits: '/limits',
   operations: '/operations',
   'audit log': '/audit',
+  operators: '/operators',
+  tokens: '/tokens',
   lost: '/no-such-page',
 })
 
