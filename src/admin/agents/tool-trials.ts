@@ -1,6 +1,6 @@
 /**
  * Tests a tool: one real call with the operator's arguments, and the result as the model would receive it. It belongs to no turn, is not
- * stored in a journal and costs the owner nothing.
+ * stored in a journal and costs the owner nothing. The audit log names who made it before the call is made (`audit.trials`).
  */
 import type { Tools } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
@@ -29,6 +29,7 @@ export function createToolTrials({ store, tools, closing }: Options): ToolTrials
       const { tools: configured, knowledge } = fieldsOf(agent.present)
       const toolbox = tools.open({ agentId, tools: configured, knowledge })
       if (toolbox.sideEffects(tool) === undefined) throw noSuchTool(toolbox.definitions.map(({ name }) => name))
+      await store.write.recordTrial({ agentId, tool })
       const startedAt = performance.now()
       const { text, isError } = await toolbox.call({
         name: tool,
