@@ -100,6 +100,8 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     const { principal, session } = await auth(request.raw)
     // A path that does not exist has no entry: after the authentication it is a 404.
     if (route) checkNeeds(principal, route)
+    // No database stores it, so nothing has such an ID.
+    if (Object.values(request.params as Record<string, string>).some((given) => given.includes('\0'))) throw new ApiError('not_found')
     request.principal = principal
     request.session = session
     request.actor = actorOf(principal, request.id)
