@@ -66,7 +66,7 @@ const entryFiles: Record<string, string[]> = {
   ],
   ledger: ['ledger.ts', 'price-calculation.ts'],
   admin: ['admin.ts', 'sign-in/sign-in.ts', 'verification.ts'],
-  operators: ['principal.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
+  operators: ['principal.ts', 'email.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
   webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
   mcp: ['agent-server.ts', 'agent-tool.ts'],

@@ -1,4 +1,4 @@
-/** Signing in with a password, and changing the own one (`operator.password`). */
+/** Signing in with a password, and changing the own one (`operator.password`), and the cookie of a known browser (`operator.guesses`). */
 import { ApiError } from '../../errors.ts'
 import { passwordProblem } from '../../operators/passwords.ts'
 import type { Passwords } from '../../operators/passwords.ts'

@@ -63,7 +63,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
     <form onSubmit={form.onSubmit(() => save.mutate())} noValidate autoComplete="off">
       <Stack>
         <Select
-          label="ProviderKind"
+          label="Kind"
           description={provider ? 'The kind of a provider cannot be changed.' : undefined}
           data={kinds}
           value={kind}
