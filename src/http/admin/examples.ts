@@ -196,6 +196,7 @@ export const answerExamples: Record<string, object> = {
     noun: 'agent',
     subject_id: agent,
     fields: ['system_prompt'],
+    changes: { system_prompt: { before: 'Answer briefly.', after: 'Answer briefly, and name your source.' } },
     request_id: exampleId,
     created_at: morning,
   },
