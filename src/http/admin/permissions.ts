@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import { ofInstallation } from '../../operators/principal.ts'
 import type { Permission, Principal } from '../../operators/principal.ts'
 
 /**
@@ -165,12 +166,10 @@ export function checkNeeds(principal: Principal, route: RouteNeeds): void {
   if ('needs' in route) for (const permission of route.needs) refuseWithout(principal, permission)
   else if (!route.oneOf.some((one) => principal.permissions.has(one)))
     throw new ApiError('forbidden', `This needs the permission ${route.oneOf.join(' or ')}.`)
-  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', restricted)
+  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', ofInstallation)
 }
 
 /** For what depends on the body of a request. Throws ApiError `forbidden`. */
 export function refuseWithout({ permissions }: Principal, permission: Permission): void {
   if (!permissions.has(permission)) throw new ApiError('forbidden', `This needs the permission ${permission}.`)
 }
-
-const restricted = 'This concerns the whole installation, and you are restricted to one owner.'
