@@ -1,10 +1,11 @@
 /** One model call: the messages that were sent, the answer, the parameters and tools, and the tokens by kind. */
-import { Stack, Tabs, Text } from '@mantine/core'
+import { Box, Stack, Tabs, Text } from '@mantine/core'
 import { useState } from 'react'
 import { writeCount, writeMs } from './measures.ts'
 import { Facts, SpanError } from './trace-parts.tsx'
 import { TraceText } from './trace-text.tsx'
 import type { SpanOf } from './trace-attempts.ts'
+import classes from './trace.module.css'
 
 type ModelCall = SpanOf<'model_call'>
 
@@ -55,21 +56,44 @@ function Sent({ span: { messages } }: { span: ModelCall }) {
         The prompt cannot be rebuilt from what is stored.
       </Text>
     )
+  const placed = Array.from(messages.entries(), ([index, message]) => ({ ...message, index }))
+  // Between the system prompt and the message of this turn.
+  const current = messages.findLastIndex(({ role }) => role === 'user')
+  const history = placed.filter(({ role, index }) => role !== 'system' && index < current)
+  const rest = placed.filter((message) => !history.includes(message))
+  const [prompt, answered] = [rest.filter(({ role }) => role === 'system'), rest.filter(({ role }) => role !== 'system')]
   return (
     <Stack gap="sm">
-      {Array.from(messages.entries(), ([index, { role, content, tool_calls: calls = [] }]) => (
-        <Stack gap={6} key={index}>
-          {content === '' ? null : (
-            <TraceText label={`Message ${index + 1}, ${role}`} heading={roles[role]} text={content} code={role === 'tool'} />
-          )}
-          {calls.map(({ id, name, arguments: given }) => (
-            <TraceText key={id} label={`Message ${index + 1}, call ${id}`} heading={`Assistant calls ${name}`} text={given} code />
-          ))}
-        </Stack>
-      ))}
+      <Messages messages={prompt} />
+      {history.length === 0 ? null : (
+        <details className={classes['history']}>
+          <summary>History ({history.length === 1 ? '1 message' : `${writeCount(history.length)} messages`})</summary>
+          <Box mt="sm">
+            <Messages messages={history} />
+          </Box>
+        </details>
+      )}
+      <Messages messages={answered} />
     </Stack>
   )
 }
+
+type Message = NonNullable<ModelCall['messages']>[number] & { index: number }
+
+const Messages = ({ messages }: { messages: readonly Message[] }) => (
+  <Stack gap="sm">
+    {messages.map(({ index, role, content, tool_calls: calls = [] }) => (
+      <Stack gap={6} key={index}>
+        {content === '' ? null : (
+          <TraceText label={`Message ${index + 1}, ${role}`} heading={roles[role]} text={content} code={role === 'tool'} />
+        )}
+        {calls.map(({ id, name, arguments: given }) => (
+          <TraceText key={id} label={`Message ${index + 1}, call ${id}`} heading={`Assistant calls ${name}`} text={given} code />
+        ))}
+      </Stack>
+    ))}
+  </Stack>
+)
 
 function Returned({ span: { text, tool_calls: calls, error, duration_ms: ms } }: { span: ModelCall }) {
   const isEmpty = (text === null || text === '') && calls.length === 0

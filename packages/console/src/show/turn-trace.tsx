@@ -2,6 +2,7 @@
 import { Alert, Anchor, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { call, segment } from '../api/client.ts'
 import type { TurnTrace as Trace } from '../api/types.ts'
@@ -46,12 +47,12 @@ export function TurnTrace({ requestId, layout = 'narrow' }: { requestId: string;
   )
 }
 
-type SelectionProps = { selected?: string | null; onSelect?: (id: string) => void }
-type LiveTraceProps = SelectionProps & {
+/** `below`: under the spans. */
+type ViewProps = { layout: Layout; selected?: string | null; onSelect?: (id: string) => void; below?: ReactNode }
+type LiveTraceProps = ViewProps & {
   trace: Trace
   /** When the trace was read, by the clock of the browser. */
   readAt: number
-  layout: Layout
 }
 
 export function LiveTrace({ trace: { status, complete, spans }, readAt, ...rest }: LiveTraceProps) {
@@ -69,16 +70,19 @@ export const Attempts = ({ spans, layout = 'narrow' }: { spans: readonly Span[];
   <TraceOfSpans spans={spans} nowMs={null} layout={layout} />
 )
 
-type TraceOfSpansProps = SelectionProps & { spans: readonly Span[]; nowMs: number | null; layout: Layout }
+type TraceOfSpansProps = ViewProps & { spans: readonly Span[]; nowMs: number | null }
 
-function TraceOfSpans({ spans, nowMs, layout, selected = null, onSelect }: TraceOfSpansProps) {
+function TraceOfSpans({ spans, nowMs, layout, selected = null, onSelect, below }: TraceOfSpansProps) {
   const [own, setOwn] = useState<string | null>(null)
   const rows = rowsOf(spans, nowMs)
   const axis = axisOf(rows)
   const chosen = chosenRow(rows, onSelect ? selected : own)
   return (
     <div className={classes['view']} data-layout={layout}>
-      <Waterfall rows={rows} axis={axis} selected={chosen?.id} onSelect={onSelect ?? setOwn} />
+      <div className={classes['spans']}>
+        <Waterfall rows={rows} axis={axis} selected={chosen?.id} onSelect={onSelect ?? setOwn} />
+        {below}
+      </div>
       <div className={classes['details']}>
         {chosen ? (
           <SpanDetails key={chosen.kind} row={chosen} originMs={axis?.startMs ?? 0} />

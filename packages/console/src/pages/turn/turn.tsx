@@ -6,14 +6,13 @@ import { useSearchParams } from 'wouter'
 import { call, segment } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { useCancel } from '../../api/turns.ts'
-import type { Conversation, TurnTrace } from '../../api/types.ts'
+import type { Conversation, TurnTrace, TurnWithSteps } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { Page } from '../../show/page.tsx'
 import { StopButton, StopOutcome } from '../../show/stop-turn.tsx'
 import { useTurn } from '../../show/turn-details.tsx'
 import { LiveTrace, useTrace } from '../../show/turn-trace.tsx'
-import { Said } from './said.tsx'
+import { Message, Said } from './said.tsx'
 import { TurnActions } from './turn-actions.tsx'
 import { TurnFacts, TurnIds } from './turn-facts.tsx'
 import { TurnFailure } from './turn-failure.tsx'
@@ -58,9 +57,12 @@ export function TurnPage({ requestId }: { requestId: string }) {
       <StopOutcome cancel={cancel} />
       {turn.data ? <TurnFailure turn={turn.data} /> : null}
       <FailureNote error={error} title="Could not load the trace" onRetry={() => void Promise.all([turn.refetch(), trace.refetch()])} />
-      {trace.data ? <Said trace={trace.data} withMessage={!isTitle} /> : null}
-      {turn.data ? <FeedbackOfTurn feedback={turn.data.feedback} /> : null}
-      {trace.data ? <Views trace={trace.data} readAt={trace.dataUpdatedAt} /> : error ? null : <Skeleton h={420} radius="md" />}
+      {message === undefined || isTitle ? null : <Message text={message} />}
+      {trace.data ? (
+        <Views trace={trace.data} readAt={trace.dataUpdatedAt} feedback={turn.data?.feedback ?? null} />
+      ) : error ? null : (
+        <Skeleton h={420} radius="md" />
+      )}
     </Page>
   )
 }
@@ -81,7 +83,7 @@ function titleOf(message: string): string {
 }
 
 /** What is chosen is in the address: a span, another turn, or the form. */
-function Views({ trace, readAt }: { trace: TurnTrace; readAt: number }) {
+function Views({ trace, readAt, feedback }: { trace: TurnTrace; readAt: number; feedback: TurnWithSteps['feedback'] }) {
   const [search, setSearch] = useSearchParams()
   const mayRunAgain = useMay('agents')
   const view = search.has('compare') ? 'compare' : search.get('view') === 'again' && mayRunAgain ? 'again' : 'trace'
@@ -101,6 +103,7 @@ function Views({ trace, readAt }: { trace: TurnTrace; readAt: number }) {
           layout="wide"
           selected={search.get('span')}
           onSelect={(span) => setSearch({ span }, { replace: true })}
+          below={<Said trace={trace} feedback={feedback} />}
         />
       </Tabs.Panel>
       <Suspense fallback={<Skeleton h={420} radius="md" />}>
