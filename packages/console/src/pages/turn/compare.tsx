@@ -118,6 +118,11 @@ function Both({ trace, other, onChoose }: { trace: TurnTrace; other: string; onC
             <Waiting for={traceB} what="the other trace">
               {(read) => (
                 <Stack gap="lg">
+                  <Group justify="flex-end">
+                    <Button variant="default" size="xs" onClick={() => onChoose('')}>
+                      Choose another turn
+                    </Button>
+                  </Group>
                   <Waterfalls sides={[trace, read]} />
                   <Differences a={{ trace, turn: own }} b={{ trace: read, turn }} />
                   <Texts a={trace} b={read} />
@@ -201,7 +206,14 @@ function Differences({ a, b }: { a: Side; b: Side }) {
     line('First token', ({ turn }) => (turn.first_delta_ms === null ? '–' : writeMs(turn.first_delta_ms))),
   ]
   return (
-    <Table.ScrollContainer minWidth={480} type="native" tabIndex={0} role="region" aria-label="Differences">
+    <Table.ScrollContainer
+      minWidth={480}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label="Differences"
+      className={classes['view']}
+    >
       <Table verticalSpacing={6} fz="sm">
         <Table.Thead>
           <Table.Tr>
