@@ -84,7 +84,7 @@ inConsole('console: feedback is listed with filters, and shown with its turn', a
   await table.getByText('Quick and correct.').waitFor({ state: 'detached' })
 
   await table.getByRole('link', { name: `Open turn ${turn.request_id}` }).click()
-  await page.getByRole('heading', { name: 'Turn', level: 1 }).waitFor()
+  await page.getByRole('tab', { name: 'Trace', selected: true }).waitFor()
   await page.getByText('<b>Wrong</b> price.').waitFor()
   await page.goBack()
   await table.getByRole('link', { name: `Open conversation of turn ${turn.request_id}` }).click()
