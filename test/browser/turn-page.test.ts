@@ -243,3 +243,15 @@ inConsole(
     )
   },
 )
+
+inConsole('console: of a very long reply the start is shown, and all of it on request', async ({ page, app, open }) => {
+  const long = `**Start.** ${'A word of many. '.repeat(1_000)}The end.`
+  app.model.script([long, usage(10, 4_000)])
+  const { json } = await app.chat('Tell me everything', { user: 'long' })
+  await open(`/turns/${json['request_id']}`)
+  const reply = page.getByRole('region', { name: 'Reply', exact: true })
+  await reply.locator('strong', { hasText: 'Start.' }).waitFor()
+  assert.doesNotMatch(await reply.innerText(), /The end\./)
+  await reply.getByRole('button', { name: `Show all ${long.length.toLocaleString('en-US')} characters as text` }).click()
+  assert.equal(await reply.textContent(), long)
+})

@@ -206,14 +206,7 @@ function Differences({ a, b }: { a: Side; b: Side }) {
     line('First token', ({ turn }) => (turn.first_delta_ms === null ? '–' : writeMs(turn.first_delta_ms))),
   ]
   return (
-    <Table.ScrollContainer
-      minWidth={480}
-      type="native"
-      tabIndex={0}
-      role="region"
-      aria-label="Differences"
-      className={classes['view']}
-    >
+    <Table.ScrollContainer minWidth={480} type="native" tabIndex={0} role="region" aria-label="Differences" className={classes['view']}>
       <Table verticalSpacing={6} fz="sm">
         <Table.Thead>
           <Table.Tr>

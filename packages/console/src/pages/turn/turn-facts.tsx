@@ -30,9 +30,7 @@ export function TurnFacts({ turn, conversation }: TurnFactsProps) {
       </Fact>
       <Fact name="Agent">
         <To href={`/agents/${segment(agentId)}`}>{agentName ?? 'Deleted agent'}</To>{' '}
-        <To href={`/agents/${segment(agentId)}/versions`} label={`Version ${version}`}>
-          v{version}
-        </To>
+        <To href={`/agents/${segment(agentId)}/versions`}>v{version}</To>
       </Fact>
       <Fact name="User">
         {user ? (
@@ -92,8 +90,8 @@ const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
   </div>
 )
 
-const To = ({ href, label, children }: { href: string; label?: string; children: ReactNode }) => (
-  <Anchor component={Link} href={href} inherit underline="always" {...(label === undefined ? {} : { 'aria-label': label })}>
+const To = ({ href, children }: { href: string; children: ReactNode }) => (
+  <Anchor component={Link} href={href} inherit underline="always">
     {children}
   </Anchor>
 )

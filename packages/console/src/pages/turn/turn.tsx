@@ -103,7 +103,7 @@ function Views({ trace, readAt, feedback }: { trace: TurnTrace; readAt: number; 
           layout="wide"
           selected={search.get('span')}
           onSelect={(span) => setSearch({ span }, { replace: true })}
-          below={<Said trace={trace} feedback={feedback} />}
+          below={<Said requestId={trace.request_id} isRunning={trace.status === 'running'} reply={trace.reply} feedback={feedback} />}
         />
       </Tabs.Panel>
       <Suspense fallback={<Skeleton h={420} radius="md" />}>
