@@ -40,7 +40,7 @@ export function TurnPage({ requestId }: { requestId: string }) {
       actions={
         turn.data && message !== undefined ? (
           <>
-            {turn.data.state === 'running' ? <StopButton requestId={requestId} cancel={cancel} /> : null}
+            {turn.data.state === 'running' ? <StopButton requestId={requestId} cancel={cancel} size="sm" /> : null}
             {user ? <TurnActions agentId={turn.data.agent_id} externalUserId={user} message={message} /> : null}
           </>
         ) : null
