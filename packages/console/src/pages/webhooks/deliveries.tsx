@@ -104,7 +104,11 @@ function DeliveryTable({ deliveries, onOpen, onRetry }: TableProps) {
         {deliveries.map((delivery) => (
           <Table.Tr key={delivery.id}>
             <Table.Th scope="row">
-              <UnstyledButton className="text-button" aria-label={`Open ${delivery.type}, ${delivery.id}`} onClick={() => onOpen(delivery.id)}>
+              <UnstyledButton
+                className="text-button"
+                aria-label={`Open ${delivery.type}, ${delivery.id}`}
+                onClick={() => onOpen(delivery.id)}
+              >
                 {delivery.type}
               </UnstyledButton>
             </Table.Th>

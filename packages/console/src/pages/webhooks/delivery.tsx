@@ -43,7 +43,7 @@ export function DeliveryDetails({ webhookId, id, onClose }: { webhookId: string;
                 {found.last_status ?? '–'}
               </Figure>
               <Figure label={found.next_attempt_at === null ? 'Ended' : 'Next attempt'}>
-                <Text span size="sm" fw={500}>
+                <Text span display="block" size="sm" lh={1.45} fw={500}>
                   <Moment at={found.next_attempt_at ?? found.ended_at} />
                 </Text>
               </Figure>

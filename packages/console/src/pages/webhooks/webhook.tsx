@@ -129,7 +129,7 @@ function Facts({ webhook }: { webhook: Stored }) {
       <Figure label="Events" note={webhook.include_messages ? 'with messages' : 'without messages'}>
         <Small>{writeEvents(webhook.events)}</Small>
       </Figure>
-      <Figure label="Of">
+      <Figure label="Scope">
         <Small>{scope ?? 'Everything'}</Small>
       </Figure>
     </Figures>
@@ -138,7 +138,7 @@ function Facts({ webhook }: { webhook: Stored }) {
 
 /** For texts among figures. */
 const Small = ({ children }: { children: string }) => (
-  <Text span size="sm" fw={500} className="as-written">
+  <Text span display="block" size="sm" lh={1.45} fw={500} className="as-written">
     {children}
   </Text>
 )
