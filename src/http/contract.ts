@@ -7,6 +7,7 @@ import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
 import type { SpendingAnswer } from './admin/agents/spend-limit-fields.ts'
 import type * as answers from './admin/answers.ts'
+import type { AttentionAnswer } from './admin/attention.ts'
 import type * as endUsers from './admin/end-user-answers.ts'
 import type * as operators from './admin/operator-answers.ts'
 import type * as owners from './admin/owner-answers.ts'
@@ -32,6 +33,7 @@ export type PriceSource = Agent['price_source']
 export type PriceCalculation = Static<typeof prices.PriceCalculation.ref>
 export type Tool = Static<typeof agents.Tool.ref>
 export type Spending = Static<typeof SpendingAnswer>
+export type Attention = Static<typeof AttentionAnswer>
 export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
 export type Document = Static<typeof agents.Document.ref>
 export type Passages = Static<typeof agents.Found.ref>

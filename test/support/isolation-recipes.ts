@@ -121,6 +121,7 @@ export const recipes: Record<string, Recipe> = {
   'GET /webhooks': nothing,
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
+  'GET /attention': nothing,
   'GET /status': nothing,
   'GET /audit': filters({
     who: () => 'token',

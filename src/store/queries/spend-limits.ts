@@ -3,10 +3,10 @@
  * the windows.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import { effectiveLimits, readLimits, storedLimits, windowAt } from '../../spend-limits.ts'
+import { effectiveLimits, readLimits, spendSpans, storedLimits, windowAt } from '../../spend-limits.ts'
 import type { SpendLimit, SpendScope, SpendSpan } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, text } from './columns.ts'
+import { bigInteger, integer, text, textOrNull } from './columns.ts'
 
 export type NewSpendLimit = Omit<SpendLimit, 'since'>
 
@@ -152,9 +152,12 @@ export type Spending = {
 /** How many keys of an agent are listed: those that spent most. */
 const maxKeys = 100
 
+/** How many end users of an agent are listed for each span: those that are closest to their limit. */
+const maxEndUsers = 20
+
 /**
- * The present windows of the limits of an agent: of the agent, of its keys with any spending, and, if one is given, of an end user. Undefined
- * for a deleted agent.
+ * The present windows of the limits of an agent: of the agent, of its keys with any spending, and of its end users that are closest to their
+ * limit or, if one is given, of that end user. Undefined for a deleted agent.
  */
 export async function listSpending(sql: Sql, agentId: string, externalUserId?: string): Promise<Spending[] | undefined> {
   const [agent] = await sql.all('select spend_limits from agents where id = $1 and deleted_at is null', agentId)
@@ -181,7 +184,42 @@ export async function listSpending(sql: Sql, agentId: string, externalUserId?: s
     for (const row of rows) listed.push({ ...described, subject: text(row, 'subject'), ...amountsOf(row) })
     if (rows.length === 0 && subject !== null) listed.push({ ...described, subject, spent: 0n, held: 0n, unpaid: 0n })
   }
+  if (externalUserId === undefined) listed.push(...(await listEndUserWindows(sql, agentId, now)))
   return listed
 }
 
-const amountsOf = (row: Row) => ({ spent: bigInteger(row, 'spent'), held: bigInteger(row, 'held'), unpaid: bigInteger(row, 'unpaid') })
+async function listEndUserWindows(sql: Sql, agentId: string, now: number): Promise<Spending[]> {
+  const listed: Spending[] = []
+  for (const span of spendSpans) {
+    const window = windowAt(span, now)
+    const rows = await sql.all(
+      `select s.subject, s.spent, s.held, s.unpaid, a.spend_limits, e.spend_limits as own_limits
+       from spending s join agents a on a.id = s.agent_id
+         left join end_user_limits e on e.agent_id = s.agent_id and e.external_user_id = s.subject
+       where s.agent_id = $1 and s.scope = 'end_user' and s.span = $2 and s.starts_at = $3 and s.subject is not null
+       order by ${usedShare} desc, s.subject limit $4`,
+      agentId,
+      span,
+      window.startsAt,
+      maxEndUsers,
+    )
+    for (const row of rows) {
+      const limit = limitOf(row, 'end_user', span)
+      if (limit !== undefined)
+        listed.push({ scope: 'end_user', span, ...window, limit, subject: text(row, 'subject'), ...amountsOf(row) })
+    }
+  }
+  return listed
+}
+
+/** For windows `s`: the used share of the limit of the last admission. Never divides by zero. */
+export const usedShare = 'cast(s.spent + s.held + s.unpaid as real) / (s.max_amount + 1)'
+
+/** The present limit of a window, from the limits of its agent and, if it has any, of the end user itself. Undefined if there is none. */
+export function limitOf(row: Row, scope: SpendScope, span: SpendSpan): Amount | undefined {
+  const own = textOrNull(row, 'own_limits')
+  const limits = effectiveLimits(readLimits(text(row, 'spend_limits')), own === null ? undefined : readLimits(own))
+  return limits.find((limit) => limit.scope === scope && limit.span === span)?.amount
+}
+
+export const amountsOf = (row: Row) => ({ spent: bigInteger(row, 'spent'), held: bigInteger(row, 'held'), unpaid: bigInteger(row, 'unpaid') })
