@@ -428,6 +428,8 @@ CREATE INDEX ledger_newest_first ON public.ledger USING btree (owner_id, created
 
 CREATE INDEX ledger_of_all_owners ON public.ledger USING btree (created_at, id);
 
+CREATE INDEX ledger_of_operators ON public.ledger USING btree (created_at, id, owner_id) WHERE (kind <> 'charge'::text);
+
 CREATE UNIQUE INDEX one_charge_per_turn ON public.ledger USING btree (request_id) WHERE (kind = 'charge'::text);
 
 CREATE UNIQUE INDEX one_entry_per_key ON public.ledger USING btree (owner_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);

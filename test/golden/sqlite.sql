@@ -380,6 +380,8 @@ CREATE INDEX ledger_newest_first on ledger (owner_id, created_at, id);
 
 CREATE INDEX ledger_of_all_owners on ledger (created_at, id);
 
+CREATE INDEX ledger_of_operators on ledger (created_at, id, owner_id) where kind <> 'charge';
+
 CREATE UNIQUE INDEX one_charge_per_turn on ledger (request_id) where kind = 'charge';
 
 CREATE UNIQUE INDEX one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;

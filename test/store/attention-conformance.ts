@@ -62,15 +62,17 @@ export function attentionConformance(check: Check): void {
     // Of the agent, the end users that are closest to their limit are listed with it.
     const listed = (await store.read.listSpending(bench.agentId))!.filter(({ scope }) => scope === 'end_user')
     assert.deepEqual(listed.map(({ subject, held, limit: of }) => [subject, held, of]), [['ann', hold, hold]])
-    // A limit that was raised, of the end user itself or of the key, is not reached any more.
+    // The present limit counts, not that of the last message.
     const own = { agentId: bench.agentId, externalUserId: 'ann' }
     await store.write.putEndUserLimits({ ...own, limits: [limit('end_user', hold * 2n)] })
     assert.deepEqual(await shown(), [`api_key ${bench.apiKeyId} 80`])
     assert.equal((await store.read.listSpending(bench.agentId))!.find(({ scope }) => scope === 'end_user')!.limit, hold * 2n)
     await setLimits(bench, limit('agent', hold), limit('api_key', hold * 2n), limit('end_user', hold))
-    assert.deepEqual(await shown(), [], 'a window is compared with a lower limit at its next admission')
+    assert.deepEqual(await shown(), [`agent ${bench.agentId} 100`])
     await store.write.deleteEndUserLimits(own)
-    assert.deepEqual(await shown(), ['end_user ann 100'])
+    assert.deepEqual(await shown(), [`agent ${bench.agentId} 100`, 'end_user ann 100'])
+    await setLimits(bench)
+    assert.deepEqual(await shown(), [], 'without a limit')
     // The next window is empty.
     await store.moveClock(24 * hourMs)
     assert.deepEqual(await shown(), [])

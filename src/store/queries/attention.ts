@@ -4,11 +4,11 @@
  */
 import { spendScopes, spendSpans, windowAt } from '../../spend-limits.ts'
 import type { Sql } from '../sql.ts'
-import { integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { Values } from './reported-turns.ts'
 import { isAgentOf } from './scope-of.ts'
 import type { Within } from './scope-of.ts'
-import { amountsOf, limitOf, usedShare } from './spend-limits.ts'
+import { amountsOf, limitAmount, limitedWindows, usedShare } from './spend-limits.ts'
 import type { Spending } from './spend-limits.ts'
 import { isWithin as isEventWithin } from './webhooks/deliveries.ts'
 import { isWithin as isWebhookWithin } from './webhooks/webhooks.ts'
@@ -30,10 +30,6 @@ export type Attention = FailedDocument | UsedLimit | FailingWebhook
 
 /** Of each kind; more than anyone reads. */
 const maxItems = 100
-
-/** In percent, rounded down. */
-const usedOf = ({ spent, held, unpaid, limit }: Pick<Spending, 'spent' | 'held' | 'unpaid' | 'limit'>): bigint =>
-  limit === 0n ? 100n : ((spent + held + unpaid) * 100n) / limit
 
 /** `within`: of a restricted principal (`operator.scope`). */
 export async function listAttention(sql: Sql, { within }: { within?: Within | undefined }): Promise<Attention[]> {
@@ -59,19 +55,16 @@ async function failedDocuments(sql: Sql, within: Within | undefined): Promise<Fa
   }))
 }
 
-/** Those of present windows, compared with the present limit: one that was raised since the last message is not reached. */
 async function usedLimits(sql: Sql, within: Within | undefined): Promise<UsedLimit[]> {
   const now = await sql.now()
-  const found: UsedLimit[] = []
+  const found: (UsedLimit & { share: number })[] = []
   for (const span of spendSpans) {
     const window = windowAt(span, now)
     const values = new Values()
     const rows = await sql.all(
-      `select s.agent_id, s.scope, s.subject, s.spent, s.held, s.unpaid, a.spend_limits, e.spend_limits as own_limits
-       from spending s join agents a on a.id = s.agent_id and a.deleted_at is null
-         left join end_user_limits e on s.scope = 'end_user' and e.agent_id = s.agent_id and e.external_user_id = s.subject
+      `select s.agent_id, s.scope, s.subject, s.spent, s.held, s.unpaid, ${limitAmount} as amount from ${limitedWindows(sql)}
        where s.span = ${values.add(span)} and s.starts_at = ${values.add(window.startsAt)} and s.subject is not null
-         and (s.spent + s.held + s.unpaid) * 5 >= s.max_amount * 4
+         and (s.spent + s.held + s.unpaid) * 5 >= ${limitAmount} * 4
          and not exists (select 1 from api_keys k where s.scope = 'api_key' and k.id = s.subject and k.revoked_at is not null)
          ${isOfAgent(sql, 's.agent_id', within, values)}
        order by ${usedShare} desc, s.id limit ${maxItems}`,
@@ -79,13 +72,13 @@ async function usedLimits(sql: Sql, within: Within | undefined): Promise<UsedLim
     )
     for (const row of rows) {
       const scope = spendScopes.find((known) => known === row['scope'])
-      const limit = scope && limitOf(row, scope, span)
-      if (!scope || limit === undefined) continue
-      const described = { agentId: text(row, 'agent_id'), scope, subject: text(row, 'subject'), span, ...window, limit }
-      found.push({ kind: 'spend_limit', ...described, ...amountsOf(row) })
+      if (!scope) throw new Error(`a window of agent ${text(row, 'agent_id')} has an unknown scope`)
+      const [subject, limit, amounts] = [text(row, 'subject'), bigInteger(row, 'amount'), amountsOf(row)]
+      const share = Number(amounts.spent + amounts.held + amounts.unpaid) / Math.max(1, Number(limit))
+      found.push({ share, kind: 'spend_limit', agentId: text(row, 'agent_id'), scope, subject, span, ...window, limit, ...amounts })
     }
   }
-  return found.filter((one) => usedOf(one) >= 80n).toSorted((one, other) => Number(usedOf(other) - usedOf(one)))
+  return found.toSorted((one, other) => other.share - one.share).map(({ share: _, ...limit }) => limit)
 }
 
 async function failingWebhooks(sql: Sql, within: Within | undefined): Promise<FailingWebhook[]> {
@@ -128,8 +121,10 @@ async function failingWebhooks(sql: Sql, within: Within | undefined): Promise<Fa
   })
 }
 
-function isOfAgent(sql: Sql, column: string, within: Within | undefined, values: Values): string {
+function isOfAgent(sql: Sql, name: string, within: Within | undefined, values: Values): string {
   if (!within) return ''
+  // As an expression, so that no index by agent is chosen: it would read all documents of the owner.
+  const column = `${name} || ''`
   const ofOwner = `and ${isAgentOf(sql, column, values.add(within.ownerId))}`
   return within.agentId === null ? ofOwner : `${ofOwner} and ${column} = ${values.add(within.agentId)}`
 }

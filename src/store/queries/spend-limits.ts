@@ -6,7 +6,7 @@ import type { Amount } from '../../ledger/ledger.ts'
 import { effectiveLimits, readLimits, spendSpans, storedLimits, windowAt } from '../../spend-limits.ts'
 import type { SpendLimit, SpendScope, SpendSpan } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, text } from './columns.ts'
 
 export type NewSpendLimit = Omit<SpendLimit, 'since'>
 
@@ -193,9 +193,7 @@ async function listEndUserWindows(sql: Sql, agentId: string, now: number): Promi
   for (const span of spendSpans) {
     const window = windowAt(span, now)
     const rows = await sql.all(
-      `select s.subject, s.spent, s.held, s.unpaid, a.spend_limits, e.spend_limits as own_limits
-       from spending s join agents a on a.id = s.agent_id
-         left join end_user_limits e on e.agent_id = s.agent_id and e.external_user_id = s.subject
+      `select s.subject, s.spent, s.held, s.unpaid, ${limitAmount} as amount from ${limitedWindows(sql)}
        where s.agent_id = $1 and s.scope = 'end_user' and s.span = $2 and s.starts_at = $3 and s.subject is not null
        order by ${usedShare} desc, s.subject limit $4`,
       agentId,
@@ -203,23 +201,23 @@ async function listEndUserWindows(sql: Sql, agentId: string, now: number): Promi
       window.startsAt,
       maxEndUsers,
     )
-    for (const row of rows) {
-      const limit = limitOf(row, 'end_user', span)
-      if (limit !== undefined)
-        listed.push({ scope: 'end_user', span, ...window, limit, subject: text(row, 'subject'), ...amountsOf(row) })
-    }
+    for (const row of rows)
+      listed.push({ scope: 'end_user', span, ...window, limit: bigInteger(row, 'amount'), subject: text(row, 'subject'), ...amountsOf(row) })
   }
   return listed
 }
 
-/** For windows `s`: the used share of the limit of the last admission. Never divides by zero. */
-export const usedShare = 'cast(s.spent + s.held + s.unpaid as real) / (s.max_amount + 1)'
-
-/** The present limit of a window, from the limits of its agent and, if it has any, of the end user itself. Undefined if there is none. */
-export function limitOf(row: Row, scope: SpendScope, span: SpendSpan): Amount | undefined {
-  const own = textOrNull(row, 'own_limits')
-  const limits = effectiveLimits(readLimits(text(row, 'spend_limits')), own === null ? undefined : readLimits(own))
-  return limits.find((limit) => limit.scope === scope && limit.span === span)?.amount
+/** Windows `s` of agents `a` that are not deleted, with the present limit `l` that applies: of the agent, or of the end user itself. */
+export const limitedWindows = ({ engine }: Sql): string => {
+  const limits = `case when s.scope = 'end_user' then coalesce(e.spend_limits, a.spend_limits) else a.spend_limits end`
+  const each = engine === 'sqlite' ? `json_each(${limits}) as l` : `lateral json_array_elements(cast(${limits} as json)) as l (value)`
+  return `spending s join agents a on a.id = s.agent_id and a.deleted_at is null and a.limited = 1
+    left join end_user_limits e on s.scope = 'end_user' and e.agent_id = s.agent_id and e.external_user_id = s.subject
+    join ${each} on l.value ->> 'scope' = s.scope and l.value ->> 'span' = s.span`
 }
+
+export const limitAmount = `cast(l.value ->> 'amount' as bigint)`
+/** A limit may be zero. */
+export const usedShare = `cast(s.spent + s.held + s.unpaid as real) / (${limitAmount} + 1)`
 
 export const amountsOf = (row: Row) => ({ spent: bigInteger(row, 'spent'), held: bigInteger(row, 'held'), unpaid: bigInteger(row, 'unpaid') })

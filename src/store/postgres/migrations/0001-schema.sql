@@ -300,6 +300,7 @@ create unique index one_charge_per_turn on ledger (request_id) where kind = 'cha
 create unique index one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
 create index ledger_newest_first on ledger (owner_id, created_at, id);
 create index ledger_of_all_owners on ledger (created_at, id);
+create index ledger_of_operators on ledger (created_at, id, owner_id) where kind <> 'charge';
 create index written_off_newest_first on ledger (created_at) where written_off > 0;
 
 -- The steps of a turn before its last one, so that recovery does not repeat or pay them again.
