@@ -7,7 +7,7 @@ import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
 import type { SpendingAnswer } from './admin/agents/spend-limit-fields.ts'
 import type * as answers from './admin/answers.ts'
-import type { AttentionAnswer } from './admin/attention.ts'
+import type { AttentionAnswer } from './admin/attention-answers.ts'
 import type * as endUsers from './admin/end-user-answers.ts'
 import type * as operators from './admin/operator-answers.ts'
 import type * as owners from './admin/owner-answers.ts'
@@ -54,6 +54,7 @@ export type Delivery = Static<typeof webhooks.Delivery.ref>
 export type EndUser = Static<typeof endUsers.EndUser.ref>
 export type EndUserDetail = Static<typeof endUsers.EndUserDetail.ref>
 export type Usage = Static<typeof answers.Usage.ref>
+export type UsageLine = Static<typeof answers.UsageLine.ref>
 export type AuditEntry = Static<typeof answers.AuditEntry.ref>
 
 /** `api_url` is the base URL of the public API for callers, or null if it is the origin of the console's page. */

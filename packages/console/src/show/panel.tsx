@@ -1,4 +1,5 @@
 /** A titled part of a page on its own surface. `aside` is beside the title. */
+import './panel.css'
 import { Box, Group, Text, Title } from '@mantine/core'
 import { useId } from 'react'
 import type { ReactNode } from 'react'

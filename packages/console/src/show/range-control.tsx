@@ -1,4 +1,5 @@
 /** Chooses the time range of a page. On a phone the choices scroll sideways. */
+import './panel.css'
 import { Box, SegmentedControl } from '@mantine/core'
 
 type RangeControlProps<Name extends string> = {

@@ -9,7 +9,7 @@ import { Money } from '../../show/money.tsx'
 import { readAmount } from '../../api/amounts.ts'
 import { lowOf, formatLow } from '../../api/low.ts'
 import type { Low } from '../../api/low.ts'
-import { useSpentOfLow } from '../../api/spend.ts'
+import { useSpentByOwner } from '../../api/spend.ts'
 import { ListTable } from '../../show/list-table.tsx'
 
 /** More than fit on a screen, so a search is shown. */
@@ -18,7 +18,7 @@ const maxShown = 100
 
 export function OwnerTable({ owners }: { owners: Owner[] }) {
   const [sought, setSought] = useState('')
-  const spent = useSpentOfLow(owners)
+  const spent = useSpentByOwner().data ?? new Map<string, bigint>()
   const lowById = new Map<string, Low>()
   for (const { id, available_usd: available } of owners) {
     const low = lowOf(readAmount(available) ?? 0n, spent.get(id))

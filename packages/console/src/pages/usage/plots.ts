@@ -8,6 +8,10 @@ import type { Bucket, Buckets } from './buckets.ts'
 
 /** Pixels. */
 export const plotHeight = 220
+const smallHeight = 88
+
+/** `isSmall`: in a row of figures, without axes. */
+export const heightOf = ({ isSmall }: Pick<PlotOf, 'isSmall'>): number => (isSmall ? smallHeight : plotHeight)
 
 /** A color of tokens.ts that stands out on a panel. */
 export type Color = 'accent' | 'bad' | 'graphic' | 'info' | 'retrieval' | 'tool'
@@ -15,6 +19,8 @@ export type Series = {
   label: string
   color: Color
   dashed: boolean
+  /** A line with a soft surface below it. */
+  isFilled?: boolean
   /** For drawing only. */
   values: (number | null)[]
   /** Its exact value in words. */
@@ -26,11 +32,12 @@ export type PlotOf = {
   title: string
   /** Stacked: bars, with the first series at the bottom. */
   shape: 'stacked' | 'lines'
-  measure: 'count' | 'usd' | 'ms'
+  measure: 'count' | 'usd' | 'ms' | 'share'
   buckets: Buckets
   series: Series[]
   /** The text alternative of the plot. */
   summary: string
+  isSmall?: boolean
 }
 
 /** A CSS variable of tokens.ts, which has a value for each scheme. */
