@@ -43,52 +43,68 @@ export function attentionConformance(check: Check): void {
     assert.deepEqual(await idsOf(), [])
   })
 
-  check('attention: the present windows with 80 percent of the present limit used, most first, of agents, keys and end users', async (store) => {
-    const { hold } = await (await Bench.make(store, plenty, 0)).admitted()
-    // Not at the end of a window.
-    const now = await store.read.storeTime()
-    await store.moveClock(24 * hourMs - (now % (24 * hourMs)) + hourMs)
-    const bench = await Bench.make(store, plenty, 0)
-    const limit = (scope: 'agent' | 'api_key' | 'end_user', amount: bigint) => ({ scope, span: 'day' as const, amount })
-    await setLimits(bench, limit('agent', hold * 10n), limit('api_key', (hold * 5n) / 4n), limit('end_user', hold))
-    const shown = async (within?: Within): Promise<string[]> =>
-      (await ofKind(store, 'spend_limit', within)).map(({ scope, subject, held, limit: of }) => `${scope} ${subject} ${held * 100n / of}`)
-    assert.deepEqual(await shown(), [])
-    await bench.admitted({ externalUserId: 'ann' })
-    assert.deepEqual(await shown(), ['end_user ann 100', `api_key ${bench.apiKeyId} 80`])
-    assert.deepEqual(await shown({ ownerId: bench.ownerId, agentId: null }), await shown())
-    assert.deepEqual(await shown({ ownerId: 'own_other', agentId: null }), [])
-    assert.deepEqual(await shown({ ownerId: bench.ownerId, agentId: 'agt_other' }), [])
-    // Of the agent, the end users that are closest to their limit are listed with it.
-    const listed = (await store.read.listSpending(bench.agentId))!.filter(({ scope }) => scope === 'end_user')
-    assert.deepEqual(listed.map(({ subject, held, limit: of }) => [subject, held, of]), [['ann', hold, hold]])
-    // The present limit counts, not that of the last message.
-    const own = { agentId: bench.agentId, externalUserId: 'ann' }
-    await store.write.putEndUserLimits({ ...own, limits: [limit('end_user', hold * 2n)] })
-    assert.deepEqual(await shown(), [`api_key ${bench.apiKeyId} 80`])
-    assert.equal((await store.read.listSpending(bench.agentId))!.find(({ scope }) => scope === 'end_user')!.limit, hold * 2n)
-    await setLimits(bench, limit('agent', hold), limit('api_key', hold * 2n), limit('end_user', hold))
-    assert.deepEqual(await shown(), [`agent ${bench.agentId} 100`])
-    await store.write.deleteEndUserLimits(own)
-    assert.deepEqual(await shown(), [`agent ${bench.agentId} 100`, 'end_user ann 100'])
-    await setLimits(bench)
-    assert.deepEqual(await shown(), [], 'without a limit')
-    // The next window is empty.
-    await store.moveClock(24 * hourMs)
-    assert.deepEqual(await shown(), [])
-  })
+  check(
+    'attention: the present windows with 80 percent of the present limit used, most first, of agents, keys and end users',
+    async (store) => {
+      const { hold } = await (await Bench.make(store, plenty, 0)).admitted()
+      // Not at the end of a window.
+      const now = await store.read.storeTime()
+      await store.moveClock(24 * hourMs - (now % (24 * hourMs)) + hourMs)
+      const bench = await Bench.make(store, plenty, 0)
+      const limit = (scope: 'agent' | 'api_key' | 'end_user', amount: bigint) => ({ scope, span: 'day' as const, amount })
+      await setLimits(bench, limit('agent', hold * 10n), limit('api_key', (hold * 5n) / 4n), limit('end_user', hold))
+      const shown = async (within?: Within): Promise<string[]> =>
+        (await ofKind(store, 'spend_limit', within)).map(
+          ({ scope, subject, held, limit: of }) => `${scope} ${subject} ${(held * 100n) / of}`,
+        )
+      assert.deepEqual(await shown(), [])
+      await bench.admitted({ externalUserId: 'ann' })
+      assert.deepEqual(await shown(), ['end_user ann 100', `api_key ${bench.apiKeyId} 80`])
+      assert.deepEqual(await shown({ ownerId: bench.ownerId, agentId: null }), await shown())
+      assert.deepEqual(await shown({ ownerId: 'own_other', agentId: null }), [])
+      assert.deepEqual(await shown({ ownerId: bench.ownerId, agentId: 'agt_other' }), [])
+      // Of the agent, the end users that are closest to their limit are listed with it.
+      const listed = (await store.read.listSpending(bench.agentId))!.filter(({ scope }) => scope === 'end_user')
+      assert.deepEqual(
+        listed.map(({ subject, held, limit: of }) => [subject, held, of]),
+        [['ann', hold, hold]],
+      )
+      // The present limit counts, not that of the last message.
+      const own = { agentId: bench.agentId, externalUserId: 'ann' }
+      await store.write.putEndUserLimits({ ...own, limits: [limit('end_user', hold * 2n)] })
+      assert.deepEqual(await shown(), [`api_key ${bench.apiKeyId} 80`])
+      assert.equal((await store.read.listSpending(bench.agentId))!.find(({ scope }) => scope === 'end_user')!.limit, hold * 2n)
+      await setLimits(bench, limit('agent', hold), limit('api_key', hold * 2n), limit('end_user', hold))
+      assert.deepEqual(await shown(), [`agent ${bench.agentId} 100`])
+      await store.write.deleteEndUserLimits(own)
+      assert.deepEqual(await shown(), [`agent ${bench.agentId} 100`, 'end_user ann 100'])
+      await setLimits(bench)
+      assert.deepEqual(await shown(), [], 'without a limit')
+      // The next window is empty.
+      await store.moveClock(24 * hourMs)
+      assert.deepEqual(await shown(), [])
+    },
+  )
 
   check('attention: a webhook whose last deliveries failed or wait for another attempt, and one that was disabled', async (store) => {
     const bench = await Bench.make(store, plenty)
     const id = await makeWebhook(store, { ownerId: bench.ownerId })
     const attempt = async (result: AttemptResult, error: string | null): Promise<void> => {
       await bench.settle(await bench.admitted())
-      for (const { eventId, webhookId, fence } of await store.write.claimDeliveries({ wanted: [{ webhookId: id, limit: 9 }], leaseMs: 30_000 }))
+      for (const { eventId, webhookId, fence } of await store.write.claimDeliveries({
+        wanted: [{ webhookId: id, limit: 9 }],
+        leaseMs: 30_000,
+      }))
         await store.write.endAttempts([{ eventId, webhookId, fence, result, status: error ? 503 : 200, error }])
       await store.moveClock(2)
     }
     const shown = async (within?: Within) =>
-      (await ofKind(store, 'webhook', within)).map(({ webhookId, deliveries, reason, isDisabled }) => [webhookId, deliveries, reason, isDisabled])
+      (await ofKind(store, 'webhook', within)).map(({ webhookId, deliveries, reason, isDisabled }) => [
+        webhookId,
+        deliveries,
+        reason,
+        isDisabled,
+      ])
     await attempt({ kind: 'delivered' }, null)
     assert.deepEqual(await shown(), [])
     const before = await store.read.storeTime()

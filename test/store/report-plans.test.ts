@@ -177,7 +177,12 @@ void test(
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await database.rows('vacuum analyze')
       await withClient(database.url, async (client) => {
-        for (const { name, read, turns } of both([...readsOf(keys[0]!), ...endUserReadsOf(keys[0]!), ...ownerReadsOf(keys[0]!), ...attentionReads])) {
+        for (const { name, read, turns } of both([
+          ...readsOf(keys[0]!),
+          ...endUserReadsOf(keys[0]!),
+          ...ownerReadsOf(keys[0]!),
+          ...attentionReads,
+        ])) {
           const { sql, plans } = explaining(
             'postgres',
             async (text, values) => {

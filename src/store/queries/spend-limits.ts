@@ -202,7 +202,14 @@ async function listEndUserWindows(sql: Sql, agentId: string, now: number): Promi
       maxEndUsers,
     )
     for (const row of rows)
-      listed.push({ scope: 'end_user', span, ...window, limit: bigInteger(row, 'amount'), subject: text(row, 'subject'), ...amountsOf(row) })
+      listed.push({
+        scope: 'end_user',
+        span,
+        ...window,
+        limit: bigInteger(row, 'amount'),
+        subject: text(row, 'subject'),
+        ...amountsOf(row),
+      })
   }
   return listed
 }
@@ -220,4 +227,8 @@ export const limitAmount = `cast(l.value ->> 'amount' as bigint)`
 /** A limit may be zero. */
 export const usedShare = `cast(s.spent + s.held + s.unpaid as real) / (${limitAmount} + 1)`
 
-export const amountsOf = (row: Row) => ({ spent: bigInteger(row, 'spent'), held: bigInteger(row, 'held'), unpaid: bigInteger(row, 'unpaid') })
+export const amountsOf = (row: Row) => ({
+  spent: bigInteger(row, 'spent'),
+  held: bigInteger(row, 'held'),
+  unpaid: bigInteger(row, 'unpaid'),
+})

@@ -10,7 +10,13 @@ export function Sparkline({ values, bad = false }: { values: readonly number[]; 
   })
   return (
     <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true" className="sparkline">
-      <polyline points={points.join(' ')} fill="none" stroke={bad ? 'var(--tk-bad)' : 'var(--tk-accent)'} strokeWidth="1.5" strokeLinejoin="round" />
+      <polyline
+        points={points.join(' ')}
+        fill="none"
+        stroke={bad ? 'var(--tk-bad)' : 'var(--tk-accent)'}
+        strokeWidth="1.5"
+        strokeLinejoin="round"
+      />
     </svg>
   )
 }

@@ -75,7 +75,9 @@ function ranked(lines: UsageLine[], order: Order): UsageLine[] {
   const spend = ({ charged_usd: charged }: UsageLine): bigint => readAmount(charged) ?? 0n
   const bySpend = (one: UsageLine, other: UsageLine): number => (spend(other) > spend(one) ? 1 : spend(other) < spend(one) ? -1 : 0)
   const byTurns = (one: UsageLine, other: UsageLine): number => other.turns - one.turns
-  return lines.toSorted((one, other) => (order === 'turns' ? byTurns(one, other) || bySpend(one, other) : bySpend(one, other) || byTurns(one, other)))
+  return lines.toSorted((one, other) =>
+    order === 'turns' ? byTurns(one, other) || bySpend(one, other) : bySpend(one, other) || byTurns(one, other),
+  )
 }
 
 type RankedProps = { lines: UsageLine[]; total: number; agents: Agent[]; range: ComparedRange; span: Span }

@@ -21,7 +21,15 @@ const icons: Record<AttentionItem['kind'], Icon> = {
 /** The rest is one click away. */
 const firstShown = 6
 
-export function AttentionPanel({ items, error, onRetry }: { items: AttentionItem[] | undefined; error: Error | null; onRetry: () => void }) {
+export function AttentionPanel({
+  items,
+  error,
+  onRetry,
+}: {
+  items: AttentionItem[] | undefined
+  error: Error | null
+  onRetry: () => void
+}) {
   const [isWhole, setWhole] = useState(false)
   const shown = isWhole ? items : items?.slice(0, firstShown)
   return (
@@ -32,7 +40,9 @@ export function AttentionPanel({ items, error, onRetry }: { items: AttentionItem
         </div>
       ) : null}
       {shown === undefined ? (
-        error ? null : <RowsLoading rows={3} what="what needs attention" />
+        error ? null : (
+          <RowsLoading rows={3} what="what needs attention" />
+        )
       ) : shown.length === 0 ? (
         <Group gap="xs" className="panel-body">
           <IconCircleCheck size={18} color="var(--tk-good)" aria-hidden />
@@ -62,7 +72,13 @@ function Row({ item: { kind, level, title, detail, since, until, action } }: { i
   const Mark = icons[kind]
   return (
     <li className="attention-row">
-      <Mark size={18} stroke={1.75} color={level === 'broken' ? 'var(--tk-bad)' : 'var(--tk-warn)'} aria-label={level === 'broken' ? 'Error' : 'Warning'} role="img" />
+      <Mark
+        size={18}
+        stroke={1.75}
+        color={level === 'broken' ? 'var(--tk-bad)' : 'var(--tk-warn)'}
+        aria-label={level === 'broken' ? 'Error' : 'Warning'}
+        role="img"
+      />
       <div className="attention-text">
         <Text size="sm" className="as-written">
           <Text span inherit fw={500}>

@@ -54,7 +54,12 @@ function statusItems(status: Status | undefined): AttentionItem[] {
   const items: AttentionItem[] = []
   if (store.state !== 'ok') items.push({ ...common, key: 'store', title: 'The database is unavailable', detail: store.kind })
   if (limiter.state !== 'ok')
-    items.push({ ...common, key: 'limiter', title: 'The rate limiter is unavailable', detail: `${limiter.kind}; each process limits alone` })
+    items.push({
+      ...common,
+      key: 'limiter',
+      title: 'The rate limiter is unavailable',
+      detail: `${limiter.kind}; each process limits alone`,
+    })
   if (draining) items.push({ ...common, key: 'draining', title: 'The server is shutting down', detail: 'It accepts no new messages.' })
   return items
 }

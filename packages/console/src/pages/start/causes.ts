@@ -64,7 +64,15 @@ export function wordsOf(cause: string): string {
 /** How many of its newest turns tell whether a provider works. */
 const judged = 20
 
-export type FailingProvider = { provider: string; failed: number; of: number; cause: string; words: string | null; since: string; requestId: string }
+export type FailingProvider = {
+  provider: string
+  failed: number
+  of: number
+  cause: string
+  words: string | null
+  since: string
+  requestId: string
+}
 
 /**
  * Providers whose newest turn, or a quarter of the newest twenty, ended without a reply because of the provider. `turns`: the newest ended

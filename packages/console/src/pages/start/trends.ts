@@ -14,7 +14,8 @@ const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFrac
 const usd = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', minimumFractionDigits: 2, maximumSignificantDigits: 4 })
 
 /** The share of runs without a reply. Null without any run. */
-export const errorRate = ({ completed, errors }: Figures): number | null => (completed + errors === 0 ? null : errors / (completed + errors))
+export const errorRate = ({ completed, errors }: Figures): number | null =>
+  completed + errors === 0 ? null : errors / (completed + errors)
 
 export type Periods = { usage: Usage; previous: Usage; unit: 'hour' | 'day'; period: string }
 

@@ -21,7 +21,8 @@ export function PlotCanvas({ plot, onIndex }: { plot: PlotOf; onIndex: (index: n
     drawn.ctx.canvas.setAttribute('role', 'img')
     drawn.ctx.canvas.setAttribute('aria-label', plot.summary)
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0 && element.clientWidth !== drawn.width) drawn.setSize({ width: element.clientWidth, height: heightOf(plot) })
+      if (element.clientWidth > 0 && element.clientWidth !== drawn.width)
+        drawn.setSize({ width: element.clientWidth, height: heightOf(plot) })
     })
     observer.observe(element)
     return () => {

@@ -82,12 +82,13 @@ const asBars = ({ label }: Series, color: string): uPlot.Series => ({
 })
 
 /** Draws points as well, because a value between two gaps has no line. */
-const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.Series => ({
+const asLine = ({ label, dashed, isFilled, isPlain }: Series, color: string, count: number): uPlot.Series => ({
   label,
+  ...softFill(isFilled, color),
   stroke: color,
   width: 2,
   ...(dashed ? { dash: [6, 4] } : {}),
-  points: { show: true, size: count > 100 ? 3 : 6, fill: color, stroke: color },
+  points: { show: !isPlain, size: count > 100 ? 3 : 6, fill: color, stroke: color },
 })
 
 const asThinLine = ({ label, dashed, isFilled }: Series, color: string): uPlot.Series => ({
@@ -95,9 +96,12 @@ const asThinLine = ({ label, dashed, isFilled }: Series, color: string): uPlot.S
   stroke: color,
   width: 1.5,
   ...(dashed ? { dash: [4, 4] } : {}),
-  ...(isFilled ? { fill: `color-mix(in srgb, ${color} 12%, transparent)` } : {}),
+  ...softFill(isFilled, color),
   points: { show: false },
 })
+
+const softFill = (isFilled: boolean | undefined, color: string): { fill?: string } =>
+  isFilled ? { fill: `color-mix(in srgb, ${color} 12%, transparent)` } : {}
 
 const dayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
 const hourOfAxis = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })

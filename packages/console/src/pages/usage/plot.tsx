@@ -12,7 +12,7 @@ export function Plot({ plot }: { plot: PlotOf }) {
   const [index, setIndex] = useState<number | null>(null)
   const { title, buckets, series, shape } = plot
   return (
-    <Paper withBorder p="md" component="section" aria-labelledby={titleId} miw={0}>
+    <Paper withBorder radius="md" p="md" component="section" aria-labelledby={titleId} miw={0}>
       <Stack gap="xs">
         <Title order={2} size="h5" id={titleId}>
           {title}
@@ -36,7 +36,7 @@ export function Plot({ plot }: { plot: PlotOf }) {
                 />
               ))}
             </Group>
-            <Suspense fallback={<Box h={plotHeight} />}>
+            <Suspense fallback={<Box h={plotHeight} className="skeleton" />}>
               <Canvas plot={plot} onIndex={setIndex} />
             </Suspense>
             <FiguresTable plot={plot} />

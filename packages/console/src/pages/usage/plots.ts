@@ -21,6 +21,8 @@ export type Series = {
   dashed: boolean
   /** A line with a soft surface below it. */
   isFilled?: boolean
+  /** Without a point for each value. */
+  isPlain?: boolean
   /** For drawing only. */
   values: (number | null)[]
   /** Its exact value in words. */
