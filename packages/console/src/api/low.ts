@@ -17,7 +17,7 @@ const manyDays = 365
 /** "about 12 days", "less than a day". */
 export function formatDays(days: number): string {
   if (days < 1) return 'less than a day'
-  if (days > manyDays) return 'more than a year'
+  if (days > manyDays) return 'over a year'
   return `about ${Math.round(days)} ${Math.round(days) === 1 ? 'day' : 'days'}`
 }
 
@@ -33,7 +33,8 @@ export function lowOf(available: bigint, spent: bigint | undefined): Low | null 
 const isFewDays = (available: bigint, spent: bigint): boolean => available * 7n < spent * fewDays
 
 export function formatLow({ reason, daysLeft }: Low): string {
-  const lasts = daysLeft === null ? '' : `${formatDays(daysLeft)} left`
+  // A small balance that lasts for months is low all the same, and the days would say otherwise.
+  const lasts = daysLeft === null || daysLeft > 30 ? '' : `${formatDays(daysLeft)} left`
   switch (reason) {
     case 'empty':
       return 'No available balance'

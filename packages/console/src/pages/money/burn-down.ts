@@ -50,7 +50,7 @@ export function burnDownPlot(given: BurnDown): PlotOf {
   })
   const none = <Value>(count: number, value: Value): Value[] => Array.from({ length: count }, () => value)
   const write = (amount: bigint): string => `${writeAmount(amount)} USD`
-  const lasts = daysLeft === null ? 'no spend in the last 7 days' : `lasts ${formatDays(daysLeft)}`
+  const lasts = daysLeft === null ? 'no spend in the last 7 days' : `lasts ${formatDays(daysLeft)} at the spend of the last 7 days`
   const before = Math.max(0, starts.length - 1)
   return {
     title: 'Balance',
@@ -65,7 +65,7 @@ export function burnDownPlot(given: BurnDown): PlotOf {
     },
     series: [
       {
-        label: 'Balance at the end of the day',
+        label: 'Balance',
         color: 'accent',
         dashed: false,
         isFilled: true,
@@ -75,7 +75,7 @@ export function burnDownPlot(given: BurnDown): PlotOf {
         total: shortMoney(writeAmount(present)),
       },
       {
-        label: 'At the spend of the last 7 days',
+        label: 'Projection',
         color: 'graphic',
         dashed: true,
         isPlain: true,

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Moment } from '../../show/moment.tsx'
+import { Since } from '../../show/since.tsx'
 import { Panel } from '../../show/panel.tsx'
 import type { AttentionItem } from './attention.ts'
 
@@ -87,17 +88,17 @@ function Row({ item: { kind, level, title, detail, since, until, action } }: { i
           {since ? (
             <Text span size="xs" c="dimmed">
               {' '}
-              since <Moment at={since} />
+              since <Since at={since} />
             </Text>
           ) : null}
           {until ? (
             <Text span size="xs" c="dimmed">
               {' '}
-              until <Moment at={until} />
+              resets <Moment at={until} />
             </Text>
           ) : null}
         </Text>
-        <Text size="xs" c="dimmed" className="as-written" lineClamp={2}>
+        <Text size="xs" c="dimmed" className="as-written" lineClamp={3}>
           {detail}
         </Text>
       </div>

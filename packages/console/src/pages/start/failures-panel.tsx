@@ -7,6 +7,7 @@ import { useMay } from '../../api/session.ts'
 import type { Agent, Page, Turn, Usage } from '../../api/types.ts'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
+import { Since } from '../../show/since.tsx'
 import { Panel } from '../../show/panel.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { RowsLoading } from './attention-panel.tsx'
@@ -72,7 +73,7 @@ function Row({ group: { cause, count, since, last, words, requestId, providers, 
             {cause}
           </Badge>
           <span>
-            <b>{writeCount(count)}</b> · since <Moment at={since} /> · last <Moment at={last} />
+            <b>{writeCount(count)}</b> · since <Since at={since} /> · last <Moment at={last} />
           </span>
         </Text>
         {words === null ? null : (

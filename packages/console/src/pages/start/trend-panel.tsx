@@ -46,11 +46,11 @@ function TrendCell({ trend: { label, value, note, alarming, change, plot }, inde
           ) : null}
         </Text>
         {index === null ? (
-          <Text component="dd" m={0} size="xs" c={tones[change?.tone ?? 'none']} truncate>
+          <Text component="dd" m={0} size="xs" c={tones[change?.tone ?? 'none']} className="trend-change">
             {change?.text ?? 'no replies in this range'}
           </Text>
         ) : (
-          <Text component="dd" m={0} size="xs" truncate aria-hidden className="figures">
+          <Text component="dd" m={0} size="xs" aria-hidden className="trend-change">
             {`${shortName(names[index] ?? '')}: ${plot.series
               .toReversed()
               .map(({ texts, dashed }) => `${dashed ? 'before ' : ''}${texts[index]}`)

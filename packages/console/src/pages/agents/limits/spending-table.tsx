@@ -40,7 +40,8 @@ export function SpendingTable({ agentId, rows }: { agentId: string; rows: Spendi
   )
 }
 
-const colors = { full: 'var(--tk-bad)', near: 'var(--tk-warn)', fine: 'var(--tk-accent)' }
+const colors = { full: 'var(--tk-bad)', near: 'var(--tk-warn)', fine: 'var(--tk-text)' }
+const barColors = { full: 'var(--tk-bad)', near: 'var(--tk-retrieval)', fine: 'var(--tk-accent)' }
 const nothing = '0.00000000'
 
 function SpendingRow({ agentId, row, keys }: { agentId: string; row: Spending; keys: Key[] | undefined }) {
@@ -83,14 +84,14 @@ function SpendingRow({ agentId, row, keys }: { agentId: string; row: Spending; k
       <Table.Td>{labelOf(windows, window)}</Table.Td>
       <Table.Td>
         <Group justify="space-between" gap="xs" mb={4}>
-          <Text size="xs" fw={level === 'fine' ? 400 : 600} {...(level === 'fine' ? {} : { c: colors[level] })}>
+          <Text size="xs" fw={level === 'fine' ? 400 : 600} c={colors[level]}>
             {percent}%{level === 'full' ? ', reached' : ''}
           </Text>
           <Text size="xs" c="dimmed" span>
             <Money amount={usedAmount(row)} /> of <Money amount={limit} />
           </Text>
         </Group>
-        <Progress value={Math.min(100, percent)} color={colors[level]} aria-label={`Used: ${who}, ${labelOf(windows, window)}`} />
+        <Progress value={Math.min(100, percent)} color={barColors[level]} aria-label={`Used: ${who}, ${labelOf(windows, window)}`} />
         {held === nothing && unpaid === nothing ? null : (
           <Text size="xs" c="dimmed" mt={4} component="div">
             including <Money amount={held} /> held for running turns and <Money amount={unpaid} /> unpaid
