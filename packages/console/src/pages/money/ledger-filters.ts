@@ -1,5 +1,4 @@
 /** The filters of a ledger, as in the address, and as the API takes them. Days are UTC and inclusive. Pure. */
-import type { Query } from '../../api/client.ts'
 import type { LedgerEntry } from '../../api/types.ts'
 
 export const kindLabels: Record<LedgerEntry['kind'], string> = { credit: 'Credit', adjustment: 'Adjustment', charge: 'Charge' }
@@ -27,7 +26,7 @@ export function writeLedgerFilters({ kind, agentId, from, to }: LedgerFilters): 
 }
 
 /** Null: the last day is before the first. */
-export function ledgerQuery({ kind, agentId, from, to }: LedgerFilters): Query | null {
+export function ledgerQuery({ kind, agentId, from, to }: LedgerFilters): Record<string, string | null> | null {
   if (from !== '' && to !== '' && to < from) return null
   return {
     kind,

@@ -1,9 +1,8 @@
 /** What needs attention as one list: what is broken first, and within that what happened last. Pure. */
 import { readAmount } from '../../api/amounts.ts'
-import { segment } from '../../api/client.ts'
 import { formatLow, lowOf } from '../../api/low.ts'
 import type { Agent, Attention, Owner, Status } from '../../api/types.ts'
-import { shortMoney } from '../../show/money.tsx'
+import { shortMoney } from '../../show/short-money.ts'
 import { writeCount } from '../../show/measures.ts'
 import { labelOf, scopes } from '../agents/limits/limit-names.ts'
 import { usedPercent } from '../agents/limits/used-percent.ts'
@@ -76,7 +75,7 @@ function providerItem(
     detail: `${cause}, ${failed} of the last ${of} turns${words ? `: ${words}` : ''}`,
     since,
     action: conversations
-      ? { label: 'Open trace', href: `/turns/${segment(requestId)}` }
+      ? { label: 'Open trace', href: `/turns/${encodeURIComponent(requestId)}` }
       : { label: 'View traces', href: '/turns?status=released' },
   }
 }
@@ -97,7 +96,7 @@ function balanceItem(owner: Owner, spent: bigint | undefined, mayBill: boolean):
       title: isEmpty ? `${name} has no available balance` : `${name} has a low balance`,
       detail: isEmpty ? 'New messages to its agents are rejected with 402.' : `${shortMoney(usd)} available. ${reason}.`,
       since: null,
-      action: { label: mayBill ? 'Add credit' : 'View owner', href: `/money/${segment(id)}` },
+      action: { label: mayBill ? 'Add credit' : 'View owner', href: `/money/${encodeURIComponent(id)}` },
     },
   ]
 }
@@ -112,7 +111,7 @@ function reportedItem(one: Attention, nameOf: (agentId: string) => string): Atte
         title: `“${one.title}” was not indexed`,
         detail: `${nameOf(one.agent_id)}: ${one.reason}`,
         since: one.since,
-        action: { label: 'Open document', href: `/knowledge/${segment(one.agent_id)}/${segment(one.document_id)}` },
+        action: { label: 'Open document', href: `/knowledge/${encodeURIComponent(one.agent_id)}/${encodeURIComponent(one.document_id)}` },
       }
     case 'spend_limit': {
       const percent = usedPercent(one)
@@ -126,7 +125,7 @@ function reportedItem(one: Attention, nameOf: (agentId: string) => string): Atte
         detail: `${who} on ${nameOf(one.agent_id)}: ${windowNames[one.window]} limit of ${shortMoney(one.limit_usd)}`,
         since: null,
         until: one.ends_at,
-        action: { label: 'View limits', href: `/agents/${segment(one.agent_id)}/limits` },
+        action: { label: 'View limits', href: `/agents/${encodeURIComponent(one.agent_id)}/limits` },
       }
     }
     case 'webhook':
@@ -137,7 +136,7 @@ function reportedItem(one: Attention, nameOf: (agentId: string) => string): Atte
         title: one.disabled ? `Webhook ${hostOf(one.url)} was disabled` : `Webhook ${hostOf(one.url)} fails`,
         detail: webhookDetail(one),
         since: one.since,
-        action: { label: 'Open webhook', href: `/webhooks/${segment(one.webhook_id)}` },
+        action: { label: 'Open webhook', href: `/webhooks/${encodeURIComponent(one.webhook_id)}` },
       }
   }
 }

@@ -1,9 +1,9 @@
 /** The four figures of the overview with their charts: turns, error rate, spend and latency, each with the previous period. Pure. */
 import type { Usage } from '../../api/types.ts'
-import { shortMoney } from '../../show/money.tsx'
+import { shortMoney } from '../../show/short-money.ts'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { bucketsOf } from '../usage/buckets.ts'
-import type { Color, PlotOf, Series } from '../usage/plots.ts'
+import type { Color, PlotOf, Series } from '../usage/plot-types.ts'
 import { latencyChange, relativeChange, shareChange } from './change.ts'
 import type { Change } from './change.ts'
 

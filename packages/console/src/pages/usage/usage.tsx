@@ -50,7 +50,8 @@ export function UsagePage() {
             {({ report, unit }) => <Report report={report} unit={unit} />}
           </Waiting>
           {asked.agentId === null && asked.externalUserId === null ? <Compare asked={asked} span={span} /> : null}
-          <UsageCsv range={{ ...query, bucket: undefined }} />
+          {/* Not before the report, which would move it away. */}
+          {usage.data ? <UsageCsv range={{ ...query, bucket: undefined }} /> : null}
         </>
       ) : null}
     </Page>
