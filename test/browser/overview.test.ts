@@ -70,7 +70,7 @@ inConsole(
     await row.getByText('Your credit is used up.').waitFor()
     assert.match(await row.innerText(), /1 · since .* · last just now/)
     assert.match(await row.innerText(), /Night line/)
-    await row.getByRole('link', { name: 'Open the newest trace of provider_402' }).click()
+    await row.getByRole('link', { name: 'Open trace: newest turn with provider_402' }).click()
     await page.waitForURL(new RegExp(`/turns/${json.error.request_id}`))
   },
 )

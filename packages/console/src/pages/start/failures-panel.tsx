@@ -93,7 +93,7 @@ function Row({ group: { cause, count, since, last, words, requestId, providers, 
           href={`/turns/${segment(requestId)}`}
           size="sm"
           className="attention-action"
-          aria-label={`Open the newest trace of ${cause}`}
+          aria-label={`Open trace: newest turn with ${cause}`}
         >
           Open trace
         </Anchor>

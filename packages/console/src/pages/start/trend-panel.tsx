@@ -15,11 +15,11 @@ export function TrendPanel({ periods }: { periods: Periods }) {
   const [index, setIndex] = useState<number | null>(null)
   return (
     <section aria-label={`Figures compared with the ${periods.period}`}>
-      <dl className="trend-panel">
+      <div className="trend-panel">
         {trends.map((trend) => (
           <TrendCell key={trend.label} trend={trend} index={index} onIndex={setIndex} />
         ))}
-      </dl>
+      </div>
       <div style={{ marginTop: 8 }}>
         <FiguresTable plot={table} />
       </div>
@@ -32,12 +32,12 @@ type TrendCellProps = { trend: Trend; index: number | null; onIndex: (index: num
 function TrendCell({ trend: { label, value, note, alarming, change, plot }, index, onIndex }: TrendCellProps) {
   const { names } = plot.buckets
   return (
-    <div className="trend">
+    <div className="trend" role="group" aria-label={label}>
       <div className="trend-words">
-        <Text component="dt" size="sm" c="dimmed">
+        <Text size="sm" c="dimmed">
           {label}
         </Text>
-        <Text component="dd" m={0} fz="xl" fw={600} className="figures" {...(alarming ? { c: 'var(--tk-bad)' } : {})}>
+        <Text fz="xl" fw={600} className="figures" {...(alarming ? { c: 'var(--tk-bad)' } : {})}>
           {value}{' '}
           {note ? (
             <Text span size="xs" fw={400} c="dimmed">
@@ -46,11 +46,11 @@ function TrendCell({ trend: { label, value, note, alarming, change, plot }, inde
           ) : null}
         </Text>
         {index === null ? (
-          <Text component="dd" m={0} size="xs" c={tones[change?.tone ?? 'none']} className="trend-change">
+          <Text size="xs" c={tones[change?.tone ?? 'none']} className="trend-change">
             {change?.text ?? 'no replies in this range'}
           </Text>
         ) : (
-          <Text component="dd" m={0} size="xs" aria-hidden className="trend-change">
+          <Text size="xs" aria-hidden className="trend-change">
             {`${shortName(names[index] ?? '')}: ${plot.series
               .toReversed()
               .map(({ texts, dashed }) => `${dashed ? 'before ' : ''}${texts[index]}`)
@@ -58,7 +58,7 @@ function TrendCell({ trend: { label, value, note, alarming, change, plot }, inde
           </Text>
         )}
       </div>
-      <dd style={{ margin: 0 }}>
+      <div>
         <Suspense fallback={<div style={{ height: heightOf(plot) }} />}>
           <Canvas plot={plot} onIndex={onIndex} />
         </Suspense>
@@ -70,7 +70,7 @@ function TrendCell({ trend: { label, value, note, alarming, change, plot }, inde
             now
           </Text>
         </div>
-      </dd>
+      </div>
     </div>
   )
 }
