@@ -1,4 +1,5 @@
 /** The balance of the last 30 days, and how long it lasts. */
+import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { call, segment } from '../../api/client.ts'
@@ -36,5 +37,9 @@ export function BalanceChart({ owner, spent }: { owner: Owner; spent: bigint | u
   )
   if (plot) return <Plot plot={plot} />
   if (found.error) return <FailureNote error={found.error} title="Could not load the balance by day" onRetry={() => void found.refetch()} />
-  return <div className="skeleton" style={{ height: 346 }} role="status" aria-label="Loading the balance by day" />
+  return (
+    <div role="status" aria-label="Loading the balance by day">
+      <Skeleton h={346} />
+    </div>
+  )
 }

@@ -1,5 +1,5 @@
 /** What needs attention: one list, each with one action. A quiet line if there is nothing. */
-import { Anchor, Button, Group, Text } from '@mantine/core'
+import { Anchor, Button, Group, Skeleton, Text } from '@mantine/core'
 import { IconCircleCheck, IconFileAlert, IconGauge, IconPlugConnectedX, IconServerOff, IconWallet, IconWebhook } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -114,7 +114,7 @@ export function RowsLoading({ rows, what }: { rows: number; what: string }) {
   return (
     <div role="status" aria-label={`Loading ${what}`} className="panel-body">
       {Array.from({ length: rows }, (_, index) => (
-        <div key={index} className="skeleton" style={{ height: 36, marginBlock: 6 }} />
+        <Skeleton key={index} h={36} my={6} />
       ))}
     </div>
   )

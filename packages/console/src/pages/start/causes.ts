@@ -16,8 +16,8 @@ export type CauseGroup = {
   agents: string[]
 }
 
-export const causeOf = ({ failure }: Turn): string => failure?.cause_kind ?? failure?.code ?? 'failed'
-export const endOf = (turn: Turn): string => turn.ended_at ?? turn.started_at
+const causeOf = ({ failure }: Turn): string => failure?.cause_kind ?? failure?.code ?? 'failed'
+const endOf = (turn: Turn): string => turn.ended_at ?? turn.started_at
 
 /** The cause that failed last comes first. `turns`: failed and released ones, at least the newest. */
 export function groupCauses(usage: Usage, turns: Turn[], agents: Agent[]): CauseGroup[] {

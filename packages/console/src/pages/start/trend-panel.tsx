@@ -1,5 +1,5 @@
 /** Four figures in one panel, each above its chart. The pointer in one chart shows the values of that hour or day in all of them. */
-import { Text } from '@mantine/core'
+import { Skeleton, Text } from '@mantine/core'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import { FiguresTable } from '../usage/figures-table.tsx'
 import { heightOf } from '../usage/plots.ts'
@@ -89,8 +89,8 @@ export function TrendsLoading() {
               <Text size="sm" c="dimmed">
                 {label}
               </Text>
-              <div className="skeleton" style={{ width: '40%', height: 28, marginBlock: 2 }} />
-              <div className="skeleton" style={{ width: '70%', height: 14, marginBlock: 2 }} />
+              <Skeleton h={26} w="40%" my={3} />
+              <Skeleton h={13} w="70%" my={3} />
             </div>
             <div style={{ height: heightOf({ isSmall: true }) + 30 }} />
           </div>

@@ -1,6 +1,6 @@
 /** A chart with its legend, which shows the figures under the pointer, and with its content as a table. */
 import '../../show/panel.css'
-import { Box, Group, Stack, Text, Title } from '@mantine/core'
+import { Box, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { Suspense, lazy, useId, useState } from 'react'
 import { FiguresTable } from './figures-table.tsx'
 import { colorVariable, isEmpty, plotHeight } from './plots.ts'
@@ -37,7 +37,7 @@ export function Plot({ plot }: { plot: PlotOf }) {
                 />
               ))}
             </Group>
-            <Suspense fallback={<Box h={plotHeight} className="skeleton" />}>
+            <Suspense fallback={<Skeleton h={plotHeight} />}>
               <Canvas plot={plot} onIndex={setIndex} />
             </Suspense>
             <FiguresTable plot={plot} />
