@@ -108,6 +108,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   storeTime: null,
   usageByBucket: null,
   listUsageLines: null,
+  listAttention: null,
   verify: null,
 }
 

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { listExportedTurns } from '../../src/store/queries/end-user-export.ts'
 import { findEndUser, listEndUsers } from '../../src/store/queries/end-users.ts'
 import { listAllConversations } from '../../src/store/queries/conversations.ts'
+import { listAttention } from '../../src/store/queries/attention.ts'
 import { listFeedback } from '../../src/store/queries/feedback.ts'
 import { listTurns } from '../../src/store/queries/turns.ts'
 import { listLedger } from '../../src/store/queries/ledger.ts'
@@ -71,9 +72,28 @@ function ownerReadsOf({ ownerId }: Key): (Read & { index: string })[] {
     { name: 'failed turns of an owner', index: 'turns_by_state', read: (sql) => listTurns(sql, { ownerId, state: 'failed' }, page) },
     { name: 'feedback of an owner', index: 'feedback_newest_first', read: (sql) => listFeedback(sql, { ownerId }, page) },
     { name: 'conversations of an owner', index: 'conversations_of_all_keys', read: (sql) => listAllConversations(sql, conversations) },
+    {
+      name: 'credits of an owner',
+      index: 'ledger_of_operators',
+      read: (sql) => listLedger(sql, { ownerId, kind: 'credit' }, page),
+    },
+    { name: 'adjustments', index: 'ledger_of_operators', read: (sql) => listLedger(sql, { kind: 'adjustment', ...period }, page) },
     { name: 'ledger of an owner', index: 'ledger_newest_first', read: (sql) => listLedger(sql, { ownerId }, page) },
   ]
 }
+
+/** What needs attention and the windows of limits: statement by statement. The webhooks are at most a hundred. */
+const attentionReads: (Read & { indexes: RegExp[] })[] = [
+  {
+    name: 'what needs attention',
+    indexes: [
+      /^SCAN d USING INDEX documents_failed/,
+      ...Array.from({ length: 3 }, () => /SEARCH s USING INDEX spending_of_windows/),
+      /^SCAN webhooks .*SEARCH d USING INDEX deliveries_of_webhook/,
+    ],
+    read: (sql) => listAttention(sql, { within: { ownerId: 'own_x', agentId: null } }),
+  },
+]
 
 /** Lines of end users are read from their conversations if the period has many turns, otherwise from its turns. */
 const both = (reads: Read[]) => reads.flatMap((read) => [0, 1000].map((turns) => ({ ...read, turns })))
@@ -132,6 +152,16 @@ void test('sqlite: billing.reports end-users: a report, a ledger and end users a
     assert.match(plans[0]!, new RegExp(`^SEARCH \\w USING (COVERING )?INDEX ${index} \\(`), `operator.scope ${name}: ${plans[0]}`)
     assert.doesNotMatch(plans[0]!, /TEMP B-TREE|SCAN (?!json_each)/, `operator.scope ${name}: ${plans[0]}`)
   }
+  for (const { name, indexes, read } of attentionReads) {
+    const { sql, plans } = explaining(
+      'sqlite',
+      async (text, values) => (await real.all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', '),
+      0,
+    )
+    await read(sql)
+    for (const [at, index] of indexes.entries()) assert.match(plans[at]!, index, `${name}: ${plans[at]}`)
+    for (const plan of plans) assert.doesNotMatch(plan, /SCAN (?!webhooks|d USING INDEX documents_failed|[fpl]\b)/, `${name}: ${plan}`)
+  }
   db.close()
 })
 
@@ -147,7 +177,12 @@ void test(
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await database.rows('vacuum analyze')
       await withClient(database.url, async (client) => {
-        for (const { name, read, turns } of both([...readsOf(keys[0]!), ...endUserReadsOf(keys[0]!), ...ownerReadsOf(keys[0]!)])) {
+        for (const { name, read, turns } of both([
+          ...readsOf(keys[0]!),
+          ...endUserReadsOf(keys[0]!),
+          ...ownerReadsOf(keys[0]!),
+          ...attentionReads,
+        ])) {
           const { sql, plans } = explaining(
             'postgres',
             async (text, values) => {

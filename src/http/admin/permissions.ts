@@ -124,6 +124,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'POST /webhooks/:id/deliveries/:delivery_id/retry': needs('webhooks'),
   'POST /webhooks/:id/replay': needs('webhooks'),
 
+  'GET /attention': needs('read'),
   'GET /status': installation('read'),
   'POST /verify': installation('system'),
   'GET /audit': installation('audit'),

@@ -11,6 +11,7 @@ import { conversationExists, findConversationsOfEndUser, findIdleConversations }
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
 import { listUsageLines } from './usage-lines.ts'
+import { listAttention } from './attention.ts'
 import { findEndUser, listEndUsers } from './end-users.ts'
 import { listExportedTurns } from './end-user-export.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChanges } from './agents.ts'
@@ -110,6 +111,7 @@ export const reads = {
   storeTime,
   usageByBucket,
   listUsageLines,
+  listAttention,
   listEndUsers,
   findEndUser,
   listExportedTurns,
@@ -121,6 +123,7 @@ export type Reads = typeof reads
 export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
+  'listAttention',
   'listLedger',
   'listAudit',
   'listEndUsers',
