@@ -153,6 +153,22 @@ export const answerExamples: Record<string, object> = {
     last_message_at: answered,
     message_count: 2,
   },
+  ListedConversation: {
+    id: conversation,
+    agent_id: agent,
+    key_id: key,
+    external_user_id: 'customer-4711',
+    created_at: asked,
+    last_message_at: answered,
+    message_count: 2,
+    turn: {
+      request_id: exampleId,
+      state: 'completed',
+      rating: 'down',
+      created_at: asked,
+      excerpt: { role: 'assistant', text: 'Order 4711 was sent. It may be returned within 30 days.' },
+    },
+  },
   StoredMessage: {
     id: 'msg_01jd3v9qk8x2m5n7p4r6t8w0ya',
     role: 'assistant',
