@@ -104,8 +104,9 @@ async function findNewestTurns(
     conditions.push(`exists (select 1 from feedback f where f.request_id = t.request_id and f.rating = ${values.add(rating)})`)
   if (wantedText !== undefined) {
     const pattern = values.add(patternOf(sql.engine, wantedText))
-    conditions.push(`(${matchesText(sql.engine, 't.message', pattern)} or exists (select 1 from messages m
-      where m.request_id = t.request_id and m.role = 'assistant' and ${matchesText(sql.engine, 'm.content', pattern)}))`)
+    // The reply as a value: PostgreSQL may look for the text of an `exists` in all messages, once.
+    const reply = `(select m.content from messages m where m.request_id = t.request_id and m.role = 'assistant')`
+    conditions.push(`(${matchesText(sql.engine, 't.message', pattern)} or ${matchesText(sql.engine, reply, pattern)})`)
   }
   const ids = namesOf(
     values,
