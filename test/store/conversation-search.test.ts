@@ -31,7 +31,13 @@ const usersOf = ({ items }: FoundConversations): (string | null)[] => items.map(
 let turns = 0
 const nextId = (): string => `00000000-0000-7000-8000-${String(++turns).padStart(12, '0')}`
 
-async function converse(store: Store & { moveClock(ms: number): Promise<void> }, bench: Bench, user: string, message: string, reply: string) {
+async function converse(
+  store: Store & { moveClock(ms: number): Promise<void> },
+  bench: Bench,
+  user: string,
+  message: string,
+  reply: string,
+) {
   await store.moveClock(10)
   const turn = await bench.admitted({ externalUserId: user, message, requestId: nextId() })
   await bench.settle(turn, { content: reply })
@@ -65,7 +71,6 @@ void test('conversation.search: a text is found in messages, replies and the mes
   assert.deepEqual(usersOf(await find(store, { text: 'refund', agentId: 'agt_other' })), [])
   assert.deepEqual(usersOf(await find(store, { text: 'refund', ownerId: 'own_other' })), [])
   assert.deepEqual(usersOf(await find(store, { text: 'refund', ownerId: bench.ownerId })), ['failed', 'answered', 'asked'])
-
 })
 
 void test('conversation.search: upper and lower case of every script match, and no character is a wildcard', async (t) => {
@@ -129,14 +134,11 @@ void test('conversation.search: state, feedback and text are those of one turn',
   assert.equal(states.items[0]!.turn!.excerpt, null, 'no text unless it is wanted')
 
   const all = await find(store, { excerpts: true })
-  assert.deepEqual(
-    all.items.map(({ externalUserId, turn }) => [externalUserId, turn?.excerpt?.text]).toSorted(),
-    [
-      ['ann', 'delta'],
-      ['bob', 'alpha'],
-      ['eve', 'alpha'],
-    ],
-  )
+  assert.deepEqual(all.items.map(({ externalUserId, turn }) => [externalUserId, turn?.excerpt?.text]).toSorted(), [
+    ['ann', 'delta'],
+    ['bob', 'alpha'],
+    ['eve', 'alpha'],
+  ])
 })
 
 void test('conversation.search: a page examines a limited amount, and its cursor continues until all are found once', async (t) => {

@@ -37,18 +37,16 @@ const conversationFields = {
   message_count: Count,
 }
 
-const FoundTurn = Type.Object(
-  {
-    request_id: RequestId,
-    state: State,
-    rating: orNull(Rating),
-    created_at: Time,
-    excerpt: Type.Union([Type.Object({ role: Type.Enum(['user', 'assistant']), text: Type.String() }), Type.Null()], {
-      description:
-        'At most 200 characters: around `q` if it is given, otherwise the start of the reply, or of the message of a turn without one. Null without `q` and `excerpts`, and after erasure.',
-    }),
-  },
-)
+const FoundTurn = Type.Object({
+  request_id: RequestId,
+  state: State,
+  rating: orNull(Rating),
+  created_at: Time,
+  excerpt: Type.Union([Type.Object({ role: Type.Enum(['user', 'assistant']), text: Type.String() }), Type.Null()], {
+    description:
+      'At most 200 characters: around `q` if it is given, otherwise the start of the reply, or of the message of a turn without one. Null without `q` and `excerpts`, and after erasure.',
+  }),
+})
 
 /** In a list: with the turn that was found. */
 export const ListedConversation = define(
@@ -62,10 +60,7 @@ export const ListedConversation = define(
   }),
 )
 
-export const StoredConversation = define(
-  'StoredConversation',
-  Type.Object(conversationFields),
-)
+export const StoredConversation = define('StoredConversation', Type.Object(conversationFields))
 
 const ToolCall = Type.Object({
   name: Type.String(),

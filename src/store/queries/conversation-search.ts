@@ -1,6 +1,6 @@
 /**
- * The operator's search for conversations: by a text, by how a turn ended, by its feedback (`conversation.search`). Only turns are stored
- * without an index for this, so that no message costs more: each page examines a limited amount, and its cursor continues. Read-only.
+ * The operator's search for conversations: by a text, by the state of a turn, by its feedback (`conversation.search`). There is no
+ * index of texts, which every turn would pay for: each page examines a limited amount, and its cursor continues. Read-only.
  */
 import { integer, text, textOrNull } from './columns.ts'
 import { listAllConversations } from './conversations.ts'
@@ -34,7 +34,7 @@ export type FoundConversation = AnyConversation & { turn: FoundTurn | null }
 /** `next`: what was examined last, if there are conversations after it. */
 export type FoundConversations = { items: FoundConversation[]; next: Position | null }
 
-// A conversation, a turn and a KiB of text count as one. Measured with a cold file: 0.2 s on SQLite, 0.3 s on PostgreSQL.
+// A conversation, a turn and a KiB of text count as one. On SQLite, the most that a page examines took half a second on a busy machine.
 const maxWork = 20_000
 // Fits in one statement of SQLite, and reads few conversations in vain if the first ones match.
 const maxBatch = 500
@@ -51,12 +51,15 @@ export async function searchConversations(sql: Sql, wanted: AnyConversationsWant
   for (let batch = wanted.limit + 1; ; batch = Math.min(batch * 2, maxBatch)) {
     const listed = await listAllConversations(sql, { ...wanted, before, limit: batch })
     const costs = await costsOf(sql, listed, wanted)
-    const affordable = listed.filter(({ id }, index) => (work += costs.get(id) ?? 1) <= maxWork || (index === 0 && before === wanted.before))
+    const affordable = listed.filter(
+      ({ id }, index) => (work += costs.get(id) ?? 1) <= maxWork || (index === 0 && before === wanted.before),
+    )
     const turns = await findNewestTurns(sql, affordable, wanted)
     for (const conversation of affordable) {
       const requestId = turns.get(conversation.id) ?? null
       if (mustMatch && requestId === null) continue
-      if (matching.length === wanted.limit) return { items: await withTurns(sql, matching, wanted), next: positionOf(matching.at(-1)!.conversation) }
+      if (matching.length === wanted.limit)
+        return { items: await withTurns(sql, matching, wanted), next: positionOf(matching.at(-1)!.conversation) }
       matching.push({ conversation, requestId })
     }
     const last = affordable.at(-1)
@@ -72,7 +75,11 @@ const positionOf = ({ createdAt, id }: AnyConversation): Position => ({ createdA
 const namesOf = (values: Values, ids: string[]): string => ids.map((id) => values.add(id)).join(', ')
 
 /** How much of `maxWork` each takes. A running turn, and the newest one, is found by an index alone. */
-async function costsOf(sql: Sql, listed: AnyConversation[], { text: wantedText, state, rating }: TurnConditions): Promise<Map<string, number>> {
+async function costsOf(
+  sql: Sql,
+  listed: AnyConversation[],
+  { text: wantedText, state, rating }: TurnConditions,
+): Promise<Map<string, number>> {
   const isLookUp = wantedText === undefined && rating === undefined && (state === undefined || state === 'running')
   if (isLookUp || listed.length === 0) return new Map()
   const values = new Values()
