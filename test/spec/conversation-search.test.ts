@@ -50,6 +50,8 @@ void test('conversation.search: text, state and feedback are filters of the list
 
 void test('conversation.search: texts need the permission conversations, and each reading of them is in the audit log', async () => {
   const { token } = await app.made('POST', '/tokens', { name: 'no texts', role: 'viewer' })
+  app.model.script({ status: 400, body: { error: { message: 'no' } } })
+  await app.chat('A parcel', { user: 'searched' })
   const headers = { authorization: `Bearer ${token}` }
   for (const query of ['q=parcel', 'excerpts=true']) {
     const { status, json } = await app.admin('GET', `/conversations?${query}`, undefined, headers)
