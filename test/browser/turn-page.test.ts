@@ -20,7 +20,7 @@ inConsole(
     await open(`/conversations/${json['conversation_id']}`)
     const article = page.getByRole('article', { name: 'Reply', exact: true })
     await article.getByRole('button', { name: 'Trace' }).click()
-    await article.getByRole('link', { name: 'Open turn' }).click()
+    await page.getByRole('region', { name: 'Turn', exact: true }).getByRole('link', { name: 'Open turn' }).click()
     await page.getByRole('heading', { name: 'Turn', level: 1 }).waitFor()
     await page.getByRole('region', { name: 'Trace', exact: true }).getByRole('listitem', { name: 'Settlement' }).waitFor()
 

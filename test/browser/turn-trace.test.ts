@@ -35,7 +35,7 @@ inConsole(
     await open(`/conversations/${json['conversation_id']}`)
     const reply = page.getByRole('article', { name: 'Reply', exact: true })
     await reply.getByRole('button', { name: 'Trace' }).click()
-    const attempt = reply.getByRole('region', { name: 'Run 1, attempt 1' })
+    const attempt = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: 'Run 1, attempt 1' })
     await attempt.getByText('Completed', { exact: true }).waitFor()
     const steps = ['Admission', 'Retrieval', 'Model call, step 1', 'Tool call look, step 1', 'Model call, step 2', 'Settlement']
     assert.deepEqual(await attempt.getByRole('listitem').evaluateAll((items) => items.map((item) => item.ariaLabel)), steps)
@@ -70,7 +70,7 @@ inConsole('console: a trace shows why a turn has no reply, in the words of the p
   await open(`/conversations/${conversationId}`)
   const turn = page.getByRole('article', { name: 'Turn without a reply' })
   await turn.getByRole('button', { name: 'Trace' }).click()
-  const attempt = turn.getByRole('region', { name: 'Run 1, attempt 1' })
+  const attempt = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: 'Run 1, attempt 1' })
   await attempt.getByText('Released', { exact: true }).waitFor()
   const failed = attempt.getByRole('listitem', { name: 'Model call, step 1' })
   await failed.getByText(/no such model \u202e<img src=x/).waitFor()

@@ -90,6 +90,5 @@ inConsole('console: feedback is listed with filters, and shown with its turn', a
   await table.getByRole('link', { name: `Open conversation of turn ${turn.request_id}` }).click()
   const reply = page.getByRole('article', { name: 'Reply', exact: true })
   await reply.getByText('Down', { exact: true }).waitFor()
-  await reply.getByRole('button', { name: 'Turn details' }).click()
   await reply.getByText('<b>Wrong</b> price.').waitFor()
 })

@@ -29,7 +29,7 @@ export function ConversationTable({ conversations, filters }: TableProps) {
             Messages
           </Table.Th>
           <Table.Th scope="col">Last message</Table.Th>
-          <Table.Th scope="col" aria-sort="descending">
+          <Table.Th scope="col" aria-sort="descending" style={{ whiteSpace: 'nowrap' }}>
             Started ↓
           </Table.Th>
         </Table.Tr>

@@ -1,5 +1,5 @@
 /** The filters besides the text: a row on a wide screen, and stacked in a popover on a phone. */
-import { Select, TextInput } from '@mantine/core'
+import { Select, Text, TextInput } from '@mantine/core'
 import { useAgents } from '../../api/lists.ts'
 import { chooseAmong } from '../../show/choose-among.ts'
 import { KeySelect } from '../../show/key-select.tsx'
@@ -28,7 +28,11 @@ export function FilterFields({ filters, draft, onDraft, onApply, isStacked }: Fi
       size="sm"
       aria-label={label}
       title={label}
-      leftSection={<span aria-hidden="true">{name === 'from' ? 'From' : 'To'}</span>}
+      leftSection={
+        <Text span size="xs" aria-hidden="true">
+          {name === 'from' ? 'From' : 'To'}
+        </Text>
+      }
       leftSectionWidth={name === 'from' ? 46 : 32}
       min="1970-01-02"
       max="9999-12-30"

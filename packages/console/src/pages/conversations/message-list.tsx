@@ -96,6 +96,7 @@ export function MessageList({ rows, messages, user, agentId, cancel, openTurn, w
     <div className={style['chat']}>
       <h2 className="for-readers-only">Messages</h2>
       <MessageBar messages={messages} wanted={wanted} matches={matches?.length ?? null} onJump={jump} onFind={onFind} onMatch={match} />
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- it scrolls, and its keys go from message to message */}
       <section
         ref={scroller}
         aria-label="Messages"
