@@ -31,7 +31,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findFeedback: (found, requestId) => onlyIf(typeof found?.comment === 'string', turn(requestId)),
   listFeedback: (rows, { agentId = allAgents }) =>
     onlyIf(
-      rows.some(({ comment }) => comment !== null),
+      rows.some(({ comment, message, reply }) => comment !== null || message !== null || reply !== null),
       reading('feedback', agentId),
     ),
   // Also without a result, which says that no message has the text.

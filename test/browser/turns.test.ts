@@ -83,11 +83,11 @@ inConsole('console: feedback is listed with filters, and shown with its turn', a
   await page.getByRole('option', { name: 'Down' }).click()
   await table.getByText('Quick and correct.').waitFor({ state: 'detached' })
 
-  await table.getByRole('link', { name: `Open turn ${turn.request_id}` }).click()
+  await table.getByRole('link', { name: `Trace of turn ${turn.request_id}` }).click()
   await page.getByRole('heading', { name: 'Turn', level: 1 }).waitFor()
   await page.getByText('<b>Wrong</b> price.').waitFor()
   await page.goBack()
-  await table.getByRole('link', { name: `Open conversation of turn ${turn.request_id}` }).click()
+  await table.getByRole('link', { name: `Conversation of turn ${turn.request_id}` }).click()
   const reply = page.getByRole('article', { name: 'Reply', exact: true })
   await reply.getByText('Down', { exact: true }).waitFor()
   await reply.getByText('<b>Wrong</b> price.').waitFor()

@@ -200,7 +200,16 @@ export const answerExamples: Record<string, object> = {
       { run: 1, step: 1, part: 2, kind: 'tool_finished', payload: call, created_at: asked },
     ],
   },
-  Feedback: { request_id: exampleId, agent_id: agent, conversation_id: conversation, key_id: key, state: 'completed', ...feedback },
+  Feedback: {
+    request_id: exampleId,
+    agent_id: agent,
+    conversation_id: conversation,
+    key_id: key,
+    state: 'completed',
+    message: 'Where is order 4711?',
+    reply: 'Order 4711 was sent. It may be returned within 30 days.',
+    ...feedback,
+  },
   Erased: { conversations: 1, turns: 3, messages: 6 },
   UsageReport: { data: [{ bucket_start: '2026-11-21T00:00:00.000Z', ...figures }], totals: figures },
   AuditEntry: {

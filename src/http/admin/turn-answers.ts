@@ -152,6 +152,10 @@ export const Feedback = define(
     conversation_id: idOf('conv'),
     key_id: idOf('key'),
     state: State,
+    message: Type.Union([Type.String(), Type.Null()], { description: 'At most 200 characters of the message. Null after erasure.' }),
+    reply: Type.Union([Type.String(), Type.Null()], {
+      description: 'At most 200 characters of the reply. Null without one, and after erasure.',
+    }),
     ...feedbackFields,
   }),
 )
