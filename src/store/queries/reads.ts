@@ -31,7 +31,7 @@ import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
-import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
+import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
@@ -70,6 +70,7 @@ export const reads = {
   listDueWebhooks,
   readEvents,
   listDeliveries,
+  readDeliveredEvent,
   deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
