@@ -41,6 +41,7 @@ export type Chunk = Static<typeof agents.Chunk.ref>
 export type Key = Static<typeof answers.Key.ref>
 export type ShownKey = Static<typeof answers.ShownKey.ref>
 export type Conversation = Static<typeof turns.StoredConversation.ref>
+export type ListedConversation = Static<typeof turns.ListedConversation.ref>
 export type Message = Static<typeof turns.StoredMessage.ref>
 export type Turn = Static<typeof turns.Turn.ref>
 export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>

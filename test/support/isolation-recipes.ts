@@ -101,6 +101,9 @@ export const recipes: Record<string, Recipe> = {
   'GET /conversations': both(
     filters({ agent_id: (of) => of.agent, key_id: (of) => of.key, external_user_id: (of) => of.user }),
     filters(byPublicKey),
+    filters({ agent_id: (of) => of.agent, q: (of) => of.user.slice(0, 11) }, { query: { excerpts: 'true' } }),
+    filters({ agent_id: (of) => of.agent, rating: () => 'down' }),
+    ...['running', 'completed', 'failed'].map((status) => filters({ agent_id: (of) => of.agent }, { query: { status } })),
   ),
   'GET /conversations/{id}': both(byId('conversation'), byId('spareConversation')),
   'GET /conversations/{id}/messages': byId('conversation'),

@@ -40,6 +40,7 @@ export const scopedReads: Rules<Reads> = {
   }),
 
   listAllConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
+  searchConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
   findConversation: ofConversation((id) => id, undefined),
   conversationExists: ofConversation((id) => id, false),
   listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),

@@ -1,6 +1,7 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { searchConversations } from './conversation-search.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
 import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
@@ -80,6 +81,7 @@ export const reads = {
   listConversations,
   listMessages,
   listAllConversations,
+  searchConversations,
   findConversation,
   findConversationId,
   listAllMessages,
@@ -132,6 +134,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listTurns',
   'listFeedback',
   'listAllConversations',
+  'searchConversations',
   'findIdleConversations',
   'deliveryBacklog',
 ])
