@@ -27,7 +27,7 @@ import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
-import { findTracedTurn, listHistoryBefore } from './traces.ts'
+import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
@@ -72,6 +72,7 @@ export const reads = {
   deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
+  listNewestMessages,
   findFeedback,
   listFeedback,
   findApiKey,
@@ -143,6 +144,7 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listAllMessages',
   'findTracedTurn',
   'listHistoryBefore',
+  'listNewestMessages',
   'readEvents',
   'listExportedTurns',
 ])

@@ -1,0 +1,67 @@
+/**
+ * Runs a message with a version of an agent, and with drafted changes to it, before they are saved (`rerun.harmless`). The history is that of
+ * a conversation of the playground. The audit log names who made the run before it starts (`audit.trials`).
+ */
+import { ApiError } from '../../errors.ts'
+import { parseAgentConfig } from '../../agent/agent-config.ts'
+import { definitionsOf } from '../../agent/tools/tools.ts'
+import type { HistoryMessage } from '../../store/turn-records.ts'
+import type { AdminStore } from '../admin-store.ts'
+import { modelOf } from '../traces.ts'
+import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
+import type { Overrides, UnstoredRun, UnstoredRunOptions } from '../unstored-run.ts'
+
+export type Preview = UnstoredRun & { version: number }
+
+export type PreviewsAdmin = {
+  /**
+   * `version`: by default the current one. The cost is at the price of the version. Throws ApiError `not_found` for an agent or a version that
+   * does not exist, `validation_error` for a message that is longer than the version accepts, and `service_unavailable` if the store is
+   * unavailable or the server stops meanwhile. A failure of the model is part of the result.
+   */
+  previewAgent(
+    agentId: string,
+    asked: {
+      message: string
+      externalUserId: string
+      version?: number | undefined
+      overrides: Overrides
+      requestId: string
+      /** Aborted when the reader of the result is gone. */
+      left: AbortSignal
+    },
+  ): Promise<Preview>
+}
+
+type Options = UnstoredRunOptions & { store: AdminStore }
+
+export function createPreviewsAdmin(options: Options): PreviewsAdmin {
+  const { store } = options
+
+  /** Of the conversation that the playground has with this external user. */
+  async function historyOf(agentId: string, externalUserId: string, maxTokens: number): Promise<HistoryMessage[]> {
+    const key = await store.read.findPlaygroundKey(agentId)
+    const id = key.kind === 'found' ? await store.read.findConversationId(key.apiKeyId, externalUserId) : undefined
+    return id === undefined ? [] : withinWindow(await store.read.listNewestMessages({ conversationId: id, limit: maxHistory }), maxTokens)
+  }
+
+  return {
+    async previewAgent(agentId, { message, externalUserId, version, overrides, requestId, left }) {
+      const agent = await store.read.findAgent(agentId)
+      if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
+      const { present } = agent
+      const chosen = version === undefined || version === present.version ? present : await store.read.agentVersion(agentId, version)
+      if (!chosen) throw new ApiError('not_found', `This agent has no version ${version}.`)
+      const config = parseAgentConfig(chosen)
+      const { maxMessageLength, historyMaxTokens } = config
+      if (message.length > maxMessageLength && [...message].length > maxMessageLength)
+        throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+      await store.write.recordTrial({ agentId, tool: null })
+      const history = await historyOf(agentId, externalUserId, historyMaxTokens)
+      const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
+      const { version: agentVersion, price } = chosen
+      const wanted = { requestId, agentId, agentVersion, context, price, overrides, message, history, left }
+      return { ...(await runUnstored(options, wanted)), version: agentVersion }
+    },
+  }
+}
