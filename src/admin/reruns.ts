@@ -36,7 +36,7 @@ export function createRerunsAdmin(options: Options): RerunsAdmin {
 }
 
 /** The newest whole exchanges before the turn that fit in the history window of its version. */
-async function historyBefore(store: AdminStore, turn: TracedTurn, maxTokens: number): Promise<HistoryMessage[]> {
+export async function historyBefore(store: AdminStore, turn: TracedTurn, maxTokens: number): Promise<HistoryMessage[]> {
   const { id: requestId, conversationId } = turn
   const hasReply = turn.reply !== null
   const endedAt = turn.endedAt ?? turn.readAt

@@ -54,7 +54,7 @@ type Wanted = {
   left: AbortSignal
 }
 
-/** A failure of the model is part of the result. Throws ApiError `service_unavailable` if the store is unavailable or the server stops meanwhile. */
+/** A failure of the model is part of the result. Throws ApiError `service_unavailable` if the store is unavailable, and if the server stops or the reader leaves meanwhile. */
 export async function runUnstored({ agents, closing, turnMs }: UnstoredRunOptions, wanted: Wanted): Promise<UnstoredRun> {
   const { requestId, agentId, agentVersion, context, message, history, left } = wanted
   const changes = withoutUndefined(wanted.overrides)
@@ -93,6 +93,7 @@ export async function runUnstored({ agents, closing, turnMs }: UnstoredRunOption
     })
     .catch(refuseUnavailable)
   if (closing.aborted) throw closing.reason
+  if (left.aborted) throw new ApiError('service_unavailable', 'The connection was closed before there was a reply. Nothing was stored.')
   const isReply = result.kind === 'reply'
   const failure = isReply
     ? null

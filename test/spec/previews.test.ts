@@ -1,6 +1,7 @@
 /** Previews: the operator runs a message with a version or a draft of an agent, and nothing of the installation changes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
 import { gate } from '../support/model-server.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
@@ -116,10 +117,10 @@ void test('rerun.harmless: a preview of an unknown agent or version, or with wro
   assert.match(json['failure'].cause, /no such key/)
 })
 
-void test('rerun.harmless: a preview ends when its caller disconnects, and at the deadline of a turn', async () => {
-  await using app = await startTestApp({ turnSettings: { turnMs: 2_000 } })
-  const [left, late] = [gate(), gate()]
-  app.model.script([left, 'x'], [late, 'x'])
+void test('rerun.harmless: a preview ends when its caller disconnects', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  app.model.script([held, 'x'])
   const leaving = new AbortController()
   const sent = fetch(`${app.adminUrl}/admin/v1/agents/${app.caller.agentId}/preview`, {
     method: 'POST',
@@ -128,14 +129,38 @@ void test('rerun.harmless: a preview ends when its caller disconnects, and at th
     signal: leaving.signal,
   })
   const asked = await app.model.nextCall()
-  await left.reached
+  await held.reached
   leaving.abort()
   await assert.rejects(sent)
-  assert.equal(await asked.ended, 'aborted')
-  const timedOut = await preview(app, { message: 'hello' })
-  assert.deepEqual([timedOut.status, timedOut.json['failure'].cause_kind], [200, 'turn_timeout'])
-  left.open()
-  late.open()
+  const end = await Promise.race([asked.ended, setTimeout(5_000, 'still running', { ref: false })])
+  held.open()
+  assert.equal(end, 'aborted')
+})
+
+void test('rerun.harmless: a preview before a turn has the history of that turn, whether it runs or has ended', async () => {
+  await using app = await startTestApp()
+  await play(app, 'first')
+  const held = gate()
+  app.model.script([held, 'x'])
+  const sent = play(app, 'second')
+  await held.reached
+  const [{ request_id: turn }] = (await app.made('GET', '/turns?status=running'))['data']
+  const before = ['You are a test.', 'first', 'You said: first', 'draft']
+  app.model.script('while it runs')
+  assert.equal((await preview(app, { message: 'draft', before_turn: turn })).json['text'], 'while it runs')
+  assert.deepEqual(prompts(app), before)
+  held.open()
+  await sent
+  await play(app, 'third')
+  assert.equal((await preview(app, { message: 'draft', before_turn: turn })).status, 200)
+  assert.deepEqual(prompts(app), before)
+
+  const other = await app.makeAgent(app.caller.ownerId)
+  const calls = app.model.calls.length
+  assert.equal((await preview(app, { message: 'hi', before_turn: 'none' })).status, 404)
+  assert.equal((await app.admin('POST', `/agents/${other.id}/preview`, { message: 'hi', before_turn: turn })).status, 404)
+  assert.equal((await preview(app, { message: 'hi', before_turn: turn, external_user_id: 'ann' })).status, 422)
+  assert.equal(app.model.calls.length, calls)
 })
 
 void test('audit.trials: who runs a preview is in the log, and who reads the history in it; without the entry no model is called', async () => {

@@ -1,5 +1,6 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '../../../errors.ts'
 import { callerGone } from '../../edge/caller-gone.ts'
 import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
@@ -17,6 +18,11 @@ const PreviewBody = Type.Object(
     external_user_id: Type.Optional({
       ...wellFormed({ minLength: 1, maxLength: 255 }),
       description: `The history is that of this external user’s conversation in the playground. By default \`${usualUser}\`.`,
+    }),
+    before_turn: Type.Optional({
+      ...wellFormed({ minLength: 1, maxLength: 100 }),
+      description:
+        'Request ID of a turn of the agent. The history is what that turn had, also while it runs: to compare with its reply. Not together with `external_user_id`.',
     }),
     version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'By default the current version.' })),
     overrides: Type.Optional(Type.Object(overrideFields, { ...closed, description: 'What differs from the version.' })),
@@ -41,15 +47,14 @@ export const previewRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { message, external_user_id: externalUserId = usualUser, version, overrides = {} } = request.body
-      const asked = {
-        message,
-        externalUserId,
-        version,
-        overrides: readOverrides(overrides),
-        requestId: request.id,
-        left: callerGone(reply),
-      }
+      const { message, external_user_id: externalUserId, before_turn: beforeTurn, version, overrides = {} } = request.body
+      if (beforeTurn !== undefined && externalUserId !== undefined)
+        throw new ApiError(
+          'validation_error',
+          'Use either external_user_id or before_turn: each of them says which history the message has.',
+        )
+      const historyOf = beforeTurn === undefined ? { externalUserId: externalUserId ?? usualUser } : { beforeTurn }
+      const asked = { message, historyOf, version, overrides: readOverrides(overrides), requestId: request.id, left: callerGone(reply) }
       const preview = await request.admin.previewAgent(request.params.id, asked)
       return { version: preview.version, ...writeUnstored(preview) }
     },
