@@ -1,5 +1,6 @@
-/** Selects a conversation: each external user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a row. */
+/** Selects a conversation: each external user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a toolbar. */
 import { Autocomplete, Button } from '@mantine/core'
+import { IconPlus, IconUser } from '@tabler/icons-react'
 import { useState } from 'react'
 import { randomId } from '../../api/random-id.ts'
 import { usePlayedUsers } from './stored-conversation.ts'
@@ -24,7 +25,8 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
   return (
     <>
       <Autocomplete
-        label="External user ID"
+        aria-label="External user ID"
+        leftSection={<IconUser size={15} aria-hidden="true" />}
         data={played}
         value={draft}
         onChange={setDraft}
@@ -35,10 +37,13 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
         }}
         filter={({ options }) => options}
         maxLength={maxId}
-        w="100%"
-        maw={320}
+        w={190}
       />
-      <Button variant="default" onClick={() => onChoose(`playground-${randomId(4)}`)}>
+      <Button
+        variant="default"
+        leftSection={<IconPlus size={15} aria-hidden="true" />}
+        onClick={() => onChoose(`playground-${randomId(4)}`)}
+      >
         New conversation
       </Button>
     </>
