@@ -24,7 +24,7 @@ export function AgentSelect({ value, onChange, label = 'Agent', clearable = fals
       searchable
       nothingFoundMessage="No matching agents"
       w="100%"
-      maw={compact ? 220 : 320}
+      maw={compact ? 180 : 320}
     />
   )
 }

@@ -1,7 +1,7 @@
 /** One conversation of the operator with an agent: what is stored and what is said now, and next to it the details of the selected reply. */
-import { Button, Drawer, Group } from '@mantine/core'
+import { Drawer } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { Suspense, lazy, useEffect, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { KeyboardEvent } from 'react'
 import type { Agent, AgentVersion, Message } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -13,13 +13,11 @@ import classes from './playground.module.css'
 import { useRounds } from './rounds.ts'
 import type { Rounds, Shown } from './rounds.ts'
 import { SettingBar } from './setting-bar.tsx'
-import { contentOf, nameOf } from './settings.ts'
+import { nameOf } from './settings.ts'
 import type { Setting } from './settings.ts'
 import { useStoredConversation } from './stored-conversation.ts'
 import { TurnPanel } from './turn-panel.tsx'
 import type { Detailed } from './turn-panel.tsx'
-
-const Differences = lazy(() => import('./differences.tsx').then(({ Differences: dialog }) => ({ default: dialog })))
 
 type ChatProps = {
   agent: Agent
@@ -83,7 +81,7 @@ export function Chat({ agent, externalUserId, versions, settings, onSetting, dra
             box={box}
             text={text}
             placeholder={`Message ${agent.name}`}
-            hint={<CostHint agent={agent} message={text} settings={settings} messages={stored.messages.items} />}
+            hint={<CostHint agent={agent} message={text} settings={settings} messages={stored.messages} />}
             onChange={setText}
             longest={agent.max_message_length}
             reading={rounds.reading}
@@ -133,37 +131,11 @@ function detailsOf(
 type ComparedProps = Pick<ChatProps, 'agent' | 'versions' | 'settings' | 'onSetting'>
 
 /** The two configurations above their replies. */
-function Compared({ agent, versions, settings, onSetting }: ComparedProps) {
-  const [differing, setDiffering] = useState(false)
-  const [a, b] = settings.map((setting) => {
-    const base = versions.find(({ version }) => version === (setting.version ?? agent.version))
-    return base && contentOf(base, setting)
-  })
-  return (
-    <div className={classes['settings']}>
-      {settings.map((setting, index) => {
-        const letter = index === 0 ? 'A' : 'B'
-        return (
-          <Group key={letter} gap={8}>
-            <SettingBar {...{ agent, versions, setting, letter }} onChange={(changed) => onSetting(index, changed)} />
-            {index === 1 ? (
-              <Button variant="default" disabled={!a || !b} onClick={() => setDiffering(true)}>
-                Show differences
-              </Button>
-            ) : null}
-          </Group>
-        )
-      })}
-      {differing && a && b ? (
-        <Suspense fallback={null}>
-          <Differences
-            a={a}
-            b={b}
-            names={[nameOf(settings[0]!, agent.version), nameOf(settings[1]!, agent.version)]}
-            onClose={() => setDiffering(false)}
-          />
-        </Suspense>
-      ) : null}
-    </div>
-  )
-}
+const Compared = ({ agent, versions, settings, onSetting }: ComparedProps) => (
+  <div className={classes['settings']}>
+    {settings.map((setting, index) => {
+      const letter = index === 0 ? 'A' : 'B'
+      return <SettingBar key={letter} {...{ agent, versions, setting, letter }} onChange={(changed) => onSetting(index, changed)} />
+    })}
+  </div>
+)

@@ -9,14 +9,14 @@ import { averageCharge, holdOf, isLess } from './estimate.ts'
 import { isReal } from './settings.ts'
 import type { Setting } from './settings.ts'
 
-type CostHintProps = { agent: Agent; message: string; settings: readonly Setting[]; messages: readonly Message[] }
+type CostHintProps = { agent: Agent; message: string; settings: readonly Setting[]; messages: { items: readonly Message[]; more: boolean } }
 
 export function CostHint({ agent, message, settings, messages }: CostHintProps) {
   const owners = useOwners()
   const owner = owners.data?.find(({ id }) => id === agent.owner_id)
   if (!settings.some(isReal)) return <>Not stored and not charged. The provider bills the model calls.</>
-  const hold = holdOf(agent, message)
-  const average = averageCharge(messages)
+  const hold = holdOf(agent, message, messages)
+  const average = averageCharge(messages.items)
   const tooLittle = owner !== undefined && isLess(owner.available_usd, hold)
   return (
     <>

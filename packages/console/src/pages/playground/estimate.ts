@@ -6,15 +6,20 @@ const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 /** At most, as the server counts it: docs/spec.md, `billing.hold`. */
 const tokensOf = (text: string): number => Math.ceil(bytesOf(text) / 2)
 
+/** The newest messages of the conversation, and whether there are more. */
+type Stored = { items: readonly Message[]; more: boolean }
+
 const perMillion = 1_000_000n
 
 /**
  * About what the server holds for the first step: the largest prompt at the highest price of a prompt token, and the largest answer. The
  * definitions of the tools of an MCP server are not known here.
  */
-export function holdOf(agent: Agent, message: string): string {
+export function holdOf(agent: Agent, message: string, stored: Stored): string {
   const { price, knowledge, history } = agent
-  const prompt = tokensOf(agent.system_prompt) + tokensOf(message) + knowledge.max_tokens + history.max_tokens
+  const known = stored.items.reduce((sum, { content }) => sum + tokensOf(content), 0)
+  const historyTokens = stored.more ? history.max_tokens : Math.min(history.max_tokens, known)
+  const prompt = tokensOf(agent.system_prompt) + tokensOf(message) + knowledge.max_tokens + historyTokens
   const tools = agent.tools.length > 0 ? tokensOf(JSON.stringify(agent.tools)) : 0
   const prices = [price.prompt_usd_per_million, price.cached_prompt_usd_per_million, price.cache_write_usd_per_million]
   const highest = prices.map((amount) => readAmount(amount ?? '0') ?? 0n).reduce((one, other) => (one > other ? one : other))

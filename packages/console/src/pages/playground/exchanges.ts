@@ -29,6 +29,8 @@ export type Exchange = {
   incomplete: boolean
   requestId: string | null
   failure: ApiFailure | null
+  /** From sending to the end of the reply, in milliseconds. Null until then. */
+  tookMs: number | null
 }
 
 export type Exchanges = {
@@ -67,6 +69,7 @@ export function useExchanges(agentId: string, externalUserId: string, onTurn: (r
 
   const read = useMutation({
     mutationFn: async ({ idempotencyKey, message }: Pick<Exchange, 'idempotencyKey' | 'message'>) => {
+      const startedAt = performance.now()
       const { signal } = (reader.current = new AbortController())
       wantsStop.current = false
       current.current = null
@@ -104,7 +107,8 @@ export function useExchanges(agentId: string, externalUserId: string, onTurn: (r
         // A reader that missed deltas gets the whole text here.
         else {
           const { content, incomplete = false } = end.message
-          change(idempotencyKey, { state: 'completed', text: content, incomplete, requestId: end.request_id })
+          const tookMs = Math.round(performance.now() - startedAt)
+          change(idempotencyKey, { state: 'completed', text: content, incomplete, requestId: end.request_id, tookMs })
         }
         onTurn(end.request_id)
       } catch (error) {
@@ -144,6 +148,7 @@ export function useExchanges(agentId: string, externalUserId: string, onTurn: (r
           incomplete: false,
           requestId: null,
           failure: null,
+          tookMs: null,
         },
       ])
       read.mutate({ idempotencyKey, message })

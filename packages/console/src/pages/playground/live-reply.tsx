@@ -84,7 +84,7 @@ export function LiveReply({
           ) : null}
         </Group>
       ) : null}
-      {requestId === null || isReading(state) ? null : <ReplyFoot message={reply} shown={shown} onShow={onShow} />}
+      {requestId === null || isReading(state) ? null : <ReplyFoot message={reply} shown={shown} onShow={onShow} took={exchange.tookMs} />}
     </Stack>
   )
 }

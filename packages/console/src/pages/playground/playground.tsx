@@ -2,7 +2,7 @@
  * The playground: the operator talks to an agent as an external user would, through the real pipeline, including billing; or tries a version
  * or a draft of it, without storing anything. The address has the conversation and the versions.
  */
-import { Alert, Anchor, Box, Button } from '@mantine/core'
+import { ActionIcon, Alert, Anchor, Box, Button, Tooltip } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconColumns2, IconLayoutSidebarRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
@@ -19,6 +19,7 @@ import { PageTitle } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Chat } from './chat.tsx'
 import { ConversationChoice } from './conversation-choice.tsx'
+import { DifferencesButton } from './differences-button.tsx'
 import classes from './playground.module.css'
 import { SettingBar } from './setting-bar.tsx'
 import { readVersion } from './settings.ts'
@@ -100,7 +101,7 @@ function OfAgent({ agentId }: { agentId: string }) {
   const versions = useVersions(agentId, mayPreview)
   const [drafts, setDrafts] = useState<readonly Overrides[]>([{}, {}])
   const isSmall = useMediaQuery('(max-width: 61.99em)', undefined, { getInitialValueInEffect: false }) ?? false
-  const [details, setDetails] = useState(!isSmall)
+  const [details, setDetails] = useState(!isSmall && !search.has('compare'))
   const user = search.get('user') || usualUser
   const comparing = mayPreview && search.has('compare')
   const settings = versionNames.slice(0, comparing ? 2 : 1).map((name, index): Setting => {
@@ -117,6 +118,7 @@ function OfAgent({ agentId }: { agentId: string }) {
       {mayPreview && !comparing ? (
         <SettingBar agent={read} versions={listed} setting={settings[0]!} onChange={(setting) => setSetting(0, setting)} />
       ) : null}
+      {comparing ? <DifferencesButton agent={read} versions={listed} a={settings[0]!} b={settings[1]!} /> : null}
       <Box flex={1} visibleFrom="sm" />
       <ConversationChoice
         agentId={agentId}
@@ -128,19 +130,25 @@ function OfAgent({ agentId }: { agentId: string }) {
           variant={comparing ? 'light' : 'default'}
           aria-pressed={comparing}
           leftSection={<IconColumns2 size={15} aria-hidden="true" />}
-          onClick={() => change({ compare: comparing ? null : currentWord })}
+          onClick={() => {
+            change({ compare: comparing ? null : currentWord })
+            setDetails(comparing && !isSmall)
+          }}
         >
           Compare
         </Button>
       ) : null}
-      <Button
-        variant={details ? 'light' : 'default'}
-        aria-pressed={details}
-        leftSection={<IconLayoutSidebarRight size={15} aria-hidden="true" />}
-        onClick={() => setDetails(!details)}
-      >
-        Details
-      </Button>
+      <Tooltip label={details ? 'Hide details' : 'Show details'}>
+        <ActionIcon
+          variant={details ? 'light' : 'default'}
+          size={36}
+          aria-label="Details"
+          aria-pressed={details}
+          onClick={() => setDetails(!details)}
+        >
+          <IconLayoutSidebarRight size={16} aria-hidden="true" />
+        </ActionIcon>
+      </Tooltip>
     </>
   )
   return (

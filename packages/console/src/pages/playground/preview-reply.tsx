@@ -46,7 +46,7 @@ export function PreviewReply({ run, name, shown, onShow, onRunAgain, onEdit }: P
             <Button size="compact-xs" variant="default" onClick={onEdit}>
               Edit message
             </Button>
-            {preview ? <PreviewFigures preview={preview} /> : null}
+            {preview ? <PreviewFigures preview={preview} took={run.tookMs} /> : null}
           </Group>
         )}
       </Stack>
@@ -58,8 +58,7 @@ type Read = NonNullable<PreviewRun['preview']>
 
 export const tookOf = ({ spans }: Read): number | null => spans.find(({ type }) => type === 'attempt')?.duration_ms ?? null
 
-function PreviewFigures({ preview }: { preview: Read }) {
-  const took = tookOf(preview)
+function PreviewFigures({ preview, took }: { preview: Read; took: number | null }) {
   return (
     <Text size="xs" component="span" c="dimmed" className="figures">
       {took === null ? '' : `${writeMs(took)} · `}

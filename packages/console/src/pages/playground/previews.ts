@@ -12,6 +12,8 @@ export type PreviewRun = {
   state: 'waiting' | 'running' | 'ended' | 'stopped' | 'lost' | 'refused'
   preview: Preview | null
   failure: ApiFailure | null
+  /** From sending to the response, in milliseconds. */
+  tookMs: number | null
 }
 
 export type Previews = {
@@ -41,6 +43,7 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
 
   async function run({ id, message, setting }: Pick<PreviewRun, 'id' | 'message' | 'setting'>, beforeTurn?: string): Promise<void> {
     if (running.current.has(id)) return
+    const startedAt = performance.now()
     const stopping = new AbortController()
     running.current.set(id, stopping)
     change(id, { state: 'running', failure: null, preview: null })
@@ -52,7 +55,7 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
         overrides: setting.overrides,
       }
       const preview = await call<Preview>(`/agents/${segment(agentId)}/preview`, { method: 'POST', body, signal: stopping.signal })
-      change(id, { state: 'ended', preview })
+      change(id, { state: 'ended', preview, tookMs: Math.round(performance.now() - startedAt) })
     } catch (error) {
       if (stopping.signal.aborted) return change(id, { state: 'stopped' })
       if (!(error instanceof ApiFailure)) throw error
@@ -65,7 +68,7 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
   return {
     all,
     running: all.some(isGoing),
-    add: (added) => setAll((before) => [...before, { ...added, state: 'waiting', preview: null, failure: null }]),
+    add: (added) => setAll((before) => [...before, { ...added, state: 'waiting', preview: null, failure: null, tookMs: null }]),
     start: (started, beforeTurn) => void run(started, beforeTurn),
     stop() {
       for (const one of running.current.values()) one.abort()

@@ -1,8 +1,9 @@
 /** What the messages run with: a version of the agent, or a draft of one, and whether the replies are stored. */
-import { Badge, Button, Group, Select, Text } from '@mantine/core'
+import { Badge, Box, Button, Group, Select, Text } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { Suspense, lazy, useState } from 'react'
 import type { Agent, AgentVersion } from '../../api/types.ts'
+import classes from './playground.module.css'
 import { currentVersion, isDraft, isReal } from './settings.ts'
 import type { Setting } from './settings.ts'
 
@@ -29,7 +30,7 @@ export function SettingBar({ agent, versions, setting, onChange, letter }: Setti
   ]
   const base = versions.find(({ version }) => version === (setting.version ?? agent.version))
   return (
-    <Group gap={8} role="group" aria-label={letter ? `Configuration ${letter}` : 'Configuration'}>
+    <Group gap={8} className={classes['bar']} role="group" aria-label={letter ? `Configuration ${letter}` : 'Configuration'}>
       {letter ? (
         <Text span fw={600}>
           {letter}
@@ -42,7 +43,7 @@ export function SettingBar({ agent, versions, setting, onChange, letter }: Setti
         onChange={(value) => onChange({ ...setting, version: value === present ? null : Number(value) })}
         allowDeselect={false}
         searchable
-        w={176}
+        className={classes['version']}
       />
       <Button
         variant={isDraft(setting) ? 'light' : 'default'}
@@ -53,7 +54,9 @@ export function SettingBar({ agent, versions, setting, onChange, letter }: Setti
       >
         {isDraft(setting) ? 'Draft' : 'Draft…'}
       </Button>
-      <StoredBadge setting={setting} />
+      <Box visibleFrom={letter ? 'base' : 'sm'}>
+        <StoredBadge setting={setting} />
+      </Box>
       {editing && base ? (
         <Suspense fallback={null}>
           <DraftDialog
