@@ -58,6 +58,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, think:
   if (path === '/mcp') return answerMcp(request, body, response)
   if (path === '/bookings') return sendJson(response, 201, { booking: 'B-2207', room: 'net loft', from: '14:00', to: '16:00' })
   if (number !== undefined) return sendJson(response, 200, orderOf(Number(number)))
+  if (path === '/hooks/orders') return void response.writeHead(204).end()
+  if (path === '/hooks/crm') return sendJson(response, 500, { error: 'database is locked' })
   sendJson(response, 404, { error: { message: `no such path: ${path}` } })
 }
 

@@ -42,6 +42,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findTurnMessage: (message, requestId) => onlyIf(message !== undefined, turn(requestId)),
   findReplies: (replies) => [...replies.keys()].map(turn),
   listEnded: (ended) => ended.filter(({ reply }) => reply !== null).map(({ requestId }) => turn(requestId)),
+  readDeliveredEvent: (found, { eventId, withTexts }) => onlyIf(withTexts && found?.event, reading('event', eventId)),
   readEvents: ({ events }) => events.map(({ id }) => reading('event', id)),
 
   findInvitation: null,

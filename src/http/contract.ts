@@ -50,6 +50,7 @@ export type Webhook = Static<typeof webhooks.Webhook.ref>
 export type ShownWebhook = Static<typeof webhooks.ShownWebhook.ref>
 export type WebhookTest = Static<typeof webhooks.WebhookTest.ref>
 export type Delivery = Static<typeof webhooks.Delivery.ref>
+export type SentDelivery = Static<typeof webhooks.SentDelivery.ref>
 export type EndUser = Static<typeof endUsers.EndUser.ref>
 export type EndUserDetail = Static<typeof endUsers.EndUserDetail.ref>
 export type Usage = Static<typeof answers.Usage.ref>

@@ -228,6 +228,7 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('POST', `/webhooks/${webhook.id}/rotate-secret`)
   await ask('POST', `/webhooks/${webhook.id}/test`)
   const deliveries = await ask('GET', `/webhooks/${webhook.id}/deliveries`)
+  await ask('GET', `/webhooks/${webhook.id}/deliveries/${deliveries.data[0].id}`)
   await ask('POST', `/webhooks/${webhook.id}/deliveries/${deliveries.data[0].id}/retry`)
   await ask('POST', `/webhooks/${webhook.id}/deliveries/evt_x/retry`)
   await ask('POST', `/webhooks/${webhook.id}/replay`, { from: new Date(Date.now() - 60_000).toISOString(), to: '2100-01-01' })

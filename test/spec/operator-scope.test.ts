@@ -69,6 +69,7 @@ const readCalls: Calls<Reads> = {
   listWebhooks: () => [{}, page],
   findWebhook: (ids) => [ids.webhook],
   listDeliveries: (ids) => [{ webhookId: ids.webhook }, page],
+  readDeliveredEvent: (ids) => [{ webhookId: ids.webhook, eventId: ids.delivery, withTexts: true }],
 }
 
 const limits = [{ scope: 'end_user' as const, span: 'day' as const, amount: 1n }]

@@ -121,6 +121,10 @@ export const recipes: Record<string, Recipe> = {
   'GET /webhooks': nothing,
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
+  'GET /webhooks/{id}/deliveries/{delivery_id}': (of, own) => [
+    { path: { id: of.webhook, delivery_id: of.delivery } },
+    { path: { id: own.webhook, delivery_id: of.delivery } },
+  ],
   'GET /status': nothing,
   'GET /audit': filters({
     who: () => 'token',

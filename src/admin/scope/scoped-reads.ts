@@ -56,6 +56,7 @@ export const scopedReads: Rules<Reads> = {
   listWebhooks: ({ scope }, filter, page) => ({ args: [{ ...filter, within: scope }, page] }),
   findWebhook: ({ scope }, id) => ({ args: [id, scope] }),
   listDeliveries: ({ scope }, wanted, page) => ({ args: [{ ...wanted, within: scope }, page] }),
+  readDeliveredEvent: ({ scope }, wanted) => ({ args: [{ ...wanted, within: scope }] }),
 
   // To save an agent, which names its provider. Everyone who saves an agent must know the name.
   findProvider: unrestricted,

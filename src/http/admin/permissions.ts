@@ -122,6 +122,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'POST /webhooks/:id/rotate-secret': needs('webhooks'),
   'POST /webhooks/:id/test': needs('webhooks'),
   'GET /webhooks/:id/deliveries': needs('read'),
+  'GET /webhooks/:id/deliveries/:delivery_id': needs('read'),
   'POST /webhooks/:id/deliveries/:delivery_id/retry': needs('webhooks'),
   'POST /webhooks/:id/replay': needs('webhooks'),
 

@@ -30,7 +30,7 @@ import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
-import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
+import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
@@ -69,6 +69,7 @@ export const reads = {
   listDueWebhooks,
   readEvents,
   listDeliveries,
+  readDeliveredEvent,
   deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
