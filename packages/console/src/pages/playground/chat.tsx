@@ -1,5 +1,5 @@
 /** One conversation of the operator with an agent: what is stored and what is said now, and next to it the details of the selected reply. */
-import { Drawer } from '@mantine/core'
+import { Box, Drawer } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useEffect, useRef, useState } from 'react'
 import type { KeyboardEvent } from 'react'
@@ -72,7 +72,7 @@ export function Chat({ agent, externalUserId, versions, settings, onSetting, dra
 
   return (
     <div className={classes['body']}>
-      <div className={classes['chat']} onKeyDown={onKeyDown}>
+      <Box className={classes['chat']} onKeyDown={onKeyDown}>
         {comparing ? <Compared agent={agent} versions={versions} settings={settings} onSetting={onSetting} /> : null}
         <MessageLog {...{ agent, externalUserId, stored, rounds, replyOf, shown, comparing, end }} onShow={show} onWrite={write} />
         <div className={classes['foot']}>
@@ -94,7 +94,7 @@ export function Chat({ agent, externalUserId, versions, settings, onSetting, dra
             }}
           />
         </div>
-      </div>
+      </Box>
       {isSmall ? (
         <Drawer
           opened={details}

@@ -1,5 +1,5 @@
 /** Below the message: what sending it costs, and what the owner has. */
-import { Anchor, Tooltip } from '@mantine/core'
+import { Anchor, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useOwners } from '../../api/lists.ts'
@@ -21,7 +21,9 @@ export function CostHint({ agent, message, settings, messages }: CostHintProps) 
   return (
     <>
       <Tooltip label="Reserved while the agent replies, for the longest prompt and answer. Only what the reply uses is charged.">
-        <span tabIndex={0}>Holds about {shortMoney(hold)}</span>
+        <Text span inherit tabIndex={0}>
+          Holds about {shortMoney(hold)}
+        </Text>
       </Tooltip>
       {average === undefined ? null : <> · replies cost about {shortMoney(average)}</>}
       {owner ? (

@@ -39,7 +39,7 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
     }
   }, [])
   const change = (id: string, changed: Partial<PreviewRun>): void =>
-    setAll((before) => before.map((run) => (run.id === id ? { ...run, ...changed } : run)))
+    setAll((before) => before.map((one) => (one.id === id ? { ...one, ...changed } : one)))
 
   async function run({ id, message, setting }: Pick<PreviewRun, 'id' | 'message' | 'setting'>, beforeTurn?: string): Promise<void> {
     if (running.current.has(id)) return
