@@ -28,6 +28,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findTurn: (found, requestId) => onlyIf(found && found.steps.length > 0, turn(requestId)),
   findTracedTurn: (found, requestId) => onlyIf(found, turn(requestId)),
   listHistoryBefore: (messages, { requestId }) => onlyIf(messages.length > 0, turn(requestId)),
+  listNewestMessages: (messages, { conversationId }) => onlyIf(messages.length > 0, conversation(conversationId)),
   findFeedback: (found, requestId) => onlyIf(typeof found?.comment === 'string', turn(requestId)),
   listFeedback: (rows, { agentId = allAgents }) =>
     onlyIf(

@@ -47,6 +47,7 @@ export type Turn = Static<typeof turns.Turn.ref>
 export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
 export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type TurnRerun = Static<typeof traces.TurnRerun.ref>
+export type Preview = Static<typeof traces.Preview.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type Webhook = Static<typeof webhooks.Webhook.ref>
 export type ShownWebhook = Static<typeof webhooks.ShownWebhook.ref>

@@ -90,6 +90,7 @@ const ofInstallation = [
   'POST /agents/{id}/rollback',
   // No one pays for it.
   'POST /turns/{request_id}/rerun',
+  'POST /agents/{id}/preview',
   'GET /status',
   'POST /verify',
   'GET /audit',

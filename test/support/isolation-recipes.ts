@@ -175,6 +175,7 @@ export const recipes: Record<string, Recipe> = {
     body: { message: 'hello', external_user_id: 'ann' },
     headers: { 'idempotency-key': 'isolation' },
   }),
+  'POST /agents/{id}/preview': byId('agent', { body: { message: 'hello', external_user_id: 'ann', version: 1 } }),
   'POST /agents/{id}/keys': byId('agent', { body: { permission: 'full' } }),
   'PATCH /keys/{id}': byId('key', { body: { name: 'n' } }),
   'POST /keys/{id}/rotate': byId('key', { body: { grace_seconds: 60 } }),

@@ -45,6 +45,7 @@ export const scopedReads: Rules<Reads> = {
   conversationExists: ofConversation((id) => id, false),
   listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),
   listHistoryBefore: ofConversation(({ conversationId }) => conversationId, []),
+  listNewestMessages: ofConversation(({ conversationId }) => conversationId, []),
   listExportedTurns: ofConversation(({ conversationId }) => conversationId, []),
   listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),
   findTurn: ofTurn((requestId) => requestId, undefined),

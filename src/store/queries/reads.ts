@@ -29,7 +29,7 @@ import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
-import { findTracedTurn, listHistoryBefore } from './traces.ts'
+import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
@@ -75,6 +75,7 @@ export const reads = {
   deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
+  listNewestMessages,
   findFeedback,
   listFeedback,
   findApiKey,
@@ -150,6 +151,7 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listAllMessages',
   'findTracedTurn',
   'listHistoryBefore',
+  'listNewestMessages',
   'readEvents',
   'listExportedTurns',
 ])
