@@ -22,7 +22,7 @@ inConsole(
     await open(`/conversations/${json['conversation_id']}`)
     const article = page.getByRole('article', { name: 'Reply', exact: true })
     await article.getByRole('button', { name: 'Trace' }).click()
-    await article.getByRole('link', { name: 'Open turn' }).click()
+    await page.getByRole('region', { name: 'Turn', exact: true }).getByRole('link', { name: 'Open turn' }).click()
     await page.getByRole('heading', { name: 'May I return it?', level: 1 }).waitFor()
     await page.getByRole('option', { name: /^Settlement/ }).waitFor()
     await page.getByRole('tab', { name: 'Run again' }).click()

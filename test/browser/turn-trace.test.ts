@@ -36,13 +36,13 @@ inConsole(
     await open(`/conversations/${json['conversation_id']}`)
     const reply = page.getByRole('article', { name: 'Reply', exact: true })
     await reply.getByRole('button', { name: 'Trace' }).click()
-    const spans = reply.getByRole('listbox', { name: 'Spans' })
+    const spans = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('listbox', { name: 'Spans' })
     const names = (): Promise<(string | null)[]> => spans.locator('[title]').evaluateAll((items) => items.map((item) => item.textContent))
     await spans.getByRole('option', { name: /^Settlement/ }).waitFor()
     assert.deepEqual(await names(), ['Attempt 1', 'Admission', 'Retrieval', 'Model call 1', 'Tool look', 'Model call 2', 'Settlement'])
     const select = async (name: string): Promise<Locator> => {
       await spans.getByRole('option', { name: new RegExp(`^${name}`) }).click()
-      return reply.getByRole('region', { name: `Details of ${name}`, exact: true })
+      return page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: `Details of ${name}`, exact: true })
     }
 
     const passages = await select('Retrieval')
@@ -79,7 +79,7 @@ inConsole('console: a trace shows why a turn has no reply, in the words of the p
   const turn = page.getByRole('article', { name: 'Turn without a reply' })
   await turn.getByRole('button', { name: 'Trace' }).click()
   // The failed span is selected.
-  const failed = turn.getByRole('region', { name: 'Details of Model call 1' })
+  const failed = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: 'Details of Model call 1' })
   await failed.getByText('provider_400', { exact: true }).waitFor()
   await failed.getByText(/no such model \u202e<img src=x/).waitFor()
   assert.equal(await turn.locator('img, script').count(), 0, 'a text was rendered as HTML')
