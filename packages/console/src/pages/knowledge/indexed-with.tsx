@@ -29,6 +29,5 @@ export function IndexedWith({ document: { status, reason, chunks }, agent }: { d
 
 function adviceFor(reason: string): string {
   if (/embed/i.test(reason)) return 'Check the embedding model in the settings and its provider, then replace the document with the same file.'
-  if (/images|scan/i.test(reason)) return 'Recognize the text of the pages (OCR) with another program, then replace the document.'
-  return 'Correct the source, then replace the document.'
+  return 'Then replace the document with the corrected source.'
 }

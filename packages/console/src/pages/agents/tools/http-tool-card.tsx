@@ -17,7 +17,7 @@ export function HttpToolCard({ tool, onEdit, onRemove, onTry }: CardProps) {
               {name}
             </Text>
             <SideEffects has={sideEffects} />
-            <Badge variant="outline" color="gray">
+            <Badge color="gray">
               {timeout} s timeout
             </Badge>
           </Group>

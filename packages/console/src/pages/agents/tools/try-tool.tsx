@@ -82,7 +82,7 @@ function Answer({ answer: { result, is_error: isError, ms } }: { answer: ToolTri
   return (
     <Stack gap="xs">
       <Group gap="xs">
-        <Badge variant="outline" color={isError ? 'red' : 'teal'}>
+        <Badge color={isError ? 'red' : 'teal'}>
           {isError ? 'Error' : 'Succeeded'}
         </Badge>
         <Text size="sm">after {Math.round(ms).toLocaleString()} ms. The model would receive:</Text>

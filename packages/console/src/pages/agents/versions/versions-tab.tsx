@@ -83,7 +83,7 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
               <Group gap="xs" wrap="nowrap">
                 {version.version}
                 {version.version === agent.version ? (
-                  <Badge variant="outline" color="teal" flex="none">
+                  <Badge color="teal" flex="none">
                     Current
                   </Badge>
                 ) : null}
