@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { authKinds, basicCredentials, choose, isOwnSecret, ownedBy, recognize, valueOf } from './auth-presets.ts'
 import type { AuthKind, AuthRows } from './auth-presets.ts'
 import { TextsInput } from './texts-input.tsx'
-import type { TextRow } from './texts-input.tsx'
+import type { TextRow } from './text-rows.ts'
 
 const labels: Record<AuthKind, string> = {
   none: 'None',

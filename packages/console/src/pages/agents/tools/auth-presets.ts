@@ -2,7 +2,7 @@
  * The usual ways to authenticate, as the headers and secrets that they are stored as. They are recognized by names, because stored values
  * are never returned. Pure.
  */
-import type { TextRow } from './texts-input.tsx'
+import type { TextRow } from './text-rows.ts'
 
 export const authKinds = ['none', 'bearer', 'header', 'basic', 'custom'] as const
 export type AuthKind = (typeof authKinds)[number]
