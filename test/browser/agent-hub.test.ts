@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
+import { barriersOf } from '../support/axe.ts'
 import { openConsole } from '../support/browser.ts'
 import { startTestApp } from '../support/test-app.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -43,6 +44,7 @@ inConsole(
     await page.getByRole('option', { name: 'Bearer token' }).click()
     await dialog.getByLabel('Token', { exact: true }).fill('shop-token')
 
+    assert.deepEqual(await barriersOf(page), [])
     const trial = dialog.getByRole('group', { name: 'Test before saving' })
     await trial.getByRole('textbox', { name: 'day' }).fill('Monday')
     await trial.getByRole('button', { name: 'Call tool' }).click()

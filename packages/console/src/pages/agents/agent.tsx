@@ -4,7 +4,7 @@
  */
 import { Alert, Anchor, Button, Center, Group, Loader, Menu, Tabs, Text } from '@mantine/core'
 import { IconDots, IconTerminal2 } from '@tabler/icons-react'
-import { Suspense, lazy, useState } from 'react'
+import { Suspense, lazy, useEffect, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ApiFailure, segment } from '../../api/client.ts'
@@ -77,6 +77,8 @@ function Hub({ agent, tab }: { agent: Agent; tab: TabName }) {
   const [unsaved, setUnsaved] = useState(false)
   const [opened, setOpened] = useState<readonly TabName[]>([])
   if (!opened.includes(tab)) setOpened([...opened, tab])
+  const strip = useRef<HTMLDivElement>(null)
+  useEffect(() => strip.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab])
   const contents: Record<TabName, ReactNode> = {
     settings: <SettingsTab agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />,
     knowledge: <KnowledgeTab agent={agent} />,
@@ -111,7 +113,7 @@ function Hub({ agent, tab }: { agent: Agent; tab: TabName }) {
         onChange={(value) => navigate(`/agents/${segment(agent.id)}${value === null || value === 'settings' ? '' : `/${value}`}`)}
         keepMountedMode="display-none"
       >
-        <Tabs.List aria-label="Agent sections" className="tab-strip">
+        <Tabs.List ref={strip} aria-label="Agent sections" className="tab-strip">
           {names.map((name) => (
             <Tabs.Tab key={name} value={name} {...asideOf(name, agent, unsaved)}>
               {labels[name]}
