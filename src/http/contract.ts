@@ -26,6 +26,7 @@ export type OwnerWithHolds = Static<typeof owners.OwnerWithHolds.ref>
 export type LedgerEntry = Static<typeof owners.LedgerEntry.ref>
 export type Provider = Static<typeof answers.Provider.ref>
 export type ProviderTest = Static<typeof answers.ProviderTest.ref>
+export type ProviderModels = Static<typeof answers.ProviderModels.ref>
 export type Agent = Static<typeof agents.Agent.ref>
 export type AgentVersion = Static<typeof agents.AgentVersion.ref>
 export type PriceOfVersion = Static<typeof agents.PriceOfVersion.ref>

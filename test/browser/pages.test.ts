@@ -38,6 +38,8 @@ const pagesOf = ({ orders, library, externalUserId, conversationId, requestId }:
   'agent settings': `/agents/${orders.agentId}`,
   'agent tools': `/agents/${orders.agentId}/tools`,
   'agent versions': `/agents/${orders.agentId}/versions`,
+  'agent activity': `/agents/${orders.agentId}/activity`,
+  'knowledge choice': '/knowledge',
   playground: `/playground/${orders.agentId}`,
   'playground choice': '/playground',
   knowledge: `/knowledge/${library.agentId}`,

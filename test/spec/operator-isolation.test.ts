@@ -83,6 +83,7 @@ const ofInstallation = [
   'PATCH /providers/{id}',
   'DELETE /providers/{id}',
   'POST /providers/{id}/test',
+  'GET /providers/{id}/models',
   'POST /owners',
   'PATCH /owners/{id}',
   'POST /owners/{id}/ledger',

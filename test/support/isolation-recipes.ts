@@ -83,6 +83,7 @@ export const recipes: Record<string, Recipe> = {
   ),
   'GET /providers': nothing,
   'GET /providers/{id}': byId('provider'),
+  'GET /providers/{id}/models': byId('provider'),
   'GET /models/price': () => [{ query: { model: 'scripted/test-model' } }],
   'GET /agents': nothing,
   'GET /agents/{id}': both(byId('agent'), byId('spareAgent')),

@@ -258,6 +258,13 @@ export const answerExamples: Record<string, object> = {
     ],
   },
   ToolTrial: { result: '{"status":"sent"}', is_error: false, ms: 84 },
+  ProviderModels: {
+    ok: true,
+    data: [
+      { id: 'gpt-5.4-mini', price, context_tokens: 400_000 },
+      { id: 'gpt-image-1', price: null, context_tokens: null },
+    ],
+  },
   ModelPrice: { model: 'openai/gpt-5.4-mini', price, price_source: priceSource, context_tokens: 400_000 },
 }
 

@@ -60,6 +60,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'PATCH /providers/:id': installation('providers'),
   'DELETE /providers/:id': installation('provider_keys'),
   'POST /providers/:id/test': installation('providers'),
+  'GET /providers/:id/models': installation('providers'),
   'GET /models/price': needs('read'),
 
   'GET /agents': needs('read'),
