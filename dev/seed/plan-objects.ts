@@ -215,5 +215,8 @@ export const limits = (user: string): PlannedEvent[] => [
     at: { beforeNowMs: 95_000 },
     action: { kind: 'limits', role: 'orders', user, limits: [{ scope: 'end_user', usd: '0.02', window: 'total' }] },
   },
-  { at: { beforeNowMs: 90_000 }, action: { kind: 'limits', role: 'library', limits: [{ scope: 'api_key', usd: '0.08', window: 'month' }] } },
+  {
+    at: { beforeNowMs: 90_000 },
+    action: { kind: 'limits', role: 'library', limits: [{ scope: 'api_key', usd: '0.08', window: 'month' }] },
+  },
 ]

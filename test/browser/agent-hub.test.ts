@@ -31,7 +31,10 @@ inConsole(
     await page.getByRole('button', { name: 'Add HTTP tool' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Tool name').fill('book')
-    await dialog.getByRole('textbox', { name: /^Description/ }).first().fill('Books a day.')
+    await dialog
+      .getByRole('textbox', { name: /^Description/ })
+      .first()
+      .fill('Books a day.')
     await dialog.getByRole('combobox', { name: /^Method/ }).click()
     await page.getByRole('option', { name: 'POST' }).click()
     await dialog.getByRole('textbox', { name: /^URL/ }).fill(`${tools.baseUrl}/book`)
@@ -102,24 +105,27 @@ inConsole('console: the models of a provider are offered with their prices, or i
   await page.getByText(/Listed price for listing\/gpt-4o: \$2\.50 prompt/).waitFor()
 })
 
-inConsole('console: activity shows the turns of the agent, old addresses lead to its tabs, and disabling can be undone', async (visitor) => {
-  const { page, app, open } = visitor
-  const { agentId } = app.caller
-  await app.chat('hello')
-  await open(`/agents/${agentId}/activity`)
-  await page.getByRole('region', { name: 'Last 7 days' }).getByText('1 completed').waitFor()
-  await page.getByRole('region', { name: 'Recent turns' }).getByText('Completed').waitFor()
-  for (const [path, tab] of [
-    ['/knowledge', 'Knowledge'],
-    ['/keys', 'Keys'],
-  ]) {
-    await open(`${path}/${agentId}`)
-    await page.getByRole('tab', { name: tab!, selected: true }).waitFor()
-  }
-  await page.getByRole('switch', { name: 'Enabled' }).click()
-  await page.getByRole('button', { name: 'Disable agent' }).click()
-  await page.getByText('This agent is disabled').waitFor()
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('This agent is disabled').waitFor({ state: 'detached' })
-  assert.equal((await app.made('GET', `/agents/${agentId}`)).enabled, true)
-})
+inConsole(
+  'console: activity shows the turns of the agent, old addresses lead to its tabs, and disabling can be undone',
+  async (visitor) => {
+    const { page, app, open } = visitor
+    const { agentId } = app.caller
+    await app.chat('hello')
+    await open(`/agents/${agentId}/activity`)
+    await page.getByRole('region', { name: 'Last 7 days' }).getByText('1 completed').waitFor()
+    await page.getByRole('region', { name: 'Recent turns' }).getByText('Completed').waitFor()
+    for (const [path, tab] of [
+      ['/knowledge', 'Knowledge'],
+      ['/keys', 'Keys'],
+    ]) {
+      await open(`${path}/${agentId}`)
+      await page.getByRole('tab', { name: tab!, selected: true }).waitFor()
+    }
+    await page.getByRole('switch', { name: 'Enabled' }).click()
+    await page.getByRole('button', { name: 'Disable agent' }).click()
+    await page.getByText('This agent is disabled').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('This agent is disabled').waitFor({ state: 'detached' })
+    assert.equal((await app.made('GET', `/agents/${agentId}`)).enabled, true)
+  },
+)

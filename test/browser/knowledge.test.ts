@@ -131,7 +131,10 @@ inConsole(
     refuses = false
     await page.getByRole('button', { name: 'Retry 2 failed' }).click()
     await page.getByText('2 files uploaded.').waitFor()
-    await page.getByRole('row', { name: /long\.md/ }).getByText('Ready').waitFor()
+    await page
+      .getByRole('row', { name: /long\.md/ })
+      .getByText('Ready')
+      .waitFor()
     await page.getByRole('link', { name: 'long.md' }).click()
     await page.getByRole('textbox', { name: 'Find in this document' }).fill('sentence 77')
     const chunks = page.getByRole('region', { name: 'Chunks' })

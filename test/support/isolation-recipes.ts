@@ -102,6 +102,9 @@ export const recipes: Record<string, Recipe> = {
   'GET /conversations': both(
     filters({ agent_id: (of) => of.agent, key_id: (of) => of.key, external_user_id: (of) => of.user }),
     filters(byPublicKey),
+    filters({ agent_id: (of) => of.agent, q: (of) => of.user.slice(0, 11) }, { query: { excerpts: 'true' } }),
+    filters({ agent_id: (of) => of.agent, rating: () => 'down' }),
+    ...['running', 'completed', 'failed'].map((status) => filters({ agent_id: (of) => of.agent }, { query: { status } })),
   ),
   'GET /conversations/{id}': both(byId('conversation'), byId('spareConversation')),
   'GET /conversations/{id}/messages': byId('conversation'),
@@ -122,6 +125,11 @@ export const recipes: Record<string, Recipe> = {
   'GET /webhooks': nothing,
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
+  'GET /attention': nothing,
+  'GET /webhooks/{id}/deliveries/{delivery_id}': (of, own) => [
+    { path: { id: of.webhook, delivery_id: of.delivery } },
+    { path: { id: own.webhook, delivery_id: of.delivery } },
+  ],
   'GET /status': nothing,
   'GET /audit': filters({
     who: () => 'token',
@@ -168,6 +176,7 @@ export const recipes: Record<string, Recipe> = {
     body: { message: 'hello', external_user_id: 'ann' },
     headers: { 'idempotency-key': 'isolation' },
   }),
+  'POST /agents/{id}/preview': byId('agent', { body: { message: 'hello', external_user_id: 'ann', version: 1 } }),
   'POST /agents/{id}/keys': byId('agent', { body: { permission: 'full' } }),
   'PATCH /keys/{id}': byId('key', { body: { name: 'n' } }),
   'POST /keys/{id}/rotate': byId('key', { body: { grace_seconds: 60 } }),

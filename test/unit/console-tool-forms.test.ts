@@ -93,7 +93,13 @@ void test('console tools: another way to authenticate replaces the rows of the p
   const { headers, secrets } = choose('header', 'bearer', before)
   assert.deepEqual(
     [headers.map(({ name, value }) => [name, value]), secrets?.map(({ name }) => name)],
-    [[['X-API-Key', '{api_key}'], ['X-Shop', '']], ['api_key', 'shop']],
+    [
+      [
+        ['X-API-Key', '{api_key}'],
+        ['X-Shop', ''],
+      ],
+      ['api_key', 'shop'],
+    ],
   )
   assert.deepEqual(choose('none', 'bearer', before), { headers: [], secrets: [] })
   assert.equal(choose('custom', 'bearer', before), before)

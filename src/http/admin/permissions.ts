@@ -83,6 +83,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'GET /agents/:id/documents/:document_id/chunks': needs('read'),
   'POST /agents/:id/search': needs('read'),
   'POST /agents/:id/playground': needs('agents'),
+  // No owner is charged for it, like a rerun.
+  'POST /agents/:id/preview': installation('agents', 'conversations'),
 
   'GET /agents/:id/spending': needs('read'),
   'GET /agents/:id/end-users': needs('read'),
@@ -121,9 +123,11 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'POST /webhooks/:id/rotate-secret': needs('webhooks'),
   'POST /webhooks/:id/test': needs('webhooks'),
   'GET /webhooks/:id/deliveries': needs('read'),
+  'GET /webhooks/:id/deliveries/:delivery_id': needs('read'),
   'POST /webhooks/:id/deliveries/:delivery_id/retry': needs('webhooks'),
   'POST /webhooks/:id/replay': needs('webhooks'),
 
+  'GET /attention': needs('read'),
   'GET /status': installation('read'),
   'POST /verify': installation('system'),
   'GET /audit': installation('audit'),

@@ -23,11 +23,10 @@ export function ChunkList({ path, document }: { path: string; document: Document
   useEffect(() => {
     if (loadsNext) loadMore()
   })
-  const found = useMemo(() => (isSearch ? items.filter(({ section, text }) => holds(`${section ?? ''}\n${text}`, wanted)) : items), [
-    isSearch,
-    items,
-    wanted,
-  ])
+  const found = useMemo(
+    () => (isSearch ? items.filter(({ section, text }) => holds(`${section ?? ''}\n${text}`, wanted)) : items),
+    [isSearch, items, wanted],
+  )
   const shown = isSearch ? found.slice(0, maxShown) : found
   return (
     <Stack component="section" aria-label="Chunks" gap="sm">

@@ -23,7 +23,9 @@ export function DropZone({ onGathered, others }: { onGathered(gathered: Gathered
     setOver(false)
     setProblem(null)
     droppedFiles(event.dataTransfer).then(onGathered, (error: unknown) =>
-      setProblem(`The browser could not read the folder: ${error instanceof Error ? error.message : String(error)}. Choose its files instead.`),
+      setProblem(
+        `The browser could not read the folder: ${error instanceof Error ? error.message : String(error)}. Choose its files instead.`,
+      ),
     )
   }
   return (
@@ -63,7 +65,7 @@ export function DropZone({ onGathered, others }: { onGathered(gathered: Gathered
             ref={folder}
             type="file"
             hidden
-            aria-hidden="true"
+            aria-label="Folder"
             {...{ webkitdirectory: '' }}
             onChange={({ currentTarget }) => {
               onGathered(gather([...(currentTarget.files ?? [])]))

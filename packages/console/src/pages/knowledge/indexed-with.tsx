@@ -22,12 +22,17 @@ export function IndexedWith({ document: { status, reason, chunks }, agent }: { d
           {adviceFor(reason ?? '')}
         </Text>
       ) : null}
-      {chunks > 0 ? <Text span display="block" size="xs">The previous content is still searchable.</Text> : null}
+      {chunks > 0 ? (
+        <Text span display="block" size="xs">
+          The previous content is still searchable.
+        </Text>
+      ) : null}
     </>
   )
 }
 
 function adviceFor(reason: string): string {
-  if (/embed/i.test(reason)) return 'Check the embedding model in the settings and its provider, then replace the document with the same file.'
+  if (/embed/i.test(reason))
+    return 'Check the embedding model in the settings and its provider, then replace the document with the same file.'
   return 'Then replace the document with the corrected source.'
 }

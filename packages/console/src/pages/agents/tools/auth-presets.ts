@@ -46,7 +46,11 @@ export function choose(kind: AuthKind, before: AuthKind, rows: AuthRows): AuthRo
   const headers = isNone ? [] : rows.headers.filter((row) => row !== owned.header && !(kind !== 'header' && isAuthorization(row)))
   const secrets = isNone ? [] : (rows.secrets?.filter((row) => row !== owned.secret) ?? [])
   if (isNone) return { headers, secrets: rows.secrets && secrets }
-  const header = newRow(rows.headers, kind === 'header' ? defaultHeader : 'Authorization', rows.secrets ? templateOf(kind, secretNames[kind]!) : '')
+  const header = newRow(
+    rows.headers,
+    kind === 'header' ? defaultHeader : 'Authorization',
+    rows.secrets ? templateOf(kind, secretNames[kind]!) : '',
+  )
   if (!rows.secrets) return { headers: [header, ...headers], secrets: null }
   return { headers: [header, ...headers], secrets: [newRow(rows.secrets, secretNames[kind]!, ''), ...secrets] }
 }
@@ -59,7 +63,7 @@ const newRow = (among: TextRow[], name: string, value: string): TextRow => ({
 })
 
 /** The value of the header, in which the secret is inserted. */
-export const templateOf = (kind: AuthKind, secretName: string): string =>
+const templateOf = (kind: AuthKind, secretName: string): string =>
   kind === 'bearer' ? `Bearer {${secretName}}` : kind === 'basic' ? `Basic {${secretName}}` : `{${secretName}}`
 
 /**

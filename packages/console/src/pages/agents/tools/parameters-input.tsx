@@ -2,7 +2,23 @@
  * The parameters of a tool: a form, and the JSON Schema that it writes, as two views of one value. A schema that the form cannot show stays
  * as it is, with the reason.
  */
-import { ActionIcon, Alert, Button, Checkbox, Fieldset, Group, Input, Paper, SegmentedControl, Select, Stack, TagsInput, Text, TextInput, Textarea } from '@mantine/core'
+import {
+  ActionIcon,
+  Alert,
+  Button,
+  Checkbox,
+  Fieldset,
+  Group,
+  Input,
+  Paper,
+  SegmentedControl,
+  Select,
+  Stack,
+  TagsInput,
+  Text,
+  TextInput,
+  Textarea,
+} from '@mantine/core'
 import { IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import { keptKeywords, newRow, problemsOfRows, readRows, simpleTypes, writeRows } from './parameter-rows.ts'
@@ -70,12 +86,7 @@ export function ParametersInput({ value, error, onChange }: ParametersProps) {
             </Button>
           </Alert>
         ) : (
-          <RowsForm
-            schema={'value' in read ? read.value : {}}
-            read={rows.rows}
-            marksMissing={error !== undefined}
-            onChange={onChange}
-          />
+          <RowsForm schema={'value' in read ? read.value : {}} read={rows.rows} marksMissing={error !== undefined} onChange={onChange} />
         )}
         {view === 'form' && error !== undefined ? <Input.Error role="alert">{error}</Input.Error> : null}
       </Stack>
