@@ -2,7 +2,7 @@
 import { Modal, Stack, Table, Text, Title } from '@mantine/core'
 import type { AgentVersion } from '../../api/types.ts'
 import { compare } from '../agents/versions/agent-content.ts'
-import { TextDiff } from '../agents/versions/text-diff.tsx'
+import { TextDiff } from '../../show/text-diff.tsx'
 
 type DifferencesProps = { a: AgentVersion; b: AgentVersion; names: readonly [string, string]; onClose(): void }
 
