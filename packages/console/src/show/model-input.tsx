@@ -9,6 +9,7 @@ import { shortAmount } from './short-amount.ts'
 
 // More are not read, but searched.
 const maxOptions = 100
+const none: string[] = []
 
 /** `used`: model IDs to suggest if there is no list. */
 type ModelInputProps = Omit<AutocompleteProps, 'data' | 'value' | 'onChange'> & {
@@ -18,7 +19,7 @@ type ModelInputProps = Omit<AutocompleteProps, 'data' | 'value' | 'onChange'> & 
   onChange(id: string): void
 }
 
-export function ModelInput({ provider, value, used = [], onChange, ...props }: ModelInputProps) {
+export function ModelInput({ provider, value, used = none, onChange, ...props }: ModelInputProps) {
   const { models, isPending, problem, retry } = useProviderModels(provider)
   // Before a person types, the whole list is shown, not only what the present ID matches.
   const [isTyped, setTyped] = useState(false)

@@ -18,7 +18,7 @@ export function Waiting<Data>({ for: asked, what, children }: { for: Asked<Data>
 const widths = ['35%', '80%', '65%', '75%', '50%']
 
 /** Appears after a moment, so that what loads fast does not flicker. */
-const Outline = ({ label }: { label: string }) => (
+export const Outline = ({ label }: { label: string }) => (
   <Paper withBorder p="md" role="status" className="appears-late">
     <span className="for-readers-only">{label}</span>
     <Stack gap="md" py={4} aria-hidden="true">

@@ -2,7 +2,7 @@
  * One agent: everything that belongs to it, in tabs that are loaded when they are first opened. Unsaved settings and running uploads stay
  * while another tab is shown; leaving the agent asks first.
  */
-import { Alert, Anchor, Button, Center, Group, Loader, Menu, Tabs, Text } from '@mantine/core'
+import { Alert, Anchor, Button, Group, Menu, Tabs, Text } from '@mantine/core'
 import { IconDots, IconTerminal2 } from '@tabler/icons-react'
 import { Suspense, lazy, useEffect, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
@@ -15,7 +15,7 @@ import { Allowed, ReadOnlyUnless } from '../../show/allowed.tsx'
 import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Page } from '../../show/page.tsx'
-import { Waiting } from '../../show/waiting.tsx'
+import { Outline, Waiting } from '../../show/waiting.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
 import { EnabledSwitch } from './enabled-switch.tsx'
 
@@ -132,11 +132,7 @@ function Hub({ agent, tab }: { agent: Agent; tab: TabName }) {
   )
 }
 
-const loading = (
-  <Center mih={240}>
-    <Loader size="sm" aria-label="Loading" />
-  </Center>
-)
+const loading = <Outline label="Loading" />
 
 /** What is beside the name of a tab: how many there are, or that something is not saved. */
 function asideOf(name: TabName, { tools, spend_limits: limits }: Agent, unsaved: boolean): { rightSection?: ReactNode } {

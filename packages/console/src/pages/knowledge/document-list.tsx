@@ -33,9 +33,8 @@ export function DocumentList({ agent }: { agent: Agent }) {
   const select = useCallback(
     (ids: readonly string[], isSelected: boolean): void =>
       setSelected((before) => {
-        const after = new Set(before)
-        for (const id of ids) isSelected ? after.add(id) : after.delete(id)
-        return after
+        const changed = new Set(ids)
+        return isSelected ? before.union(changed) : before.difference(changed)
       }),
     [],
   )

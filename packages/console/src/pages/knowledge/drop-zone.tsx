@@ -65,7 +65,7 @@ export function DropZone({ onGathered, others }: { onGathered(gathered: Gathered
             ref={folder}
             type="file"
             hidden
-            aria-hidden="true"
+            aria-label="Folder"
             {...{ webkitdirectory: '' }}
             onChange={({ currentTarget }) => {
               onGathered(gather([...(currentTarget.files ?? [])]))

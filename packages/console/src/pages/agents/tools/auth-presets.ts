@@ -63,7 +63,7 @@ const newRow = (among: TextRow[], name: string, value: string): TextRow => ({
 })
 
 /** The value of the header, in which the secret is inserted. */
-export const templateOf = (kind: AuthKind, secretName: string): string =>
+const templateOf = (kind: AuthKind, secretName: string): string =>
   kind === 'bearer' ? `Bearer {${secretName}}` : kind === 'basic' ? `Basic {${secretName}}` : `{${secretName}}`
 
 /**

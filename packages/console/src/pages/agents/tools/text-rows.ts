@@ -1,5 +1,7 @@
 /** Headers or secrets as rows of a form. Pure. */
-import type { GivenTexts } from './tool-data.ts'
+
+/** Texts by name; null keeps the stored one. */
+export type GivenTexts = Record<string, string | null>
 
 /** `stored`: a value with this name is stored. `key` identifies a row while its name is edited. */
 export type TextRow = { key: number; name: string; value: string; stored: boolean }
