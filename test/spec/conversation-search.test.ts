@@ -55,7 +55,7 @@ void test('conversation.search: texts need the permission conversations, and eac
   const headers = { authorization: `Bearer ${token}` }
   for (const query of ['q=parcel', 'excerpts=true']) {
     const { status, json } = await app.admin('GET', `/conversations?${query}`, undefined, headers)
-    assert.deepEqual([status, json['error'].message], [403, 'This needs the permission conversations.'])
+    assert.deepEqual([status, json['error']?.message], [403, 'This needs the permission conversations.'])
   }
   const read = async () => (await app.made('GET', '/audit?verb=read&noun=conversations')).data as Json[]
   const before = (await read()).length
