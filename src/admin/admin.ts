@@ -38,6 +38,8 @@ import { createOwnersAdmin } from './owners/owners.ts'
 import type { OwnersAdmin } from './owners/owners.ts'
 import { createPlaygroundAdmin } from './agents/playground.ts'
 import type { PlaygroundAdmin } from './agents/playground.ts'
+import { createPreviewsAdmin } from './agents/previews.ts'
+import type { PreviewsAdmin } from './agents/previews.ts'
 import { createOperatorsAdmin } from './operators.ts'
 import type { OperatorsAdmin } from './operators.ts'
 import { createProvidersAdmin } from './providers/providers.ts'
@@ -89,6 +91,7 @@ export type AdminCalls = {
   AttentionAdmin &
   WebhooksAdmin &
   PlaygroundAdmin &
+  PreviewsAdmin &
   SessionsAdmin &
   AccountAdmin &
   SignInAdmin &
@@ -122,7 +125,7 @@ export type AdminOptions = {
   signIn: SignInMethods
   /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
-  /** Runs the message of a turn again. */
+  /** Runs messages that are not stored: reruns and previews. */
   agents: Agents
   /** The deadline of a turn, in milliseconds. */
   turnMs: number
@@ -168,6 +171,7 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
     ...createAttentionAdmin(modules),
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
+    ...createPreviewsAdmin(modules),
     ...createSessionsAdmin(accounts),
     ...createAccountAdmin({ ...accounts, operatorId }),
     ...createSignInAdmin({ ...accounts, operatorId }),

@@ -161,6 +161,7 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('replaceDocument', { id, document_id: document['id'] })
   // Replies of the scripted model, which its own agent uses.
   await send('playInPlayground', { id: app.caller.agentId })
+  await send('previewAgent', { id: app.caller.agentId })
   const [{ request_id: turn }] = (await app.made('GET', '/turns'))['data']
   await send('cancelTurn', { request_id: turn })
   const [delivery] = (await app.made('GET', `/webhooks/${webhook['id']}/deliveries`))['data']

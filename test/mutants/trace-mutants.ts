@@ -86,14 +86,20 @@ export const traceMutants: Mutant[] = [
   {
     rule: 'rerun.harmless',
     removes: 'a rerun makes no call with side effects',
-    edits: [edit('src/agent/tools/tool-calls.ts', ' ?? (rerun && sideEffects ? notInRerun : undefined)')],
+    edits: [edit('src/agent/tools/tool-calls.ts', ' ?? (unstored && sideEffects ? notUnstored : undefined)')],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'a call with side effects is not made; nothing is stored' },
   },
   {
     rule: 'rerun.harmless',
     removes: 'a rerun ends when the server stops',
-    edits: [edit('src/admin/reruns.ts', 'AbortSignal.any([closing, deadline])', 'deadline')],
+    edits: [edit('src/admin/unstored-run.ts', '[closing, deadline, left]', '[deadline, left]')],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'a rerun has the deadline of a turn, and ends when the server stops' },
     symptom: 'hang',
+  },
+  {
+    rule: 'rerun.harmless',
+    removes: 'a preview ends when its caller disconnects',
+    edits: [edit('src/admin/unstored-run.ts', '[closing, deadline, left]', '[closing, deadline]')],
+    caughtBy: { file: 'spec/previews.test.ts', title: 'a preview ends when its caller disconnects' },
   },
 ]

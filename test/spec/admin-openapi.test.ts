@@ -179,6 +179,8 @@ void test('admin openapi: the real responses of every route match its schema', a
   const { json: released } = await app.chat('hi', { user: 'ben', caller })
   await ask('POST', `/agents/${agent.id}/playground`, { message: 'hi' })
   await ask('POST', `/agents/${agent.id}/playground`, { message: '' })
+  await ask('POST', `/agents/${agent.id}/preview`, { message: 'hi' })
+  await ask('POST', `/agents/${agent.id}/preview`, { message: 'hi', version: 99 })
   await ask('GET', '/conversations')
   await ask('GET', `/conversations/${reply.conversation_id}`)
   await ask('GET', `/conversations/${reply.conversation_id}/messages`)

@@ -83,6 +83,7 @@ const ofInstallation = [
   'PATCH /providers/{id}',
   'DELETE /providers/{id}',
   'POST /providers/{id}/test',
+  'GET /providers/{id}/models',
   'POST /owners',
   'PATCH /owners/{id}',
   'POST /owners/{id}/ledger',
@@ -90,6 +91,7 @@ const ofInstallation = [
   'POST /agents/{id}/rollback',
   // No one pays for it.
   'POST /turns/{request_id}/rerun',
+  'POST /agents/{id}/preview',
   'GET /status',
   'POST /verify',
   'GET /audit',

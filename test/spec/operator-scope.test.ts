@@ -58,6 +58,7 @@ const readCalls: Calls<Reads> = {
   conversationExists: (ids) => [ids.conversation],
   listAllMessages: (ids) => [{ ...page, conversationId: ids.conversation }],
   listHistoryBefore: (ids) => [{ requestId: ids.turn, conversationId: ids.conversation, hasReply: false, endedAt: period.to, limit: 100 }],
+  listNewestMessages: (ids) => [{ conversationId: ids.conversation, limit: 100 }],
   listExportedTurns: (ids) => [{ conversationId: ids.conversation, after: '', limit: 100 }],
   listTurns: ({ owner: ownerId, agent: agentId }) => [{ ownerId, agentId }, page],
   findTurn: (ids) => [ids.turn],

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { listExportedTurns } from '../../src/store/queries/end-user-export.ts'
 import { findEndUser, listEndUsers } from '../../src/store/queries/end-users.ts'
+import { searchConversations } from '../../src/store/queries/conversation-search.ts'
 import { listAllConversations } from '../../src/store/queries/conversations.ts'
 import { listAttention } from '../../src/store/queries/attention.ts'
 import { listFeedback } from '../../src/store/queries/feedback.ts'
@@ -51,7 +52,22 @@ function endUserReadsOf({ agentId }: Key): Read[] {
     { name: 'end users of a period', read: (sql) => listEndUsers(sql, { agentId, sort: 'spend', ...period, limit: 21, after: last }) },
     { name: 'end users', read: (sql) => listEndUsers(sql, { agentId, sort: 'last_activity', ...period, from: 0, limit: 21 }) },
     { name: 'an end user', read: (sql) => findEndUser(sql, { agentId, externalUserId: 'user 7', since: [period.from, 0] }) },
+    ...searchesOf(agentId),
     { name: 'an export', read: (sql) => listExportedTurns(sql, { conversationId: 'conv_0_7', after: 'turn', limit: 50 }) },
+  ]
+}
+
+/** `conversation.search`: the turns of a conversation are read from the index of the conversation, and no others. */
+function searchesOf(agentId: string): Read[] {
+  const page = { limit: 20, before: { createdAt: period.to, id: 'z' } }
+  const wanted = { ...page, agentId, apiKeyId: undefined, externalUserId: undefined, from: undefined, to: undefined }
+  const none = { text: undefined, state: undefined, rating: undefined, excerpts: false }
+  return [
+    { name: 'conversations with a text', read: (sql) => searchConversations(sql, { ...wanted, ...none, text: 'words' }) },
+    { name: 'conversations with a running turn', read: (sql) => searchConversations(sql, { ...wanted, ...none, state: 'running' }) },
+    { name: 'conversations with a failed turn', read: (sql) => searchConversations(sql, { ...wanted, ...none, state: 'failed' }) },
+    { name: 'conversations with feedback', read: (sql) => searchConversations(sql, { ...wanted, ...none, rating: 'down' }) },
+    { name: 'conversations with excerpts', read: (sql) => searchConversations(sql, { ...wanted, ...none, excerpts: true }) },
   ]
 }
 
@@ -138,6 +154,11 @@ void test('sqlite: billing.reports end-users: a report, a ledger and end users a
       // The keys are few: of a user of all agents, each is asked. The others are results, not tables.
       assert.doesNotMatch(plan.replaceAll(/SCAN (k|x|g|u)\b/g, ''), /SCAN/, `${name}: ${plan}`)
       assert.match(plan, /USING (COVERING )?(INDEX|PRIMARY KEY)/, `${name}: ${plan}`)
+      if (name.startsWith('conversations with')) {
+        assert.doesNotMatch(plan, /turns_by_state|turns_newest_first/, `conversation.search ${name}: ${plan}`)
+        for (const of of plan.matchAll(/SEARCH t USING (?:COVERING )?INDEX (\w+)/g))
+          assert.match(of[1]!, /^(turns_of_conversation|one_running_turn_per_conversation)$/, `conversation.search ${name}: ${plan}`)
+      }
       if (name.startsWith('ledger') && !name.includes('User')) assert.doesNotMatch(plan, /TEMP B-TREE/, `${name}: ${plan}`)
     }
   }
@@ -174,6 +195,14 @@ void test(
     await database.rows('alter table turns set (autovacuum_enabled = off)')
     const noFingerprint = `decode(repeat('00', 32), 'hex')`
     await fillTurns(async (statement) => void (await database.rows(statement)), keys, { turns: 20_000, users: 60, noFingerprint })
+    // Without them, PostgreSQL would scan an empty table.
+    for (const [role, after] of [
+      ['user', 1],
+      ['assistant', 0],
+    ] as const)
+      await database.rows(`insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+        select '${role}' || request_id, conversation_id, 2 * row_number() over (partition by conversation_id order by request_id) - ${after}, '${role}',
+          'some words', 3, request_id, created_at from turns where state = 'completed'`)
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await database.rows('vacuum analyze')
       await withClient(database.url, async (client) => {

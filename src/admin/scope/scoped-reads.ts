@@ -40,10 +40,12 @@ export const scopedReads: Rules<Reads> = {
   }),
 
   listAllConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
+  searchConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
   findConversation: ofConversation((id) => id, undefined),
   conversationExists: ofConversation((id) => id, false),
   listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),
   listHistoryBefore: ofConversation(({ conversationId }) => conversationId, []),
+  listNewestMessages: ofConversation(({ conversationId }) => conversationId, []),
   listExportedTurns: ofConversation(({ conversationId }) => conversationId, []),
   listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),
   findTurn: ofTurn((requestId) => requestId, undefined),

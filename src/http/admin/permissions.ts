@@ -60,6 +60,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'PATCH /providers/:id': installation('providers'),
   'DELETE /providers/:id': installation('provider_keys'),
   'POST /providers/:id/test': installation('providers'),
+  'GET /providers/:id/models': installation('providers'),
   'GET /models/price': needs('read'),
 
   'GET /agents': needs('read'),
@@ -82,6 +83,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'GET /agents/:id/documents/:document_id/chunks': needs('read'),
   'POST /agents/:id/search': needs('read'),
   'POST /agents/:id/playground': needs('agents'),
+  // No owner is charged for it, like a rerun.
+  'POST /agents/:id/preview': installation('agents', 'conversations'),
 
   'GET /agents/:id/spending': needs('read'),
   'GET /agents/:id/end-users': needs('read'),

@@ -24,6 +24,7 @@ import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
 import { ledgerRoutes, ownerRoutes } from './owners.ts'
 import { playgroundRoutes } from './agents/playground.ts'
+import { previewRoutes } from './agents/previews.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import { modulesOf } from './request-modules.ts'
@@ -91,6 +92,7 @@ const nounRoutes = [
   deliveryRoutes,
   endUserRoutes,
   trialRoutes,
+  previewRoutes,
   spendLimitRoutes,
 ]
 

@@ -1,6 +1,7 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { searchConversations } from './conversation-search.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
 import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
@@ -28,7 +29,7 @@ import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
-import { findTracedTurn, listHistoryBefore } from './traces.ts'
+import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
@@ -74,12 +75,14 @@ export const reads = {
   deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
+  listNewestMessages,
   findFeedback,
   listFeedback,
   findApiKey,
   listConversations,
   listMessages,
   listAllConversations,
+  searchConversations,
   findConversation,
   findConversationId,
   listAllMessages,
@@ -132,6 +135,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listTurns',
   'listFeedback',
   'listAllConversations',
+  'searchConversations',
   'findIdleConversations',
   'deliveryBacklog',
 ])
@@ -147,6 +151,7 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listAllMessages',
   'findTracedTurn',
   'listHistoryBefore',
+  'listNewestMessages',
   'readEvents',
   'listExportedTurns',
 ])

@@ -57,11 +57,13 @@ export type HistoryBefore = {
   limit: number
 }
 
+export type SentBefore = { content: string; tokens: number }
+
 /** The newest messages that a run of a turn could see, at most `limit`, oldest first. */
 export async function listHistoryBefore(
   sql: Sql,
   { requestId, conversationId, hasReply, endedAt, limit }: HistoryBefore,
-): Promise<{ content: string; tokens: number }[]> {
+): Promise<SentBefore[]> {
   if (limit === 0) return []
   const [own] = hasReply ? await sql.all(`select seq from messages where request_id = $1 and role = 'user'`, requestId) : []
   const [newest] = own
@@ -71,11 +73,22 @@ export async function listHistoryBefore(
         conversationId,
         endedAt,
       )
-  if (!newest) return []
+  return newest ? listUpTo(sql, { conversationId, limit, seq: integer(newest, 'seq') }) : []
+}
+
+/** The newest messages of a conversation, at most `limit`, oldest first. */
+export function listNewestMessages(sql: Sql, { conversationId, limit }: { conversationId: string; limit: number }): Promise<SentBefore[]> {
+  return listUpTo(sql, { conversationId, limit, seq: Number.MAX_SAFE_INTEGER })
+}
+
+async function listUpTo(
+  sql: Sql,
+  { conversationId, limit, seq }: { conversationId: string; limit: number; seq: number },
+): Promise<SentBefore[]> {
   const rows = await sql.all(
     'select content, tokens from messages where conversation_id = $1 and seq <= $2 order by seq desc limit $3',
     conversationId,
-    integer(newest, 'seq'),
+    seq,
     limit,
   )
   return rows.map((row) => ({ content: text(row, 'content'), tokens: integer(row, 'tokens') })).toReversed()

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import type { AgentVersion } from '../../../api/types.ts'
 import { compare } from './agent-content.ts'
 import type { Difference } from './agent-content.ts'
-import { TextDiff } from './text-diff.tsx'
+import { TextDiff } from '../../../show/text-diff.tsx'
 
 type Pair = { before: number; now: number }
 type CompareProps = { versions: AgentVersion[]; pair: Pair; onChoose(pair: Pair): void; onClose(): void }
