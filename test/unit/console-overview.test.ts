@@ -8,7 +8,7 @@ import { ledgerQuery, readLedgerFilters, writeLedgerFilters } from '../../packag
 import { attentionItems } from '../../packages/console/src/pages/start/attention.ts'
 import { failingProviders, groupCauses, wordsOf } from '../../packages/console/src/pages/start/causes.ts'
 import { latencyChange, relativeChange, shareChange } from '../../packages/console/src/pages/start/change.ts'
-import { comparedSpans, spanOf } from '../../packages/console/src/pages/usage/asked.ts'
+import { comparedSpans, spanOf } from '../../packages/console/src/show/usage-range.ts'
 
 void test('console: a change is said in words, and is good or bad only for errors and latency', () => {
   const week = 'previous 7 days'

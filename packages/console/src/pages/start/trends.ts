@@ -2,8 +2,8 @@
 import type { Usage } from '../../api/types.ts'
 import { shortMoney } from '../../show/short-money.ts'
 import { writeCount, writeMs } from '../../show/measures.ts'
-import { bucketsOf } from '../usage/buckets.ts'
-import type { Color, PlotOf, Series } from '../usage/plot-types.ts'
+import { bucketsOf } from '../../show/plot/buckets.ts'
+import type { Color, PlotOf, Series } from '../../show/plot/plot-types.ts'
 import { latencyChange, relativeChange, shareChange } from './change.ts'
 import type { Change } from './change.ts'
 
