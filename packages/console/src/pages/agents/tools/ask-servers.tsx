@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { call, segment } from '../../../api/client.ts'
 import type { Agent, ToolDifferences } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
-import { TextDiff } from '../versions/text-diff.tsx'
+import { TextDiff } from '../../../show/text-diff.tsx'
 
 type Difference = ToolDifferences['data'][number]
 
