@@ -18,6 +18,8 @@ import { createAccountAdmin } from './account.ts'
 import type { AccountAdmin } from './account.ts'
 import { createAdminTokensAdmin } from './admin-tokens.ts'
 import type { AdminTokensAdmin } from './admin-tokens.ts'
+import { createAttentionAdmin } from './attention.ts'
+import type { AttentionAdmin } from './attention.ts'
 import { createAuditAdmin } from './audit.ts'
 import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
@@ -86,6 +88,7 @@ export type AdminCalls = {
   RerunsAdmin &
   UsageAdmin &
   SpendLimitsAdmin &
+  AttentionAdmin &
   WebhooksAdmin &
   PlaygroundAdmin &
   PreviewsAdmin &
@@ -165,6 +168,7 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
     ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),
     ...createSpendLimitsAdmin(modules),
+    ...createAttentionAdmin(modules),
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
     ...createPreviewsAdmin(modules),

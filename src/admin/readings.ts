@@ -17,7 +17,7 @@ const turn = (requestId: string): Reading => reading('turn', requestId)
 const conversation = (id: string): Reading => reading('conversation', id)
 const onlyIf = (found: unknown, ...readings: Reading[]): Reading[] => (found ? readings : [])
 
-/** Of the feedback on turns of all agents. */
+/** Of the feedback on turns, or the excerpts of conversations, of all agents. */
 const allAgents = 'all'
 
 /**
@@ -32,9 +32,12 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findFeedback: (found, requestId) => onlyIf(typeof found?.comment === 'string', turn(requestId)),
   listFeedback: (rows, { agentId = allAgents }) =>
     onlyIf(
-      rows.some(({ comment }) => comment !== null),
+      rows.some(({ comment, message, reply }) => comment !== null || message !== null || reply !== null),
       reading('feedback', agentId),
     ),
+  // Also without a result, which says that no message has the text.
+  searchConversations: (_, { text, excerpts, agentId = allAgents }) =>
+    onlyIf(text !== undefined || excerpts, reading('conversations', agentId)),
   listMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listExportedTurns: (turns, { conversationId }) => onlyIf(turns.length > 0, conversation(conversationId)),
@@ -109,6 +112,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   storeTime: null,
   usageByBucket: null,
   listUsageLines: null,
+  listAttention: null,
   verify: null,
 }
 

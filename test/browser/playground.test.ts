@@ -62,17 +62,16 @@ inConsole(
     await page.getByLabel('Message', { exact: true }).fill('How is the weather?')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     const trace = page.getByRole('region', { name: 'Turn details' }).getByRole('region', { name: 'Trace' })
-    const call = trace.getByRole('listitem', { name: 'Tool call weather, step 1' })
-    await call.getByText('Arguments and result').click()
-    await call.getByText('drizzle since noon').waitFor()
-    await call.getByText('{"city":"Oslo"}').waitFor()
-    const steps = ['Admission', 'Retrieval', 'Model call, step 1', 'Tool call weather, step 1', 'Model call, step 2', 'Settlement']
+    await trace.getByRole('option', { name: /^Tool weather/ }).click()
+    await trace.getByText('drizzle since noon').waitFor()
+    await trace.getByRole('region', { name: 'Arguments of weather' }).getByText('"city": "Oslo"').waitFor()
     // The trace is shown while the turn runs.
-    await trace.getByRole('listitem', { name: 'Settlement' }).waitFor()
-    assert.deepEqual(await trace.getByRole('listitem').evaluateAll((items) => items.map((item) => item.ariaLabel)), steps)
+    await trace.getByRole('option', { name: /^Settlement/ }).waitFor()
+    const names = await trace.getByRole('option').locator('[title]').allTextContents()
+    assert.deepEqual(names, ['Attempt 1', 'Admission', 'Retrieval', 'Model call 1', 'Tool weather', 'Model call 2', 'Settlement'])
     await trace.getByRole('link', { name: 'Open turn' }).click()
-    await page.getByRole('heading', { name: 'Turn', level: 1 }).waitFor()
-    await page.getByRole('region', { name: 'Stored reply' }).getByText('It drizzles.').waitFor()
+    await page.getByRole('heading', { name: 'How is the weather?', level: 1 }).waitFor()
+    await page.getByRole('region', { name: 'Reply', exact: true }).getByText('It drizzles.').waitFor()
   },
 )
 
@@ -159,7 +158,7 @@ inConsole('console: a version and a draft are tried without storing or charging 
   assert.equal(app.model.calls.at(-1)!.messages[0]!.content, 'You are a test.')
   const details = page.getByRole('region', { name: 'Turn details' })
   await details.getByText('Cost, not charged').waitFor()
-  await details.getByRole('listitem', { name: 'Model call, step 1' }).waitFor()
+  await details.getByRole('option', { name: /^Model call 1/ }).waitFor()
 
   await page.getByRole('button', { name: 'Draft changes' }).click()
   await page.getByRole('dialog').getByLabel('System prompt').fill('A draft.')

@@ -212,6 +212,7 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', `/agents/${agent.id}/end-users`)
   await ask('GET', `/agents/${agent.id}/end-users/detail?external_user_id=ann`)
   await ask('GET', `/agents/${agent.id}/end-users/export?external_user_id=ann`)
+  await ask('GET', '/attention')
   await ask('GET', '/status')
   await ask('POST', '/verify')
   await ask('GET', '/usage?bucket=week')

@@ -131,6 +131,10 @@ void test('operator.scope: a restricted token tries no tool that has a price, be
   assert.deepEqual([answer.status, answer.json.error?.code], [403, 'forbidden'], answer.text)
   assert.match(answer.json.error.message, /has a price/)
   assert.equal((await ofOwner('POST', path, { tool: 'search_knowledge', arguments: { query: 'x' } })).status, 200)
+  // Nor with a definition without the price, which could use the stored secrets.
+  const free = { type: 'http', name: 'now', description: 'd', parameters: { type: 'object' }, method: 'GET', url: 'https://example.com/' }
+  const given = await ofOwner('POST', path, { tool: 'now', definition: free })
+  assert.deepEqual([given.status, given.json.error?.code], [403, 'forbidden'], given.text)
   assert.equal((await app.admin('POST', path, { tool: 'now' })).status, 200)
 })
 

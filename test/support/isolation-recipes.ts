@@ -83,6 +83,7 @@ export const recipes: Record<string, Recipe> = {
   ),
   'GET /providers': nothing,
   'GET /providers/{id}': byId('provider'),
+  'GET /providers/{id}/models': byId('provider'),
   'GET /models/price': () => [{ query: { model: 'scripted/test-model' } }],
   'GET /agents': nothing,
   'GET /agents/{id}': both(byId('agent'), byId('spareAgent')),
@@ -101,6 +102,9 @@ export const recipes: Record<string, Recipe> = {
   'GET /conversations': both(
     filters({ agent_id: (of) => of.agent, key_id: (of) => of.key, external_user_id: (of) => of.user }),
     filters(byPublicKey),
+    filters({ agent_id: (of) => of.agent, q: (of) => of.user.slice(0, 11) }, { query: { excerpts: 'true' } }),
+    filters({ agent_id: (of) => of.agent, rating: () => 'down' }),
+    ...['running', 'completed', 'failed'].map((status) => filters({ agent_id: (of) => of.agent }, { query: { status } })),
   ),
   'GET /conversations/{id}': both(byId('conversation'), byId('spareConversation')),
   'GET /conversations/{id}/messages': byId('conversation'),
@@ -121,6 +125,7 @@ export const recipes: Record<string, Recipe> = {
   'GET /webhooks': nothing,
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
+  'GET /attention': nothing,
   'GET /webhooks/{id}/deliveries/{delivery_id}': (of, own) => [
     { path: { id: of.webhook, delivery_id: of.delivery } },
     { path: { id: own.webhook, delivery_id: of.delivery } },

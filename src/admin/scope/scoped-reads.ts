@@ -40,6 +40,7 @@ export const scopedReads: Rules<Reads> = {
   }),
 
   listAllConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
+  searchConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
   findConversation: ofConversation((id) => id, undefined),
   conversationExists: ofConversation((id) => id, false),
   listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),
@@ -53,6 +54,7 @@ export const scopedReads: Rules<Reads> = {
   listFeedback: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),
   findFeedback: ofTurn((requestId) => requestId, undefined),
 
+  listAttention: ({ scope }, filter) => ({ args: [{ ...filter, within: scope }] }),
   listWebhooks: ({ scope }, filter, page) => ({ args: [{ ...filter, within: scope }, page] }),
   findWebhook: ({ scope }, id) => ({ args: [id, scope] }),
   listDeliveries: ({ scope }, wanted, page) => ({ args: [{ ...wanted, within: scope }, page] }),

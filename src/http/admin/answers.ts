@@ -12,10 +12,10 @@ import { operatorExamples, operatorSchemas } from './operator-answers.ts'
 import { signInExamples, signInSchemas } from '../console/sign-in/sign-in-answers.ts'
 import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
-import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
+import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
-import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
+import { turnSchemas } from './turn-answers.ts'
 import { PriceCalculation } from './price-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
@@ -41,6 +41,22 @@ export const ProviderTest = define(
     ok: Type.Boolean(),
     model: Type.Optional(Type.String()),
     latency_ms: Type.Number({ minimum: 0 }),
+    error: Type.Optional(Type.String({ description: 'The error message of the provider, truncated.' })),
+  }),
+)
+
+export const ProviderModels = define(
+  'ProviderModels',
+  Type.Object({
+    ok: Type.Boolean(),
+    data: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        price: Type.Union([Price, Type.Null()], { description: 'Null if it is not in the price list.' }),
+        context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null if unknown.' }),
+      }),
+      { description: 'Empty if the provider could not list its models.' },
+    ),
     error: Type.Optional(Type.String({ description: 'The error message of the provider, truncated.' })),
   }),
 )
@@ -179,6 +195,7 @@ export const adminSchemas = [
   ListedLedgerEntry,
   Provider,
   ProviderTest,
+  ProviderModels,
   Tool,
   ToolDifferences,
   Document,
@@ -189,12 +206,8 @@ export const adminSchemas = [
   PriceOfVersion,
   Key,
   ShownKey,
-  StoredConversation,
-  StoredMessage,
-  Turn,
   PriceCalculation,
-  TurnWithSteps,
-  Feedback,
+  ...turnSchemas,
   Erased,
   Usage,
   UsageLine,

@@ -60,6 +60,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'PATCH /providers/:id': installation('providers'),
   'DELETE /providers/:id': installation('provider_keys'),
   'POST /providers/:id/test': installation('providers'),
+  'GET /providers/:id/models': installation('providers'),
   'GET /models/price': needs('read'),
 
   'GET /agents': needs('read'),
@@ -126,6 +127,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'POST /webhooks/:id/deliveries/:delivery_id/retry': needs('webhooks'),
   'POST /webhooks/:id/replay': needs('webhooks'),
 
+  'GET /attention': needs('read'),
   'GET /status': installation('read'),
   'POST /verify': installation('system'),
   'GET /audit': installation('audit'),

@@ -8,6 +8,7 @@ import { actorOf } from '../../operators/principal.ts'
 import type { Principal } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
+import { attentionRoutes } from './attention.ts'
 import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
@@ -86,6 +87,7 @@ const nounRoutes = [
   traceRoutes,
   usageRoutes,
   auditRoutes,
+  attentionRoutes,
   webhookRoutes,
   deliveryRoutes,
   endUserRoutes,

@@ -1,6 +1,7 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { searchConversations } from './conversation-search.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
 import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
@@ -11,6 +12,7 @@ import { conversationExists, findConversationsOfEndUser, findIdleConversations }
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
 import { listUsageLines } from './usage-lines.ts'
+import { listAttention } from './attention.ts'
 import { findEndUser, listEndUsers } from './end-users.ts'
 import { listExportedTurns } from './end-user-export.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChanges } from './agents.ts'
@@ -80,6 +82,7 @@ export const reads = {
   listConversations,
   listMessages,
   listAllConversations,
+  searchConversations,
   findConversation,
   findConversationId,
   listAllMessages,
@@ -111,6 +114,7 @@ export const reads = {
   storeTime,
   usageByBucket,
   listUsageLines,
+  listAttention,
   listEndUsers,
   findEndUser,
   listExportedTurns,
@@ -122,6 +126,7 @@ export type Reads = typeof reads
 export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
+  'listAttention',
   'listLedger',
   'listAudit',
   'listEndUsers',
@@ -130,6 +135,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listTurns',
   'listFeedback',
   'listAllConversations',
+  'searchConversations',
   'findIdleConversations',
   'deliveryBacklog',
 ])

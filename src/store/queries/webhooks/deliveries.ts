@@ -157,7 +157,7 @@ async function findDelivery(
 }
 
 /** A condition for events `e`. */
-function isWithin(within: Within | undefined, values: Values): string {
+export function isWithin(within: Within | undefined, values: Values): string {
   if (!within) return ''
   const ofOwner = `and e.owner_id = ${values.add(within.ownerId)}`
   return within.agentId === null ? ofOwner : `${ofOwner} and e.agent_id = ${values.add(within.agentId)}`

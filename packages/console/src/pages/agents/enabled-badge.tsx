@@ -3,11 +3,11 @@ import { Badge } from '@mantine/core'
 
 export function EnabledBadge({ enabled }: { enabled: boolean }) {
   return enabled ? (
-    <Badge variant="outline" color="teal" leftSection={<span aria-hidden="true">●</span>}>
+    <Badge color="teal" leftSection={<span aria-hidden="true">●</span>}>
       Enabled
     </Badge>
   ) : (
-    <Badge variant="outline" color="gray" leftSection={<span aria-hidden="true">○</span>}>
+    <Badge color="gray" leftSection={<span aria-hidden="true">○</span>}>
       Disabled
     </Badge>
   )

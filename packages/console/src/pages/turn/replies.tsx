@@ -41,11 +41,11 @@ export function Replies({ trace, rerun, ran, isRunning }: RepliesProps) {
         </Reply>
       </SimpleGrid>
       {!isRunning && rerun ? (
-        <Stack component="section" gap="sm" maw={720} aria-label="Trace of the new reply">
+        <Stack component="section" gap="sm" aria-label="Trace of the new reply">
           <Title order={3} size="h4">
             Trace of the new reply
           </Title>
-          <Attempts spans={rerun.spans} />
+          <Attempts spans={rerun.spans} layout="wide" />
         </Stack>
       ) : null}
     </Stack>

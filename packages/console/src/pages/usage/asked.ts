@@ -1,8 +1,16 @@
 /** The selection of the usage page, as in its address, and its time range. Buckets are UTC hours and days. */
 
-export const rangeNames = ['24h', '7d', '30d', '90d', 'own'] as const
+export const rangeNames = ['24h', '7d', '30d', '90d', 'month', 'last-month', 'own'] as const
 export type RangeName = (typeof rangeNames)[number]
-export const rangeLabels: Record<RangeName, string> = { '24h': '24h', '7d': '7d', '30d': '30d', '90d': '90d', own: 'Custom range' }
+export const rangeLabels: Record<RangeName, string> = {
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+  '90d': '90 days',
+  month: 'This month',
+  'last-month': 'Last month',
+  own: 'Custom',
+}
 
 /** Null: all of them. `from` and `to` are UTC days, both inclusive, and only used for a custom range. */
 export type Asked = {
@@ -12,6 +20,7 @@ export type Asked = {
   ownerId: string | null
   agentId: string | null
   keyId: string | null
+  externalUserId: string | null
 }
 
 /** As in GET /usage. Without `to`: now. */
@@ -34,14 +43,15 @@ export function readAsked(params: URLSearchParams): Asked {
     ownerId: params.get('owner_id'),
     agentId: params.get('agent_id'),
     keyId: params.get('key_id'),
+    externalUserId: params.get('external_user_id'),
   }
 }
 
-export function writeAsked({ range, from, to, ownerId, agentId, keyId }: Asked): URLSearchParams {
+export function writeAsked({ range, from, to, ownerId, agentId, keyId, externalUserId }: Asked): URLSearchParams {
   const own = range === 'own' ? { from, to } : {}
   const params = new URLSearchParams({ range })
-  for (const [name, value] of Object.entries({ ...own, owner_id: ownerId, agent_id: agentId, key_id: keyId }))
-    if (value) params.set(name, value)
+  const filters = { owner_id: ownerId, agent_id: agentId, key_id: keyId, external_user_id: externalUserId }
+  for (const [name, value] of Object.entries({ ...own, ...filters })) if (value) params.set(name, value)
   return params
 }
 
@@ -58,9 +68,38 @@ export function spanOf({ range, from, to }: Pick<Asked, 'range' | 'from' | 'to'>
       return { bucket: 'day', from: startOfDays(30) }
     case '90d':
       return { bucket: 'day', from: startOfDays(90) }
+    case 'month':
+      return { bucket: 'day', from: monthStart(now, 0) }
+    case 'last-month':
+      return { bucket: 'day', from: monthStart(now, -1), to: monthStart(now, 0) }
     case 'own':
       return ownSpan(from, to)
   }
+}
+
+/** The start of the UTC month, that many months from the present one. */
+function monthStart(now: number, months: number): string {
+  const at = new Date(now)
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months)).toISOString()
+}
+
+/** The ranges that a page compares with the period of the same length before. */
+export const comparedRanges = ['24h', '7d', '30d'] as const
+export type ComparedRange = (typeof comparedRanges)[number]
+const lengths: Record<ComparedRange, { ms: number; name: string }> = {
+  '24h': { ms: dayMs, name: '24 hours' },
+  '7d': { ms: 7 * dayMs, name: '7 days' },
+  '30d': { ms: 30 * dayMs, name: '30 days' },
+}
+
+export const readCompared = (params: URLSearchParams): ComparedRange => comparedRanges.find((name) => name === params.get('range')) ?? '7d'
+
+/** `name`: "previous 7 days". `previous` ends at the same time of day as now, so that a day that has not ended is compared with such a day. */
+export function comparedSpans(range: ComparedRange, now: number): { name: string; current: Span; previous: Span & { to: string } } {
+  const { ms, name } = lengths[range]
+  const current = spanOf({ range, from: '', to: '' }, now) as Span
+  const before = (time: number): string => new Date(time - ms).toISOString()
+  return { name: `previous ${name}`, current, previous: { ...current, from: before(Date.parse(current.from)), to: before(now) } }
 }
 
 function ownSpan(from: string, to: string): Span | SpanWrong {

@@ -7,7 +7,7 @@ import { Box, useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import { plotData, plotOptions } from './plot-options.ts'
-import { plotHeight } from './plots.ts'
+import { heightOf } from './plots.ts'
 import type { PlotOf } from './plots.ts'
 
 export function PlotCanvas({ plot, onIndex }: { plot: PlotOf; onIndex: (index: number | null) => void }) {
@@ -21,7 +21,8 @@ export function PlotCanvas({ plot, onIndex }: { plot: PlotOf; onIndex: (index: n
     drawn.ctx.canvas.setAttribute('role', 'img')
     drawn.ctx.canvas.setAttribute('aria-label', plot.summary)
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0 && element.clientWidth !== drawn.width) drawn.setSize({ width: element.clientWidth, height: plotHeight })
+      if (element.clientWidth > 0 && element.clientWidth !== drawn.width)
+        drawn.setSize({ width: element.clientWidth, height: heightOf(plot) })
     })
     observer.observe(element)
     return () => {
@@ -30,5 +31,5 @@ export function PlotCanvas({ plot, onIndex }: { plot: PlotOf; onIndex: (index: n
       onIndex(null)
     }
   }, [plot, scheme, onIndex])
-  return <Box ref={box} h={plotHeight} style={{ overflow: 'hidden' }} />
+  return <Box ref={box} h={heightOf(plot)} style={{ overflow: 'hidden' }} />
 }

@@ -1,6 +1,6 @@
 /** A plot for uPlot: its series, axes and colors. The colors are the theme's, in shades that stand out on the background of each scheme. */
 import uPlot from 'uplot'
-import { colorVariable, plotHeight } from './plots.ts'
+import { colorVariable, heightOf } from './plots.ts'
 import type { PlotOf, Series } from './plots.ts'
 import { writeMs, writeShortCount } from '../../show/measures.ts'
 
@@ -22,21 +22,23 @@ export function plotOptions(plot: PlotOf, { width, onIndex }: { width: number; o
     grid: { stroke: read(line), width: 1 },
     ticks: { stroke: read(line), width: 1 },
   }
-  const { buckets, measure, shape } = plot
-  const draw = shape === 'stacked' ? asBars : asLine
+  const { buckets, measure, shape, isSmall = false } = plot
+  const draw = shape === 'stacked' ? asBars : isSmall ? asThinLine : asLine
   return {
     width,
-    height: plotHeight,
-    padding: [8, 8, 0, 0],
+    height: heightOf(plot),
+    padding: isSmall ? [8, 0, 1, 0] : [8, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: 'usage' }, points: { show: shape === 'lines' } },
     scales: {
-      x: { time: true, range: () => [buckets.from, buckets.to] },
+      // A line without axes starts and ends at the edges.
+      x: { time: true, range: () => (isSmall ? [buckets.middles[0]!, buckets.middles.at(-1)!] : [buckets.from, buckets.to]) },
       y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
     },
     axes: [
       {
         ...axis,
+        show: !isSmall,
         space: 72,
         size: 32,
         incrs: ticks[buckets.unit],
@@ -44,12 +46,14 @@ export function plotOptions(plot: PlotOf, { width, onIndex }: { width: number; o
       },
       {
         ...axis,
+        show: !isSmall,
         ...(measure === 'count' ? { incrs: wholeNumbers } : {}),
         values: (_plot, splits) => splits.map((split) => writeMeasure(split, measure)),
         size: (_plot, values) => Math.max(44, 18 + 7 * Math.max(0, ...(values ?? []).map((text) => text.length))),
       },
     ],
     series: [{}, ...inDrawingOrder(plot).map((series) => draw(series, read(colorVariable(series.color)), buckets.middles.length))],
+
     hooks: { setCursor: [({ cursor }) => onIndex(cursor.idx ?? null)] },
   }
 }
@@ -78,13 +82,26 @@ const asBars = ({ label }: Series, color: string): uPlot.Series => ({
 })
 
 /** Draws points as well, because a value between two gaps has no line. */
-const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.Series => ({
+const asLine = ({ label, dashed, isFilled, isPlain }: Series, color: string, count: number): uPlot.Series => ({
   label,
+  ...softFill(isFilled, color),
   stroke: color,
   width: 2,
   ...(dashed ? { dash: [6, 4] } : {}),
-  points: { show: true, size: count > 100 ? 3 : 6, fill: color, stroke: color },
+  points: { show: !isPlain, size: count > 100 ? 3 : 6, fill: color, stroke: color },
 })
+
+const asThinLine = ({ label, dashed, isFilled }: Series, color: string): uPlot.Series => ({
+  label,
+  stroke: color,
+  width: 1.5,
+  ...(dashed ? { dash: [4, 4] } : {}),
+  ...softFill(isFilled, color),
+  points: { show: false },
+})
+
+const softFill = (isFilled: boolean | undefined, color: string): { fill?: string } =>
+  isFilled ? { fill: `color-mix(in srgb, ${color} 12%, transparent)` } : {}
 
 const dayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
 const hourOfAxis = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
@@ -103,6 +120,8 @@ const usdOfAxis = new Intl.NumberFormat(undefined, {
   minimumSignificantDigits: 1,
 })
 
+const shareOfAxis = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
+
 function writeMeasure(value: number, measure: PlotOf['measure']): string {
   switch (measure) {
     case 'count':
@@ -111,5 +130,7 @@ function writeMeasure(value: number, measure: PlotOf['measure']): string {
       return usdOfAxis.format(value)
     case 'ms':
       return value === 0 ? '0' : writeMs(value)
+    case 'share':
+      return shareOfAxis.format(value)
   }
 }

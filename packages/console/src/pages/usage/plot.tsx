@@ -1,5 +1,6 @@
 /** A chart with its legend, which shows the figures under the pointer, and with its content as a table. */
-import { Box, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import '../../show/panel.css'
+import { Box, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { Suspense, lazy, useId, useState } from 'react'
 import { FiguresTable } from './figures-table.tsx'
 import { colorVariable, isEmpty, plotHeight } from './plots.ts'
@@ -12,7 +13,7 @@ export function Plot({ plot }: { plot: PlotOf }) {
   const [index, setIndex] = useState<number | null>(null)
   const { title, buckets, series, shape } = plot
   return (
-    <Paper withBorder p="md" component="section" aria-labelledby={titleId} miw={0}>
+    <Box component="section" className="panel" p="md" aria-labelledby={titleId}>
       <Stack gap="xs">
         <Title order={2} size="h5" id={titleId}>
           {title}
@@ -36,14 +37,14 @@ export function Plot({ plot }: { plot: PlotOf }) {
                 />
               ))}
             </Group>
-            <Suspense fallback={<Box h={plotHeight} />}>
+            <Suspense fallback={<Skeleton h={plotHeight} />}>
               <Canvas plot={plot} onIndex={setIndex} />
             </Suspense>
             <FiguresTable plot={plot} />
           </>
         )}
       </Stack>
-    </Paper>
+    </Box>
   )
 }
 

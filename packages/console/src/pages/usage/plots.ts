@@ -5,33 +5,16 @@ import { shortMoney } from '../../show/money.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { bucketsOf } from './buckets.ts'
 import type { Bucket, Buckets } from './buckets.ts'
+import type { Color, PlotOf, Series } from './plot-types.ts'
+
+export type { PlotOf, Series }
 
 /** Pixels. */
 export const plotHeight = 220
+const smallHeight = 88
 
-/** A color of tokens.ts that stands out on a panel. */
-export type Color = 'accent' | 'bad' | 'graphic' | 'info' | 'retrieval' | 'tool'
-export type Series = {
-  label: string
-  color: Color
-  dashed: boolean
-  /** For drawing only. */
-  values: (number | null)[]
-  /** Its exact value in words. */
-  texts: string[]
-  /** For the whole range. */
-  total: string
-}
-export type PlotOf = {
-  title: string
-  /** Stacked: bars, with the first series at the bottom. */
-  shape: 'stacked' | 'lines'
-  measure: 'count' | 'usd' | 'ms'
-  buckets: Buckets
-  series: Series[]
-  /** The text alternative of the plot. */
-  summary: string
-}
+/** `isSmall`: in a row of figures, without axes. */
+export const heightOf = ({ isSmall }: Pick<PlotOf, 'isSmall'>): number => (isSmall ? smallHeight : plotHeight)
 
 /** A CSS variable of tokens.ts, which has a value for each scheme. */
 export const colorVariable = (color: Color): string => `--tk-${color}`

@@ -33,7 +33,7 @@ export const EnabledState = ({ webhook: { enabled, disabled_reason: reason } }: 
 const looksAt = 10
 
 /** The newest deliveries that were attempted: the last one that failed, and the last one that did not. */
-export function useHealth(id: string) {
+function useHealth(id: string) {
   return useQuery({
     queryKey: ['deliveries', id, 'health'],
     queryFn: async ({ signal }) =>
@@ -42,10 +42,10 @@ export function useHealth(id: string) {
   })
 }
 
-export type Health = { kind: 'unused' } | { kind: 'working'; at: string } | { kind: 'failing'; error: string; count: number; at: string }
+type Health = { kind: 'unused' } | { kind: 'working'; at: string } | { kind: 'failing'; error: string; count: number; at: string }
 
 /** Newest first. A delivery that is attempted again, or has failed for good, shows how its endpoint answers. */
-export function healthOf(deliveries: Delivery[]): Health {
+function healthOf(deliveries: Delivery[]): Health {
   const attempted = deliveries.filter(({ attempts }) => attempts > 0)
   const [newest] = attempted
   if (newest === undefined) return { kind: 'unused' }

@@ -9,7 +9,15 @@ import { navigate } from 'wouter/use-browser-location'
 import { Confirm } from '../../../show/confirm.tsx'
 
 /** `within`: the path below which nothing is lost. */
-export function LeaveGuard({ unsaved, within }: { unsaved: boolean; within: string }) {
+type LeaveGuardProps = { unsaved: boolean; within: string; title?: string; verb?: string; text?: string }
+
+export function LeaveGuard({
+  unsaved,
+  within,
+  title = 'Leave without saving?',
+  verb = 'Leave without saving',
+  text = 'Your unsaved changes will be lost.',
+}: LeaveGuardProps) {
   const { base } = useRouter()
   const [onward, setOnward] = useState<(() => void) | null>(null)
   const leaving = useRef(false)
@@ -28,7 +36,8 @@ export function LeaveGuard({ unsaved, within }: { unsaved: boolean; within: stri
       if (!(link instanceof HTMLAnchorElement) || link.target === '_blank' || link.origin !== window.location.origin) return
       if (leaving.current || stays(link.pathname)) return
       event.preventDefault()
-      event.stopPropagation()
+      // Also before another guard of the same page.
+      event.stopImmediatePropagation()
       const { pathname, search } = link
       ask(() => navigate(`${pathname}${search}`))
     }
@@ -55,14 +64,14 @@ export function LeaveGuard({ unsaved, within }: { unsaved: boolean; within: stri
   return (
     <Confirm
       opened={onward !== null}
-      title="Leave without saving?"
-      verb="Leave without saving"
+      title={title}
+      verb={verb}
       pending={false}
       error={null}
       onConfirm={() => onward?.()}
       onClose={() => setOnward(null)}
     >
-      <Text size="sm">Your unsaved changes will be lost.</Text>
+      <Text size="sm">{text}</Text>
     </Confirm>
   )
 }

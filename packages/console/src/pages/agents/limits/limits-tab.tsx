@@ -6,6 +6,7 @@ import { call, segment } from '../../../api/client.ts'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { Money } from '../../../show/money.tsx'
+import { Panel } from '../../../show/panel.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
 import { useSpending } from './spending.ts'
 import { SpendingTable } from './spending-table.tsx'
@@ -47,7 +48,13 @@ export function LimitsTab({ agent }: { agent: Agent }) {
       />
       <FailureNote error={save.error} title="Could not change the limits" />
       <Waiting for={spending} what="what is spent">
-        {({ data }) => (data.length === 0 ? null : <SpendingTable rows={data} />)}
+        {({ data }) =>
+          data.length === 0 ? null : (
+            <Panel title="Used now">
+              <SpendingTable agentId={agent.id} rows={data} />
+            </Panel>
+          )
+        }
       </Waiting>
     </Stack>
   )

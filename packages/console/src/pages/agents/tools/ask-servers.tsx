@@ -87,9 +87,7 @@ function Change({ difference: { server, tool, change, before, now } }: { differe
   return (
     <Stack gap={4}>
       <Group gap="xs">
-        <Badge variant="outline" color={colors[change]}>
-          {change}
-        </Badge>
+        <Badge color={colors[change]}>{change}</Badge>
         <Text ff="monospace" size="sm" className="as-written">
           {tool} on {server}
         </Text>
