@@ -16,7 +16,7 @@ import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Page } from '../../show/page.tsx'
 import { Outline, Waiting } from '../../show/waiting.tsx'
-import { EnabledBadge } from './enabled-badge.tsx'
+import { EnabledBadge } from '../../show/enabled-badge.tsx'
 import { EnabledSwitch } from './enabled-switch.tsx'
 
 const SettingsTab = lazy(() => import('./editor/settings-tab.tsx').then(({ SettingsTab: tab }) => ({ default: tab })))
@@ -29,7 +29,7 @@ const ActivityTab = lazy(() => import('./activity/activity-tab.tsx').then(({ Act
 
 const names = ['settings', 'knowledge', 'tools', 'limits', 'keys', 'versions', 'activity'] as const
 type TabName = (typeof names)[number]
-/** What a person has begun in these is not lost by looking at another tab. */
+/** What a person has started in these is not lost by looking at another tab. */
 const kept: readonly TabName[] = ['settings', 'knowledge']
 
 const labels: Record<TabName, string> = {
