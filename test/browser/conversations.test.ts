@@ -26,7 +26,7 @@ inConsole(
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     const turn = page.getByRole('region', { name: 'Turn', exact: true })
-    await turn.getByRole('listitem', { name: 'Settlement' }).waitFor()
+    await turn.getByRole('option', { name: /^Settlement/ }).waitFor()
     await turn.getByText(found.request_id).waitFor()
     const reply = page.getByRole('article', { name: 'Reply', exact: true }).filter({ hasText: 'Zürich' })
     await reply.getByText('It is not there.').waitFor()
@@ -40,7 +40,7 @@ inConsole(
     for (const key of ['ArrowUp', 'k', 'ArrowUp', 'ArrowDown']) await page.keyboard.press(key)
     await page.waitForFunction('document.activeElement.getAttribute("aria-posinset") === "3"')
     await page.keyboard.press('Enter')
-    await turn.getByRole('listitem', { name: 'Settlement' }).waitFor()
+    await turn.getByRole('option', { name: /^Settlement/ }).waitFor()
     assert.ok(!page.url().includes(found.request_id))
   },
 )

@@ -158,7 +158,7 @@ inConsole('console: a version and a draft are tried without storing or charging 
   assert.equal(app.model.calls.at(-1)!.messages[0]!.content, 'You are a test.')
   const details = page.getByRole('region', { name: 'Turn details' })
   await details.getByText('Cost, not charged').waitFor()
-  await details.getByRole('listitem', { name: 'Model call, step 1' }).waitFor()
+  await details.getByRole('option', { name: /^Model call 1/ }).waitFor()
 
   await page.getByRole('button', { name: 'Draft changes' }).click()
   await page.getByRole('dialog').getByLabel('System prompt').fill('A draft.')

@@ -195,7 +195,7 @@ void test(
     await database.rows('alter table turns set (autovacuum_enabled = off)')
     const noFingerprint = `decode(repeat('00', 32), 'hex')`
     await fillTurns(async (statement) => void (await database.rows(statement)), keys, { turns: 20_000, users: 60, noFingerprint })
-    // So many that a scan of them would not be chosen because they are few.
+    // Without them, PostgreSQL would scan an empty table.
     for (const [role, after] of [
       ['user', 1],
       ['assistant', 0],

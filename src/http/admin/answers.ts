@@ -15,7 +15,7 @@ import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, Tool
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
-import { Feedback, ListedConversation, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
+import { turnSchemas } from './turn-answers.ts'
 import { PriceCalculation } from './price-answers.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
@@ -206,13 +206,8 @@ export const adminSchemas = [
   PriceOfVersion,
   Key,
   ShownKey,
-  ListedConversation,
-  StoredConversation,
-  StoredMessage,
-  Turn,
   PriceCalculation,
-  TurnWithSteps,
-  Feedback,
+  ...turnSchemas,
   Erased,
   Usage,
   UsageLine,

@@ -1,4 +1,4 @@
-/** The admin routes for conversations and their messages. */
+/** The admin routes for conversations, their search (`conversation.search`) and their messages. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf } from './answers.ts'
@@ -17,8 +17,7 @@ import {
   writeTime,
   writeTimeOrNull,
 } from './fields.ts'
-import { ratings } from '../../store/queries/feedback.ts'
-import { turnStates } from '../../store/queries/turns.ts'
+import { turnStatuses } from '../public/turn-schemas.ts'
 import { writeCall, writeUsage } from './turns.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -49,8 +48,8 @@ const ConversationQuery = Type.Object(
         examples: ['refund'],
       }),
     ),
-    status: Type.Optional(Type.Enum([...turnStates], { description: 'Only conversations with a turn in this state.' })),
-    rating: Type.Optional(Type.Enum([...ratings], { description: 'Only conversations with this feedback on a turn.' })),
+    status: Type.Optional(Type.Enum([...turnStatuses], { description: 'Only conversations with a turn in this state.' })),
+    rating: Type.Optional(Type.Enum(['up', 'down'], { description: 'Only conversations with this feedback on a turn.' })),
     excerpts: Type.Optional(
       Type.Literal('true', { description: 'Return the start of the newest reply of each. Needs the permission `conversations`.' }),
     ),

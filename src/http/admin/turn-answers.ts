@@ -168,3 +168,5 @@ export const TurnWithSteps = define(
     steps: Type.Array(Step),
   }),
 )
+
+export const turnSchemas = [ListedConversation, StoredConversation, StoredMessage, Turn, TurnWithSteps, Feedback]

@@ -1,5 +1,5 @@
 /**
- * Finds a text in a text, in the same way on both stores: each letter matches in upper and lower case, of every script, and every other
+ * Finds a text in a text (`conversation.search`), in the same way on both stores: each letter matches in upper and lower case, of every script, and every other
  * character only itself. Neither store's own comparison is used, because SQLite's knows only ASCII and PostgreSQL's depends on the locale of
  * the database.
  */

@@ -1,17 +1,19 @@
 /** The trace of a turn: its spans on one time axis, and the details of the selected one. While the turn runs, it is read again every second. */
-import { Alert, Anchor, Stack, Text } from '@mantine/core'
+import { Alert, Anchor, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { Suspense, lazy, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { call, segment } from '../api/client.ts'
 import type { TurnTrace as Trace } from '../api/types.ts'
 import type { Span } from './trace-attempts.ts'
 import { axisOf, chosenRow, rowsOf } from './trace-layout.ts'
-import { SpanDetails } from './trace-span.tsx'
 import classes from './trace.module.css'
 import { Waiting } from './waiting.tsx'
 import { Waterfall } from './waterfall.tsx'
+
+/** Loaded with the first trace, because most pages that can show one do not show it at first. */
+const SpanDetails = lazy(() => import('./trace-span.tsx').then(({ SpanDetails: details }) => ({ default: details })))
 
 const readAgainMs = 1_000
 // How often the bars of a running turn grow between two readings.
@@ -85,7 +87,9 @@ function TraceOfSpans({ spans, nowMs, layout, selected = null, onSelect, below }
       </div>
       <div className={classes['details']}>
         {chosen ? (
-          <SpanDetails key={chosen.kind} row={chosen} originMs={axis?.startMs ?? 0} />
+          <Suspense fallback={<Skeleton h={240} radius="sm" />}>
+            <SpanDetails key={chosen.kind} row={chosen} originMs={axis?.startMs ?? 0} />
+          </Suspense>
         ) : (
           <Text size="sm">Nothing is known of this turn.</Text>
         )}

@@ -24,7 +24,7 @@ import { TurnBeside } from './turn-beside.tsx'
 import { useMessages } from './use-messages.ts'
 import type { Messages } from './use-messages.ts'
 import { Allowed } from '../../show/allowed.tsx'
-import { pathOfEndUser } from '../end-users/asked.ts'
+import { pathOfEndUser } from '../../show/end-user-path.ts'
 
 export function Transcript({ id }: { id: string }) {
   const [erased, setErased] = useState<Erased | null>(null)

@@ -1,4 +1,4 @@
-/** What can be done with a turn: try its message in the playground, or copy the request that started it. */
+/** The actions of a turn: open its message in the playground, or copy the request that started it. */
 import { Button } from '@mantine/core'
 import { IconCheck, IconPlayerPlay, IconTerminal2 } from '@tabler/icons-react'
 import { useState } from 'react'
