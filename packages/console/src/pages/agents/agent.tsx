@@ -78,7 +78,10 @@ function Hub({ agent, tab }: { agent: Agent; tab: TabName }) {
   const [opened, setOpened] = useState<readonly TabName[]>([])
   if (!opened.includes(tab)) setOpened([...opened, tab])
   const strip = useRef<HTMLDivElement>(null)
-  useEffect(() => strip.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab])
+  useEffect(() => {
+    // Not returned: newer browsers return a promise, which is no cleanup.
+    strip.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [tab])
   const contents: Record<TabName, ReactNode> = {
     settings: <SettingsTab agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />,
     knowledge: <KnowledgeTab agent={agent} />,
