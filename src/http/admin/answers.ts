@@ -12,12 +12,12 @@ import { operatorExamples, operatorSchemas } from './operator-answers.ts'
 import { signInExamples, signInSchemas } from '../console/sign-in/sign-in-answers.ts'
 import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
-import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
+import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { turnSchemas } from './turn-answers.ts'
 import { PriceCalculation } from './price-answers.ts'
-import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
+import { ModelPrice, ProviderModels, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
 import { webhookSchemas } from './webhook-answers.ts'
 import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
@@ -41,22 +41,6 @@ export const ProviderTest = define(
     ok: Type.Boolean(),
     model: Type.Optional(Type.String()),
     latency_ms: Type.Number({ minimum: 0 }),
-    error: Type.Optional(Type.String({ description: 'The error message of the provider, truncated.' })),
-  }),
-)
-
-export const ProviderModels = define(
-  'ProviderModels',
-  Type.Object({
-    ok: Type.Boolean(),
-    data: Type.Array(
-      Type.Object({
-        id: Type.String(),
-        price: Type.Union([Price, Type.Null()], { description: 'Null if it is not in the price list.' }),
-        context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null if unknown.' }),
-      }),
-      { description: 'Empty if the provider could not list its models.' },
-    ),
     error: Type.Optional(Type.String({ description: 'The error message of the provider, truncated.' })),
   }),
 )

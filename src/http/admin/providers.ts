@@ -2,16 +2,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { providerKinds } from '../../provider-kinds.ts'
-import {
-  Provider as ProviderAnswer,
-  ProviderModels as ModelsAnswer,
-  ProviderTest as TestAnswer,
-  about,
-  answers,
-  gone,
-  made,
-  pageOf,
-} from './answers.ts'
+import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
+import { ProviderModels as ModelsAnswer } from './console-answers.ts'
 import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writePrice, writeTime } from './fields.ts'
 import { inWords } from '../edge/invalid-input.ts'
 import { refuseWithout } from './permissions.ts'

@@ -16,7 +16,7 @@ import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Page } from '../../show/page.tsx'
 import { Outline, Waiting } from '../../show/waiting.tsx'
-import { EnabledBadge } from './enabled-badge.tsx'
+import { EnabledBadge } from '../../show/enabled-badge.tsx'
 import { EnabledSwitch } from './enabled-switch.tsx'
 
 const SettingsTab = lazy(() => import('./editor/settings-tab.tsx').then(({ SettingsTab: tab }) => ({ default: tab })))
@@ -29,7 +29,7 @@ const ActivityTab = lazy(() => import('./activity/activity-tab.tsx').then(({ Act
 
 const names = ['settings', 'knowledge', 'tools', 'limits', 'keys', 'versions', 'activity'] as const
 type TabName = (typeof names)[number]
-/** What a person has begun in these is not lost by looking at another tab. */
+/** What a person has started in these is not lost by looking at another tab. */
 const kept: readonly TabName[] = ['settings', 'knowledge']
 
 const labels: Record<TabName, string> = {
@@ -78,7 +78,10 @@ function Hub({ agent, tab }: { agent: Agent; tab: TabName }) {
   const [opened, setOpened] = useState<readonly TabName[]>([])
   if (!opened.includes(tab)) setOpened([...opened, tab])
   const strip = useRef<HTMLDivElement>(null)
-  useEffect(() => strip.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab])
+  useEffect(() => {
+    // Not returned: newer browsers return a promise, which is no cleanup.
+    strip.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [tab])
   const contents: Record<TabName, ReactNode> = {
     settings: <SettingsTab agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />,
     knowledge: <KnowledgeTab agent={agent} />,

@@ -1,7 +1,7 @@
 /** API keys: a choice of agents. The keys of an agent are a tab of its page. */
 import { Redirect } from 'wouter'
 import { segment } from '../../api/client.ts'
-import { ChooseAgent } from '../agents/choose-agent.tsx'
+import { ChooseAgent } from '../../show/choose-agent.tsx'
 
 export function Keys({ agentId }: { agentId: string | undefined }) {
   if (agentId !== undefined) return <Redirect to={`/agents/${segment(agentId)}/keys`} replace />

@@ -1,7 +1,7 @@
 /** The ways to add a document: files, a folder, a text, a URL. Leaving while files are uploaded asks first. */
 import { Button, Modal, Stack } from '@mantine/core'
 import { useState } from 'react'
-import { LeaveGuard } from '../agents/editor/leave-guard.tsx'
+import { LeaveGuard } from '../../show/leave-guard.tsx'
 import { DropZone } from './drop-zone.tsx'
 import { usePutDocument } from './put-document.ts'
 import { AddressForm, TextForm } from './source-form.tsx'

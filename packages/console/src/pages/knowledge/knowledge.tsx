@@ -1,7 +1,7 @@
 /** Knowledge: a choice of agents. The knowledge base of an agent is a tab of its page. */
 import { Redirect } from 'wouter'
 import { segment } from '../../api/client.ts'
-import { ChooseAgent } from '../agents/choose-agent.tsx'
+import { ChooseAgent } from '../../show/choose-agent.tsx'
 
 export function Knowledge({ agentId }: { agentId: string | undefined }) {
   if (agentId !== undefined) return <Redirect to={`/agents/${segment(agentId)}/knowledge`} replace />

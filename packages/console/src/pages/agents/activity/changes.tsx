@@ -4,7 +4,7 @@ import { useList } from '../../../api/lists.ts'
 import type { AuditEntry } from '../../../api/types.ts'
 import { Moment } from '../../../show/moment.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
-import { authorOf } from '../author-of.ts'
+import { authorOf } from '../../../show/author-of.ts'
 
 const shown = 6
 // Trials and readings are no changes.

@@ -3,7 +3,7 @@ import { Allowed, ReadOnlyUnless } from '../../../show/allowed.tsx'
 import type { Agent } from '../../../api/types.ts'
 import { AgentEditor } from './agent-editor.tsx'
 import { DeleteAgent } from './delete-agent.tsx'
-import { LeaveGuard } from './leave-guard.tsx'
+import { LeaveGuard } from '../../../show/leave-guard.tsx'
 
 type SettingsProps = { agent: Agent; unsaved: boolean; onUnsaved(unsaved: boolean): void }
 

@@ -2,7 +2,7 @@
 import { maxPage, useList } from '../../../api/lists.ts'
 import { useMay } from '../../../api/session.ts'
 import type { AuditEntry } from '../../../api/types.ts'
-import { authorOf } from '../author-of.ts'
+import { authorOf } from '../../../show/author-of.ts'
 
 export function useSavers(agentId: string): Map<number, string> {
   const enabled = useMay('audit', true)

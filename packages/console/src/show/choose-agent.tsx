@@ -1,14 +1,14 @@
 /** The page of something that belongs to an agent: a choice of agents, each of which leads to its tab. With one agent it is opened. */
 import { Anchor, Button, Group, Stack, Table, Text } from '@mantine/core'
 import { Link, Redirect, useLocation } from 'wouter'
-import { segment } from '../../api/client.ts'
-import { useAgents } from '../../api/lists.ts'
-import { AgentSelect } from '../../show/agent-select.tsx'
-import { Allowed } from '../../show/allowed.tsx'
-import { Empty } from '../../show/empty.tsx'
-import { ListTable } from '../../show/list-table.tsx'
-import { Page } from '../../show/page.tsx'
-import { Waiting } from '../../show/waiting.tsx'
+import { segment } from '../api/client.ts'
+import { useAgents } from '../api/lists.ts'
+import { AgentSelect } from './agent-select.tsx'
+import { Allowed } from './allowed.tsx'
+import { Empty } from './empty.tsx'
+import { ListTable } from './list-table.tsx'
+import { Page } from './page.tsx'
+import { Waiting } from './waiting.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
 
 // More of them are chosen by name.

@@ -6,7 +6,7 @@ import { Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { useRouter } from 'wouter'
 import { navigate } from 'wouter/use-browser-location'
-import { Confirm } from '../../../show/confirm.tsx'
+import { Confirm } from './confirm.tsx'
 
 /** `within`: the path below which nothing is lost. */
 type LeaveGuardProps = { unsaved: boolean; within: string; title?: string; verb?: string; text?: string }
