@@ -14,7 +14,7 @@ import type { Span } from '../../show/usage-range.ts'
 import { Compare } from './compare.tsx'
 import { Filters } from './filters.tsx'
 import { Plot } from '../../show/plot/plot.tsx'
-import { plotsOf } from './plots.ts'
+import { plotsOf } from '../../show/plot/plots.ts'
 import { Totals } from './totals.tsx'
 import { UsageCsv } from './usage-csv.tsx'
 

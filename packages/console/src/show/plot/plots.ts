@@ -1,11 +1,11 @@
 /** The plots of a range: which figures they show, how each is formatted, and their text alternatives. */
 import type { Usage } from '../../api/types.ts'
-import { causesOf } from '../../show/error-figure.tsx'
-import { shortMoney } from '../../show/money.tsx'
-import { writeCount, writeMs } from '../../show/measures.ts'
-import { bucketsOf } from '../../show/plot/buckets.ts'
-import type { Bucket, Buckets } from '../../show/plot/buckets.ts'
-import type { Color, PlotOf, Series } from '../../show/plot/plot-types.ts'
+import { causesOf } from '../error-figure.tsx'
+import { shortMoney } from '../money.tsx'
+import { writeCount, writeMs } from '../measures.ts'
+import { bucketsOf } from './buckets.ts'
+import type { Bucket, Buckets } from './buckets.ts'
+import type { Color, PlotOf, Series } from './plot-types.ts'
 
 const causeColors: Color[] = ['bad', 'retrieval', 'info']
 
