@@ -6,7 +6,8 @@ import type { Agent, Attention, Owner, Turn, Usage } from '../../packages/consol
 import { balancesOf, burnDownPlot } from '../../packages/console/src/pages/money/burn-down.ts'
 import { ledgerQuery, readLedgerFilters, writeLedgerFilters } from '../../packages/console/src/pages/money/ledger-filters.ts'
 import { attentionItems } from '../../packages/console/src/pages/start/attention.ts'
-import { failingProviders, groupCauses, wordsOf } from '../../packages/console/src/pages/start/causes.ts'
+import { failingProviders, wordsOf } from '../../packages/console/src/pages/providers/health.ts'
+import { groupCauses } from '../../packages/console/src/pages/start/causes.ts'
 import { latencyChange, relativeChange, shareChange } from '../../packages/console/src/pages/start/change.ts'
 import { comparedSpans, spanOf } from '../../packages/console/src/show/usage-range.ts'
 

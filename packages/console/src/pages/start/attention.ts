@@ -6,7 +6,7 @@ import { shortMoney } from '../../show/short-money.ts'
 import { writeCount } from '../../show/measures.ts'
 import { labelOf, scopes } from '../../show/limits/limit-names.ts'
 import { usedPercent } from '../../show/limits/used-percent.ts'
-import type { FailingProvider } from './causes.ts'
+import type { FailingProvider } from '../providers/health.ts'
 
 export type AttentionItem = {
   key: string

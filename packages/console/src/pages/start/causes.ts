@@ -1,5 +1,6 @@
 /** The turns without a reply of a range, by cause: how many, since when, the last one, and what the provider said. Pure. */
 import type { Agent, Turn, Usage } from '../../api/types.ts'
+import { causeOf, endOf, wordsOf } from '../providers/health.ts'
 import { providerOf } from '../providers/kinds.ts'
 
 export type CauseGroup = {
@@ -15,9 +16,6 @@ export type CauseGroup = {
   providers: string[]
   agents: string[]
 }
-
-const causeOf = ({ failure }: Turn): string => failure?.cause_kind ?? failure?.code ?? 'failed'
-const endOf = (turn: Turn): string => turn.ended_at ?? turn.started_at
 
 /** The cause that failed last comes first. `turns`: failed and released ones, at least the newest. */
 export function groupCauses(usage: Usage, turns: Turn[], agents: Agent[]): CauseGroup[] {
@@ -45,54 +43,3 @@ export function groupCauses(usage: Usage, turns: Turn[], agents: Agent[]): Cause
     }
   }
 }
-
-/** The message within the JSON of a provider's error, or the whole text. */
-export function wordsOf(cause: string): string {
-  const json = /\{.*\}/s.exec(cause)?.[0]
-  if (json === undefined) return cause
-  try {
-    const parsed: unknown = JSON.parse(json)
-    const error = parsed && typeof parsed === 'object' && 'error' in parsed ? parsed.error : parsed
-    const message = error && typeof error === 'object' && 'message' in error ? error.message : error
-    return typeof message === 'string' && message !== '' ? message : cause
-  } catch {
-    // Not JSON, or cut off: as it is.
-    return cause
-  }
-}
-
-/** How many of its newest turns tell whether a provider works. */
-const judged = 20
-
-export type FailingProvider = {
-  provider: string
-  failed: number
-  of: number
-  cause: string
-  words: string | null
-  since: string
-  requestId: string
-}
-
-/**
- * Providers whose newest turn, or a quarter of the newest twenty, ended without a reply because of the provider. `turns`: the newest ended
- * turns of any state.
- */
-export function failingProviders(turns: Turn[], agents: Agent[]): FailingProvider[] {
-  const providerById = new Map(agents.map(({ id, model }) => [id, providerOf(model)]))
-  const ended = turns
-    .filter(({ state, agent_id: agentId }) => state !== 'running' && state !== 'cancelled' && providerById.has(agentId))
-    .toSorted((one, other) => endOf(other).localeCompare(endOf(one)))
-  const byProvider = Map.groupBy(ended, ({ agent_id: agentId }) => providerById.get(agentId)!)
-  return [...byProvider].flatMap(([provider, all]): FailingProvider[] => {
-    const newest = all.slice(0, judged)
-    const failed = newest.filter(isOfProvider)
-    const last = failed[0]
-    if (!last || (newest[0] !== last && failed.length * 4 < newest.length)) return []
-    const since = endOf(failed.at(-1)!)
-    const words = last.failure?.cause ? wordsOf(last.failure.cause) : null
-    return [{ provider, failed: failed.length, of: newest.length, cause: causeOf(last), words, since, requestId: last.request_id }]
-  })
-}
-
-const isOfProvider = (turn: Turn): boolean => turn.failure !== null && /^(provider_|model_not_found$|invalid_answer$)/.test(causeOf(turn))

@@ -1,13 +1,13 @@
 /** Reads what needs attention: a handful of requests, whatever the number of agents. */
 import { useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
-import { useOwners } from '../../api/lists.ts'
+import { useNewestTurns, useOwners } from '../../api/lists.ts'
 import { useMay } from '../../api/session.ts'
 import { useSpentByOwner } from '../../api/spend.ts'
-import type { Agent, Attention, Page, Status, Turn } from '../../api/types.ts'
+import type { Agent, Attention, Status } from '../../api/types.ts'
 import { attentionItems } from './attention.ts'
 import type { AttentionItem } from './attention.ts'
-import { failingProviders } from './causes.ts'
+import { failingProviders } from '../providers/health.ts'
 
 const refetchInterval = 30_000
 
@@ -19,11 +19,7 @@ export function useAttention(agents: Agent[]): { items: AttentionItem[] | undefi
     queryFn: ({ signal }) => call<{ data: Attention[] }>('/attention', { signal }),
     refetchInterval,
   })
-  const newest = useQuery({
-    queryKey: ['turns', 'newest', 100],
-    queryFn: ({ signal }) => call<Page<Turn>>('/turns', { query: { limit: 100 }, signal }),
-    refetchInterval,
-  })
+  const newest = useNewestTurns()
   const status = useQuery({
     enabled: installation,
     queryKey: ['status'],
