@@ -35,9 +35,9 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
       rows.some(({ comment, message, reply }) => comment !== null || message !== null || reply !== null),
       reading('feedback', agentId),
     ),
-  // Also without a result, which says that no message has the text.
-  searchConversations: (_, { text, excerpts, agentId = allAgents }) =>
-    onlyIf(text !== undefined || excerpts, reading('conversations', agentId)),
+  // Also without a result, which says that no message has the text. Not if there was nothing to examine, as of another owner's agent.
+  searchConversations: ({ examined }, { text, excerpts, agentId = allAgents }) =>
+    onlyIf(examined > 0 && (text !== undefined || excerpts), reading('conversations', agentId)),
   listMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listExportedTurns: (turns, { conversationId }) => onlyIf(turns.length > 0, conversation(conversationId)),

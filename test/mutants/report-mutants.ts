@@ -89,7 +89,7 @@ export const reportMutants: Mutant[] = [
   {
     rule: 'audit.reads',
     removes: 'a search in texts is recorded',
-    edits: [edit('src/admin/readings.ts', 'onlyIf(text !== undefined || excerpts, ', 'onlyIf(excerpts, ')],
+    edits: [edit('src/admin/readings.ts', '(text !== undefined || excerpts)', 'excerpts')],
     caughtBy: { file: 'spec/conversation-search.test.ts', title: 'conversation.search: texts need the permission conversations' },
   },
   {

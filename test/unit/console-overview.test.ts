@@ -8,16 +8,16 @@ import { ledgerQuery, readLedgerFilters, writeLedgerFilters } from '../../packag
 import { attentionItems } from '../../packages/console/src/pages/start/attention.ts'
 import { failingProviders, groupCauses, wordsOf } from '../../packages/console/src/pages/start/causes.ts'
 import { latencyChange, relativeChange, shareChange } from '../../packages/console/src/pages/start/change.ts'
-import { comparedSpans, spanOf } from '../../packages/console/src/pages/usage/asked.ts'
+import { comparedSpans, spanOf } from '../../packages/console/src/show/usage-range.ts'
 
 void test('console: a change is said in words, and is good or bad only for errors and latency', () => {
   const week = 'previous 7 days'
-  assert.deepEqual(relativeChange(112, 100, week), { text: '+12% from the previous 7 days', tone: 'none' })
-  assert.equal(relativeChange(88, 100, week).text, '−12% from the previous 7 days')
-  assert.equal(relativeChange(0, 0, week).text, 'same as the previous 7 days')
-  assert.equal(relativeChange(5, 0, week).text, 'none in the previous 7 days')
-  assert.equal(relativeChange(1_001, 1_000, week).text, 'about the same as the previous 7 days')
-  assert.equal(relativeChange(120, 10, week).text, '12 times the previous 7 days')
+  assert.deepEqual(relativeChange(112, 100, week, '100'), { text: '+12% from the previous 7 days', tone: 'none' })
+  assert.equal(relativeChange(88, 100, week, '100').text, '−12% from the previous 7 days')
+  assert.equal(relativeChange(0, 0, week, '0').text, 'same as the previous 7 days')
+  assert.equal(relativeChange(5, 0, week, '0').text, 'none in the previous 7 days')
+  assert.equal(relativeChange(1_001, 1_000, week, '1_000').text, 'about the same as the previous 7 days')
+  assert.equal(relativeChange(120, 10, week, '10').text, '10 in the previous 7 days')
   assert.deepEqual(shareChange(0.009, 0.005, week), { text: '+0.4 pt from the previous 7 days', tone: 'bad' })
   assert.deepEqual(shareChange(0.005, 0.009, week), { text: '−0.4 pt from the previous 7 days', tone: 'good' })
   assert.equal(shareChange(0.00901, 0.009, week)!.text, 'same as the previous 7 days')

@@ -1,7 +1,7 @@
 /** Which time range the console's usage page requests, and how its choices are written in the URL. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAsked, spanOf, writeAsked } from '../../packages/console/src/pages/usage/asked.ts'
+import { readAsked, spanOf, writeAsked } from '../../packages/console/src/show/usage-range.ts'
 
 const now = Date.parse('2026-11-22T16:31:07.123Z')
 const own = (from: string, to: string) => spanOf({ range: 'own', from, to }, now)

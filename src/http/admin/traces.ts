@@ -1,7 +1,6 @@
 /** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. Previews share what a rerun may change. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import type { Overrides, UnstoredRun } from '../../admin/unstored-run.ts'
 import { callerGone } from '../edge/caller-gone.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
@@ -12,6 +11,8 @@ import { rerunAnswer, traceAnswer } from './trace-answers.ts'
 import { writeCalculation, writeDetails } from './price-answers.ts'
 
 type Trace = Awaited<ReturnType<AdminCalls['traceTurn']>>
+type UnstoredRun = Awaited<ReturnType<AdminCalls['rerunTurn']>>
+type Overrides = Omit<Parameters<AdminCalls['rerunTurn']>[1]['overrides'], 'message'>
 type Span = Trace['spans'][number]
 type ModelCall = Extract<Span, { type: 'model_call' }>
 type Message = NonNullable<ModelCall['messages']>[number]

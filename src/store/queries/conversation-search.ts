@@ -31,8 +31,8 @@ export type FoundTurn = { requestId: string; state: TurnState; rating: Rating | 
 /** `turn` is null for a conversation without turns. */
 export type FoundConversation = AnyConversation & { turn: FoundTurn | null }
 
-/** `next`: what was examined last, if there are conversations after it. */
-export type FoundConversations = { items: FoundConversation[]; next: Position | null }
+/** `next`: what was examined last, if there are conversations after it. `examined`: how many were, whether or not they match. */
+export type FoundConversations = { items: FoundConversation[]; next: Position | null; examined: number }
 
 // A conversation, a turn and a KiB of text count as one. On SQLite, the most that a page examines took half a second on a busy machine.
 const maxWork = 20_000
@@ -48,25 +48,31 @@ export async function searchConversations(sql: Sql, wanted: AnyConversationsWant
   const mustMatch = wanted.text !== undefined || wanted.state !== undefined || wanted.rating !== undefined
   let { before } = wanted
   let work = 0
+  let examined = 0
+  const end = async (next: Position | null): Promise<FoundConversations> => ({
+    items: await withTurns(sql, matching, wanted),
+    next,
+    examined,
+  })
   for (let batch = wanted.limit + 1; ; batch = Math.min(batch * 2, maxBatch)) {
     const listed = await listAllConversations(sql, { ...wanted, before, limit: batch })
     const costs = await costsOf(sql, listed, wanted)
     const affordable = listed.filter(
       ({ id }, index) => (work += costs.get(id) ?? 1) <= maxWork || (index === 0 && before === wanted.before),
     )
+    examined += affordable.length
     const turns = await findNewestTurns(sql, affordable, wanted)
     for (const conversation of affordable) {
       const requestId = turns.get(conversation.id) ?? null
       if (mustMatch && requestId === null) continue
-      if (matching.length === wanted.limit)
-        return { items: await withTurns(sql, matching, wanted), next: positionOf(matching.at(-1)!.conversation) }
+      if (matching.length === wanted.limit) return end(positionOf(matching.at(-1)!.conversation))
       matching.push({ conversation, requestId })
     }
     const last = affordable.at(-1)
     const isAll = listed.length < batch && affordable.length === listed.length
-    if (isAll || !last) return { items: await withTurns(sql, matching, wanted), next: isAll ? null : before }
+    if (isAll || !last) return end(isAll ? null : before)
     before = positionOf(last)
-    if (affordable.length < listed.length) return { items: await withTurns(sql, matching, wanted), next: before }
+    if (affordable.length < listed.length) return end(before)
   }
 }
 

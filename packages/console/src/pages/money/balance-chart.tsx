@@ -5,8 +5,8 @@ import { useMemo } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { LedgerEntry, Owner, Page, Usage } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { Plot } from '../usage/plot.tsx'
-import { spanOf } from '../usage/asked.ts'
+import { Plot } from '../../show/plot/plot.tsx'
+import { spanOf } from '../../show/usage-range.ts'
 import { burnDownPlot } from './burn-down.ts'
 
 /** More entries by an operator than anyone adds in a month. */

@@ -3,7 +3,7 @@ import { readAmount, writeAmount } from '../../api/amounts.ts'
 import { daysLeftOf, formatDays } from '../../api/low.ts'
 import type { LedgerEntry, Usage } from '../../api/types.ts'
 import { shortMoney } from '../../show/short-money.ts'
-import type { PlotOf } from '../usage/plot-types.ts'
+import type { PlotOf } from '../../show/plot/plot-types.ts'
 
 const daySeconds = 86_400
 /** How far the projection goes. */

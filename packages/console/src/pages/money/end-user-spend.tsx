@@ -11,7 +11,7 @@ import { writeCount } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
 import { Panel } from '../../show/panel.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { spanOf, writeAsked } from '../usage/asked.ts'
+import { spanOf, writeAsked } from '../../show/usage-range.ts'
 
 const maxShown = 8
 type Month = 'month' | 'last-month'

@@ -11,7 +11,7 @@ import { Money } from '../../show/money.tsx'
 import { Panel } from '../../show/panel.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { ListTable } from '../../show/list-table.tsx'
-import { spanOf } from '../usage/asked.ts'
+import { spanOf } from '../../show/usage-range.ts'
 
 export function OwnerAgents({ ownerId }: { ownerId: string }) {
   const agents = useAgents()

@@ -3,7 +3,7 @@ import { Anchor } from '@mantine/core'
 import { Link } from 'wouter'
 import { useAgents } from '../../api/lists.ts'
 import { Panel } from '../../show/panel.tsx'
-import { LimitsOf } from '../agents/limits/limits-of.tsx'
+import { LimitsOf } from '../../show/limits/limits-of.tsx'
 
 export function OwnerLimits({ ownerId }: { ownerId: string }) {
   const agents = useAgents()

@@ -1,7 +1,7 @@
 /** What two configurations differ in: fields with both values, and long texts line by line. */
 import { Modal, Stack, Table, Text, Title } from '@mantine/core'
 import type { AgentVersion } from '../../api/types.ts'
-import { compare } from '../agents/versions/agent-content.ts'
+import { compare } from '../../show/agent-content.ts'
 import { TextDiff } from '../../show/text-diff.tsx'
 
 type DifferencesProps = { a: AgentVersion; b: AgentVersion; names: readonly [string, string]; onClose(): void }

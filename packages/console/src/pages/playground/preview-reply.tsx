@@ -1,4 +1,4 @@
-/** The reply of a run that is not stored: its text, or why there is none, with tokens, cost and latency. */
+/** The reply of a run that is not stored: its text, or the cause of a failure, with tokens, cost and latency. */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'

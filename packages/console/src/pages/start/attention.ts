@@ -4,8 +4,8 @@ import { formatLow, lowOf } from '../../api/low.ts'
 import type { Agent, Attention, Owner, Status } from '../../api/types.ts'
 import { shortMoney } from '../../show/short-money.ts'
 import { writeCount } from '../../show/measures.ts'
-import { labelOf, scopes } from '../agents/limits/limit-names.ts'
-import { usedPercent } from '../agents/limits/used-percent.ts'
+import { labelOf, scopes } from '../../show/limits/limit-names.ts'
+import { usedPercent } from '../../show/limits/used-percent.ts'
 import type { FailingProvider } from './causes.ts'
 
 export type AttentionItem = {

@@ -9,12 +9,13 @@ const points = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
 
 const signed = (difference: number, size: string): string => `${difference < 0 ? '−' : '+'}${size}`
 
-/** Of a count or an amount: neither more nor less is better. `period`: "previous 7 days". */
-export function relativeChange(now: number, before: number, period: string): Change {
+/** Of a count or an amount: neither more nor less is better. `period`: "previous 7 days". `shown`: what it was before, in words. */
+export function relativeChange(now: number, before: number, period: string, shown: string): Change {
   if (now === before) return { text: `same as the ${period}`, tone: 'none' }
   if (before === 0) return { text: `none in the ${period}`, tone: 'none' }
   const ratio = now / before
-  if (ratio >= 10) return { text: `${percent.format(ratio)} times the ${period}`, tone: 'none' }
+  // A percentage of next to nothing says less than the figure.
+  if (ratio >= 10) return { text: `${shown} in the ${period}`, tone: 'none' }
   const size = percent.format(Math.abs(ratio - 1) * 100)
   return { text: size === '0' ? `about the same as the ${period}` : `${signed(now - before, `${size}%`)} from the ${period}`, tone: 'none' }
 }

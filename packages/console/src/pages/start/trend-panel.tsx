@@ -1,12 +1,12 @@
 /** Four figures in one panel, each above its chart. The pointer in one chart shows the values of that hour or day in all of them. */
 import { Skeleton, Text } from '@mantine/core'
 import { Suspense, lazy, useMemo, useState } from 'react'
-import { FiguresTable } from '../usage/figures-table.tsx'
-import { heightOf } from '../usage/plots.ts'
+import { FiguresTable } from '../../show/plot/figures-table.tsx'
+import { heightOf } from '../../show/plot/plot-types.ts'
 import { tableOf, trendsOf } from './trends.ts'
 import type { Periods, Trend } from './trends.ts'
 
-const Canvas = lazy(() => import('../usage/plot-canvas.tsx').then(({ PlotCanvas: canvas }) => ({ default: canvas })))
+const Canvas = lazy(() => import('../../show/plot/plot-canvas.tsx').then(({ PlotCanvas: canvas }) => ({ default: canvas })))
 const tones = { good: 'var(--tk-good)', bad: 'var(--tk-bad)', none: 'dimmed' }
 
 export function TrendPanel({ periods }: { periods: Periods }) {

@@ -2,8 +2,8 @@
 import type { Usage } from '../../api/types.ts'
 import { shortMoney } from '../../show/short-money.ts'
 import { writeCount, writeMs } from '../../show/measures.ts'
-import { bucketsOf } from '../usage/buckets.ts'
-import type { Color, PlotOf, Series } from '../usage/plot-types.ts'
+import { bucketsOf } from '../../show/plot/buckets.ts'
+import type { Color, PlotOf, Series } from '../../show/plot/plot-types.ts'
 import { latencyChange, relativeChange, shareChange } from './change.ts'
 import type { Change } from './change.ts'
 
@@ -60,7 +60,7 @@ export function trendsOf({ usage, previous, unit, period }: Periods): Trend[] {
       value: writeCount(now.turns),
       note: null,
       alarming: false,
-      change: relativeChange(now.turns, before.turns, period),
+      change: relativeChange(now.turns, before.turns, period, writeCount(before.turns)),
       plot: compared('Turns', 'count', 'accent', turns),
     },
     {
@@ -76,7 +76,7 @@ export function trendsOf({ usage, previous, unit, period }: Periods): Trend[] {
       value: shortMoney(now.charged_usd),
       note: null,
       alarming: false,
-      change: relativeChange(Number(now.charged_usd), Number(before.charged_usd), period),
+      change: relativeChange(Number(now.charged_usd), Number(before.charged_usd), period, shortMoney(before.charged_usd)),
       plot: compared('Spend', 'usd', 'accent', spend),
     },
     {

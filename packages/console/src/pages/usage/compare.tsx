@@ -13,8 +13,8 @@ import { Money } from '../../show/money.tsx'
 import { Panel } from '../../show/panel.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { readAmount } from '../../api/amounts.ts'
-import { writeAsked } from './asked.ts'
-import type { Asked, Span } from './asked.ts'
+import { writeAsked } from '../../show/usage-range.ts'
+import type { Asked, Span } from '../../show/usage-range.ts'
 
 /** The maximum number of reports: each scans the turns of the whole range. */
 const maxAgents = 20

@@ -5,8 +5,8 @@ import { useAgents } from '../../api/lists.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { OwnerSelect } from '../../show/owner-select.tsx'
 import { RangeControl } from '../../show/range-control.tsx'
-import { rangeLabels, rangeNames, suggestedDays } from './asked.ts'
-import type { Asked, RangeName, SpanWrong } from './asked.ts'
+import { rangeLabels, rangeNames, suggestedDays } from '../../show/usage-range.ts'
+import type { Asked, RangeName, SpanWrong } from '../../show/usage-range.ts'
 import { KeySelect } from '../../show/key-select.tsx'
 
 const choices = rangeNames.map((value) => ({ value, label: rangeLabels[value] }))

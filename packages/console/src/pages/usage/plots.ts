@@ -3,21 +3,9 @@ import type { Usage } from '../../api/types.ts'
 import { causesOf } from '../../show/error-figure.tsx'
 import { shortMoney } from '../../show/money.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
-import { bucketsOf } from './buckets.ts'
-import type { Bucket, Buckets } from './buckets.ts'
-import type { Color, PlotOf, Series } from './plot-types.ts'
-
-export type { PlotOf, Series }
-
-/** Pixels. */
-export const plotHeight = 220
-const smallHeight = 88
-
-/** `isSmall`: in a row of figures, without axes. */
-export const heightOf = ({ isSmall }: Pick<PlotOf, 'isSmall'>): number => (isSmall ? smallHeight : plotHeight)
-
-/** A CSS variable of tokens.ts, which has a value for each scheme. */
-export const colorVariable = (color: Color): string => `--tk-${color}`
+import { bucketsOf } from '../../show/plot/buckets.ts'
+import type { Bucket, Buckets } from '../../show/plot/buckets.ts'
+import type { Color, PlotOf, Series } from '../../show/plot/plot-types.ts'
 
 const causeColors: Color[] = ['bad', 'retrieval', 'info']
 
@@ -112,8 +100,6 @@ function partsOf({ errors_by_cause: byCause }: Figures): { label: string; color:
   if (others.length > 0) named.push({ label: 'Other causes', color: 'graphic', causes: others })
   return named.length > 0 ? named : [{ label: 'Errors', color: 'bad', causes: [] }]
 }
-
-export const isEmpty = ({ series }: Pick<PlotOf, 'series'>): boolean => series.every(({ values }) => values.every((value) => !value))
 
 function summarize({ title, series }: Drawn, { unit, names }: Buckets): string {
   const span = `${title}, ${names.length} ${unit}s from ${names[0]} to ${names.at(-1)}.`

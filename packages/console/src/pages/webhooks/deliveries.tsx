@@ -1,9 +1,8 @@
 /** The deliveries of a webhook by status. Each opens with what is sent and how the endpoint answered, and can be sent again. */
-import { Badge, Button, Group, SegmentedControl, Stack, Table, Text, UnstyledButton } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Button, Group, SegmentedControl, Stack, Table, Text, UnstyledButton } from '@mantine/core'
 import { Suspense, lazy } from 'react'
 import { useSearchParams } from 'wouter'
-import { call, segment } from '../../api/client.ts'
+import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { Delivery } from '../../api/types.ts'
 import { Allowed } from '../../show/allowed.tsx'
@@ -13,31 +12,9 @@ import { ListTable } from '../../show/list-table.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { DeliveryBadge, deliveryStatuses, useRetry } from './facts.tsx'
 
 const DeliveryDetails = lazy(() => import('./delivery.tsx').then(({ DeliveryDetails: details }) => ({ default: details })))
-
-const statuses: Record<Delivery['status'], { word: string; color: string }> = {
-  delivered: { word: 'Delivered', color: 'teal' },
-  pending: { word: 'Pending', color: 'blue' },
-  failed: { word: 'Failed', color: 'red' },
-}
-
-/** A pending delivery whose last attempt failed is retried. */
-export function DeliveryBadge({ delivery: { status, last_error: error } }: { delivery: Delivery }) {
-  const isRetried = status === 'pending' && error !== null
-  const { word, color } = statuses[status]
-  return <Badge color={isRetried ? 'yellow' : color}>{isRetried ? 'Retrying' : word}</Badge>
-}
-
-export function useRetry(webhookId: string) {
-  const queries = useQueryClient()
-  return useMutation({
-    meta: { done: 'Retry scheduled' },
-    mutationFn: (id: string) =>
-      call<Delivery>(`/webhooks/${segment(webhookId)}/deliveries/${segment(id)}/retry`, { method: 'POST', body: {} }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['deliveries'] }),
-  })
-}
 
 export function Deliveries({ id }: { id: string }) {
   const [params, setParams] = useSearchParams()
@@ -59,7 +36,7 @@ export function Deliveries({ id }: { id: string }) {
         aria-label="Delivery status"
         value={status ?? 'all'}
         onChange={(value) => change('status', value === 'all' ? null : value)}
-        data={[{ value: 'all', label: 'All' }, ...Object.entries(statuses).map(([value, { word }]) => ({ value, label: word }))]}
+        data={[{ value: 'all', label: 'All' }, ...Object.entries(deliveryStatuses).map(([value, { word }]) => ({ value, label: word }))]}
         style={{ alignSelf: 'flex-start' }}
       />
       <Waiting for={list.query} what="deliveries">

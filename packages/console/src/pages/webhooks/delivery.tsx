@@ -12,7 +12,7 @@ import { Figure, Figures } from '../../show/figure.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { DeliveryBadge, useRetry } from './deliveries.tsx'
+import { DeliveryBadge, useRetry } from './facts.tsx'
 
 export function DeliveryDetails({ webhookId, id, onClose }: { webhookId: string; id: string; onClose: () => void }) {
   const path = `/webhooks/${segment(webhookId)}/deliveries/${segment(id)}`

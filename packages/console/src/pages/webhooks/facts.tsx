@@ -1,6 +1,6 @@
 /** What the list and the page of a webhook show of it: its events, its state, and whether its endpoint answers. */
 import { Badge, Group, Skeleton, Text, Tooltip } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
 import type { Delivery, Page, Webhook } from '../../api/types.ts'
 import { Moment } from '../../show/moment.tsx'
@@ -86,4 +86,27 @@ export function HealthText({ id }: { id: string }) {
         </div>
       )
   }
+}
+
+export const deliveryStatuses: Record<Delivery['status'], { word: string; color: string }> = {
+  delivered: { word: 'Delivered', color: 'teal' },
+  pending: { word: 'Pending', color: 'blue' },
+  failed: { word: 'Failed', color: 'red' },
+}
+
+/** A pending delivery whose last attempt failed is retried. */
+export function DeliveryBadge({ delivery: { status, last_error: error } }: { delivery: Delivery }) {
+  const isRetried = status === 'pending' && error !== null
+  const { word, color } = deliveryStatuses[status]
+  return <Badge color={isRetried ? 'yellow' : color}>{isRetried ? 'Retrying' : word}</Badge>
+}
+
+export function useRetry(webhookId: string) {
+  const queries = useQueryClient()
+  return useMutation({
+    meta: { done: 'Retry scheduled' },
+    mutationFn: (id: string) =>
+      call<Delivery>(`/webhooks/${segment(webhookId)}/deliveries/${segment(id)}/retry`, { method: 'POST', body: {} }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['deliveries'] }),
+  })
 }

@@ -8,7 +8,7 @@ import { Empty } from '../../../show/empty.tsx'
 import { Page } from '../../../show/page.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
 import { Panel } from '../../../show/panel.tsx'
-import { ChangeLink, LimitRows } from './limits-of.tsx'
+import { ChangeLink, LimitRows } from '../../../show/limits/limits-of.tsx'
 
 export function Limits() {
   const agents = useAgents()

@@ -8,9 +8,9 @@ import { FailureNote } from '../../../show/failure-note.tsx'
 import { Money } from '../../../show/money.tsx'
 import { Panel } from '../../../show/panel.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
-import { useSpending } from './spending.ts'
-import { SpendingTable } from './spending-table.tsx'
-import { labelOf, scopes, windows } from './limit-names.ts'
+import { useSpending } from '../../../show/limits/spending.ts'
+import { SpendingTable } from '../../../show/limits/spending-table.tsx'
+import { labelOf, scopes, windows } from '../../../show/limits/limit-names.ts'
 
 type Limit = Agent['spend_limits'][number]
 

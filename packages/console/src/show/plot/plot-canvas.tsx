@@ -7,8 +7,8 @@ import { Box, useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import { plotData, plotOptions } from './plot-options.ts'
-import { heightOf } from './plots.ts'
-import type { PlotOf } from './plots.ts'
+import { heightOf } from './plot-types.ts'
+import type { PlotOf } from './plot-types.ts'
 
 export function PlotCanvas({ plot, onIndex }: { plot: PlotOf; onIndex: (index: number | null) => void }) {
   const box = useRef<HTMLDivElement>(null)

@@ -1,8 +1,8 @@
 /** A plot for uPlot: its series, axes and colors. The colors are the theme's, in shades that stand out on the background of each scheme. */
 import uPlot from 'uplot'
-import { colorVariable, heightOf } from './plots.ts'
-import type { PlotOf, Series } from './plots.ts'
-import { writeMs, writeShortCount } from '../../show/measures.ts'
+import { colorVariable, heightOf } from './plot-types.ts'
+import type { PlotOf, Series } from './plot-types.ts'
+import { writeMs, writeShortCount } from '../measures.ts'
 
 const [hour, day] = [3_600, 86_400]
 /** Ticks on whole hours and days, so that a label never splits a bucket. */

@@ -29,3 +29,15 @@ export type PlotOf = {
   summary: string
   isSmall?: boolean
 }
+
+/** Pixels. */
+export const plotHeight = 220
+const smallHeight = 88
+
+/** `isSmall`: in a row of figures, without axes. */
+export const heightOf = ({ isSmall }: Pick<PlotOf, 'isSmall'>): number => (isSmall ? smallHeight : plotHeight)
+
+/** A CSS variable of tokens.ts, which has a value for each scheme. */
+export const colorVariable = (color: Color): string => `--tk-${color}`
+
+export const isEmpty = ({ series }: Pick<PlotOf, 'series'>): boolean => series.every(({ values }) => values.every((value) => !value))

@@ -2,8 +2,8 @@
 import { Button, Group, Stack, Table } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useId } from 'react'
-import { CopyButton } from '../../show/copy-button.tsx'
-import type { PlotOf } from './plots.ts'
+import { CopyButton } from '../copy-button.tsx'
+import type { PlotOf } from './plot-types.ts'
 
 export function FiguresTable({ plot }: { plot: PlotOf }) {
   const [opened, { toggle }] = useDisclosure()

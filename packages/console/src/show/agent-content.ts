@@ -1,6 +1,6 @@
 /** The content of a version as lines to compare: each field with its label. Pure. */
-import type { AgentVersion, Tool } from '../../../api/types.ts'
-import { shortAmount } from '../../../show/short-amount.ts'
+import type { AgentVersion, Tool } from '../api/types.ts'
+import { shortAmount } from './short-amount.ts'
 
 export type Content = Omit<AgentVersion, 'version' | 'created_at'>
 /** `long`: a text with many lines, which are compared line by line. */

@@ -1,6 +1,6 @@
 /** How much of a window of a spend limit is used: what is spent, held for running turns, and unpaid. Pure. */
-import { readAmount, writeAmount } from '../../../api/amounts.ts'
-import type { Spending } from '../../../api/types.ts'
+import { readAmount, writeAmount } from '../../api/amounts.ts'
+import type { Spending } from '../../api/types.ts'
 
 type Amounts = Pick<Spending, 'limit_usd' | 'spent_usd' | 'held_usd' | 'unpaid_usd'>
 

@@ -1,10 +1,10 @@
 /** A chart with its legend, which shows the figures under the pointer, and with its content as a table. */
-import '../../show/panel.css'
+import '../panel.css'
 import { Box, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { Suspense, lazy, useId, useState } from 'react'
 import { FiguresTable } from './figures-table.tsx'
-import { colorVariable, isEmpty, plotHeight } from './plots.ts'
-import type { PlotOf, Series } from './plots.ts'
+import { colorVariable, isEmpty, plotHeight } from './plot-types.ts'
+import type { PlotOf, Series } from './plot-types.ts'
 
 const Canvas = lazy(() => import('./plot-canvas.tsx').then(({ PlotCanvas: canvas }) => ({ default: canvas })))
 

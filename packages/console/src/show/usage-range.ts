@@ -1,4 +1,4 @@
-/** The selection of the usage page, as in its address, and its time range. Buckets are UTC hours and days. */
+/** The selection of the usage page, as in its address, and the time ranges of the pages that show usage. Buckets are UTC hours and days. */
 
 export const rangeNames = ['24h', '7d', '30d', '90d', 'month', 'last-month', 'own'] as const
 export type RangeName = (typeof rangeNames)[number]
