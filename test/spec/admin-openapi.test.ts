@@ -113,6 +113,7 @@ void test('admin openapi: the real responses of every route match its schema', a
   await ask('GET', `/providers/${provider.id}`)
   await ask('PATCH', `/providers/${provider.id}`, { api_key: 'k2' })
   await ask('POST', `/providers/${provider.id}/test`, { model: 'm' })
+  await ask('GET', `/providers/${provider.id}/models`)
   app.model.script({ status: 401, body: 'no' })
   await ask('POST', `/providers/${provider.id}/test`, { model: 'm' })
 

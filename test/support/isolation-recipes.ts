@@ -89,7 +89,7 @@ export const recipes: Record<string, Recipe> = {
   'GET /agents/{id}': both(byId('agent'), byId('spareAgent')),
   'GET /agents/{id}/versions': byId('agent'),
   'GET /agents/{id}/prices': byId('agent'),
-  'GET /agents/{id}/documents': byId('agent'),
+  'GET /agents/{id}/documents': (of) => [{ path: { id: of.agent } }, { path: { id: of.agent }, query: { status: 'ready' } }],
   'GET /agents/{id}/documents/{document_id}': ofDocument('document'),
   'GET /agents/{id}/documents/{document_id}/chunks': ofDocument('document'),
   'POST /agents/{id}/search': both(byId('agent', { body: { query: 'words' } }), byId('agent', { body: { query: 'words', limit: 5 } })),
