@@ -62,7 +62,11 @@ const reported = {
 const byPublicKey = { key_id: (of: Ids) => of.publicKey, external_user_id: () => 'ann' }
 const { owner_id: _, ...ofOwner } = reported
 const ownerLedger = (of: Ids, headers: Record<string, string>): Request[] =>
-  [...filters(ofOwner)(of, of), ...filters(byPublicKey)(of, of)].map((one) => ({ ...one, path: { id: of.owner }, headers }))
+  [...filters(ofOwner)(of, of), ...filters(byPublicKey)(of, of), { query: { kind: 'charge' } }].map((one) => ({
+    ...one,
+    path: { id: of.owner },
+    headers,
+  }))
 
 /** In the order in which a principal can send them about its own data: what deletes something comes last. */
 export const recipes: Record<string, Recipe> = {
@@ -72,7 +76,12 @@ export const recipes: Record<string, Recipe> = {
   'GET /owners': nothing,
   'GET /owners/{id}': byId('owner'),
   'GET /owners/{id}/ledger': (of) => [...ownerLedger(of, {}), ...ownerLedger(of, csv)],
-  'GET /ledger': both(filters(reported), filters(reported, { headers: csv }), filters(byPublicKey)),
+  'GET /ledger': both(
+    filters(reported),
+    filters(reported, { query: { kind: 'charge' } }),
+    filters(reported, { headers: csv }),
+    filters(byPublicKey),
+  ),
   'GET /usage': both(
     filters(reported),
     filters(byPublicKey),
