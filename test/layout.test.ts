@@ -297,7 +297,7 @@ describe('layout of the console', () => {
       show: ['api'],
       'pages/start': ['api', 'show', 'pages/providers'],
       // Its tabs.
-      'pages/agents': ['api', 'show', 'pages/keys', 'pages/knowledge', 'pages/usage'],
+      'pages/agents': ['api', 'show', 'pages/keys', 'pages/knowledge'],
     }
     const crossing = files.flatMap((file) => {
       const place = placeOf(file)

@@ -196,6 +196,7 @@ inConsole(
     await page.getByRole('button', { name: `Compare with ${b}` }).click()
     assert.ok(page.url().endsWith(`/turns/${a}?compare=${b}`))
     const row = page.getByRole('region', { name: 'Differences' }).getByRole('row', { name: /^Tokens/ })
+    await row.getByText('900 in, 30 out').waitFor()
     assert.deepEqual(await row.getByRole('cell').allTextContents(), ['1,300 in, 30 out', '900 in, 30 out'])
     await row.getByText('(differs)').waitFor({ state: 'attached' })
     const reply = page.getByRole('region', { name: 'Reply, from A to B' })

@@ -54,6 +54,9 @@ const readCalls: Calls<Reads> = {
   usageByBucket: (ids) => [{ ...filter(ids), from: now - hourMs, to: now + hourMs, bucketMs: hourMs }],
   listUsageLines: (ids) => [{ ...filter(ids), ...period, groupBy: ['owner', 'agent', 'api_key', 'end_user'], limit: 100 }],
   listAllConversations: (ids) => [{ ...page, ...filter(ids), externalUserId: undefined, ...period }],
+  searchConversations: (ids) => [
+    { ...page, ...filter(ids), externalUserId: undefined, ...period, text: undefined, state: undefined, rating: undefined, excerpts: true },
+  ],
   findConversation: (ids) => [ids.conversation],
   conversationExists: (ids) => [ids.conversation],
   listAllMessages: (ids) => [{ ...page, conversationId: ids.conversation }],

@@ -1,10 +1,10 @@
 /** The trace of a turn: its spans on one time axis, and the details of the selected one. While the turn runs, it is read again every second. */
 import { Alert, Anchor, Skeleton, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Suspense, lazy, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { call, segment } from '../api/client.ts'
+import { segment } from '../api/client.ts'
+import { useTrace } from '../api/turns.ts'
 import type { TurnTrace as Trace } from '../api/types.ts'
 import type { Span } from './trace-attempts.ts'
 import { axisOf, chosenRow, rowsOf } from './trace-layout.ts'
@@ -15,16 +15,8 @@ import { Waterfall } from './waterfall.tsx'
 /** Loaded with the first trace, because most pages that can show one do not show it at first. */
 const SpanDetails = lazy(() => import('./trace-span.tsx').then(({ SpanDetails: details }) => ({ default: details })))
 
-const readAgainMs = 1_000
 // How often the bars of a running turn grow between two readings.
 const growMs = 250
-
-export const useTrace = (requestId: string) =>
-  useQuery({
-    queryKey: ['turns', requestId, 'trace'],
-    queryFn: ({ signal }) => call<Trace>(`/turns/${segment(requestId)}/trace`, { signal }),
-    refetchInterval: ({ state }) => (state.data?.status === 'running' ? readAgainMs : false),
-  })
 
 /** `narrow`: the details are below the spans, for a panel beside something else. */
 type Layout = 'wide' | 'narrow'

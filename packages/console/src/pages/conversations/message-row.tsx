@@ -1,4 +1,5 @@
 /** One message: a user's text as it was sent, a reply as Markdown, with what it cost and what was thought of it. */
+import { useTurn } from '../../api/turns.ts'
 import { Anchor, Button, Group, Text } from '@mantine/core'
 import { IconListTree } from '@tabler/icons-react'
 import { memo } from 'react'
@@ -10,7 +11,6 @@ import { Markdown } from '../../show/markdown.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
 import { IncompleteBadge } from '../../show/state-badge.tsx'
-import { useTurn } from '../../show/turn-details.tsx'
 import style from './chat.module.css'
 import { ClockTime } from './clock-time.tsx'
 import { Folds } from './folds.tsx'

@@ -1,4 +1,5 @@
 /** One reply next to the conversation: cost, usage, failure, passages and trace, of a turn or of a preview. */
+import { useTurn } from '../../api/turns.ts'
 import { Anchor, Badge, Group, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 import { ApiFailure, segment } from '../../api/client.ts'
@@ -12,7 +13,6 @@ import { Money } from '../../show/money.tsx'
 import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import { PriceOfTurn } from '../../show/price-calculation.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
-import { useTurn } from '../../show/turn-details.tsx'
 import { Attempts, TurnTrace } from '../../show/turn-trace.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { tookOf } from './preview-reply.tsx'

@@ -1,4 +1,5 @@
 /** Two turns beside each other: their spans on one scale, and what differs in what they were sent, what they returned and what they cost. */
+import { useTurn, useTrace } from '../../api/turns.ts'
 import { Anchor, Button, Group, Paper, SimpleGrid, Stack, Switch, Table, Text, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactNode } from 'react'
@@ -16,8 +17,6 @@ import { axisOf, rowsOf } from '../../show/trace-layout.ts'
 import { SpanDetails } from '../../show/trace-span.tsx'
 import classes from '../../show/trace.module.css'
 import { endOfId } from '../../show/turn-cells.tsx'
-import { useTurn } from '../../show/turn-details.tsx'
-import { useTrace } from '../../show/turn-trace.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Waterfall } from '../../show/waterfall.tsx'
 
