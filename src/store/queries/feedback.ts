@@ -80,8 +80,9 @@ export async function listFeedback(
   const tagged = sql.engine === 'sqlite' ? 'exists (select 1 from json_each(f.tags) where value = $3)' : 'f.tags::jsonb ? $3'
   const rows = await sql.all(
     `select f.request_id, f.agent_id, f.rating, f.comment, f.tags, f.created_at, f.updated_at, t.conversation_id, t.api_key_id, t.state,
-       substr(t.message, 1, ${maxExcerpt + 1}) as message, substr(m.content, 1, ${maxExcerpt + 1}) as reply
-     from feedback f join turns t on t.request_id = f.request_id left join messages m on m.request_id = f.request_id and m.role = 'assistant'
+       substr(t.message, 1, ${maxExcerpt + 1}) as message,
+       (select substr(m.content, 1, ${maxExcerpt + 1}) from messages m where m.request_id = f.request_id and m.role = 'assistant') as reply
+     from feedback f join turns t on t.request_id = f.request_id
      where (f.updated_at, f.request_id) < ($4, $5) and (cast($1 as text) is null or f.agent_id = $1)
        and (cast($2 as text) is null or f.rating = $2) and (cast($3 as text) is null or ${tagged})
        ${ownerId === undefined ? '' : `and ${isAgentOf(sql, 'f.agent_id', '$7')}`}
