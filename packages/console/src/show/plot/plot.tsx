@@ -59,7 +59,7 @@ function LegendItem({ series: { label, color, dashed }, isBar, text }: { series:
           <line x1="0" y1="6" x2="16" y2="6" stroke={ink} strokeWidth="3" {...(dashed ? { strokeDasharray: '6 4' } : {})} />
         )}
       </svg>
-      <Text size="xs" className="figures">
+      <Text size="xs" style={{ fontVariantNumeric: 'tabular-nums' }}>
         {label}: {text}
       </Text>
     </Group>
