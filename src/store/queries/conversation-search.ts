@@ -144,13 +144,13 @@ async function withTurns(
 ): Promise<FoundConversation[]> {
   const requestIds = matching.flatMap(({ requestId }) => requestId ?? [])
   const values = new Values()
-  const part = (column: string): string => `substr(${column}, 1, ${wantedText === undefined ? maxExcerpt + 1 : maxRead})`
+  const startOf = (column: string): string => `substr(${column}, 1, ${wantedText === undefined ? maxExcerpt + 1 : maxRead})`
   const withText = excerpts || wantedText !== undefined
   const rows =
     requestIds.length === 0
       ? []
       : await sql.all(
-          `select t.request_id, t.state, t.created_at, f.rating, ${withText ? `${part('t.message')} as message, ${part('m.content')} as reply` : 'null as message, null as reply'}
+          `select t.request_id, t.state, t.created_at, f.rating, ${withText ? `${startOf('t.message')} as message, ${startOf('m.content')} as reply` : 'null as message, null as reply'}
            from turns t left join messages m on m.request_id = t.request_id and m.role = 'assistant' left join feedback f on f.request_id = t.request_id
            where t.request_id in (${namesOf(values, requestIds)})`,
           ...values.list,
