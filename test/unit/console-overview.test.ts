@@ -153,7 +153,7 @@ void test('console: what is broken comes before what will be, and the latest fir
   assert.deepEqual(
     items.map(({ level, title, action }) => [level, title, action.label]),
     [
-      ['broken', 'Webhook a.example fails', 'Open webhook'],
+      ['broken', 'Webhook a.example/x fails', 'Open webhook'],
       ['broken', 'Out has no available balance', 'View owner'],
       ['soon', '“a.pdf” was not indexed', 'Open document'],
       ['soon', 'Warned has a low balance', 'View owner'],

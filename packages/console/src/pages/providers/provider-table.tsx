@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import type { Agent, Provider, Turn } from '../../api/types.ts'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
+import { Since } from '../../show/since.tsx'
 import { segment } from '../../api/client.ts'
 import { failingProviders } from './health.ts'
 import { labelOfKind } from './kinds.ts'
@@ -59,7 +60,7 @@ export function ProviderTable({ providers, agents, turns, onDo }: ProviderTableP
               <Moment at={provider.updated_at} />
             </Table.Td>
             <Table.Td>
-              <Group gap="xs" justify="flex-end" wrap="nowrap">
+              <Group gap="xs" justify="flex-start">
                 <Allowed permission="providers">
                   <Button
                     size="xs"
@@ -113,7 +114,7 @@ function Health({ provider, agents, turns }: HealthProps) {
       <div>
         <Badge color="red">Failing</Badge>{' '}
         <Text span size="xs" c="dimmed">
-          since <Moment at={failing.since} />
+          since <Since at={failing.since} />
         </Text>
         <Text size="xs" c="red" className="as-written">
           {failing.cause}, {failing.failed} of the last {failing.of}

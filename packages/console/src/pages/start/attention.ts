@@ -133,7 +133,7 @@ function reportedItem(one: Attention, nameOf: (agentId: string) => string): Atte
         key: one.webhook_id,
         kind: 'webhook',
         level: 'broken',
-        title: one.disabled ? `Webhook ${hostOf(one.url)} was disabled` : `Webhook ${hostOf(one.url)} fails`,
+        title: one.disabled ? `Webhook ${placeOf(one.url)} was disabled` : `Webhook ${placeOf(one.url)} fails`,
         detail: webhookDetail(one),
         since: one.since,
         action: { label: 'Open webhook', href: `/webhooks/${encodeURIComponent(one.webhook_id)}` },
@@ -148,6 +148,9 @@ function webhookDetail({ deliveries, reason }: Extract<Attention, { kind: 'webho
   return [deliveries > 0 ? `${count} failed` : null, reason].filter((part) => part !== null).join(': ')
 }
 
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : url
+/** Several webhooks may have one host. */
+function placeOf(url: string): string {
+  if (!URL.canParse(url)) return url
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname === '/' ? '' : pathname}`
 }

@@ -1,5 +1,5 @@
 /** The turns without a reply of the range, by cause: which provider fails, since when, what it said, and the failing trace. */
-import { Anchor, Badge, Text } from '@mantine/core'
+import { Anchor, Badge, Group, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { call, segment } from '../../api/client.ts'
@@ -30,9 +30,14 @@ export function FailuresPanel({ usage, agents }: { usage: Usage | undefined; age
       title="Turns without a reply"
       note="by cause"
       aside={
-        <Anchor component={Link} href="/turns?status=failed" size="sm">
-          All failed turns
-        </Anchor>
+        <Group gap="sm">
+          <Anchor component={Link} href="/turns?status=released" size="sm">
+            All released turns
+          </Anchor>
+          <Anchor component={Link} href="/turns?status=failed" size="sm">
+            All failed turns
+          </Anchor>
+        </Group>
       }
     >
       {usage === undefined || turns.isPending ? (
