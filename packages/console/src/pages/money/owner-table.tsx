@@ -56,7 +56,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
               Balance
             </Table.Th>
             <Table.Th scope="col" ta="right">
-              Held
+              Held or unpaid
             </Table.Th>
             <Table.Th scope="col" ta="right">
               Available
@@ -95,7 +95,8 @@ function OwnerRow({ owner, low, spent }: { owner: Owner; low: Low | undefined; s
         <Money amount={owner.balance_usd} />
       </Table.Td>
       <Table.Td ta="right">
-        <Money amount={owner.held_usd} />
+        {/* What lies between the balance and what is available. */}
+        <Money amount={writeAmount((readAmount(owner.held_usd) ?? 0n) + (readAmount(owner.unpaid_usd) ?? 0n))} />
       </Table.Td>
       <Table.Td ta="right">
         <Money amount={owner.available_usd} />
