@@ -84,13 +84,19 @@ export const reportMutants: Mutant[] = [
     rule: 'conversation.search',
     removes: 'texts need the permission conversations',
     edits: [edit('src/http/admin/history.ts', 'text !== undefined || excerpts !== undefined', 'false')],
-    caughtBy: { file: 'spec/conversation-search.test.ts', title: 'conversation.search: texts need the permission conversations' },
+    caughtBy: {
+      file: 'spec/conversation-search.test.ts',
+      title: 'conversation.search audit.reads: texts need the permission conversations',
+    },
   },
   {
     rule: 'audit.reads',
     removes: 'a search in texts is recorded',
     edits: [edit('src/admin/readings.ts', '(text !== undefined || excerpts)', 'excerpts')],
-    caughtBy: { file: 'spec/conversation-search.test.ts', title: 'conversation.search: texts need the permission conversations' },
+    caughtBy: {
+      file: 'spec/conversation-search.test.ts',
+      title: 'conversation.search audit.reads: texts need the permission conversations',
+    },
   },
   {
     rule: 'export.csv',

@@ -48,7 +48,7 @@ void test('conversation.search: text, state and feedback are filters of the list
   assert.deepEqual(await usersOf('q=parcel'), ['eve', 'bob'])
 })
 
-void test('conversation.search: texts need the permission conversations, and each reading of them is in the audit log', async () => {
+void test('conversation.search audit.reads: texts need the permission conversations, and each reading of them is in the audit log', async () => {
   const { token } = await app.made('POST', '/tokens', { name: 'no texts', role: 'viewer' })
   app.model.script({ status: 400, body: { error: { message: 'no' } } })
   await app.chat('A parcel', { user: 'searched' })
