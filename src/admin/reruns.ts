@@ -38,7 +38,9 @@ export function createRerunsAdmin(options: Options): RerunsAdmin {
 /** The newest whole exchanges before the turn that fit in the history window of its version. */
 export async function historyBefore(store: AdminStore, turn: TracedTurn, maxTokens: number): Promise<HistoryMessage[]> {
   const { id: requestId, conversationId } = turn
-  const hasReply = turn.reply !== null
   const endedAt = turn.endedAt ?? turn.readAt
-  return withinWindow(await store.read.listHistoryBefore({ requestId, conversationId, hasReply, endedAt, limit: maxHistory }), maxTokens)
+  return withinWindow(
+    await store.read.listHistoryBefore({ requestId, conversationId, isLastRun: true, endedAt, limit: maxHistory }),
+    maxTokens,
+  )
 }

@@ -37,7 +37,7 @@ export const traceMutants: Mutant[] = [
   {
     rule: 'trace.stored',
     removes: 'the history of an earlier run is that of its time',
-    edits: [edit(queries, 'and seq % 2 = 0 and created_at <= $2 order', 'and seq % 2 = 0 and created_at + $2 > 0 order')],
+    edits: [edit(queries, 'and seq % 2 = 0 and created_at <= $2 and', 'and seq % 2 = 0 and created_at + $2 > 0 and')],
     caughtBy: { file: tracesTest, title: 'a released turn that is sent again has two runs' },
   },
   {

@@ -155,6 +155,14 @@ void test('rerun.harmless: a preview before a turn has the history of that turn,
   assert.equal((await preview(app, { message: 'draft', before_turn: turn })).status, 200)
   assert.deepEqual(prompts(app), before)
 
+  // A turn that was running when it was read has its reply by the time its history is read.
+  const [{ request_id: third, conversation_id: conversationId }] = (await app.made('GET', '/turns'))['data']
+  const read = { requestId: third, conversationId, isLastRun: false, endedAt: Number.MAX_SAFE_INTEGER, limit: 100 }
+  assert.deepEqual(
+    (await app.app.store.read.listHistoryBefore(read)).map(({ content }) => content),
+    ['first', 'You said: first', 'second', 'x'],
+  )
+
   const other = await app.makeAgent(app.caller.ownerId)
   const calls = app.model.calls.length
   assert.equal((await preview(app, { message: 'hi', before_turn: 'none' })).status, 404)
