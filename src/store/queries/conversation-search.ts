@@ -36,7 +36,7 @@ export type FoundConversations = { items: FoundConversation[]; next: Position | 
 
 // A conversation, a turn and a KiB of text count as one. On SQLite, the most that a page examines took half a second on a busy machine.
 const maxWork = 20_000
-// Fits in one statement of SQLite, and reads few conversations in vain if the first ones match.
+// Fits in one statement of SQLite, and reads few conversations too many if the first ones match.
 const maxBatch = 500
 const textPerWork = 1024
 // The token count of a message is half of its bytes (src/agent/tokens.ts).

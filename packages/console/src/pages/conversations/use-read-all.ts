@@ -1,4 +1,4 @@
-/** Loads page after page until the first message, because the API has no access to the beginning. */
+/** Loads page after page until the first message, because the API lists the newest messages first. */
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import type { Messages } from './use-messages.ts'
 
