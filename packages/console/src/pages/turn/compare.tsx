@@ -8,7 +8,7 @@ import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { Turn, TurnTrace, TurnWithSteps } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { writeCount, writeMs } from '../../show/measures.ts'
+import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
@@ -201,7 +201,10 @@ function Differences({ a, b }: { a: Side; b: Side }) {
       ({ turn }) => turn.usage?.charged_usd ?? '–',
       ({ turn }) => (turn.usage ? <Money amount={turn.usage.charged_usd} /> : '–'),
     ),
-    line('Latency', ({ turn }) => (turn.ended_at === null ? '–' : writeMs(Date.parse(turn.ended_at) - Date.parse(turn.started_at)))),
+    line('Latency', ({ turn }) => {
+      const took = latencyOf(turn)
+      return took === null ? '–' : writeMs(took)
+    }),
     line('First token', ({ turn }) => (turn.first_delta_ms === null ? '–' : writeMs(turn.first_delta_ms))),
   ]
   return (

@@ -2,20 +2,19 @@
 import { Anchor, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { Empty } from '../../show/empty.tsx'
 import { ListTable } from '../../show/list-table.tsx'
-import { writeCount, writeMs } from '../../show/measures.ts'
+import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
 import classes from '../../show/trace.module.css'
-import { AgentCell, endOfId } from '../../show/turn-cells.tsx'
+import { AgentCell, TraceCell } from '../../show/turn-cells.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
 const states = [
@@ -122,10 +121,8 @@ function TraceIdInput({ value, onChange }: { value: string | null; onChange(id: 
   )
 }
 
-const tookOf = ({ started_at: from, ended_at: to }: Turn): number | null => (to === null ? null : Date.parse(to) - Date.parse(from))
-
 function TurnTable({ turns }: { turns: Turn[] }) {
-  const longestMs = Math.max(1, ...turns.map((turn) => tookOf(turn) ?? 0))
+  const longestMs = Math.max(1, ...turns.map((turn) => latencyOf(turn) ?? 0))
   return (
     <ListTable minWidth={860} aria-label="Turns, newest first" highlightOnHover>
       <Table.Thead>
@@ -155,22 +152,10 @@ function TurnTable({ turns }: { turns: Turn[] }) {
 
 function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
   const { request_id: requestId, failure, usage, state } = turn
-  const took = tookOf(turn)
+  const took = latencyOf(turn)
   return (
     <Table.Tr>
-      <Table.Th scope="row" fw={500}>
-        <Anchor
-          component={Link}
-          href={`/turns/${segment(requestId)}`}
-          size="xs"
-          ff="monospace"
-          title={requestId}
-          aria-label={`Open trace of request ${requestId}`}
-        >
-          <span aria-hidden="true">…</span>
-          {endOfId(requestId)}
-        </Anchor>
-      </Table.Th>
+      <TraceCell requestId={requestId} />
       <Table.Td maw={280}>
         <Group gap={8} wrap="nowrap">
           <StateBadge state={state} />

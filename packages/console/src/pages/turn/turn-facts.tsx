@@ -6,7 +6,7 @@ import { segment } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
 import type { Conversation, TurnWithSteps } from '../../api/types.ts'
 import { IdText } from '../../show/id-text.tsx'
-import { writeCount, writeMs } from '../../show/measures.ts'
+import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
@@ -17,7 +17,7 @@ type TurnFactsProps = { turn: TurnWithSteps; conversation: Conversation | undefi
 export function TurnFacts({ turn, conversation }: TurnFactsProps) {
   const { usage, agent_id: agentId, agent_version: version, run, attempts } = turn
   const agentName = useAgents().data?.find(({ id }) => id === agentId)?.name
-  const took = turn.ended_at === null ? null : Date.parse(turn.ended_at) - Date.parse(turn.started_at)
+  const took = latencyOf(turn)
   const user = conversation?.external_user_id
   const lost = turn.written_off_usd !== null && /[1-9]/.test(turn.written_off_usd) ? turn.written_off_usd : null
   return (

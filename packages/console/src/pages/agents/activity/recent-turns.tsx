@@ -1,15 +1,13 @@
 /** The newest turns of an agent. Each leads to its trace. */
-import { Anchor, Table, Text } from '@mantine/core'
-import { Link } from 'wouter'
-import { segment } from '../../../api/client.ts'
+import { Table, Text } from '@mantine/core'
 import { useList } from '../../../api/lists.ts'
 import type { Turn } from '../../../api/types.ts'
 import { ListTable } from '../../../show/list-table.tsx'
-import { writeMs } from '../../../show/measures.ts'
+import { latencyOf, writeMs } from '../../../show/measures.ts'
 import { Moment } from '../../../show/moment.tsx'
 import { Money } from '../../../show/money.tsx'
 import { StateBadge } from '../../../show/state-badge.tsx'
-import { endOfId } from '../../../show/turn-cells.tsx'
+import { TraceCell } from '../../../show/turn-cells.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
 
 const refetchMs = 10_000
@@ -52,27 +50,17 @@ export function RecentTurns({ agentId }: { agentId: string }) {
   )
 }
 
-function Row({ turn: { request_id: requestId, state, failure, usage, started_at: startedAt, ended_at: endedAt } }: { turn: Turn }) {
+function Row({ turn }: { turn: Turn }) {
+  const { state, failure, usage } = turn
+  const latencyMs = latencyOf(turn)
   return (
     <Table.Tr>
-      <Table.Th scope="row" fw={500}>
-        <Anchor
-          component={Link}
-          href={`/turns/${segment(requestId)}`}
-          size="xs"
-          ff="monospace"
-          title={requestId}
-          aria-label={`Open trace of request ${requestId}`}
-        >
-          <span aria-hidden="true">…</span>
-          {endOfId(requestId)}
-        </Anchor>
-      </Table.Th>
+      <TraceCell requestId={turn.request_id} />
       <Table.Td>
         <StateBadge state={state} />
       </Table.Td>
       <Table.Td>
-        <Moment at={startedAt} />
+        <Moment at={turn.started_at} />
       </Table.Td>
       <Table.Td maw={320}>
         <Text size="xs" {...(failure ? { c: 'red' } : { c: 'dimmed' })} lineClamp={2}>
@@ -80,7 +68,7 @@ function Row({ turn: { request_id: requestId, state, failure, usage, started_at:
         </Text>
       </Table.Td>
       <Table.Td ta="right" className="figures">
-        {endedAt === null ? '–' : writeMs(Date.parse(endedAt) - Date.parse(startedAt))}
+        {latencyMs === null ? '–' : writeMs(latencyMs)}
       </Table.Td>
       <Table.Td ta="right">{usage === null ? '–' : <Money amount={usage.charged_usd} />}</Table.Td>
     </Table.Tr>
