@@ -117,7 +117,7 @@ inConsole('console: an owner shows its balance by day, its top external users an
   await page.getByRole('option', { name: 'Credit' }).click()
   await page.waitForURL(/kind=credit/)
   await ledger.getByRole('cell', { name: 'Charge', exact: true }).first().waitFor({ state: 'detached' })
-  assert.ok((await ledger.getByRole('cell', { name: 'Credit', exact: true }).count()) > 0)
+  await ledger.getByRole('cell', { name: 'Credit', exact: true }).first().waitFor()
   const today = new Date().toISOString().slice(0, 10)
   await page.getByLabel('From (UTC)').fill(today)
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()])
