@@ -102,11 +102,11 @@ inConsole(
     const group = page.getByRole('group', { name: 'Feedback' })
     await group.getByRole('button', { name: 'Down' }).click()
     const edit = group.getByRole('button', { name: 'Edit feedback' })
-    await edit.waitFor()
+    // Shown when the focus is on the group.
+    await page.locator('.toast', { hasText: 'Feedback saved' }).waitFor()
     assert.equal((await stored()).rating, 'down')
 
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Enter')
+    await edit.press('Enter')
     await group.getByLabel('Comment').fill('Too long.')
     await group.getByLabel('Tags').fill('long')
     await page.keyboard.press('Enter')
