@@ -21,12 +21,15 @@ export function EditFeedback({ feedback, pending, onSave, onCancel }: EditFeedba
         event.preventDefault()
         save()
       }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') onCancel()
-        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !pending) save()
-      }}
     >
-      <Stack gap="sm" maw={560}>
+      <Stack
+        gap="sm"
+        maw={560}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') onCancel()
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !pending) save()
+        }}
+      >
         <Radio.Group label="Rating" value={rating} onChange={(chosen) => setRating(chosen === 'up' ? 'up' : 'down')}>
           <Group gap="md" mt={4}>
             <Radio value="up" label="Up" />
