@@ -61,7 +61,7 @@ function Rate({ pending, onRate }: { pending: boolean; onRate: (rating: GivenFee
   return (
     <Group gap="xs">
       <Text size="sm" c="dimmed">
-        No feedback yet. Rate the turn:
+        No feedback yet.
       </Text>
       <Button
         size="compact-sm"
