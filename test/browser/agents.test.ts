@@ -1,8 +1,9 @@
 /** The agents' pages: a change is a version that can be compared and rolled back, and errors appear beside their field. */
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
+import { barriersOf } from '../support/axe.ts'
 import { openConsole } from '../support/browser.ts'
-import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
+import { answer, startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
 const server = await startScriptedMcp({
@@ -22,6 +23,38 @@ inConsole('console: the pinned parameters of an MCP tool are shown, and its test
   await page.getByRole('dialog').getByText('JSON', { exact: true }).click()
   assert.deepEqual(JSON.parse(await page.getByRole('textbox', { name: 'Arguments' }).inputValue()), { order: '' })
 })
+
+inConsole(
+  'console: an MCP server is tested before it is saved: what failed is shown, then its tools',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId, { name: 'Served' })
+    await open(`/agents/${agent.id}/tools`)
+    await page.getByRole('button', { name: 'Add MCP server' }).click()
+    const dialog = page.getByRole('dialog')
+    const test = dialog.getByRole('button', { name: 'Test connection' })
+    await test.click()
+    await dialog.getByText('Enter a URL.').waitFor()
+    await dialog.getByLabel('Server name').fill('shop')
+    await dialog.getByRole('textbox', { name: /^URL/ }).fill(server.url)
+    server.on('initialize', (_, response) => answer(response, 401, {}))
+    await test.click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/The MCP server shop: the server returned status 401: check the credentials/)
+      .waitFor()
+    await dialog.getByText(/make sure that the server is running/).waitFor()
+    server.off('initialize')
+    await test.click()
+    await dialog.getByText('Connected. Saving pins 1 tool:').waitFor()
+    await dialog.getByRole('list', { name: 'Tools of the server' }).getByText('Does find.').waitFor()
+    assert.deepEqual(await barriersOf(page), [])
+    assert.equal((await app.made('GET', `/agents/${agent.id}`)).version, 1)
+
+    await dialog.getByRole('button', { name: 'Add server' }).click()
+    await page.getByText('Saved shop with 1 pinned tool in version 2.').waitFor()
+  },
+  { refusals: [422] },
+)
 
 inConsole(
   'console: a changed prompt is a new version, shown beside the old one line by line, and rolled back',

@@ -129,6 +129,12 @@ export const auditMutants: Mutant[] = [
   },
   {
     rule: 'audit.trials',
+    removes: 'a test of an MCP server that is not saved is recorded before it is called',
+    edits: [edit('src/admin/agents/tool-trials.ts', '      await store.write.recordTrial({ agentId, tool: definition.name })\n')],
+    caughtBy: { file: trials, title: 'audit.trials: if the entry cannot be stored, no tool is called and no message is sent' },
+  },
+  {
+    rule: 'audit.trials',
     removes: 'a message in the playground is recorded',
     edits: [edit('src/admin/agents/playground.ts', '            await store.write.recordTrial({ agentId, tool: null })\n')],
     caughtBy: { file: trials, title: trialTitle },

@@ -90,6 +90,44 @@ void test('tools/try: calls an HTTP tool that is not saved, with the stored secr
     await refused(tryOf(app, { ...day('look'), definition: given }, agent.id), 422, 'validation_error', words)
 })
 
+void test('tools/refresh: lists the tools of an MCP server that is not saved, with the stored headers of the saved one of its name, and saves nothing', async () => {
+  const saved = { type: 'mcp', name: 'shop', url: mcp.url, headers: { 'X-Key': 'stored-secret' } }
+  const agent = await app.makeAgent(app.caller.ownerId, { tools: [saved] })
+  const path = `/agents/${agent.id}/tools/refresh`
+  const ask = (definition: Json, rest: Json = {}): Promise<Answer> => app.admin('POST', path, { definition, ...rest })
+  const definition = { ...saved, headers: { 'X-Key': null, 'X-Try': 'trial' } }
+  const { status, json, text } = await ask(definition)
+  assert.equal(status, 200, text)
+  const parameters = { type: 'object', properties: { x: { type: 'string' } } }
+  const now = { name: 'look', description: 'Does look.', parameters, side_effects: true }
+  assert.deepEqual(json, { data: [{ server: 'shop', tool: 'look', change: 'added', now }], version: 1 })
+  const { headers } = mcp.callsOf('tools/list').at(-1)!
+  assert.deepEqual([headers['x-key'], headers['x-try']], ['stored-secret', 'trial'])
+  assert.equal((await ask({ ...definition, name: 'other', headers: {}, allowed: ['look'] })).json.data[0].server, 'other')
+
+  const asked = mcp.callsOf('initialize').length
+  const refusals: [Json, RegExp][] = [
+    [{ ...definition, url: 'https://example.com/' }, /points to another server/],
+    [{ ...definition, name: 'new' }, /X-Key of the tool new has no stored value/],
+    [{ ...definition, name: 'a b', headers: {} }, /tool name/],
+    [{ ...definition, url: 'http://10.0.0.1/', headers: {} }, /must start with https/],
+    [{ ...definition, url: 'https://10.0.0.1/', headers: {} }, /address/],
+    [{ ...definition, url: undefined }, /url/],
+    [{ type: 'builtin', name: 'now' }, /definition/],
+  ]
+  for (const [given, words] of refusals) await refused(ask(given), 422, 'validation_error', words)
+  await refused(ask(definition, { approve: true }), 422, 'validation_error', /approve or definition, not both/)
+  assert.equal(mcp.callsOf('initialize').length, asked, 'nothing was called')
+  await refused(ask({ ...definition, allowed: ['missing'] }), 422, 'validation_error', /MCP server shop: .*missing/)
+  assert.equal((await app.made('GET', `/agents/${agent.id}`)).version, 1)
+  const { data } = await app.made('GET', '/audit?limit=100')
+  assert.deepEqual(
+    data.filter(({ verb, subject_id: subject }: Json) => verb === 'try' && subject === agent.id).map(({ fields }: Json) => fields),
+    [['tools.shop'], ['tools.other'], ['tools.shop']],
+  )
+  assert.ok(!JSON.stringify(data).includes('stored-secret'))
+})
+
 void test('tools/try: truncates a long result as it would for a model', async () => {
   tools.when('/look', { body: 'x'.repeat(200_000) })
   const { json } = await tryOf(app, day('look'))

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { refused } from '../support/admin-app.ts'
+import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp } from '../support/test-app.ts'
 import { threeTools } from '../support/tool-process-runs.ts'
@@ -36,11 +37,19 @@ void test('audit.trials: a trial of a tool and a message in the playground are i
   assert.equal(data[1].request_id, tried.headers.get('x-request-id'))
 })
 
-void test('audit.trials: if the entry cannot be stored, no tool is called and no message is sent', async () => {
-  await using own = await startWithTools({ TURNKEEP_FAILPOINTS: 'write.before-commit=throw if:recordTrial' })
+void test('audit.trials: if the entry cannot be stored, no tool is called and no message is sent', async (t) => {
+  const mcp = await startScriptedMcp({ tools: [tool('look')] })
+  t.after(() => mcp.close())
+  await using own = await startWithTools({
+    TURNKEEP_ALLOW_PRIVATE_HOSTS: `${tools.address},127.0.0.1:${mcp.port}`,
+    TURNKEEP_FAILPOINTS: 'write.before-commit=throw if:recordTrial',
+  })
   const calls = tools.callsOf('/book').length
   assert.equal((await own.admin('POST', `/agents/${own.caller.agentId}/tools/try`, trial)).status, 500)
   assert.equal(tools.callsOf('/book').length, calls)
+  const definition = { type: 'mcp', name: 'shop', url: mcp.url }
+  assert.equal((await own.admin('POST', `/agents/${own.caller.agentId}/tools/refresh`, { definition })).status, 500)
+  assert.equal(mcp.callsOf('initialize').length, 0)
   assert.equal((await own.admin('POST', `/agents/${own.caller.agentId}/playground`, { message: 'hi' })).status, 500)
   assert.deepEqual((await own.made('GET', '/turns')).data, [])
 })

@@ -37,6 +37,7 @@ export type GivenTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
   | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
   | BuiltInTool
+export type GivenServer = Extract<GivenTool, { type: 'mcp' }>
 
 /** Of headers and secrets, only the names. */
 export type ShownTool =
@@ -52,6 +53,11 @@ export type ToolsOfAgents = {
   resolve(given: GivenTool[], present: ToolConfig[], agentId: string, asked: Asked): Promise<ToolConfig[]>
   /** What every MCP server offers now. Throws ApiError `validation_error` if a server cannot be called. */
   pinAgain(present: ToolConfig[], agentId: string): Promise<McpServer[]>
+  /**
+   * Checks an MCP server that is not saved, with the stored values that it keeps, and returns a function that reads the tools that saving
+   * it would pin. Both throw ApiError `validation_error`, the function also if the server cannot be called.
+   */
+  openServer(given: GivenServer, present: ToolConfig[], agentId: string): () => Promise<PinnedTool[]>
 }
 export type Asked = Map<string, Promise<PinnedTool[]>>
 
@@ -123,6 +129,8 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     }
   }
 
+  function openTool(given: GivenServer, stored: ToolConfig | undefined, agentId: string): OpenMcpServer
+  function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool
   function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool {
     if (given.type === 'builtin') return given
     const place = { agentId, ...given }
@@ -175,9 +183,21 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
               server,
               agentId,
             )
-            return { ...server, pinned: opened.type === 'mcp' ? await pin(opened, new Map()) : [] }
+            return { ...server, pinned: await pin(opened, new Map()) }
           }),
       )
+    },
+
+    openServer(given, present, agentId) {
+      const stored = present.find(({ type, name }) => type === given.type && name === given.name)
+      const opened = openTool(given, stored, agentId)
+      refuse([opened])
+      return async () => {
+        const pinned = await pin(opened, new Map())
+        refuse([{ ...opened, pinned }])
+        refuseDefinitions([{ ...given, headers: {}, pinned }])
+        return pinned
+      }
     },
   }
 }
@@ -213,7 +233,7 @@ export type ToolDifference = { server: string; tool: string } & (
   | { change: 'changed'; before: PinnedTool; now: PinnedTool }
 )
 
-export function differencesOf({ name: server, pinned }: McpServer, now: PinnedTool[]): ToolDifference[] {
+export function differencesOf({ name: server, pinned }: Pick<McpServer, 'name' | 'pinned'>, now: PinnedTool[]): ToolDifference[] {
   const { added, removed, changed } = differences(pinned, now)
   return [
     ...added.map((tool) => ({ server, tool: tool.name, change: 'added' as const, now: tool })),

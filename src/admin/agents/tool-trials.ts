@@ -1,6 +1,7 @@
 /**
  * Tests a tool: one real call with the operator's arguments, and the result as the model would receive it. It belongs to no turn, is not
- * stored in a journal and costs the owner nothing. The audit log names who made it before the call is made (`audit.trials`).
+ * stored in a journal and costs the owner nothing. Also tests an MCP server that is not saved: lists its tools. The audit log names who made
+ * the call before it is made (`audit.trials`).
  */
 import type { Guard } from '../../agent/guard/guard.ts'
 import type { Toolbox, Tools } from '../../agent/tools/tools.ts'
@@ -9,8 +10,8 @@ import { ApiError } from '../../errors.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import type { AgentFields } from './agent-fields.ts'
-import { createToolsOfAgents } from './agent-tools.ts'
-import type { GivenTool } from './agent-tools.ts'
+import { createToolsOfAgents, differencesOf } from './agent-tools.ts'
+import type { GivenServer, GivenTool, ToolDifference } from './agent-tools.ts'
 
 export type ToolTrial = { result: string; isError: boolean; ms: number }
 
@@ -22,6 +23,12 @@ export type ToolTrialsAdmin = {
    * with a price, and `service_unavailable` if the server stops meanwhile.
    */
   tryTool(agentId: string, asked: ToolTrialWanted): Promise<ToolTrial>
+  /**
+   * Asks an MCP server for its tools, with the checks of a change, and saves nothing. Stored header values of the saved server of its name
+   * can be kept. Returns each tool that saving it would approve as `added`, and the current version. Throws ApiError `not_found` for an
+   * agent that does not exist or was deleted, and `validation_error` for an invalid definition and a server that cannot be called.
+   */
+  tryServer(agentId: string, definition: GivenServer): Promise<{ differences: ToolDifference[]; version: number }>
 }
 
 export type ToolTrialWanted = { tool: string; arguments: object; definition?: GivenTool | undefined; requestId: string }
@@ -45,11 +52,22 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
     return tools.open({ agentId, tools: resolved, knowledge })
   }
 
+  async function savedFields(agentId: string): Promise<AgentFields & { version: number }> {
+    const agent = await store.read.findAgent(agentId)
+    if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
+    return { ...fieldsOf(agent.present), version: agent.present.version }
+  }
+
   return {
+    async tryServer(agentId, definition) {
+      const { tools: saved, version } = await savedFields(agentId)
+      const listTools = toolsOf.openServer(definition, saved, agentId)
+      await store.write.recordTrial({ agentId, tool: definition.name })
+      return { differences: differencesOf({ name: definition.name, pinned: [] }, await listTools()), version }
+    },
+
     async tryTool(agentId, { tool, arguments: given, definition, requestId }) {
-      const agent = await store.read.findAgent(agentId)
-      if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
-      const fields = fieldsOf(agent.present)
+      const fields = await savedFields(agentId)
       const saved = tools.open({ agentId, tools: fields.tools, knowledge: fields.knowledge })
       const toolbox = definition ? await openGiven(agentId, definition, fields) : saved
       if (toolbox.sideEffects(tool) === undefined) throw noSuchTool(toolbox.definitions.map(({ name }) => name))

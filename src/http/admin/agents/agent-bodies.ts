@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import { newAgentExample } from '../examples.ts'
 import { Name, Usd, idGiven, wellFormed } from '../fields.ts'
 import { NewLimits } from './spend-limit-fields.ts'
-import { Tools } from './tools.ts'
+import { McpServer, Tools } from './tools.ts'
 import { inWords, maxMessage } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -103,6 +103,7 @@ export const Refresh = Type.Union(
         approve: Type.Optional(
           Type.Boolean({ description: 'Approves the tools that the servers offer now and saves them in a new version.' }),
         ),
+        definition: Type.Optional(McpServer),
       },
       closed,
     ),

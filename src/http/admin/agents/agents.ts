@@ -6,13 +6,13 @@ import { refuseWithout } from '../permissions.ts'
 import { ApiError } from '../../../errors.ts'
 import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
 import type { Amount, Price } from '../../../ledger/ledger.ts'
-import { Agent as AgentAnswer, AgentVersion as VersionAnswer, PriceOfVersion, ToolDifferences } from './agent-answers.ts'
-import { AgentChange, NewAgent, Refresh, Rollback } from './agent-bodies.ts'
+import { Agent as AgentAnswer, AgentVersion as VersionAnswer, PriceOfVersion } from './agent-answers.ts'
+import { AgentChange, NewAgent, Rollback } from './agent-bodies.ts'
 import type { AgentOptions } from './agent-bodies.ts'
 import { about, answers, gone, made, pageOf } from '../answers.ts'
 import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writePriceSource, writeTime } from '../fields.ts'
 import { readSpendLimits, writeSpendLimits } from './spend-limit-fields.ts'
-import { readTool, writeDifference, writeTool } from './tools.ts'
+import { readTool, writeTool } from './tools.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
 type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]
@@ -174,27 +174,6 @@ export const versionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => writeAgent(await request.admin.rollBackAgent(request.params.id, request.body.version)),
-  )
-
-  app.post(
-    '/agents/:id/tools/refresh',
-    {
-      schema: {
-        ...about(
-          'Agents',
-          'refreshTools',
-          'Compare the tools of the MCP servers with the approved ones',
-          'Returns the differences. With `approve`, the tools that the servers offer now are saved in a new version. Otherwise nothing changes.',
-        ),
-        params: AgentParams,
-        body: Refresh,
-        response: answers(ToolDifferences, 'validation_error', 'not_found'),
-      },
-    },
-    async (request) => {
-      const { differences, version } = await request.admin.refreshTools(request.params.id, request.body?.approve ?? false)
-      return { data: differences.map(writeDifference), version }
-    },
   )
 }
 

@@ -82,8 +82,9 @@ const BuiltIn = define(
 )
 /** Named, because a discriminator of OpenAPI selects one of several names. */
 export const toolFields = [Http, Mcp, BuiltIn]
-/** For a trial of a tool that is not saved yet. */
+/** For a trial of a tool or a server that is not saved yet. */
 export const HttpTool = Http.ref
+export const McpServer = Mcp.ref
 
 type GivenTool = Static<typeof Http.ref> | Static<typeof Mcp.ref> | Static<typeof BuiltIn.ref>
 // Selected by `type`, so that an error refers to the kind of tool that the request meant.
@@ -103,6 +104,8 @@ export const Tools = Type.Array(Tool, { maxItems: 32 })
 const defaultTimeoutSeconds = 10
 
 /** Returns the fields in a fixed order, so that the same tool with its fields in another order compares equal. */
+export function readTool(tool: Static<typeof Mcp.ref>): Extract<Given, { type: 'mcp' }>
+export function readTool(tool: GivenTool): Given
 export function readTool(tool: GivenTool): Given {
   const price = readPrice(tool)
   switch (tool.type) {

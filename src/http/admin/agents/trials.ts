@@ -1,7 +1,9 @@
-/** Routes that the console uses while an agent is edited: trying a tool and getting the price of a model. Neither changes stored data. */
+/** Routes that the console uses while an agent is edited: trying a tool, asking MCP servers for their tools, and getting the price of a model. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Model } from './agent-bodies.ts'
-import { HttpTool, readTool } from './tools.ts'
+import { ToolDifferences } from './agent-answers.ts'
+import { Model, Refresh } from './agent-bodies.ts'
+import { HttpTool, readTool, writeDifference } from './tools.ts'
+import { ApiError } from '../../../errors.ts'
 import { about, answers } from '../answers.ts'
 import { ModelPrice, ToolTrial } from '../console-answers.ts'
 import { AgentParams, wellFormed, writePrice, writePriceSource } from '../fields.ts'
@@ -49,6 +51,36 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
         requestId: request.id,
       })
       return { result, is_error: isError, ms }
+    },
+  )
+
+  app.post(
+    '/agents/:id/tools/refresh',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'refreshTools',
+          'Compare the tools of the MCP servers with the approved ones',
+          'Returns the differences. With `approve`, the tools that the servers offer now are saved in a new version. With `definition`, only that server is called, which is not saved, and each tool that saving it would approve is `added`. Otherwise nothing changes.',
+        ),
+        params: AgentParams,
+        body: Refresh,
+        response: answers(ToolDifferences, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { id } = request.params
+      const { approve = false, definition } = request.body ?? {}
+      if (approve && definition)
+        throw new ApiError(
+          'validation_error',
+          'Send approve or definition, not both: a definition is only tested. To save it, update the agent.',
+        )
+      const { differences, version } = definition
+        ? await request.admin.tryServer(id, readTool(definition))
+        : await request.admin.refreshTools(id, approve)
+      return { data: differences.map(writeDifference), version }
     },
   )
 

@@ -1,15 +1,16 @@
 /** Creates or changes an MCP server. Saving another URL, headers or allowed tools calls the server and pins what it offers. */
-import { Checkbox, TagsInput, Text, TextInput } from '@mantine/core'
+import { Checkbox, Fieldset, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { AuthInput } from './auth-input.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { asText, nameProblem } from './edit-http-tool.tsx'
+import { ServerTrial } from './server-trial.tsx'
 import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
 import type { TextRow } from './text-rows.ts'
 import { losesValues, priceGiven, priceProblem, priceValue } from './tool-data.ts'
-import type { McpServer } from './tool-data.ts'
+import type { GivenTool, McpServer } from './tool-data.ts'
 import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { useSaveTools } from './use-save-tools.ts'
 
@@ -34,21 +35,15 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     const pinned = server?.type === 'mcp' ? server.pinned.length : 0
     onDone(`Saved ${after?.name} with ${pinned} pinned ${pinned === 1 ? 'tool' : 'tools'} in version ${saved.version}.`)
   })
-  const submit = ({ name, url, headers, all, allowed, price_usd: price }: Values): void =>
-    save.mutate(
-      {
-        before,
-        after: {
-          type: 'mcp',
-          name: name.trim(),
-          url: url.trim(),
-          headers: givenOf(headers),
-          allowed: all ? null : allowed,
-          price_usd: priceGiven(price),
-        },
-      },
-      { onError: (error) => showToolFailure(form, error) },
-    )
+  const submit = (given: Values): void =>
+    save.mutate({ before, after: serverOf(given) }, { onError: (error) => showToolFailure(form, error) })
+  const focusFirst = (errors: object): void => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus()
+  const definition = (): GivenTool | null => {
+    const { hasErrors, errors } = form.validate()
+    if (!hasErrors) return serverOf(form.getValues())
+    focusFirst(errors)
+    return null
+  }
   return (
     <EditDialog
       title={before ? `Edit ${before.name}` : 'Add MCP server'}
@@ -56,7 +51,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
       hasUnsavedInput={form.isDirty()}
       pending={save.isPending}
       onClose={onClose}
-      onSubmit={form.onSubmit(submit, (errors) => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus())}
+      onSubmit={form.onSubmit(submit, focusFirst)}
     >
       <TextInput
         label="Server name"
@@ -111,6 +106,14 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
         autoComplete="off"
         {...form.getInputProps('price_usd')}
       />
+      <Fieldset legend="Test before saving">
+        {/* The result is that of these fields: it is removed when one of them changes. */}
+        <ServerTrial
+          key={JSON.stringify([values.name, values.url, values.headers, values.all, values.allowed])}
+          agent={agent}
+          definition={definition}
+        />
+      </Fieldset>
       <Text size="sm" c="dimmed">
         Saving loads the server’s tools and pins their names, descriptions, and parameters, so that later changes on the server need your
         approval. This can take a few seconds.
@@ -119,6 +122,16 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     </EditDialog>
   )
 }
+
+/** Validated before; see `problemsOf`. */
+const serverOf = ({ name, url, headers, all, allowed, price_usd: price }: Values): GivenTool => ({
+  type: 'mcp',
+  name: name.trim(),
+  url: url.trim(),
+  headers: givenOf(headers),
+  allowed: all ? null : allowed,
+  price_usd: priceGiven(price),
+})
 
 function problemsOf(values: Values, before: McpServer | null): Record<string, string> {
   const found = {
