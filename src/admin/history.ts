@@ -77,7 +77,11 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
       const { data, nextCursor } = boundedPageOf(messages)
       return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
     },
-    listTurns: async (filter, page) => pageOf(await store.read.listTurns(filter, pageRequest(page)), page),
+    async listTurns(filter, page) {
+      if (filter.externalUserId !== undefined && filter.agentId === undefined)
+        throw new ApiError('validation_error', 'external_user_id needs agent_id: the same ID can be another end user of another agent.')
+      return pageOf(await store.read.listTurns(filter, pageRequest(page)), page)
+    },
     async findTurn(requestId) {
       const [turn, feedback] = await Promise.all([store.read.findTurn(requestId), store.read.findFeedback(requestId)])
       if (!turn) throw noSuchTurn()

@@ -84,3 +84,30 @@ inConsole('console: a trace shows why a turn has no reply, in the words of the p
   await failed.getByText(/no such model \u202e<img src=x/).waitFor()
   assert.equal(await turn.locator('img, script').count(), 0, 'a text was rendered as HTML')
 })
+
+inConsole(
+  'console: the list of traces has the end user of each turn, and is filtered by it in the address',
+  async ({ page, app, open }) => {
+    const { agentId } = app.app.caller
+    const user = `ann & ${hostile}`
+    const { json } = await app.app.chat('hi', { user })
+    const { json: other } = await app.app.chat('hi', { user: 'ben' })
+    await open('/turns')
+    const rowOf = ({ request_id: id }: typeof json): Locator => page.getByRole('row').filter({ hasText: String(id).slice(-12) })
+    await rowOf(other).getByRole('link', { name: 'ben', exact: true }).waitFor()
+    assert.equal(await page.getByLabel('External user', { exact: true }).isDisabled(), true)
+
+    await open(`/turns?agent_id=${agentId}`)
+    await rowOf(other).waitFor()
+    await page.getByLabel('External user', { exact: true }).fill(user)
+    await page.keyboard.press('Enter')
+    await page.waitForURL((url) => url.searchParams.get('external_user_id') === user && url.searchParams.get('agent_id') === agentId)
+    await rowOf(other).waitFor({ state: 'detached' })
+    await rowOf(json).getByRole('link', { name: user, exact: true }).click()
+    await page.getByRole('button', { name: 'Export data' }).waitFor()
+    assert.deepEqual(
+      [new URL(page.url()).pathname, new URL(page.url()).searchParams.get('external_user_id')],
+      [`/console/end-users/${agentId}/one`, user],
+    )
+  },
+)

@@ -200,6 +200,20 @@ void test('turns: the list filters by status and agent, newest first', async () 
   assert.deepEqual(await ofConversation(`${own}&status=completed&agent_id=${other.agentId}`), [first.json.request_id])
   assert.deepEqual(await ofConversation(`${own}&status=failed`), [])
   assert.deepEqual(await ofConversation('conversation_id=conv_unknown'), [])
+  assert.deepEqual(
+    found.map(({ external_user_id: user }) => user),
+    ['b', 'a'],
+  )
+  const ofUser = `agent_id=${other.agentId}&external_user_id=a`
+  const next = await app.chat('3', { caller: other, user: 'a' })
+  // The end user has a conversation for each key.
+  const { api_key: apiKey } = await app.made('POST', `/agents/${other.agentId}/keys`, { permission: 'full' })
+  const ofOtherKey = await app.chat('4', { caller: { ...other, apiKey }, user: 'a' })
+  assert.deepEqual(await ofConversation(ofUser), [ofOtherKey.json.request_id, next.json.request_id, first.json.request_id])
+  assert.deepEqual(await ofConversation(`${ofUser}&${own}&status=completed`), [next.json.request_id, first.json.request_id])
+  assert.deepEqual(await ofConversation(`${ofUser}&status=failed`), [])
+  assert.deepEqual(await ofConversation(`agent_id=${app.caller.agentId}&external_user_id=b`), [])
+  await refused(app.admin('GET', '/turns?external_user_id=a'), 422, 'validation_error', /external_user_id needs agent_id/)
   await refused(app.admin('GET', '/turns?status=done'), 422, 'validation_error', /status/)
   await refused(app.admin('GET', `/turns/${randomUUID()}`), 404, 'not_found')
 })

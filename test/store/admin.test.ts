@@ -254,6 +254,13 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   assert.deepEqual(await ids({ state: 'completed' }), [done.requestId])
   assert.deepEqual(await ids({ state: 'failed', agentId: bench.agentId }), [lost.requestId])
   assert.deepEqual(await ids({ agentId: 'agt_x' }), [])
+  const { externalUserId } = completed
+  assert.equal(externalUserId, 'user-1')
+  const ofUser = { agentId: bench.agentId, externalUserId }
+  assert.deepEqual(await ids(ofUser), [done.requestId])
+  assert.deepEqual(await ids({ ...ofUser, state: 'completed' }), [done.requestId])
+  assert.deepEqual(await ids({ ...ofUser, agentId: 'agt_x' }), [])
+  assert.deepEqual(await ids({ ...ofUser, externalUserId: 'another' }), [])
   assert.equal(await store.read.findTurn(randomUUID()), undefined)
 })
 

@@ -11,7 +11,7 @@ import { searchConversations } from '../../src/store/queries/conversation-search
 import { listAllConversations } from '../../src/store/queries/conversations.ts'
 import { listAttention } from '../../src/store/queries/attention.ts'
 import { listFeedback } from '../../src/store/queries/feedback.ts'
-import { listTurns } from '../../src/store/queries/turns.ts'
+import { listTurns, turnStates } from '../../src/store/queries/turns.ts'
 import { listLedger } from '../../src/store/queries/ledger.ts'
 import { usageByBucket } from '../../src/store/queries/usage.ts'
 import { listUsageLines } from '../../src/store/queries/usage-lines.ts'
@@ -53,6 +53,7 @@ function endUserReadsOf({ agentId }: Key): Read[] {
     { name: 'end users', read: (sql) => listEndUsers(sql, { agentId, sort: 'last_activity', ...period, from: 0, limit: 21 }) },
     { name: 'an end user', read: (sql) => findEndUser(sql, { agentId, externalUserId: 'user 7', since: [period.from, 0] }) },
     ...searchesOf(agentId),
+    ...turnsOfUser({ agentId, externalUserId: 'user 7' }),
     { name: 'an export', read: (sql) => listExportedTurns(sql, { conversationId: 'conv_0_7', after: 'turn', limit: 50 }) },
   ]
 }
@@ -69,6 +70,16 @@ function searchesOf(agentId: string): Read[] {
     { name: 'conversations with feedback', read: (sql) => searchConversations(sql, { ...wanted, ...none, rating: 'down' }) },
     { name: 'conversations with excerpts', read: (sql) => searchConversations(sql, { ...wanted, ...none, excerpts: true }) },
   ]
+}
+
+/** From the conversations of the end user, also if all its turns are older than many others. */
+function turnsOfUser(user: { agentId: string; externalUserId: string }): Read[] {
+  const filters = [{}, { ownerId: 'own_x' }, ...turnStates.map((state) => ({ state }))]
+  const page = { limit: 21, before: { createdAt: period.to, id: 'z' } }
+  return filters.map((filter) => ({
+    name: `turns of an end user with ${Object.values(filter).join() || 'no other filter'}`,
+    read: (sql) => listTurns(sql, { ...filter, ...user }, page),
+  }))
 }
 
 /** `operator.scope`: the lists of a principal that is restricted to an owner. */
@@ -159,6 +170,12 @@ void test('sqlite: billing.reports end-users: a report, a ledger and end users a
         for (const of of plan.matchAll(/SEARCH t USING (?:COVERING )?INDEX (\w+)/g))
           assert.match(of[1]!, /^(turns_of_conversation|one_running_turn_per_conversation)$/, `conversation.search ${name}: ${plan}`)
       }
+      if (name.startsWith('turns of an end user'))
+        assert.match(
+          plan,
+          /SEARCH c USING INDEX one_conversation_per_end_user \(api_key_id=\? AND external_user_id=\?\), SEARCH t USING INDEX turns_of_conversation \(conversation_id=\?\)/,
+          `${name}: ${plan}`,
+        )
       if (name.startsWith('ledger') && !name.includes('User')) assert.doesNotMatch(plan, /TEMP B-TREE/, `${name}: ${plan}`)
     }
   }
@@ -222,8 +239,14 @@ void test(
           )
           await read(sql)
           assert.ok(plans.length > 0, name)
-          for (const plan of plans)
+          for (const plan of plans) {
             assert.doesNotMatch(plan, /Seq Scan on (turns|ledger|messages|turn_errors|journal)\b/, `${name}: ${plan}`)
+            if (!name.startsWith('turns of an end user')) continue
+            assert.match(plan, / turns_of_conversation\b/, `${name}: ${plan}`)
+            assert.doesNotMatch(plan, /turns_newest_first|turns_by_state|usage_of_turns/, `${name}: ${plan}`)
+            // No index has this order, so PostgreSQL never reads the turns of all end users in it to find those of one.
+            assert.match(plan, /Sort Key: \(\(\+ t\.created_at\)\) DESC/, `${name}: ${plan}`)
+          }
         }
       })
     }

@@ -119,6 +119,7 @@ export const recipes: Record<string, Recipe> = {
   'GET /conversations/{id}/messages': byId('conversation'),
   'GET /turns': both(
     filters({ agent_id: (of) => of.agent, conversation_id: (of) => of.conversation, trace_id: (of) => of.trace }),
+    (of, own) => [of.agent, own.agent].map((agent) => ({ query: { agent_id: agent, external_user_id: of.user } })),
     ...['running', 'completed', 'failed', 'released', 'cancelled'].map((status) =>
       filters({ agent_id: (of) => of.agent }, { query: { status } }),
     ),

@@ -53,6 +53,7 @@ const shownKey = {
 const turn = {
   request_id: exampleId,
   conversation_id: conversation,
+  external_user_id: 'customer-4711',
   owner_id: owner,
   agent_id: agent,
   agent_version: 3,

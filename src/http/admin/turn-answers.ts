@@ -99,6 +99,7 @@ const CauseKindOrNull = orNull(Type.Enum([...causeKinds]))
 const turnFields = {
   request_id: RequestId,
   conversation_id: idOf('conv'),
+  external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
   owner_id: idOf('own'),
   agent_id: idOf('agt'),
   agent_version: Version,

@@ -8,6 +8,7 @@ import { about, answers, pageOf, streamed } from './answers.ts'
 import { writeFeedback } from './feedback.ts'
 import { Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
 import {
+  ExternalUserId,
   TurnParams,
   idGiven,
   EmptyBody,
@@ -45,6 +46,9 @@ const TurnQuery = Type.Object(
     status: Type.Optional(TurnState),
     agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
     conversation_id: Type.Optional(idGiven('conv', 'Only turns of this conversation.')),
+    external_user_id: Type.Optional(
+      Type.String({ ...ExternalUserId, description: 'Only turns of this end user of the agent; exact match. Needs `agent_id`.' }),
+    ),
     trace_id: Type.Optional(TraceId),
   },
   closed,
@@ -60,8 +64,10 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       },
     },
     async (request) => {
-      const { status: state, agent_id: agentId, conversation_id: conversationId, trace_id: traceId, ...page } = request.query
-      return writePage(await request.admin.listTurns({ state, agentId, conversationId, traceId }, readPage(page)), writeTurn)
+      const { status: state, agent_id: agentId, conversation_id: conversationId, external_user_id: externalUserId, ...rest } = request.query
+      const { trace_id: traceId, ...page } = rest
+      const filter = { state, agentId, conversationId, externalUserId, traceId }
+      return writePage(await request.admin.listTurns(filter, readPage(page)), writeTurn)
     },
   )
 
@@ -143,6 +149,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
 export const writeTurn = (turn: Turn): object => ({
   request_id: turn.id,
   conversation_id: turn.conversationId,
+  external_user_id: turn.externalUserId,
   owner_id: turn.ownerId,
   agent_id: turn.agentId,
   agent_version: turn.agentVersion,

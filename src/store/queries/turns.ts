@@ -14,6 +14,8 @@ export type TurnRecord = {
   /** The request ID. */
   id: string
   conversationId: string
+  /** Null after an erasure. */
+  externalUserId: string | null
   apiKeyId: string
   ownerId: string
   agentId: string
@@ -46,6 +48,8 @@ export type TurnFilter = {
   ownerId?: string | undefined
   agentId?: string | undefined
   conversationId?: string | undefined
+  /** An end user of the agent: only together with `agentId`. */
+  externalUserId?: string | undefined
   /** `trace.context`: the trace ID of a traceparent header, 32 hexadecimal digits. */
   traceId?: string | undefined
 }
@@ -53,26 +57,33 @@ export type TurnFilter = {
 /**
  * Newest first. Each set of filters has its own statement: one with "or any" would scan all turns to find the few of a state. Turns of one
  * conversation or a trace are found by that alone; the state is written as an expression so that SQLite does not use its index and scan
- * all turns of that state.
+ * all turns of that state. Those of an end user are found through its conversations, one for each key of the agent; their time is written as
+ * an expression so that neither store reads all turns in the order of the list to find them.
  */
 export async function listTurns(
   sql: Sql,
-  { state, ownerId, agentId, conversationId, traceId }: TurnFilter,
+  { state, ownerId, agentId, conversationId, externalUserId, traceId }: TurnFilter,
   { limit, before }: PageRequest,
 ): Promise<TurnRecord[]> {
+  const isOfUser = externalUserId !== undefined
+  const agent = isOfUser ? 'k.agent_id' : 't.agent_id'
+  const at = isOfUser ? '+t.created_at' : 't.created_at'
   const filters = [
-    { column: conversationId === undefined && traceId === undefined ? 't.state' : `t.state || ''`, value: state },
-    { column: 't.agent_id', value: agentId },
+    { column: conversationId === undefined && traceId === undefined && !isOfUser ? 't.state' : `t.state || ''`, value: state },
+    { column: agent, value: agentId },
+    { column: 'c.external_user_id', value: externalUserId },
     { column: 't.conversation_id', value: conversationId },
     { column: 't.traceparent is not null and substr(t.traceparent, 4, 32)', value: traceId },
   ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
-  const conditions = filters.map(({ column }, at) => `and ${column} = $${at + 4}`)
+  const conditions = filters.map(({ column }, index) => `and ${column} = $${index + 4}`)
+  if (isOfUser) conditions.push('and c.api_key_id = k.id and t.conversation_id = c.id')
   // By its agents: the index has the agent of a turn, and not its owner.
-  if (ownerId !== undefined) conditions.push(`and ${isAgentOf(sql, 't.agent_id', `$${filters.length + 4}`)}`)
+  if (ownerId !== undefined) conditions.push(`and ${isAgentOf(sql, agent, `$${filters.length + 4}`)}`)
   const rows = await sql.all(
-    `select ${turnColumns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
-      where (t.created_at, t.request_id) < ($1, $2) ${conditions.join(' ')}
-      order by t.created_at desc, t.request_id desc limit $3`,
+    `select ${turnColumns} from ${isOfUser ? 'api_keys k cross join conversations c cross join ' : ''}turns t
+      left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+      where (${at}, t.request_id) < ($1, $2) ${conditions.join(' ')}
+      order by ${at} desc, t.request_id desc limit $3`,
     before.createdAt,
     before.id,
     limit,
@@ -170,7 +181,8 @@ export const turnColumns = `t.request_id, t.conversation_id, t.api_key_id, t.own
   t.prompt_price, t.completion_price, t.cached_prompt_price, t.cache_write_price, t.cached_prompt_tokens, t.cache_write_tokens,
   t.reasoning_tokens, t.tool_calls, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
   l.written_off, t.first_delta_ms, t.cancel_requested_at, t.incomplete, t.traceparent, t.erased_at, t.created_at, t.started_at, t.ended_at,
-  (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind`
+  (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind,
+  (select o.external_user_id from conversations o where o.id = t.conversation_id) as external_user_id`
 
 export function readState(row: Row): TurnState {
   const state = turnStates.find((known) => known === row['state'])
@@ -184,6 +196,7 @@ export function readTurn(row: Row): TurnRecord {
   return {
     id: text(row, 'request_id'),
     conversationId: text(row, 'conversation_id'),
+    externalUserId: textOrNull(row, 'external_user_id'),
     apiKeyId: text(row, 'api_key_id'),
     ownerId: text(row, 'owner_id'),
     agentId: text(row, 'agent_id'),

@@ -1,4 +1,4 @@
-/** All turns, newest first, by agent, state and trace ID. Each leads to its trace. The filters are in the address. */
+/** All turns, newest first, by agent, external user, state and trace ID. Each leads to its trace. The filters are in the address. */
 import { Anchor, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
@@ -6,6 +6,7 @@ import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { Empty } from '../../show/empty.tsx'
+import { pathOfEndUser } from '../../show/end-user-path.ts'
 import { ListTable } from '../../show/list-table.tsx'
 import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
@@ -32,8 +33,11 @@ const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 export function Traces() {
   const [params, setParams] = useSearchParams()
   const given = params.get('trace_id')
+  const agentId = params.get('agent_id')
   const filters = {
-    agent_id: params.get('agent_id'),
+    agent_id: agentId,
+    // An external user is one of an agent.
+    external_user_id: agentId === null ? null : params.get('external_user_id') || null,
     status: states.find(({ value }) => value === params.get('status'))?.value ?? null,
     trace_id: given !== null && isTraceId(given) ? given : null,
   }
@@ -44,7 +48,13 @@ export function Traces() {
   return (
     <Page title="Traces" lead="Every turn with what the agent was sent, what it did, and what it cost.">
       <Group align="flex-start" gap="sm" component="search" aria-label="Traces">
-        <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id })} clearable />
+        <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id, external_user_id: null })} clearable />
+        <UserInput
+          key={`${filters.agent_id} ${filters.external_user_id}`}
+          value={filters.external_user_id}
+          disabled={filters.agent_id === null}
+          onChange={(user) => change({ external_user_id: user })}
+        />
         <Select
           label="State"
           placeholder="All states"
@@ -70,7 +80,7 @@ export function Traces() {
                   </Button>
                 }
               >
-                No turn has this agent, state and trace ID.
+                No turn has all of these: agent, external user, state and trace ID.
               </Empty>
             ) : (
               <Empty
@@ -94,6 +104,31 @@ export function Traces() {
         }
       </Waiting>
     </Page>
+  )
+}
+
+/** Applied with Enter or on leaving the field, because it matches exactly. */
+function UserInput({ value, disabled, onChange }: { value: string | null; disabled: boolean; onChange(user: string | null): void }) {
+  const [text, setText] = useState(value ?? '')
+  const apply = (): void => {
+    if (text !== (value ?? '')) onChange(text === '' ? null : text)
+  }
+  return (
+    <TextInput
+      label="External user"
+      placeholder={disabled ? 'Choose an agent first' : 'Exact ID'}
+      value={text}
+      maxLength={255}
+      disabled={disabled}
+      autoComplete="off"
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={apply}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') apply()
+      }}
+      w="100%"
+      maw={220}
+    />
   )
 }
 
@@ -124,10 +159,10 @@ function TraceIdInput({ value, onChange }: { value: string | null; onChange(id: 
 function TurnTable({ turns }: { turns: Turn[] }) {
   const longestMs = Math.max(1, ...turns.map((turn) => latencyOf(turn) ?? 0))
   return (
-    <ListTable minWidth={860} aria-label="Turns, newest first" highlightOnHover>
+    <ListTable minWidth={960} aria-label="Turns, newest first" highlightOnHover>
       <Table.Thead>
         <Table.Tr>
-          {['Turn', 'State', 'Agent', 'Started'].map((name) => (
+          {['Turn', 'State', 'Agent', 'External user', 'Started'].map((name) => (
             <Table.Th key={name} scope="col">
               {name}
             </Table.Th>
@@ -167,6 +202,15 @@ function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
         </Group>
       </Table.Td>
       <AgentCell agentId={turn.agent_id} />
+      <Table.Td maw={200}>
+        {turn.external_user_id === null ? (
+          'Erased'
+        ) : (
+          <Anchor component={Link} href={pathOfEndUser(turn.agent_id, turn.external_user_id)} inherit className="as-written">
+            {turn.external_user_id}
+          </Anchor>
+        )}
+      </Table.Td>
       <Table.Td>
         <Moment at={turn.started_at} />
       </Table.Td>
