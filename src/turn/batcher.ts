@@ -38,11 +38,7 @@ export class Batcher<Item, Outcome extends { kind: string }> {
    * `keysOf` returns keys that may occur only once per batch: an item with a key that is taken waits for the next batch. `bytesOf` returns
    * the size of an item. Both are called once per item.
    */
-  constructor(
-    send: Send<Item, Outcome>,
-    keysOf: (item: Item) => string[],
-    bytesOf: (item: Item) => number = () => 0,
-  ) {
+  constructor(send: Send<Item, Outcome>, keysOf: (item: Item) => string[], bytesOf: (item: Item) => number = () => 0) {
     this.#send = send
     this.#keysOf = keysOf
     this.#bytesOf = bytesOf
@@ -71,20 +67,28 @@ export class Batcher<Item, Outcome extends { kind: string }> {
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch()
       try {
-        const onEarly = (index: number, outcome: Outcome): void => batch[index]!.onEarly?.(outcome)
-        this.#answer(
-          batch,
-          await this.#send(
-            batch.map(({ item }) => item),
-            onEarly,
-          ),
-        )
+        this.#answer(batch, await this.#sendOne(batch))
       } catch (error) {
         this.#limit = halfOf(batch.length)
         for (const { reject } of batch) reject(error as Error)
       }
     }
     this.#sending = false
+  }
+
+  async #sendOne(batch: Waiting<Item, Outcome>[]): Promise<(Each<Outcome> | Later)[]> {
+    let isAnswered = false
+    const onEarly = (index: number, outcome: Outcome): void => {
+      if (!isAnswered) batch[index]!.onEarly?.(outcome)
+    }
+    try {
+      return await this.#send(
+        batch.map(({ item }) => item),
+        onEarly,
+      )
+    } finally {
+      isAnswered = true
+    }
   }
 
   #answer(batch: Waiting<Item, Outcome>[], outcomes: (Each<Outcome> | Later)[]): void {

@@ -119,7 +119,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     let early: EarlyRun | undefined
     // `turn.durable-first`: the model may be called now, and nothing else.
     const onEarly = (outcome: AdmissionOutcome): void => {
-      if (outcome.kind === 'admitted' && !abandoned) early = new EarlyRun(outcome, startRun(outcome.turn, performance.now() - askedAt, true))
+      if (outcome.kind === 'admitted' && !abandoned)
+        early = new EarlyRun(outcome, startRun(outcome.turn, performance.now() - askedAt, true))
     }
     if (slot) admitting++
     try {
