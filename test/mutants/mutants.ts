@@ -2,6 +2,7 @@
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
+import { earlyMutants } from './early-mutants.ts'
 import { httpLayerMutants } from './http-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
@@ -32,6 +33,7 @@ export const mutants: Mutant[] = [
   ...signInMutants,
   ...operatorMutants,
   ...admissionMutants,
+  ...earlyMutants,
   ...endingMutants,
   ...priceMutants,
   ...overloadMutants,
