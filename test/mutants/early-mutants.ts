@@ -36,7 +36,6 @@ export const earlyMutants: Mutant[] = [
     removes: 'an admission that was not stored aborts its run',
     edits: [edit(turn, '      early?.withdraw()\n')],
     caughtBy: { file: unit, title: takenBack },
-    symptom: 'hang',
   },
   {
     rule,
