@@ -1,4 +1,4 @@
-/** Operators, who sign in to the console: invited by link, with a role. docs/operators.md describes the roles. */
+/** Operators, who sign in to the console: invited by link, with a role. docs/operate/operators.md describes the roles. */
 import { hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'

@@ -80,7 +80,7 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
   }
 }
 
-/** The same for every reason, so that nobody learns which accounts exist. */
+/** The same for every reason, so that no one learns which accounts exist. */
 export const wrongSignIn = 'The email address or the password is wrong, or the account cannot sign in this way.'
 
 type Access = { id: string; name: string; role: Parameters<typeof permissionsOf>[0]; permissions: Parameters<typeof permissionsOf>[1] }

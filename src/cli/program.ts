@@ -32,10 +32,10 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['feedback', 'List the feedback of external users on turns', () => import('./resources/feedback.ts')],
   ['end-user', 'List, show and export the end users of an agent', () => import('./resources/end-users.ts')],
   ['usage', 'Show turns, tokens, charges and latency by time, agent or user', () => import('./resources/usage.ts')],
-  ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
+  ['status', 'Show the status of the running server', () => import('./serve/status.ts')],
+  ['audit', 'List the audit log, newest first: changes, and who read messages', () => import('./resources/audit.ts')],
   ['operator', 'Manage the people who sign in to the console', () => import('./resources/operators.ts')],
   ['token', 'Manage admin tokens for programs', () => import('./resources/admin-tokens.ts')],
-  ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
 ]
 
 /** The groups of the help text. Each command belongs to exactly one group. */

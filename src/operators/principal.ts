@@ -1,6 +1,6 @@
 /**
  * Who calls the admin API, and what that principal may do: the roles and their permissions. Which permission a route needs (`operator.permission`) is
- * in src/http/admin/permissions.ts. docs/operators.md, "Who may do what", is made from both.
+ * in src/http/admin/permissions.ts. docs/operate/operators.md, "Who may do what", is made from both.
  */
 import type { Actor } from '../store/queries/audit.ts'
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
+import { readCsv } from '../support/read-csv.ts'
 import { runCommand } from '../support/run-command.ts'
 import type { Ran } from '../support/run-command.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
@@ -114,7 +115,28 @@ describe('turnkeep document search, audit and status', () => {
     assert.match(found.stdout, /^score +title +section +text\n *\d+(\.\d+)? +Returns +\S.*Parcels may be returned within thirty days\.\n$/)
     assert.equal((await json('document', 'search', agentId, 'return a parcel')).data[0].document_id, document.id)
     const audited = await turnkeep('audit', '--limit', '1')
-    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +actor .*\n.* admin +\\w+ +document +${document.id} `))
+    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +actor .*\n.* admin token +put +document +${document.id} .*title: Returns`))
     assert.deepEqual((await json('status')).turns.running, 0)
+  })
+
+  test('audit.changes: audit shows values before and after, filters, and prints CSV', async () => {
+    const owner = await app.made('POST', '/owners', { name: 'Example' })
+    await app.made('PATCH', `/owners/${owner.id}`, { name: 'Example Shop' })
+    const listed = await turnkeep('audit', '--subject', owner.id, '--verb', 'change')
+    assert.match(listed.stdout, /^time .*\n.* admin token +change +owner +own_\w+ +name: Example → Example Shop +[0-9a-f-]{36}\n$/)
+    const { data } = await json('audit', '--noun', 'owner', '--who', 'admin_token', '--limit', '1')
+    assert.deepEqual(data[0].changes, { name: { before: 'Example', after: 'Example Shop' } })
+    assert.equal((await turnkeep('audit', '--author', 'opr_x')).stderr, 'No results.\n')
+    const csv = readCsv((await turnkeep('audit', '--subject', owner.id, '--csv')).stdout)
+    assert.deepEqual(
+      csv.map(({ verb, subject_id: id }) => [verb, id]),
+      [
+        ['change', owner.id],
+        ['create', owner.id],
+      ],
+    )
+    const both = await turnkeep('audit', '--csv', '--json')
+    assert.deepEqual([both.code, both.stderr], [2, 'turnkeep: --csv and --json are two formats: remove one of them.\n'])
+    assert.equal((await turnkeep('audit', '--csv', '--limit', '2')).code, 2)
   })
 })

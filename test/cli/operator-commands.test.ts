@@ -68,7 +68,7 @@ test('token create prints the token alone on stdout; it works as TURNKEEP_ADMIN_
 test('operator and token: mistakes are refused with what is accepted', async () => {
   const role = await turnkeep(['token', 'create', 'x', '--role', 'root'])
   assert.deepEqual([role.code, /Allowed choices are admin, editor, billing, viewer/.test(role.stderr)], [2, true], role.stderr)
-  const unknown = await turnkeep(['operator', 'show', 'nobody@acme.example'])
+  const unknown = await turnkeep(['operator', 'show', 'unknown@acme.example'])
   assert.deepEqual(
     [unknown.code, /no operators exist\. To create one: npx turnkeep operator invite --help/.test(unknown.stderr)],
     [1, true],

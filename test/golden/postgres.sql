@@ -124,9 +124,10 @@ create table audit (
   request_id text collate "C",
   created_at bigint not null,
   constraint a_call_has_an_id CHECK (((who = 'server'::text) OR (request_id IS NOT NULL))),
-  constraint an_author_is_named CHECK (((who = ANY (ARRAY['operator'::text, 'token'::text])) = ((author_id IS NOT NULL) AND (author_name IS NOT NULL)))),
+  constraint an_author_is_named CHECK ((((who = ANY (ARRAY['operator'::text, 'token'::text])) = (author_id IS NOT NULL)) AND ((author_id IS NULL) = (author_name IS NULL)))),
   constraint audit_pkey PRIMARY KEY (id),
-  constraint audit_who_check CHECK ((who = ANY (ARRAY['admin_token'::text, 'operator'::text, 'token'::text, 'server'::text])))
+  constraint audit_who_check CHECK ((who = ANY (ARRAY['admin_token'::text, 'operator'::text, 'token'::text, 'server'::text]))),
+  constraint changes_are_of_fields CHECK (((changes IS NULL) OR (fields <> '[]'::text)))
 );
 
 CREATE INDEX audit_newest_first ON public.audit USING btree (created_at, id);

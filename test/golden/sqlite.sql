@@ -110,7 +110,8 @@ CREATE TABLE audit (
   request_id text,
   created_at integer not null,
   constraint a_call_has_an_id check (who = 'server' or request_id is not null),
-  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null and author_name is not null))
+  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null) and (author_id is null) = (author_name is null)),
+  constraint changes_are_of_fields check (changes is null or fields <> '[]')
 ) strict;
 
 CREATE INDEX audit_newest_first on audit (created_at, id);

@@ -1,4 +1,4 @@
-/** Mutants of erasure and of the audit log: data that remains after an erasure, and changes without an audit entry. */
+/** Mutants of erasure: data that remains. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
@@ -42,22 +42,5 @@ export const erasureMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: erasureTest, title: 'erase: the bytes are gone from the database and its log' },
-  },
-  {
-    rule: 'audit',
-    removes: 'every change has its entry',
-    edits: [edit('src/store/queries/writes.ts', '  if (author && audit) await', "  if (author && audit && name !== 'rotateApiKey') await")],
-    caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one entry with its field names and request id' },
-  },
-  {
-    rule: 'audit',
-    removes: 'no entry is ever changed',
-    edits: [
-      edit(
-        'src/store/sqlite/migrations/0001-schema.sql',
-        "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
-      ),
-    ],
-    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: invalid states are rejected by a constraint, whoever writes' },
   },
 ]

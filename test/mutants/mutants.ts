@@ -1,6 +1,7 @@
 /** Every mutant, in the order of the modules. Add a new one to one of these lists. */
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
+import { auditMutants } from './audit-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
 import { earlyMutants } from './early-mutants.ts'
 import { httpLayerMutants } from './http-mutants.ts'
@@ -17,6 +18,7 @@ import { postgresMutants } from './postgres-mutants.ts'
 import { priceMutants } from './price-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { reportMutants } from './report-mutants.ts'
+import { scopeMutants } from './scope-mutants.ts'
 import { sessionMutants } from './session-mutants.ts'
 import { signInMutants } from './sign-in-mutants.ts'
 import { spendLimitMutants } from './spend-limit-mutants.ts'
@@ -32,6 +34,7 @@ export const mutants: Mutant[] = [
   ...sessionMutants,
   ...signInMutants,
   ...operatorMutants,
+  ...scopeMutants,
   ...admissionMutants,
   ...earlyMutants,
   ...endingMutants,
@@ -45,6 +48,7 @@ export const mutants: Mutant[] = [
   ...toolMutants,
   ...mcpMutants,
   ...erasureMutants,
+  ...auditMutants,
   ...reportMutants,
   ...traceMutants,
   ...webhookMutants,

@@ -1,15 +1,16 @@
 /** `audit`: every write of the admin API adds its entry, and none of them contains a secret, a name of an end user or a text of one. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { writes } from '../../src/store/queries/writes.ts'
 import { once } from '../support/admin-app.ts'
 import { gate } from '../support/model-server.ts'
+import { ConsoleBrowser, goodPassword, startOperator } from '../support/operators.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
 /** Of every write with entries: one that it adds. A new write needs a line here and a call below. */
-const entryOf: Record<string, string | null> = {
+const entryOf: Record<string, string> = {
   createOwner: 'create owner',
   changeOwner: 'change owner',
   appendLedgerEntry: 'append ledger_entry',
@@ -40,8 +41,13 @@ const entryOf: Record<string, string | null> = {
   inviteOperator: 'invite operator',
   changeOperator: 'change operator',
   removeOperator: 'remove operator',
-  // Only of an operator who has signed in.
-  endSessions: null,
+  endSessions: 'end_sessions operator',
+  acceptInvitation: 'accept invitation',
+  recoverOperator: 'recover operator',
+  setPassword: 'change operator',
+  signInWithCompany: 'create operator',
+  addPasskey: 'create passkey',
+  removePasskey: 'delete passkey',
   createAdminToken: 'create token',
   revokeAdminToken: 'revoke token',
   openSession: 'open session',
@@ -53,7 +59,7 @@ const secret = 'CANARY-SECRET'
 const userName = 'CANARY-NAME'
 const userText = 'CANARY-TEXT'
 
-void test('audit: no entry of any write contains a secret, a name of an end user or a text of one', async () => {
+void test('audit audit.changes: no entry of any write contains a secret, a name of an end user or a text of one', async () => {
   await using app = await startTestApp()
   const shownOnce = [
     await changeAgents(app),
@@ -61,6 +67,7 @@ void test('audit: no entry of any write contains a secret, a name of an end user
     await changeWebhooks(app),
     await changeTurns(app),
     await changeOperators(app),
+    await signInOperators(app),
   ].flat()
 
   const rows = await app.query('select verb, noun, fields, changes, author_name, subject_id from audit')
@@ -68,7 +75,7 @@ void test('audit: no entry of any write contains a secret, a name of an end user
   const audited = Object.entries(writes).flatMap(([name, { audit }]) => (audit === null ? [] : [name]))
   assert.deepEqual(Object.keys(entryOf).toSorted(), audited.toSorted(), 'every write with entries is made by this test')
   assert.deepEqual(
-    Object.values(entryOf).filter((entry) => entry !== null && !found.has(entry)),
+    Object.values(entryOf).filter((entry) => !found.has(entry)),
     [],
     'every write has added its entry',
   )
@@ -162,23 +169,39 @@ async function changeOperators(app: TestApp): Promise<string[]> {
   await app.made('PATCH', `/operators/${operator.id}`, { role: 'editor' })
   const changed = (await app.made('GET', '/audit?noun=operator&verb=change')).data.map(({ changes }: Json) => changes)
   assert.deepEqual(changed, [{ role: { before: 'viewer', after: 'editor' } }])
-  await app.made('DELETE', `/operators/${operator.id}/sessions`)
   await app.made('DELETE', `/operators/${operator.id}`)
   const token = await app.made('POST', '/tokens', { name: 'CI', role: 'viewer' })
   await app.made('DELETE', `/tokens/${token.id}`)
 
-  const signIn = await fetch(`${app.adminUrl}/admin/v1/session`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token: adminToken }),
+  const browser = new ConsoleBrowser(app.adminUrl)
+  await browser.made('POST', '/session', { token: adminToken })
+  await browser.made('DELETE', '/session')
+  return [operator.invitation_url, again.invitation_url].map((url: string) => url.split('#')[1]!).concat(token.token)
+}
+
+/** What operators do themselves, and what a passkey and the company's identity provider store, which have tests of their own. */
+async function signInOperators(app: TestApp): Promise<string[]> {
+  const { id, browser } = await startOperator(app, { name: 'Kim Lee' })
+  const cookie = browser.cookies.get('turnkeep_session')!.value
+  const password = `${secret} of the operator`
+  await browser.made('PUT', '/me/password', { current_password: goodPassword, new_password: password })
+  await app.made('DELETE', `/operators/${id}/sessions`)
+  const author = () => ({ who: 'operator' as const, id, name: 'Kim Lee', requestId: randomUUID(), entryIds: [`aud_${randomUUID()}`] })
+  const used = () => ({ digest: randomBytes(32), expiresAt: Date.now() + 3_600_000 })
+  const { store } = app.app
+  const passkey = { id: 'passkey-1', operatorId: id, name: 'Laptop', publicKey: Buffer.from(secret), counter: 0, transports: [] }
+  assert.equal((await store.writeAs(author()).addPasskey({ ...passkey, challenge: used() })).kind, 'added')
+  assert.equal(await store.writeAs(author()).removePasskey(id, passkey.id, null), 'removed')
+  const account = { issuer: 'https://login.example', subject: secret, email: 'eve@shop.example', name: 'Eve', role: 'viewer' as const }
+  const company = { ...account, state: used(), id: `opr_${randomUUID()}` }
+  assert.equal((await store.writeAs(author()).signInWithCompany(company)).kind, 'accepted')
+  const recovery = { token: used(), id: `opr_${randomUUID()}`, email: account.email, name: null, passwordHash: `${secret} hashed` }
+  assert.equal((await store.writeAs(author()).recoverOperator(recovery)).kind, 'recovered')
+  const { data } = await app.made('GET', '/audit?verb=recover')
+  assert.deepEqual(data[0].changes, {
+    role: { before: 'viewer', after: 'admin' },
+    has_password: { before: false, after: true },
+    has_company_account: { before: true, after: false },
   })
-  const [cookie] = signIn.headers.getSetCookie()[0]!.split(';')
-  const signOut = await fetch(`${app.adminUrl}/admin/v1/session`, {
-    method: 'DELETE',
-    headers: { 'x-turnkeep-console': '1', cookie: cookie! },
-  })
-  assert.deepEqual([signIn.status, signOut.status], [201, 204])
-  return [operator.invitation_url, again.invitation_url]
-    .map((url: string) => url.split('#')[1]!)
-    .concat(token.token, cookie!.split('=')[1]!)
+  return [cookie, goodPassword, password]
 }

@@ -768,6 +768,16 @@ export function conformance(check: Check): void {
     assert.equal(await store.read.findOwner(id), undefined)
   })
 
+  check('audit.reads: readings of one author and subject at the same time are one entry', async (store) => {
+    const reading = { verb: 'read' as const, noun: 'conversation', subjectId: `conv_${randomUUID()}` }
+    const ann = { who: 'operator' as const, id: `opr_${randomUUID()}`, name: 'Ann' }
+    const record = (author: typeof ann) =>
+      store.writeAs({ ...author, requestId: randomUUID(), entryIds: [`aud_${randomUUID()}`] }).recordReading(reading)
+    await Promise.all([...Array.from({ length: 8 }, () => record(ann)), record({ ...ann, id: `opr_${randomUUID()}`, name: 'Ben' })])
+    const entries = await store.read.listAudit({ subjectId: reading.subjectId }, { limit: 10, before: { createdAt: 2 ** 52, id: '' } })
+    assert.deepEqual(entries.map(({ authorName }) => authorName).toSorted(), ['Ann', 'Ben'])
+  })
+
   check('conversation.identity: one conversation per key and external user, no normalization, no trimming', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const other = await Bench.make(store, 100_000_000n)

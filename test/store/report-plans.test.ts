@@ -7,6 +7,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { listExportedTurns } from '../../src/store/queries/end-user-export.ts'
 import { findEndUser, listEndUsers } from '../../src/store/queries/end-users.ts'
+import { listAllConversations } from '../../src/store/queries/conversations.ts'
+import { listFeedback } from '../../src/store/queries/feedback.ts'
+import { listTurns } from '../../src/store/queries/turns.ts'
 import { listLedger } from '../../src/store/queries/ledger.ts'
 import { usageByBucket } from '../../src/store/queries/usage.ts'
 import { listUsageLines } from '../../src/store/queries/usage-lines.ts'
@@ -48,6 +51,27 @@ function endUserReadsOf({ agentId }: Key): Read[] {
     { name: 'end users', read: (sql) => listEndUsers(sql, { agentId, sort: 'last_activity', ...period, from: 0, limit: 21 }) },
     { name: 'an end user', read: (sql) => findEndUser(sql, { agentId, externalUserId: 'user 7', since: [period.from, 0] }) },
     { name: 'an export', read: (sql) => listExportedTurns(sql, { conversationId: 'conv_0_7', after: 'turn', limit: 50 }) },
+  ]
+}
+
+/** `operator.scope`: the lists of a principal that is restricted to an owner. */
+function ownerReadsOf({ ownerId }: Key): (Read & { index: string })[] {
+  const page = { limit: 21, before: { createdAt: period.to, id: 'z' } }
+  const conversations = {
+    ...page,
+    ownerId,
+    agentId: undefined,
+    apiKeyId: undefined,
+    externalUserId: undefined,
+    from: undefined,
+    to: undefined,
+  }
+  return [
+    { name: 'turns of an owner', index: 'turns_newest_first', read: (sql) => listTurns(sql, { ownerId }, page) },
+    { name: 'failed turns of an owner', index: 'turns_by_state', read: (sql) => listTurns(sql, { ownerId, state: 'failed' }, page) },
+    { name: 'feedback of an owner', index: 'feedback_newest_first', read: (sql) => listFeedback(sql, { ownerId }, page) },
+    { name: 'conversations of an owner', index: 'conversations_of_all_keys', read: (sql) => listAllConversations(sql, conversations) },
+    { name: 'ledger of an owner', index: 'ledger_newest_first', read: (sql) => listLedger(sql, { ownerId }, page) },
   ]
 }
 
@@ -97,6 +121,17 @@ void test('sqlite: billing.reports end-users: a report, a ledger and end users a
       if (name.startsWith('ledger') && !name.includes('User')) assert.doesNotMatch(plan, /TEMP B-TREE/, `${name}: ${plan}`)
     }
   }
+  for (const { name, index, read } of ownerReadsOf(key)) {
+    const { sql, plans } = explaining(
+      'sqlite',
+      async (text, values) => (await real.all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', '),
+      0,
+    )
+    await read(sql)
+    // In the order of the list, so that a page reads no more of its index than it needs, and each row is compared with the owner's agents.
+    assert.match(plans[0]!, new RegExp(`^SEARCH \\w USING (COVERING )?INDEX ${index} \\(`), `operator.scope ${name}: ${plans[0]}`)
+    assert.doesNotMatch(plans[0]!, /TEMP B-TREE|SCAN (?!json_each)/, `operator.scope ${name}: ${plans[0]}`)
+  }
   db.close()
 })
 
@@ -112,7 +147,7 @@ void test(
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await database.rows('vacuum analyze')
       await withClient(database.url, async (client) => {
-        for (const { name, read, turns } of both([...readsOf(keys[0]!), ...endUserReadsOf(keys[0]!)])) {
+        for (const { name, read, turns } of both([...readsOf(keys[0]!), ...endUserReadsOf(keys[0]!), ...ownerReadsOf(keys[0]!)])) {
           const { sql, plans } = explaining(
             'postgres',
             async (text, values) => {

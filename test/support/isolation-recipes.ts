@@ -34,6 +34,8 @@ const ofTurns =
   (more: Omit<Request, 'path'> = {}): Recipe =>
   (of) =>
     [of.turn, of.failedTurn, of.runningTurn].map((id) => ({ path: { request_id: id }, ...more }))
+/** No response to a request about its own ends before the turn does. */
+const ofRunning: Recipe = (of, own) => (of.runningTurn === own.runningTurn ? [] : [{ path: { request_id: of.runningTurn } }])
 const ofEnded =
   (more: Omit<Request, 'path'> = {}): Recipe =>
   (of) =>
@@ -65,6 +67,8 @@ const ownerLedger = (of: Ids, headers: Record<string, string>): Request[] =>
 /** In the order in which a principal can send them about its own data: what deletes something comes last. */
 export const recipes: Record<string, Recipe> = {
   'GET /me': nothing,
+  'GET /me/sessions': nothing,
+  'GET /me/passkeys': nothing,
   'GET /owners': nothing,
   'GET /owners/{id}': byId('owner'),
   'GET /owners/{id}/ledger': (of) => [...ownerLedger(of, {}), ...ownerLedger(of, csv)],
@@ -108,7 +112,7 @@ export const recipes: Record<string, Recipe> = {
   ),
   'GET /turns/{request_id}': ofTurns(),
   'GET /turns/{request_id}/trace': ofTurns(),
-  'GET /turns/{request_id}/stream': both(ofEnded(), ofEnded({ query: { after: 'end' } })),
+  'GET /turns/{request_id}/stream': both(ofEnded(), ofEnded({ query: { after: 'end' } }), ofRunning),
   'POST /turns/{request_id}/rerun': ofEnded({ body: { overrides: { message: 'again' } } }),
   'GET /feedback': both(
     filters({ agent_id: (of) => of.agent, tag: (of) => `${of.user.slice(0, 11)} tag` }),
@@ -118,7 +122,13 @@ export const recipes: Record<string, Recipe> = {
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
   'GET /status': nothing,
-  'GET /audit': nothing,
+  'GET /audit': filters({
+    who: () => 'token',
+    author_id: (of) => of.token,
+    verb: () => 'create',
+    noun: () => 'agent',
+    subject_id: (of) => of.agent,
+  }),
   'GET /operators': nothing,
   'GET /operators/{id}': byId('operator'),
   'GET /tokens': nothing,
@@ -126,6 +136,11 @@ export const recipes: Record<string, Recipe> = {
   'GET /session': nothing,
 
   'PATCH /me': () => [{ body: { name: 'n' } }],
+  'PUT /me/password': () => [{ body: { new_password: 'a long password of no one' } }],
+  'POST /me/passkeys/options': nothing,
+  'POST /me/passkeys': () => [{ body: { name: 'n', response: {} } }],
+  'DELETE /me/passkeys/{id}': () => [{ path: { id: 'psk_x' } }],
+  'DELETE /me/sessions/{id}': () => [{ path: { id: 'ses_x' } }],
   'POST /owners': () => [{ body: { name: 'n', balance_usd: '1' } }],
   'PATCH /owners/{id}': byId('owner', { body: { name: 'n' } }),
   'POST /owners/{id}/ledger': byId('owner', { body: { amount_usd: '1' }, headers: { 'idempotency-key': 'isolation' } }),
@@ -181,7 +196,6 @@ export const recipes: Record<string, Recipe> = {
   'DELETE /operators/{id}/sessions': byId('operator'),
   'POST /tokens': (of) => [{ body: { name: 'n', role: 'viewer', owner_id: of.owner, agent_id: of.agent } }],
   'DELETE /tokens/{id}': byId('token'),
-  'POST /session': () => [{ body: { token: 'x' } }],
 
   'POST /turns/{request_id}/cancel': ofTurns(),
   'DELETE /agents/{id}/documents/{document_id}': ofDocument('spareDocument'),

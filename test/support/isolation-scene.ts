@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { gate } from './model-server.ts'
 import type { Gate } from './model-server.ts'
+import { storeKind } from './store-under-test.ts'
 import { read, startTestApp } from './test-app.ts'
 import type { Caller, Json, TestApp } from './test-app.ts'
 import { startReceiver } from './webhook-receiver.ts'
@@ -58,9 +59,16 @@ type Scene = {
   close(): Promise<void>
 }
 
+const heldMs = 600_000
+
 export async function makeScene(): Promise<Scene> {
   const receiver = await startReceiver()
-  const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: receiver.host } })
+  const app = await startTestApp({
+    env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: receiver.host },
+    // The held turns run until the end of the tests.
+    turnSettings: { turnMs: heldMs, answerMs: heldMs },
+    modelSettings: { deadlines: { firstTokenMs: heldMs, idleMs: heldMs, tailMs: heldMs } },
+  })
   const provider = await app.made('POST', '/providers', {
     name: 'canary-provider',
     kind: 'openai-compatible',
@@ -134,12 +142,12 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, prov
   }
   const [user, spareUser] = [`${mark}-user`, `${mark}-spare-user`]
   await chat('ann')
-  const spoken = await chat(user)
+  const answered = await chat(user)
   const spare = await chat(spareUser)
   app.model.when(`${mark} fail`, { status: 400, body: `${mark} is refused` })
   const { json: failed } = await app.chat(`${mark} fail`, { user: 'ann', caller })
   const feedback = { rating: 'down', comment: `${mark} comment`, tags: ['slow', `${mark} tag`] }
-  const rated = await read(await app.chatRequest(feedback, { caller, path: `turns/${spoken.request_id}/feedback` }))
+  const rated = await read(await app.chatRequest(feedback, { caller, path: `turns/${answered.request_id}/feedback` }))
   assert.equal(rated.status, 200, rated.text)
   await app.made('PUT', `/agents/${agent.id}/end-users/limits`, { external_user_id: user, spend_limits: limits.spend_limits.slice(0, 1) })
   await app.made('POST', `/agents/${agent.id}/playground`, { message: `${mark} plays` })
@@ -163,9 +171,9 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, prov
     key: key.id,
     publicKey: /^svc_live_(\w+)\./.exec(key.api_key)![1]!,
     spareKey: spareKey.id,
-    conversation: spoken.conversation_id,
+    conversation: answered.conversation_id,
     spareConversation: spare.conversation_id,
-    turn: spoken.request_id,
+    turn: answered.request_id,
     failedTurn: failed.error.request_id,
     runningTurn: running.request_id,
     trace,
@@ -197,7 +205,7 @@ async function whenDelivered(app: TestApp, webhookId: string): Promise<Json> {
 export function unknownIds(ids: Ids): Ids {
   const unknown = (id: string): string =>
     id.startsWith('canary-')
-      ? id.replace(/^canary-..../, `nobody${randomBytes(3).toString('hex').slice(0, 5)}`)
+      ? id.replace(/^canary-..../, `absent${randomBytes(3).toString('hex').slice(0, 5)}`)
       : /^[0-9a-f-]{36}$/.test(id)
         ? randomUUID()
         : /^[0-9a-f]{32}$/.test(id)
@@ -206,4 +214,28 @@ export function unknownIds(ids: Ids): Ids {
             ? id.replace(/[0-9a-f-]{36}/, randomUUID())
             : id.slice(0, -8) + randomBytes(4).toString('hex')
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, unknown(id)])) as Ids
+}
+
+/** What changes by itself: renewed leases, last uses. */
+const changing = ['lease_until', 'last_used_at']
+
+/** Every row of every table, as text. */
+export async function allRows(app: TestApp): Promise<string[]> {
+  const tables = await app.query(
+    storeKind === 'postgres'
+      ? `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
+      : `select name from sqlite_master where type = 'table' and name not like 'chunk_%'`,
+  )
+  const rows: string[] = []
+  for (const { name } of tables)
+    for (const row of await app.query(`select * from "${String(name)}"`))
+      rows.push(`${String(name)} ${JSON.stringify(Object.entries(row).filter(([column]) => !changing.includes(column)))}`)
+  // The reading of its own texts is in the audit log.
+  return rows.filter((row) => !/^audit .*\["verb","read"\]/.test(row)).toSorted()
+}
+
+/** The rows that are in one of the two lists only. */
+export function differences(before: string[], after: string[]): string[] {
+  const [old, present] = [new Set(before), new Set(after)]
+  return [...before.filter((row) => !present.has(row)), ...after.filter((row) => !old.has(row))]
 }

@@ -70,6 +70,8 @@ describe('settings: accepted', () => {
     ['TURNKEEP_DRAIN_SECONDS', '0', 'drainSeconds', 0],
     ['TURNKEEP_RETENTION_DAYS', '30', 'retentionDays', 30],
     ['TURNKEEP_TRACE_DAYS', '0', 'traceDays', 0],
+    ['TURNKEEP_CONSOLE_URL', 'https://console.acme.example/', 'consoleUrl', 'https://console.acme.example'],
+    ['TURNKEEP_OIDC_NAME', 'Acme Ltd', 'oidcName', 'Acme Ltd'],
     ['TURNKEEP_DEMO', 'off', 'demo', false],
     ['TURNKEEP_LOG_LEVEL', 'silent', 'logLevel', 'silent'],
     [
@@ -109,6 +111,67 @@ describe('settings: accepted', () => {
   test('TURNKEEP_FAILPOINTS with NODE_ENV=test', () => {
     const failpoints = 'settle.before-commit=kill@3; model.delta=delay:5 if:slow'
     assert.equal(configOf({ TURNKEEP_FAILPOINTS: failpoints, NODE_ENV: 'test' }).failpoints, failpoints)
+  })
+})
+
+describe('settings: the identity provider', () => {
+  const provider = { TURNKEEP_OIDC_ISSUER: 'https://id.acme.example/', TURNKEEP_OIDC_CLIENT_ID: 'turnkeep' }
+  const problems = (environment: Record<string, string>): string[] => {
+    const outcome = readConfig(environment)
+    return outcome.kind === 'problems' ? outcome.problems : []
+  }
+
+  test('is complete or refused, and its secret is not in a message', () => {
+    assert.deepEqual(problems(provider), [])
+    assert.equal(configOf(provider).oidcIssuer, 'https://id.acme.example/', 'exactly as it was set')
+    assert.deepEqual(problems({ TURNKEEP_OIDC_ISSUER: 'https://id.acme.example' }), [
+      'TURNKEEP_OIDC_ISSUER: requires TURNKEEP_OIDC_CLIENT_ID',
+    ])
+    assert.deepEqual(problems({ TURNKEEP_OIDC_CLIENT_SECRET: 'a-secret', TURNKEEP_OIDC_DOMAINS: 'acme.example' }), [
+      'TURNKEEP_OIDC_CLIENT_SECRET: requires TURNKEEP_OIDC_ISSUER',
+      'TURNKEEP_OIDC_DOMAINS: requires TURNKEEP_OIDC_ISSUER',
+    ])
+    assert.deepEqual(problems({ ...provider, TURNKEEP_OIDC_ROLE_CLAIM: 'groups' }), [
+      'TURNKEEP_OIDC_ROLE_CLAIM: requires TURNKEEP_OIDC_ROLES',
+    ])
+    assert.deepEqual(problems({ ...provider, TURNKEEP_OIDC_ROLES: 'admin=a' }), ['TURNKEEP_OIDC_ROLES: requires TURNKEEP_OIDC_ROLE_CLAIM'])
+    assert.deepEqual(problems({ ...provider, TURNKEEP_OIDC_CLIENT_SECRET: 'a secret' }), [
+      'TURNKEEP_OIDC_CLIENT_SECRET: must be visible ASCII characters',
+    ])
+  })
+
+  test('has the roles in the order in which they count, and domains in lower case', () => {
+    const { oidcRoles, oidcDomains } = configOf({
+      ...provider,
+      TURNKEEP_OIDC_ROLE_CLAIM: 'groups',
+      TURNKEEP_OIDC_ROLES: 'viewer=staff, admin=a=b ,viewer=guests',
+      TURNKEEP_OIDC_DOMAINS: ' Acme.example,acme-labs.example, ',
+    })
+    assert.deepEqual(oidcRoles, [
+      ['admin', 'a=b'],
+      ['viewer', 'staff'],
+      ['viewer', 'guests'],
+    ])
+    assert.deepEqual(oidcDomains, ['acme.example', 'acme-labs.example'])
+  })
+
+  test('has an https address, except on this machine, and is one tenant', () => {
+    for (const issuer of ['http://localhost:8080', 'http://127.0.0.1/realms/a', 'http://[::1]:9'])
+      assert.deepEqual(problems({ ...provider, TURNKEEP_OIDC_ISSUER: issuer }), [])
+    for (const issuer of ['http://id.acme.example', 'id.acme.example', 'https://id.acme.example/?a', 'http://localhost.acme.example'])
+      assert.match(problems({ ...provider, TURNKEEP_OIDC_ISSUER: issuer })[0]!, /^TURNKEEP_OIDC_ISSUER: must be an https URL/, issuer)
+    assert.match(
+      problems({ ...provider, TURNKEEP_OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' })[0]!,
+      /issuer of your own tenant/,
+    )
+    for (const roles of ['admin', 'admin=', 'owner=a', '=a', ''].filter(Boolean))
+      assert.match(
+        problems({ ...provider, TURNKEEP_OIDC_ROLE_CLAIM: 'g', TURNKEEP_OIDC_ROLES: roles })[0]!,
+        /^TURNKEEP_OIDC_ROLES: must be/,
+        roles,
+      )
+    for (const names of ['acme', 'acme.example/x', '@acme.example'])
+      assert.match(problems({ ...provider, TURNKEEP_OIDC_DOMAINS: names })[0]!, /^TURNKEEP_OIDC_DOMAINS: must be/)
   })
 })
 

@@ -126,7 +126,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
     if (!canEmbed(provider.kind))
       throw new ApiError(
         'validation_error',
-        `The provider ${provider.name} cannot create embeddings, because its kind is ${provider.kind}.`,
+        `The provider ${provider.name} cannot create embeddings${isRestricted ? '' : `, because its kind is ${provider.kind}`}.`,
       )
   }
 

@@ -2,7 +2,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf } from './answers.ts'
-import { EmptyBody, Moment, WebhookParams, pageQuery, readMoment, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
+import {
+  EmptyBody,
+  Moment,
+  WebhookParams,
+  pageQuery,
+  readMoment,
+  readPage,
+  wellFormed,
+  writePage,
+  writeTime,
+  writeTimeOrNull,
+} from './fields.ts'
 import { Delivery as DeliveryAnswer, Replayed, ShownWebhook, WebhookTest as TestAnswer } from './webhook-answers.ts'
 import { writeWebhook } from './webhooks.ts'
 import { Type } from '../edge/schema.ts'
@@ -30,8 +41,7 @@ const DeliveriesQuery = Type.Object(
 const DeliveryParams = Type.Object({
   ...WebhookParams.properties,
   delivery_id: Type.String({
-    minLength: 1,
-    maxLength: 100,
+    ...wellFormed({ minLength: 1, maxLength: 100 }),
     description: 'Id of the delivery.',
     examples: ['evt_0198c0de-7a3b-7c4d-8e5f-60718293a4b5_turn_completed'],
   }),

@@ -4,6 +4,7 @@ import type { PriceSource } from '../../agent/agent-config.ts'
 import { ApiError } from '../../errors.ts'
 import { formatUsd, parseUsd } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
+import { exampleId } from '../public/answers.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -15,13 +16,21 @@ export const Name = wellFormed({ minLength: 1, maxLength: 200 })
 
 /** An ID in a request, with its own description. */
 export const idGiven = (prefix: string, description: string) =>
-  Type.String({ minLength: 1, maxLength: 100, description, examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
+  Type.String({ ...wellFormed({ minLength: 1, maxLength: 100 }), description, examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
 export const OwnerParams = Type.Object({ id: idGiven('own', 'Id of the owner.') })
 export const ProviderParams = Type.Object({ id: idGiven('prv', 'Id of the provider.') })
 export const AgentParams = Type.Object({ id: idGiven('agt', 'Id of the agent.') })
 export const WebhookParams = Type.Object({ id: idGiven('whk', 'Id of the webhook.') })
 export const KeyParams = Type.Object({ id: idGiven('key', 'Id of the API key (`key_…`), not the public part of the key.') })
 export const ConversationParams = Type.Object({ id: idGiven('conv', 'Id of the conversation.') })
+
+export const TurnParams = Type.Object({
+  request_id: Type.String({
+    ...wellFormed({ minLength: 1, maxLength: 100 }),
+    description: 'The `request_id` that the caller received.',
+    examples: [exampleId],
+  }),
+})
 
 /** In a request: the name of an end user. */
 export const ExternalUserId = Type.String({

@@ -1,6 +1,6 @@
 /**
  * Which permission each route of the admin API needs. This is the only place that decides it: a route without an entry stops the start of the
- * server (`operator.permission`). docs/operators.md, "Who may do what", is made from this table.
+ * server (`operator.permission`). docs/operate/operators.md, "Who may do what", is made from this table.
  */
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
@@ -106,7 +106,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'GET /turns/:request_id/trace': needs('conversations'),
   'GET /turns/:request_id/stream': needs('conversations'),
   'POST /turns/:request_id/cancel': needs('agents'),
-  'POST /turns/:request_id/rerun': needs('agents', 'conversations'),
+  // No owner is charged for a rerun, so one of a customer would cost you.
+  'POST /turns/:request_id/rerun': installation('agents', 'conversations'),
   'GET /feedback': needs('conversations'),
 
   // Messages in deliveries need `conversations` as well (webhooks.ts).

@@ -67,7 +67,7 @@ export function modulesOf(modules: ModulesOfRoutes, calls: AdminCalls, actor: Ac
     },
     async beginInPlayground(message) {
       const apiKeyId = await calls.openPlayground(message.agentId)
-      return turns.begin({ ...message, apiKeyId, traceparent: null, shareOf: 'operator' })
+      return turns.begin({ ...message, apiKeyId, traceparent: null, shareOf: scope?.ownerId ?? 'operator' })
     },
     async readStatus() {
       refuseRestricted()

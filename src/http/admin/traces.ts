@@ -1,12 +1,11 @@
 /** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { exampleId } from '../public/answers.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 import { Model } from './agents/agent-bodies.ts'
 import { about, answers } from './answers.ts'
-import { wellFormed, writeUsd } from './fields.ts'
+import { TurnParams, wellFormed, writeUsd } from './fields.ts'
 import { rerunAnswer, traceAnswer } from './trace-answers.ts'
 import { writeCalculation, writeDetails } from './price-answers.ts'
 
@@ -16,15 +15,6 @@ type ModelCall = Extract<Span, { type: 'model_call' }>
 type Message = NonNullable<ModelCall['messages']>[number]
 
 const closed = { additionalProperties: false } as const
-
-const TurnParams = Type.Object({
-  request_id: Type.String({
-    minLength: 1,
-    maxLength: 100,
-    description: 'The `request_id` that the caller received.',
-    examples: [exampleId],
-  }),
-})
 
 const Overrides = Type.Object(
   {

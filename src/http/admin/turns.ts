@@ -7,6 +7,7 @@ import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf, streamed } from './answers.ts'
 import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
 import {
+  TurnParams,
   idGiven,
   EmptyBody,
   pageQuery,
@@ -19,7 +20,6 @@ import {
   writeUsd,
 } from './fields.ts'
 import { writeCalculation, writeDetails } from './price-answers.ts'
-import { exampleId } from '../public/answers.ts'
 import { inWords } from '../edge/invalid-input.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { followTurn } from '../public/turn-routes.ts'
@@ -61,14 +61,6 @@ const FeedbackQuery = Type.Object(
   },
   closed,
 )
-const TurnParams = Type.Object({
-  request_id: Type.String({
-    minLength: 1,
-    maxLength: 100,
-    description: 'The `request_id` that the caller received.',
-    examples: [exampleId],
-  }),
-})
 
 export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.get(
@@ -129,7 +121,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       const requestId = request.params.request_id
       const wanted = { requestId, apiKeyId: undefined }
       const resource = request.modules.turns
-      // An unknown turn is a 404 and no reading.
+      // `audit.reads`; an unknown turn is a 404 and no reading.
       await resource.find(wanted)
       await request.admin.recordTurnReading(requestId)
       return followTurn(request, reply, wanted, request.query.after, { resource, streams })

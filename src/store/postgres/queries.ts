@@ -5,8 +5,9 @@
  */
 import { reads, reports, searches } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
-import { performWrite, writes } from '../queries/writes.ts'
-import type { WriteCall } from '../queries/writes.ts'
+import { performWrite } from '../queries/perform-write.ts'
+import type { WriteCall } from '../queries/perform-write.ts'
+import { writes } from '../queries/writes.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'

@@ -105,11 +105,11 @@ export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }
   return rows.map(readEntry)
 }
 
-/** What someone read: texts of end users, such as the messages of a conversation. */
+/** `audit.reads`: what someone read, texts of end users, such as the messages of a conversation. */
 export type Reading = { verb: 'read' | 'export'; noun: string; subjectId: string }
 
 /** Readings of one author and subject are one entry for this time, so that pages and polls add no entries. */
-export const readingMs = 15 * 60 * 1000
+const readingMs = 15 * 60 * 1000
 
 /** A reading changes nothing. */
 export async function recordReading(_sql: Sql, _reading: Reading): Promise<void> {}

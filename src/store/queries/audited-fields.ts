@@ -27,7 +27,7 @@ class Withheld {
     this.text = JSON.stringify(value)
   }
 }
-export const withheld = (value: unknown): Withheld => new Withheld(value)
+const withheld = (value: unknown): Withheld => new Withheld(value)
 
 /** What a write returned, if it did anything. */
 type Perhaps<Thing> = Thing | false | null | undefined
@@ -83,7 +83,7 @@ export function differing(
 }
 
 /** In characters. Enough to see what changed in a prompt; the versions of an agent have the whole texts. */
-export const maxShownText = 500
+const maxShownText = 500
 // What precedes the first difference of two long texts.
 const leadIn = 50
 
@@ -159,13 +159,15 @@ export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title
 /** Of an end user, without the name. */
 export const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })
 
-export const operatorFields = ({ name, email, role, permissions, ownerId, state }: Operator): AuditedFields => ({
+export const operatorFields = ({ name, email, role, permissions, ownerId, state, ...signIn }: Operator): AuditedFields => ({
   name,
   email,
   role,
   permissions,
   owner_id: ownerId,
   state,
+  has_password: signIn.hasPassword,
+  has_company_account: signIn.hasCompanyAccount,
 })
 
 export const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({

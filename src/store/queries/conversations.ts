@@ -184,7 +184,8 @@ export async function listAllConversations(sql: Sql, request: AnyConversationsWa
   const conditions = [
     isGiven('k.agent_id', agentId),
     isGiven(byUser ? 'k.id' : 'c.api_key_id', apiKeyId),
-    ...(ownerId === undefined ? [] : [isAgentOf(sql, 'k.agent_id', values.add(ownerId))]),
+    // Written as an expression so that SQLite does not start at the keys, which would sort all conversations of the owner for each page.
+    ...(ownerId === undefined ? [] : [isAgentOf(sql, byUser ? 'k.agent_id' : `k.agent_id || ''`, values.add(ownerId))]),
     // From the keys: a user has one conversation with each, which an index finds.
     ...(byUser ? [`c.api_key_id = k.id and c.external_user_id = ${values.add(externalUserId)}`] : []),
     `c.created_at >= ${values.add(from)} and (c.created_at, c.id) < (${values.add(before.createdAt)}, ${values.add(before.id)})`,

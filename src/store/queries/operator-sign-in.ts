@@ -109,9 +109,8 @@ export type CompanySignIn = {
   role: Role | 'none' | 'unmapped'
   id: string
 }
-/** `fields`: what was changed. `ended`: how many sessions of an operator without a role were ended. */
 export type CompanySignInOutcome =
-  | { kind: 'accepted'; operator: Operator; change: 'created' | 'changed' | null; fields: string[] }
+  | { kind: 'accepted'; operator: Operator }
   | { kind: 'unknown' | 'other_account' | 'disabled' }
   | { kind: 'no_role'; operator: Operator | undefined }
   | TokenRefused
@@ -124,7 +123,7 @@ export async function signInWithCompany(sql: Sql, given: CompanySignIn): Promise
   const { state, issuer, subject, email, role } = given
   const use = await useToken(sql, state)
   if (use !== 'accepted') return { kind: use }
-  const created = role === 'none' || role === 'unmapped' ? false : await createFromClaims(sql, { ...given, role })
+  if (role !== 'none' && role !== 'unmapped') await createFromClaims(sql, { ...given, role })
   const bound = await findOperatorByIdentity(sql, issuer, subject)
   const found = bound ?? (await findOperatorByEmail(sql, email))
   if (role === 'none') {
@@ -134,16 +133,15 @@ export async function signInWithCompany(sql: Sql, given: CompanySignIn): Promise
   if (!found) return { kind: 'unknown' }
   if (found.state === 'disabled') return { kind: 'disabled' }
   if (!bound && found.hasCompanyAccount) return { kind: 'other_account' }
-  const fields = [...(bound ? [] : ['company_account']), ...(role !== 'unmapped' && role !== found.role ? ['role'] : [])]
-  if (fields.length > 0 && !(await bind(sql, found.id, { issuer, subject, role: role === 'unmapped' ? found.role : role })))
+  const differs = !bound || (role !== 'unmapped' && role !== found.role)
+  if (differs && !(await bind(sql, found.id, { issuer, subject, role: role === 'unmapped' ? found.role : role })))
     return { kind: 'other_account' }
-  const operator = (await findOperator(sql, found.id))!
-  return { kind: 'accepted', operator, change: created ? 'created' : fields.length > 0 ? 'changed' : null, fields }
+  return { kind: 'accepted', operator: (await findOperator(sql, found.id))! }
 }
 
 /** Creates the operator unless its account or its email address is known. */
-async function createFromClaims(sql: Sql, { id, email, name, issuer, subject, role }: CompanySignIn & { role: Role }): Promise<boolean> {
-  const created = await sql.run(
+async function createFromClaims(sql: Sql, { id, email, name, issuer, subject, role }: CompanySignIn & { role: Role }): Promise<void> {
+  await sql.run(
     `insert into operators (id, email, name, role, state, oidc_issuer, oidc_subject, created_at, updated_at)
      values ($1, $2, $3, $4, 'active', $5, $6, $7, $7) on conflict do nothing`,
     id,
@@ -154,7 +152,6 @@ async function createFromClaims(sql: Sql, { id, email, name, issuer, subject, ro
     subject,
     await sql.now(),
   )
-  return created > 0
 }
 
 /** Returns false if another account was faster, or the operator was disabled in between. */

@@ -80,7 +80,7 @@ export async function closeSession(sql: Sql, id: string, operatorId?: string): P
 }
 
 /**
- * `ofToken`: the digest that the session has if it belongs to the admin token. Returns undefined if there is none, it has ended, or its
+ * `ofToken`: the digest that the session has if it belongs to the admin token. Returns undefined if it does not exist, has ended, or its
  * operator is not active.
  */
 export async function findSession(sql: Sql, digest: Uint8Array, ofToken: Uint8Array): Promise<SessionOfOperator | undefined> {

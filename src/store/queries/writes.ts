@@ -2,13 +2,11 @@
  * Every write outside the turn path, by name. Each runs in one transaction. One entry says all there is to know about a write: its function,
  * its audit entries, whether processes must reload what they cache, and the failpoints around its commit.
  */
-import type { Sql } from '../sql.ts'
+import { accessWrites } from './access-writes.ts'
 import { changeAgent, createAgent, deleteAgent, findAgent } from './agents.ts'
 import { changeApiKey, createApiKey, findApiKeyRecord, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
-import { addAuditEntries, recordReading, wasReadRecently } from './audit.ts'
-import type { Author } from './audit.ts'
+import { recordReading, wasReadRecently } from './audit.ts'
 import { when, write } from './write.ts'
-import type { Write } from './write.ts'
 import {
   agentFields,
   apiKeyFields,
@@ -20,10 +18,8 @@ import {
   ledgerEntryFields,
   limitFields,
   newOwnerFields,
-  operatorFields,
   ownerFields,
   providerFields,
-  tokenFields,
   webhookFields,
 } from './audited-fields.ts'
 import { clearExpired, eraseConversations } from './erasure.ts'
@@ -32,14 +28,10 @@ import { deleteDocument, findDocument, putContentPart, putDocument, requeueDocum
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner, findOwner } from './owners.ts'
-import { createAdminToken, revokeAdminToken, touchAdminToken } from './admin-tokens.ts'
-import { changeOperator, createOperator, endSessions, findOperator, inviteOperator, removeOperator } from './operators.ts'
-import { signInWrites } from './sign-in-writes.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider, findProviderById } from './providers.ts'
 import { putFeedback } from './feedback.ts'
 import { deleteEndUserLimits, findEndUserLimits, putEndUserLimits } from './spend-limits.ts'
-import { closeSession, openSession } from './sessions.ts'
 import { clearTraces } from './traces.ts'
 import { requestCancel } from './turn-status.ts'
 import { claimDeliveries, endAttempts, replayDeliveries, retryDelivery } from './webhooks/deliveries.ts'
@@ -219,31 +211,7 @@ export const writes = {
   }),
   clearEvents: write(clearEvents, { audit: null, changesCaches: false }),
 
-  createOperator: write(createOperator, {
-    audit: (outcome) => (outcome.kind === 'created' ? created('operator', outcome.operator.id, operatorFields, outcome.operator) : []),
-    changesCaches: false,
-  }),
-  inviteOperator: write(inviteOperator, { audit: (operator, [id]) => when(operator, 'invite', 'operator', id), changesCaches: false }),
-  changeOperator: write(changeOperator, {
-    before: (sql, [id]) => findOperator(sql, id),
-    audit: (outcome, [id], before) => changed('operator', id, operatorFields, before, outcome.kind === 'changed' && outcome.operator),
-    changesCaches: false,
-  }),
-  removeOperator: write(removeOperator, {
-    audit: (outcome, [id]) => (outcome.kind === 'removed' ? differing('remove', 'operator', id, operatorFields(outcome.operator), {}) : []),
-    changesCaches: false,
-  }),
-  endSessions: write(endSessions, { audit: (ended, [id]) => when(ended, 'end_sessions', 'operator', id), changesCaches: false }),
-  createAdminToken: write(createAdminToken, {
-    audit: (outcome, [{ id }]) => created('token', id, tokenFields, outcome.kind === 'created' && outcome.token),
-    changesCaches: false,
-  }),
-  revokeAdminToken: write(revokeAdminToken, { audit: (token, [id]) => when(token, 'revoke', 'token', id), changesCaches: false }),
-  touchAdminToken: write(touchAdminToken, { audit: null, changesCaches: false }),
-
-  ...signInWrites,
-  openSession: write(openSession, { audit: (session) => (session ? when(true, 'open', 'session', session.id) : []), changesCaches: false }),
-  closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
+  ...accessWrites,
 
   // `audit.reads`: its entry is all that it writes. Writes of all processes run one after the other, so two at once add one entry.
   recordReading: write(recordReading, {
@@ -253,15 +221,3 @@ export const writes = {
   }),
 }
 export type Writes = { [Name in keyof typeof writes]: (typeof writes)[Name]['run'] }
-
-export type WriteCall = { name: keyof Writes; args: unknown[]; author: Author | undefined }
-
-/** Runs a write and adds its audit entries if it has an author. Call it inside one transaction. */
-export async function performWrite(sql: Sql, { name, args, author }: WriteCall): Promise<unknown> {
-  const { run, before, audit } = writes[name] as unknown as Write<unknown[], unknown, unknown>
-  if (!author || !audit) return run(sql, ...args)
-  const earlier = await before?.(sql, args, author)
-  const result = await run(sql, ...args)
-  await addAuditEntries(sql, author, audit(result, args, earlier))
-  return result
-}

@@ -551,7 +551,8 @@ create table audit (
   request_id text collate "C",
   created_at bigint not null,
   constraint a_call_has_an_id check (who = 'server' or request_id is not null),
-  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null and author_name is not null))
+  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null) and (author_id is null) = (author_name is null)),
+  constraint changes_are_of_fields check (changes is null or fields <> '[]')
 );
 create index audit_newest_first on audit (created_at, id);
 create index audit_of_subject on audit (subject_id, created_at, id);
@@ -559,7 +560,7 @@ create index audit_of_author on audit (author_id, created_at, id);
 -- Most entries are readings, so the changes of one kind are found without reading those.
 create index audit_of_noun on audit (noun, created_at, id);
 
--- People who sign in to the console (docs/operators.md).
+-- People who sign in to the console (docs/operate/operators.md).
 create table operators (
   id text collate "C" primary key,
   -- in lower case

@@ -549,7 +549,8 @@ create table audit (
   request_id text,
   created_at integer not null,
   constraint a_call_has_an_id check (who = 'server' or request_id is not null),
-  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null and author_name is not null))
+  constraint an_author_is_named check ((who in ('operator', 'token')) = (author_id is not null) and (author_id is null) = (author_name is null)),
+  constraint changes_are_of_fields check (changes is null or fields <> '[]')
 ) strict;
 create index audit_newest_first on audit (created_at, id);
 create index audit_of_subject on audit (subject_id, created_at, id);
@@ -562,7 +563,7 @@ create trigger audit_is_append_only_delete before delete on audit begin select r
 -- When the file was last rewritten, so that it contains no remains of data that was erased before.
 create table rebuilds (rebuilt_at integer not null) strict;
 
--- People who sign in to the console (docs/operators.md).
+-- People who sign in to the console (docs/operate/operators.md).
 create table operators (
   id text primary key,
   -- in lower case

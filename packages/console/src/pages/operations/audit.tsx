@@ -1,6 +1,6 @@
-/** The audit log, newest first: names of things and fields, never a value. */
-import { Anchor, Stack, Table, Text } from '@mantine/core'
-import { Link } from 'wouter'
+/** The audit log, newest first: who changed what, and who read messages. */
+import { Anchor, Stack, Table } from '@mantine/core'
+import { Link, useSearchParams } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { AuditEntry } from '../../api/types.ts'
@@ -9,27 +9,34 @@ import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { AuditChanges } from './audit-changes.tsx'
+import { AuditCsv } from './audit-csv.tsx'
+import { authors, isFiltered, queryOf, readAsked, writeAsked } from './audit-asked.ts'
+import { AuditFilters } from './audit-filters.tsx'
 import { Part } from './part.tsx'
 
-const who: Record<AuditEntry['who'], string> = {
-  admin_token: 'Admin token',
-  operator: 'Operator',
-  token: 'Token',
-  server: 'Turnkeep',
-}
 /** A short list; more are loaded on request. */
 const shownFirst = 20
 
 export function Audit() {
-  const list = useList<AuditEntry>(['audit'], '/audit', {}, { limit: shownFirst })
+  const [params, setParams] = useSearchParams()
+  const asked = readAsked(params)
+  const query = queryOf(asked)
+  const list = useList<AuditEntry>(['audit'], '/audit', query, { limit: shownFirst })
   return (
     <Part
       title="Audit log"
-      lead="Every change made through the admin API, the console, or by Turnkeep itself. Field values are not logged."
+      lead="Every change made through the admin API, the console, or by Turnkeep itself, and every reading of messages. Secrets and end users are not shown."
     >
+      <Stack gap="sm" mb="sm">
+        <AuditFilters asked={asked} onChange={(next) => setParams(writeAsked(next, params), { replace: true })} />
+        <AuditCsv query={query} />
+      </Stack>
       <Waiting for={list.query} what="the audit log">
         {() =>
-          list.items.length === 0 ? (
+          list.items.length === 0 && isFiltered(asked) ? (
+            <Empty title="No matching entries">Change or clear the filters.</Empty>
+          ) : list.items.length === 0 ? (
             <Empty title="No changes yet">The first entry appears when you create an owner, an agent, or an API key.</Empty>
           ) : (
             <Stack gap="xs">
@@ -41,7 +48,7 @@ export function Audit() {
                       <Table.Th scope="col">Actor</Table.Th>
                       <Table.Th scope="col">Action</Table.Th>
                       <Table.Th scope="col">Object</Table.Th>
-                      <Table.Th scope="col">Fields</Table.Th>
+                      <Table.Th scope="col">Changes</Table.Th>
                     </Table.Tr>
                   </Table.Thead>
                   <Table.Tbody>
@@ -66,24 +73,22 @@ function Entry({ entry }: { entry: AuditEntry }) {
       <Table.Td>
         <Moment at={entry.created_at} />
       </Table.Td>
-      <Table.Td>{entry.author_name ?? who[entry.who]}</Table.Td>
+      <Table.Td>{entry.author_name ?? authors[entry.who]}</Table.Td>
       <Table.Td>
         {entry.verb} {entry.noun.replaceAll('_', ' ')}
       </Table.Td>
       <Table.Td>
         <Subject noun={entry.noun} id={entry.subject_id} />
       </Table.Td>
-      <Table.Td maw={280}>
-        <Text size="sm" className="as-written">
-          {entry.fields.length === 0 ? '–' : entry.fields.join(', ')}
-        </Text>
+      <Table.Td maw={420}>
+        <AuditChanges entry={entry} />
       </Table.Td>
     </Table.Tr>
   )
 }
 
 /** The pages that show one thing by its ID. */
-const pages: Record<string, string> = { agent: '/agents', owner: '/money', conversation: '/conversations' }
+const pages: Record<string, string> = { agent: '/agents', owner: '/money', conversation: '/conversations', turn: '/turns' }
 
 function Subject({ noun, id }: { noun: string; id: string }) {
   const page = pages[noun]

@@ -1,0 +1,76 @@
+/** The filters of the audit log. They are in the address, so that a view can be bookmarked and shared. */
+import { Select, SimpleGrid, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { authorNames, authors } from './audit-asked.ts'
+import type { Asked } from './audit-asked.ts'
+
+type FiltersProps = { asked: Asked; onChange: (asked: Asked) => void }
+
+const texts = [
+  { field: 'verb', label: 'Action', placeholder: 'change' },
+  { field: 'noun', label: 'Object type', placeholder: 'agent' },
+  { field: 'subjectId', label: 'Object ID', placeholder: 'agt_…' },
+  { field: 'authorId', label: 'Actor ID', placeholder: 'opr_…' },
+] as const
+const days = [
+  { field: 'from', label: 'Start date (UTC)' },
+  { field: 'to', label: 'End date (UTC)' },
+] as const
+
+export function AuditFilters({ asked, onChange }: FiltersProps) {
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+      <Select
+        label="Actor"
+        placeholder="Everyone"
+        data={authorNames.map((value) => ({ value, label: authors[value] }))}
+        value={asked.who === '' ? null : asked.who}
+        onChange={(who) => onChange({ ...asked, who: who ?? '' })}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Clear Actor', 'aria-hidden': false, tabIndex: 0 }}
+      />
+      {texts.map(({ field, label, placeholder }) => (
+        <TextFilter
+          // A filter that is set elsewhere, such as by a link, is shown.
+          key={`${field} ${asked[field]}`}
+          label={label}
+          placeholder={placeholder}
+          value={asked[field]}
+          onChange={(value) => onChange({ ...asked, [field]: value })}
+        />
+      ))}
+      {days.map(({ field, label }) => (
+        <TextInput
+          key={field}
+          type="date"
+          label={label}
+          value={asked[field]}
+          onChange={(event) => onChange({ ...asked, [field]: event.currentTarget.value })}
+        />
+      ))}
+    </SimpleGrid>
+  )
+}
+
+type TextFilterProps = { label: string; placeholder: string; value: string; onChange: (value: string) => void }
+
+/** Applies when it is left, or with Enter: not for each letter. */
+function TextFilter({ label, placeholder, value, onChange }: TextFilterProps) {
+  const [text, setText] = useState(value)
+  const apply = (): void => {
+    if (text.trim() !== value) onChange(text.trim())
+  }
+  return (
+    <TextInput
+      label={label}
+      placeholder={placeholder}
+      maxLength={100}
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={apply}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') apply()
+      }}
+    />
+  )
+}

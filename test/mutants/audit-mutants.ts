@@ -1,0 +1,127 @@
+/** Mutants of the audit log: changes and readings without an entry, and entries that contain too much or too little. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const fields = 'src/store/queries/audited-fields.ts'
+const readings = 'src/admin/readings.ts'
+const changes = 'spec/audit.test.ts'
+const reads = 'spec/audit-reads.test.ts'
+const everyRoute = 'audit.reads: every route of the description whose answer contains a text'
+const noSecret = { file: 'spec/audit-private.test.ts', title: 'audit audit.changes: no entry of any write contains a secret' }
+
+export const auditMutants: Mutant[] = [
+  {
+    rule: 'audit',
+    removes: 'every change has its entry',
+    edits: [
+      edit(
+        'src/store/queries/perform-write.ts',
+        '  if (!author || !audit) return',
+        "  if (!author || !audit || name === 'rotateApiKey') return",
+      ),
+    ],
+    caughtBy: { file: changes, title: 'audit: every change has one entry with its field names and request id' },
+  },
+  {
+    rule: 'audit',
+    removes: 'no entry is ever changed',
+    edits: [
+      edit(
+        'src/store/sqlite/migrations/0001-schema.sql',
+        "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
+      ),
+    ],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: invalid states are rejected by a constraint, whoever writes' },
+  },
+  {
+    rule: 'audit',
+    removes: 'entries of another author are not listed',
+    edits: [edit('src/store/queries/audit.ts', '    author_id: filter.authorId,\n')],
+    caughtBy: { file: changes, title: 'audit: filters by author, verb, noun, subject and time' },
+  },
+  {
+    rule: 'audit.changes',
+    removes: 'the values before a change are read before it',
+    edits: [
+      edit('src/store/queries/perform-write.ts', '  const earlier = await before?.(sql, args, author)\n'),
+      edit(
+        'src/store/queries/perform-write.ts',
+        '  const result = await run(sql, ...args)\n',
+        '  const result = await run(sql, ...args)\n  const earlier = await before?.(sql, args, author)\n',
+      ),
+    ],
+    caughtBy: { file: changes, title: 'audit.changes: an entry has the values before and after' },
+  },
+  {
+    rule: 'audit.changes',
+    removes: 'the name of an end user is not shown',
+    edits: [edit(fields, 'withheld(key.defaultExternalUserId)', 'key.defaultExternalUserId')],
+    caughtBy: noSecret,
+  },
+  {
+    rule: 'audit.changes',
+    removes: 'the path of a webhook is not shown',
+    edits: [edit(fields, 'withheld(webhook.url)', 'webhook.url')],
+    caughtBy: noSecret,
+  },
+  {
+    rule: 'audit.changes',
+    removes: 'the query of a provider is not shown',
+    edits: [edit(fields, '`${url.origin}${url.pathname}`', 'text')],
+    caughtBy: noSecret,
+  },
+  {
+    rule: 'audit.changes',
+    removes: 'the fields of a tool are not shown',
+    edits: [edit(fields, 'apiName(field)}`, withheld(value)]', 'apiName(field)}`, value as Shown]')],
+    caughtBy: noSecret,
+  },
+  {
+    rule: 'audit.changes',
+    removes: 'long texts are cut',
+    edits: [edit(fields, 'const end = start + maxShownText', 'const end = text.length')],
+    caughtBy: { file: changes, title: 'audit.changes: of long texts, at most 500 characters' },
+  },
+  {
+    rule: 'audit.reads',
+    removes: 'the messages of a conversation are texts',
+    edits: [
+      edit(
+        readings,
+        '  listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0,',
+        '  listAllMessages: (_, { conversationId }) => onlyIf(false,',
+      ),
+    ],
+    caughtBy: { file: reads, title: everyRoute },
+  },
+  {
+    rule: 'audit.reads',
+    removes: 'the stream of a turn is recorded',
+    edits: [edit('src/http/admin/turns.ts', '      await request.admin.recordTurnReading(requestId)\n')],
+    caughtBy: { file: reads, title: everyRoute },
+  },
+  {
+    rule: 'audit.reads',
+    removes: 'the entry is stored before the text is returned',
+    edits: [
+      edit(
+        readings,
+        'await recordReading(store, actor, one)\n    return result',
+        'void recordReading(store, actor, one).catch(() => undefined)\n    return result',
+      ),
+    ],
+    caughtBy: { file: reads, title: 'audit.reads: if the entry cannot be stored, the response is an error without a text' },
+  },
+  {
+    rule: 'audit.reads',
+    removes: 'two readings at once are one entry',
+    edits: [edit('src/store/queries/writes.ts', '(isRecent ? [] : [reading])', '(isRecent && false ? [] : [reading])')],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'audit.reads: readings of one author and subject at the same time are one entry' },
+  },
+  {
+    rule: 'audit.reads',
+    removes: 'after 15 minutes, a reading has another entry',
+    edits: [edit('src/store/queries/audit.ts', '15 * 60 * 1000', '60 * 60 * 1000')],
+    caughtBy: { file: reads, title: 'audit.reads: readings of one author and subject within 15 minutes are one entry, also ten at once' },
+  },
+]

@@ -1,0 +1,206 @@
+/**
+ * `operator.scope`, below the routes: every read and write by name, called for a restricted principal with what belongs to others, returns
+ * the same as for what does not exist, whatever was checked before it.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { adminStore, restrictionOf } from '../../src/admin/admin-store.ts'
+import type { AdminStore } from '../../src/admin/admin-store.ts'
+import { refused, unrestricted } from '../../src/admin/scope/rules.ts'
+import { scopedReads } from '../../src/admin/scope/scoped-reads.ts'
+import { scopedWrites } from '../../src/admin/scope/scoped-writes.ts'
+import { ApiError } from '../../src/errors.ts'
+import type { Reads } from '../../src/store/queries/reads.ts'
+import type { Writes } from '../../src/store/queries/writes.ts'
+import type { Sql } from '../../src/store/sql.ts'
+import { allRows, differences, makeScene, unknownIds } from '../support/isolation-scene.ts'
+import type { Ids } from '../support/isolation-scene.ts'
+
+type Calls<Operations> = {
+  [Name in keyof Operations]?: Operations[Name] extends (sql: Sql, ...args: infer Args) => unknown ? (ids: Ids) => Args : never
+}
+
+const hourMs = 60 * 60 * 1000
+const now = Date.now()
+const page = { limit: 100, before: { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }
+const period = { from: 0, to: Number.MAX_SAFE_INTEGER }
+const user = ({ agent: agentId }: Ids) => ({ agentId, externalUserId: 'ann' })
+const filter = ({ owner: ownerId, agent: agentId, key: apiKeyId }: Ids) => ({ ownerId, agentId, apiKeyId })
+const digest = new Uint8Array(32)
+
+const readCalls: Calls<Reads> = {
+  listAgents: ({ owner: ownerId, agent: agentId }) => [{ ownerId, agentId }, page],
+  findAgent: (ids) => [ids.agent],
+  agentVersion: (ids) => [ids.agent, 1],
+  listAgentVersions: (ids) => [ids.agent, page],
+  listPriceChanges: (ids) => [ids.agent, page],
+  findPlaygroundKey: (ids) => [ids.agent],
+  listSpending: (ids) => [ids.agent, 'ann'],
+  findEndUserLimits: ({ agent: agentId, user: externalUserId }) => [{ agentId, externalUserId }],
+  listEndUsers: ({ agent: agentId }) => [{ agentId, sort: 'spend', ...period, limit: 100 }],
+  findEndUser: (ids) => [{ ...user(ids), since: [0] }],
+  findConversationsOfEndUser: (ids) => [ids.agent, 'ann'],
+  listDocuments: (ids) => [ids.agent, page],
+  findDocument: (ids) => [ids.agent, ids.document],
+  listChunks: ({ agent: agentId, document: documentId }) => [{ agentId, documentId, after: -1, limit: 100 }],
+  listApiKeys: (ids) => [ids.agent, page],
+  findApiKeyRecord: (ids) => [ids.key],
+  findApiKeyId: (ids) => [ids.publicKey],
+  listOwners: ({ owner: ownerId }) => [{ ownerId }, page],
+  findOwner: (ids) => [ids.owner],
+  listHolds: (ids) => [ids.owner, 100],
+  listLedger: (ids) => [filter(ids), page],
+  usageByBucket: (ids) => [{ ...filter(ids), from: now - hourMs, to: now + hourMs, bucketMs: hourMs }],
+  listUsageLines: (ids) => [{ ...filter(ids), ...period, groupBy: ['owner', 'agent', 'api_key', 'end_user'], limit: 100 }],
+  listAllConversations: (ids) => [{ ...page, ...filter(ids), externalUserId: undefined, ...period }],
+  findConversation: (ids) => [ids.conversation],
+  conversationExists: (ids) => [ids.conversation],
+  listAllMessages: (ids) => [{ ...page, conversationId: ids.conversation }],
+  listHistoryBefore: (ids) => [{ requestId: ids.turn, conversationId: ids.conversation, hasReply: false, endedAt: period.to, limit: 100 }],
+  listExportedTurns: (ids) => [{ conversationId: ids.conversation, after: '', limit: 100 }],
+  listTurns: ({ owner: ownerId, agent: agentId }) => [{ ownerId, agentId }, page],
+  findTurn: (ids) => [ids.turn],
+  findTurnStatus: (ids) => [ids.turn],
+  findTracedTurn: (ids) => [ids.turn],
+  listFeedback: ({ owner: ownerId, agent: agentId }) => [{ ownerId, agentId }, page],
+  findFeedback: (ids) => [ids.turn],
+  listWebhooks: () => [{}, page],
+  findWebhook: (ids) => [ids.webhook],
+  listDeliveries: (ids) => [{ webhookId: ids.webhook }, page],
+}
+
+const limits = [{ scope: 'end_user' as const, span: 'day' as const, amount: 1n }]
+const newKey = { id: 'key_new', keyId: 'new', name: null, permission: 'full' as const, rateLimit: 1, rateWindowSeconds: 1, digest }
+const newDocument = {
+  id: 'doc_new',
+  title: 't',
+  source: 'url' as const,
+  mediaType: null,
+  fileName: null,
+  url: 'u',
+  bytes: 0,
+  contentId: null,
+}
+const newWebhook = { id: 'whk_new', url: 'u', events: ['*'], description: null, includeMessages: true, sealedSecret: digest }
+const price = { promptPerMillion: 0n, completionPerMillion: 0n, cachedPromptPerMillion: null, cacheWritePerMillion: null }
+const tokens = { fixedTokens: 1, historyMaxTokens: 1, knowledgeMaxTokens: 1, maxOutputTokens: 1, maxMessageLength: 1 }
+const content = { name: 'n', model: 'demo/demo', config: '{}', ...tokens, price }
+
+const writeCalls: Calls<Writes> = {
+  createAgent: ({ owner: ownerId }) => [{ id: 'agt_new', ownerId, provider: null, content }],
+  changeAgent: (ids) => [{ id: ids.agent, enabled: false }],
+  putEndUserLimits: (ids) => [{ ...user(ids), limits }],
+  deleteEndUserLimits: ({ agent: agentId, user: externalUserId }) => [{ agentId, externalUserId }],
+  createApiKey: ({ agent: agentId }) => [{ ...newKey, agentId }],
+  changeApiKey: (ids) => [ids.key, { name: 'changed' }],
+  rotateApiKey: (ids) => [ids.key, digest.map(() => 1), 0],
+  createPlaygroundKey: ({ spareAgent: agentId }) => [{ id: 'key_play', keyId: 'play', agentId }],
+  putDocument: ({ agent: agentId }) => [{ ...newDocument, agentId }],
+  deleteDocument: ({ agent: agentId, document: id }) => [{ agentId, id }],
+  requeueDocuments: ({ agent: agentId }) => [{ agentId }],
+  requestCancel: ({ runningTurn: requestId }) => [{ requestId }],
+  createWebhook: ({ agent: agentId }) => [{ ...newWebhook, ownerId: null, agentId }],
+  changeWebhook: (ids) => [ids.webhook, { enabled: false }],
+  rotateWebhookSecret: (ids) => [ids.webhook, { sealedSecret: digest, graceMs: 0 }],
+  retryDelivery: ({ webhook: webhookId, delivery: eventId }) => [{ webhookId, eventId }],
+  replayDeliveries: ({ webhook: webhookId }) => [{ webhookId, from: now - hourMs, to: period.to }],
+  // What the calls above need is deleted last.
+  deleteWebhook: (ids) => [ids.webhook],
+  revokeApiKey: (ids) => [ids.key],
+  deleteAgent: (ids) => [ids.agent],
+}
+
+const scene = await makeScene()
+after(() => scene.close())
+const { app, x, sibling, y } = scene
+
+type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>
+type AnyCalls = Record<string, (ids: Ids) => unknown[]>
+
+function storeFor(agentId: string | null): AdminStore {
+  const author = () => ({ who: 'admin_token' as const, requestId: 'r', entryIds: [`aud_${randomUUID()}`] })
+  return adminStore(app.app.store, author, restrictionOf(app.app.store, { ownerId: x.ids.owner, agentId }))
+}
+
+for (const [title, agentId, others] of [
+  ['an owner', null, [y]],
+  ['an agent', x.ids.agent, [sibling, y]],
+] as const) {
+  void test(`operator.scope: restricted to ${title}, a read or write of another's data is one of what does not exist`, async (t) => {
+    const { read, write } = storeFor(agentId)
+    let compared = 0
+    const before = await allRows(app)
+    for (const [methods, calls] of [
+      [read, readCalls],
+      [write, writeCalls],
+    ] as unknown as [Methods, AnyCalls][])
+      for (const [name, call] of Object.entries(calls)) {
+        for (const other of others) {
+          const unknown = { ...unknownIds(other.ids), ...(other === sibling ? { owner: x.ids.owner } : {}) }
+          const seen: unknown = await methods[name]!(...call(other.ids))
+          const none: unknown = await methods[name]!(...call(unknown))
+          assert.deepEqual(seen, none, name)
+          compared++
+        }
+      }
+    assert.deepEqual(differences(before, await allRows(app)), [], 'rows that have changed')
+    t.diagnostic(`${compared} calls`)
+  })
+
+  void test(`operator.scope: restricted to ${title}, a read finds its own`, async () => {
+    const { read } = storeFor(agentId) as unknown as { read: Methods }
+    const everything = app.app.store.read as unknown as Methods
+    const hidden: string[] = []
+    for (const [name, call] of Object.entries(readCalls as AnyCalls)) {
+      const args = call(x.ids)
+      const seen = await read[name]!(...args)
+      // The lists without a filter are longer for everyone.
+      if (name === 'listWebhooks') assert.ok((seen as unknown[]).length > 0)
+      else if (JSON.stringify(seen, bigints) !== JSON.stringify(await everything[name]!(...args), bigints)) hidden.push(name)
+    }
+    assert.deepEqual(hidden, agentId === null ? [] : ['listOwners', 'findOwner', 'listHolds', 'listLedger', 'listUsageLines'])
+  })
+}
+
+/** Without the time of the read itself. */
+const bigints = (name: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? String(value) : name === 'readAt' ? undefined : value
+
+/** Belongs to no owner. */
+const forEveryone = ['findProvider', 'storeTime', 'wasReadRecently', 'putContentPart', 'recordReading']
+
+void test('operator.scope: every read and write is refused, for everyone, or called here', async () => {
+  const { read, write } = storeFor(null) as unknown as { read: Methods; write: Methods }
+  for (const [methods, calls, rules] of [
+    [read, readCalls, scopedReads],
+    [write, writeCalls, scopedWrites],
+  ] as unknown as [Methods, AnyCalls, Record<string, unknown>][])
+    for (const [name, rule] of Object.entries(rules)) {
+      assert.equal(rule === unrestricted, forEveryone.includes(name), name)
+      if (rule === refused) await assert.rejects(methods[name]!(), (error) => error instanceof ApiError && error.code === 'forbidden', name)
+      else assert.equal(calls[name] === undefined, rule === unrestricted, name)
+    }
+})
+
+// With the same settings as before, no document is queued again.
+const withoutTrace = ['requeueDocuments']
+
+void test('operator.scope: each rule is needed: without it, a call returns or changes what belongs to another owner', async () => {
+  const { read, write } = storeFor(null)
+  const unknown = unknownIds(y.ids)
+  for (const [methods, calls, rules] of [
+    [read, readCalls, scopedReads],
+    [write, writeCalls, scopedWrites],
+  ] as unknown as [Methods, AnyCalls, Record<string, unknown>][])
+    for (const [name, call] of Object.entries(calls)) {
+      if (withoutTrace.includes(name)) continue
+      const before = methods === (write as unknown) ? await allRows(app) : []
+      const none: unknown = await methods[name]!(...call(unknown))
+      const rule = rules[name]
+      rules[name] = () => 'pass'
+      const seen: unknown = await methods[name]!(...call(y.ids)).finally(() => (rules[name] = rule))
+      const isDifferent = JSON.stringify(seen, bigints) !== JSON.stringify(none, bigints)
+      assert.ok(isDifferent || JSON.stringify(await allRows(app)) !== JSON.stringify(before), name)
+    }
+})

@@ -1,0 +1,79 @@
+/** `operator.oidc`: what the claims of a provider say about a person, for what a provider on this machine cannot show. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readClaims } from '../../src/operators/company-claims.ts'
+import type { Claims, ClaimRules } from '../../src/operators/company-claims.ts'
+
+const rules = (more: Partial<ClaimRules> = {}): ClaimRules => ({
+  issuer: 'https://id.acme.example',
+  domains: ['acme.example'],
+  roles: null,
+  ...more,
+})
+const ada: Claims = { sub: '1', email: 'ada@acme.example', email_verified: true, name: 'Ada' }
+
+void test('operator.oidc: a Google account needs the claim hd of an allowed domain, because a private one can have its address', () => {
+  const google = rules({ issuer: 'https://accounts.google.com' })
+  assert.equal(readClaims(ada, google), 'oidc_domain')
+  assert.equal(readClaims({ ...ada, hd: 'other.example' }, google), 'oidc_domain')
+  assert.equal(readClaims({ ...ada, hd: ['acme.example'] }, google), 'oidc_domain')
+  assert.deepEqual(readClaims({ ...ada, hd: 'Acme.example' }, google), {
+    subject: '1',
+    email: 'ada@acme.example',
+    name: 'Ada',
+    role: 'unmapped',
+  })
+  assert.equal(typeof readClaims(ada, { ...google, domains: [] }), 'object')
+})
+
+void test('operator.oidc: Entra says with xms_edov that an address is verified; no other value of any claim does', () => {
+  const { email_verified: _verified, ...unverified } = ada
+  for (const xms_edov of [true, 1, '1']) assert.equal(typeof readClaims({ ...unverified, xms_edov }, rules()), 'object')
+  for (const claims of [
+    { xms_edov: 'true' },
+    { xms_edov: 0 },
+    { xms_edov: false },
+    { email_verified: 1 },
+    { email_verified: 'true' },
+    { email_verified: [true] },
+  ])
+    assert.equal(readClaims({ ...unverified, ...claims }, rules()), 'oidc_email', JSON.stringify(claims))
+})
+
+void test('operator.oidc: claims of unexpected types are refused or ignored', () => {
+  for (const claims of [
+    { sub: '' },
+    { sub: 7 },
+    { sub: undefined },
+    { email: 7 },
+    { email: ['ada@acme.example'] },
+    { email: `${'a'.repeat(250)}@acme.example` },
+  ])
+    assert.equal(readClaims({ ...ada, ...claims }, rules()), 'oidc_email', JSON.stringify(claims))
+  const nameOf = (name: unknown): string => (readClaims({ ...ada, name }, rules()) as { name: string }).name
+  assert.deepEqual([7, ' ', undefined, 'a\0b', 'a\ud800'].map(nameOf), [
+    'ada@acme.example',
+    'ada@acme.example',
+    'ada@acme.example',
+    'ab',
+    'a\ufffd',
+  ])
+  assert.equal(nameOf('😀'.repeat(300)), '😀'.repeat(200))
+})
+
+void test('operator.oidc: a role is one of the values of its claim, by its own name or by a path, and of several the first of the list', () => {
+  const values: ['admin' | 'viewer', string][] = [
+    ['admin', 'root'],
+    ['viewer', 'staff'],
+  ]
+  const roleOf = (claims: Claims, claim = 'groups'): unknown =>
+    (readClaims({ ...ada, ...claims }, rules({ roles: { claim, values } })) as { role: unknown }).role
+  assert.equal(roleOf({ groups: ['staff', 'root'] }), 'admin')
+  assert.equal(roleOf({ groups: 'staff' }), 'viewer')
+  for (const groups of [undefined, null, [], {}, ['Staff'], [['staff']], 'staff,root', { staff: true }])
+    assert.equal(roleOf({ groups }), 'none')
+  assert.equal(roleOf({ realm_access: { roles: ['root'] } }, 'realm_access.roles'), 'admin')
+  assert.equal(roleOf({ 'https://acme.example/roles': ['root'] }, 'https://acme.example/roles'), 'admin')
+  for (const claim of ['__proto__', 'constructor.name', 'toString', 'realm_access.roles.length'])
+    assert.equal(roleOf({ realm_access: { roles: [] } }, claim), 'none')
+})
