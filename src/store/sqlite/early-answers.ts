@@ -1,6 +1,6 @@
 /**
  * Which outcomes of a group are reported before its commit is durable (`turn.durable-first`): those of admitted turns that depend on nothing
- * else in the group. A run that starts then reads only what is durable, and the model receives no history that may still be lost.
+ * else in the group. A run that starts then uses what is durable, and the model receives no history that may still be lost.
  */
 import type { AdmissionOutcome, SettlementOutcome } from '../turn-records.ts'
 import type { Answer, EarlyAnswer, WireOutcome } from './protocol.ts'

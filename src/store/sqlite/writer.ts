@@ -27,8 +27,8 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
 
   async function answer(calls: Call[], postEarly: (answer: EarlyAnswer) => void): Promise<SentAnswer[]> {
     const reported = new Set<WireOutcome>()
-    const answers = await writer.answer(calls, (answers) => {
-      for (const { id, early } of answers) {
+    const answers = await writer.answer(calls, (earlyAnswers) => {
+      for (const { id, early } of earlyAnswers) {
         for (const [, outcome] of early) reported.add(outcome)
         postEarly({ id, early: early.map(([index, outcome]) => [index, pack(outcome)]) })
       }
