@@ -66,7 +66,7 @@ const entryFiles: Record<string, string[]> = {
   ],
   ledger: ['ledger.ts', 'price-calculation.ts'],
   admin: ['admin.ts', 'sign-in/sign-in.ts', 'verification.ts'],
-  operators: ['principal.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
+  operators: ['principal.ts', 'email.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
   webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
   mcp: ['agent-server.ts', 'agent-tool.ts'],
@@ -277,13 +277,14 @@ describe('layout of the console', () => {
     )
   })
 
-  test('it imports the types of src/http/contract.ts, the reader of events of the client, and nothing else', () => {
+  test('it imports the types of src/http/contract.ts, the roles, the reader of events of the client, and nothing else', () => {
     const outward = files.flatMap((file) =>
       [...read(file).matchAll(/^(?:import|export)\s.*'(\..*)'/gm)]
         .filter(([, path]) => !normalize(join(dirname(file), path!)).startsWith('packages/console/src/'))
         .map(([line]) => `${file}: ${line}`),
     )
     assert.deepEqual(outward, [
+      "packages/console/src/api/roles.ts: export { permissions, roles } from '../../../../src/operators/principal.ts'",
       "packages/console/src/api/stream.ts: import { EventReader } from '../../../client/src/event-reader.ts'",
       "packages/console/src/api/types.ts: export type * from '../../../../src/http/contract.ts'",
     ])

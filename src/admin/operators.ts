@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
+import { normalizedEmail } from '../operators/email.ts'
 import type { ExtraPermission, Role } from '../operators/principal.ts'
 import type { Operator, OperatorChange } from '../store/queries/operators.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
@@ -101,8 +102,8 @@ export function createOperatorsAdmin({ store, newId, randomBytes }: Options): Op
 
 /** In lower case. Throws ApiError `validation_error`. What an address is, is decided by the server that gets mail for it. */
 export function readEmail(given: string): string {
-  const email = given.trim().toLowerCase()
-  if (!/^[^\s@<>(),;:"\\]+@[^\s@<>(),;:"\\]+\.[^\s@<>(),;:"\\]+$/.test(email))
+  const email = normalizedEmail(given)
+  if (email === undefined || !/^[^\s@<>(),;:"\\]+@[^\s@<>(),;:"\\]+\.[^\s@<>(),;:"\\]+$/.test(email))
     throw new ApiError('validation_error', 'email must be an email address.')
   return email
 }

@@ -1,21 +1,24 @@
 /**
  * The types that the console shares with the server: responses of the admin API and events of a turn's stream, derived from the schemas
- * that validate and describe them. The console imports no other file of src/, so a changed response that the console does not expect fails
- * its type check.
+ * that validate and describe them. The console imports no other file of src/ except the roles, so a changed response that the console does
+ * not expect fails its type check.
  */
 import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
 import type { SpendingAnswer } from './admin/agents/spend-limit-fields.ts'
 import type * as answers from './admin/answers.ts'
 import type * as endUsers from './admin/end-user-answers.ts'
+import type * as operators from './admin/operator-answers.ts'
 import type * as owners from './admin/owner-answers.ts'
 import type * as page from './admin/console-answers.ts'
 import type * as prices from './admin/price-answers.ts'
 import type * as traces from './admin/trace-answers.ts'
 import type * as turns from './admin/turn-answers.ts'
 import type * as webhooks from './admin/webhook-answers.ts'
+import type * as signIn from './console/sign-in/sign-in-answers.ts'
 import type * as chat from './public/schemas.ts'
 
+export type { Permission, Role } from '../operators/principal.ts'
 export type { ProviderKind } from '../provider-kinds.ts'
 export type Owner = Static<typeof owners.Owner.ref>
 export type OwnerWithHolds = Static<typeof owners.OwnerWithHolds.ref>
@@ -53,6 +56,16 @@ export type AuditEntry = Static<typeof answers.AuditEntry.ref>
 
 /** `api_url` is the base URL of the public API for callers, or null if it is the origin of the console's page. */
 export type Session = Static<typeof page.Session.ref>
+export type Me = Static<typeof operators.Me.ref>
+export type Operator = Static<typeof operators.Operator.ref>
+export type Invitation = Static<typeof operators.Invitation.ref>
+export type InvitedOperator = Static<typeof operators.InvitedOperator.ref>
+export type AdminToken = Static<typeof operators.AdminToken.ref>
+export type ShownAdminToken = Static<typeof operators.ShownAdminToken.ref>
+export type SignInOptions = Static<typeof signIn.SignInOptions.ref>
+export type PendingInvitation = Static<typeof signIn.PendingInvitation.ref>
+export type Passkey = Static<typeof signIn.Passkey.ref>
+export type OwnSession = Static<typeof signIn.OwnSessionList.ref>['data'][number]
 export type Status = Static<typeof page.Status.ref>
 export type Verification = Static<typeof page.Verification.ref>
 export type ToolTrial = Static<typeof page.ToolTrial.ref>

@@ -2,6 +2,7 @@
  * What the identity provider's claims say about a person: the verified email address, the name and the role (`operator.oidc`). Claims are
  * signed by the provider, but nothing in them is trusted to have a certain type.
  */
+import { normalizedEmail } from './email.ts'
 import type { Role } from './principal.ts'
 
 export type Claims = Record<string, unknown>
@@ -20,13 +21,24 @@ export type ClaimsRefused = 'oidc_email' | 'oidc_domain'
 /** Returns why a person is refused. `claims` are those of the ID token, whose issuer and audience are verified. */
 export function readClaims(claims: Claims, rules: ClaimRules): Person | ClaimsRefused {
   const { sub, name } = claims
-  const email = typeof claims['email'] === 'string' ? claims['email'].trim().toLowerCase() : ''
+  const email = normalizedEmail(typeof claims['email'] === 'string' ? claims['email'] : '') ?? ''
   const domain = email.slice(email.lastIndexOf('@') + 1)
   if (typeof sub !== 'string' || sub === '' || !isVerified(claims) || !/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
     return 'oidc_email'
   if (rules.domains.length > 0 && !(rules.domains.includes(domain) && isOfGoogleWorkspace(claims, rules))) return 'oidc_domain'
   const shownName = typeof name === 'string' && name.trim() !== '' ? [...name.trim()].slice(0, 200).join('') : email
   return { subject: sub, email, name: shownName.toWellFormed().replaceAll('\0', ''), role: roleOf(claims, rules) }
+}
+
+/**
+ * The claims of the ID token, with those of UserInfo that it lacks. What either says about whether an address is verified counts only for its
+ * own address.
+ */
+export function withUserInfo(idToken: Claims, userInfo: Claims): Claims {
+  const both = { ...userInfo, ...idToken }
+  const { email, email_verified, xms_edov } =
+    idToken['email'] === undefined ? userInfo : idToken['email'] === userInfo['email'] ? both : idToken
+  return { ...both, email, email_verified, xms_edov }
 }
 
 /** Microsoft Entra says it with a claim of its own, that the tenant has verified the domain of the address. */

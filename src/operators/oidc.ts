@@ -6,7 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { ClientAuth, Configuration } from 'openid-client'
-import { claimNamed, readClaims } from './company-claims.ts'
+import { claimNamed, readClaims, withUserInfo } from './company-claims.ts'
 import type { ClaimRules, Claims, ClaimsRefused, Person } from './company-claims.ts'
 import type { SignedToken, SignedTokens } from './signed-tokens.ts'
 
@@ -105,7 +105,7 @@ export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oid
       const wanted = ['email', ...(settings.roles ? [settings.roles.claim] : [])]
       if (wanted.every((name) => claimNamed(claims, name) !== undefined) || !config.serverMetadata().userinfo_endpoint) return claims
       const more = await fetchUserInfo(config, granted.access_token, String(claims['sub']))
-      return { ...more, ...claims }
+      return withUserInfo(claims, { ...more })
     } catch (error) {
       if (error instanceof AuthorizationResponseError && error.error === 'access_denied') return 'oidc_cancelled'
       log.warn({ cause: causeOf(error) }, 'sign-in with the company account failed')

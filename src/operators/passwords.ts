@@ -15,6 +15,8 @@ export type Passwords = {
   hash(password: string): Promise<string>
   /** `stored` is null for an account without a password or that does not exist: takes the same time and returns false. */
   matches(password: string, stored: string | null, order: HashOrder): Promise<boolean>
+  /** Throws ApiError `rate_limit_exceeded` if the next hash of this order would be refused. */
+  refuseIfFull(order: HashOrder): void
   /** Whether the hash was made with other parameters than a new one. */
   isOutdated(stored: string): boolean
 }
@@ -74,14 +76,15 @@ export function createPasswords(parameters: Parameters = current): Passwords {
   return {
     async hash(password) {
       const salt = randomBytes(saltBytes)
-      const key = await queue('first', () => derive(password, { ...parameters, salt }))
+      const key = await queue.run('first', () => derive(password, { ...parameters, salt }))
       return write({ ...parameters, salt, key })
     },
     async matches(password, stored, order) {
       const known = stored === null ? noAccount : read(stored)
-      const key = await queue(order, () => derive(password, known))
+      const key = await queue.run(order, () => derive(password, known))
       return timingSafeEqual(key, known.key) && stored !== null
     },
+    refuseIfFull: (order) => queue.refuseIfFull(order),
     isOutdated(stored) {
       const { logN, r, p } = read(stored)
       return logN !== parameters.logN || r !== parameters.r || p !== parameters.p
@@ -108,8 +111,13 @@ function read(stored: string): Stored {
   return { logN: Number(logN), r: Number(r), p: Number(p), salt: Buffer.from(salt, 'base64url'), key: Buffer.from(key, 'base64url') }
 }
 
-/** Runs one task at a time. Throws ApiError `rate_limit_exceeded` if too many of the same order wait. */
-function createQueue(): <Result>(order: HashOrder, task: () => Promise<Result>) => Promise<Result> {
+/** Runs one task at a time. Both throw ApiError `rate_limit_exceeded` if too many of the same order wait. */
+type Queue = {
+  run<Result>(order: HashOrder, task: () => Promise<Result>): Promise<Result>
+  refuseIfFull(order: HashOrder): void
+}
+
+function createQueue(): Queue {
   const waiting: Record<HashOrder, (() => void)[]> = { first: [], last: [] }
   let isBusy = false
   const next = (): void => {
@@ -117,19 +125,23 @@ function createQueue(): <Result>(order: HashOrder, task: () => Promise<Result>) 
     if (start) start()
     else isBusy = false
   }
-  return async (order, task) => {
-    if (isBusy) {
-      if (waiting[order].length >= maxWaiting)
-        throw new ApiError('rate_limit_exceeded', 'Too many people are signing in. Try again in a few seconds.', {
-          retryAfterSeconds: busySeconds,
-        })
-      await new Promise<void>((resolve) => waiting[order].push(resolve))
-    }
-    isBusy = true
-    try {
-      return await task()
-    } finally {
-      next()
-    }
+  const refuseIfFull = (order: HashOrder): void => {
+    if (isBusy && waiting[order].length >= maxWaiting)
+      throw new ApiError('rate_limit_exceeded', 'Too many people are signing in. Try again in a few seconds.', {
+        retryAfterSeconds: busySeconds,
+      })
+  }
+  return {
+    refuseIfFull,
+    async run(order, task) {
+      refuseIfFull(order)
+      if (isBusy) await new Promise<void>((resolve) => waiting[order].push(resolve))
+      isBusy = true
+      try {
+        return await task()
+      } finally {
+        next()
+      }
+    },
   }
 }

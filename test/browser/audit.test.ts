@@ -6,7 +6,7 @@ import { readCsv } from '../support/read-csv.ts'
 import { startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp())
-const path = '/operations'
+const path = '/audit'
 
 inConsole('console audit.changes: an entry shows who changed what, from which value to which', async ({ page, app, open }) => {
   await app.made('PATCH', `/owners/${app.caller.ownerId}`, { name: 'Example Shop', low_balance_usd: '1.5' })

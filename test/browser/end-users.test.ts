@@ -54,7 +54,7 @@ inConsole('console: end-users: are listed by spend, and one is opened, exported 
   await dialog.getByText('zoë/', { exact: false }).waitFor()
   await dialog.getByRole('button', { name: 'Erase external user' }).click()
   await page.getByRole('heading', { name: 'External user erased' }).waitFor()
-  await page.getByRole('link', { name: 'All external users of this agent' }).click()
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click()
   await table.waitFor()
   assert.deepEqual(await table.getByRole('rowheader').allTextContents(), ['ben'])
 })

@@ -33,6 +33,7 @@ inConsole(
   async ({ page, app, open, settled, say }) => {
     const started = performance.now()
     await open('/')
+    await page.getByRole('button', { name: 'Use the admin token' }).click()
     await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Set up your first agent', level: 1 }).waitFor()
@@ -87,9 +88,10 @@ inConsole(
   'console: verify runs from the page on the real data, and reports every invariant as ok',
   async ({ page, app, open, settled }) => {
     await open('/')
+    await page.getByRole('button', { name: 'Use the admin token' }).click()
     await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())
     await page.keyboard.press('Enter')
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'System' }).click()
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Status' }).click()
     await settled()
     await page.getByRole('button', { name: 'Verify data' }).click()
     await page.getByText(/All \d+ invariants hold/).waitFor()

@@ -57,7 +57,7 @@ inConsole('console: a document is opened from its row, and shows its chunks page
     await list.getByText(/^Showing (the first (?!50$)|all )/).waitFor()
   }
   await list.getByText(`Showing all ${chunks}`).waitFor()
-  await page.getByRole('link', { name: 'All documents' }).click()
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click()
   await page.getByRole('row', { name: /Parts/ }).waitFor()
 })
 

@@ -45,6 +45,7 @@ const pagesOf = ({ orders, library, externalUserId, conversationId, requestId }:
   keys: `/keys/${orders.agentId}`,
   conversations: '/conversations',
   'conversations none': '/conversations?external_user_id=nobody',
+  traces: '/turns',
   conversation: `/conversations/${conversationId}`,
   turn: `/turns/${requestId}`,
   'external users': `/end-users/${orders.agentId}?window=total`,
@@ -57,7 +58,11 @@ const pagesOf = ({ orders, library, externalUserId, conversationId, requestId }:
   usage: '/usage',
   providers: '/providers',
   webhooks: '/webhooks',
+  limits: '/limits',
   operations: '/operations',
+  'audit log': '/audit',
+  operators: '/operators',
+  tokens: '/tokens',
   lost: '/no-such-page',
 })
 

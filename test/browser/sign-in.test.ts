@@ -9,8 +9,11 @@ const inConsole = openConsole(() => startTestApp())
 const dayMs = 86_400_000
 
 async function signIn({ page }: Visitor, token = adminToken): Promise<void> {
+  const other = page.getByRole('button', { name: 'Use the admin token' })
+  await other.or(page.getByLabel(/^Admin token/)).waitFor()
+  if (await other.isVisible()) await other.click()
   await page.getByLabel(/^Admin token/).fill(token)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
 inConsole(
@@ -18,7 +21,10 @@ inConsole(
   async (visitor) => {
     const { page, context, open, settled } = visitor
     await open('/agents')
+    await page.getByRole('button', { name: 'Use the admin token' }).focus()
+    await page.keyboard.press('Enter')
     // The field has the focus already.
+    await page.getByLabel(/^Admin token/).waitFor()
     await page.keyboard.type(adminToken)
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor()
@@ -57,7 +63,8 @@ inConsole(
   async ({ page, context, app, open }) => {
     await open('/agents')
     const [cookie] = await context.cookies()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Session menu' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
     assert.deepEqual(await context.cookies(), [])
     const headers = { cookie: `${cookie!.name}=${cookie!.value}`, 'x-turnkeep-console': '1' }

@@ -9,6 +9,9 @@ const reads = 'spec/audit-reads.test.ts'
 const everyRoute = 'audit.reads: every route of the description whose answer contains a text'
 const noSecret = { file: 'spec/audit-private.test.ts', title: 'audit audit.changes: no entry of any write contains a secret' }
 
+const trials = 'spec/audit-trials.test.ts'
+const trialTitle = 'audit.trials: a trial of a tool and a message in the playground are in the log with their author'
+
 export const auditMutants: Mutant[] = [
   {
     rule: 'audit',
@@ -117,6 +120,30 @@ export const auditMutants: Mutant[] = [
     removes: 'two readings at once are one entry',
     edits: [edit('src/store/queries/writes.ts', '(isRecent ? [] : [reading])', '(isRecent && false ? [] : [reading])')],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'audit.reads: readings of one author and subject at the same time are one entry' },
+  },
+  {
+    rule: 'audit.trials',
+    removes: 'a trial of a tool is recorded',
+    edits: [edit('src/admin/agents/tool-trials.ts', '      await store.write.recordTrial({ agentId, tool })\n')],
+    caughtBy: { file: trials, title: trialTitle },
+  },
+  {
+    rule: 'audit.trials',
+    removes: 'a message in the playground is recorded',
+    edits: [edit('src/admin/agents/playground.ts', '            await store.write.recordTrial({ agentId, tool: null })\n')],
+    caughtBy: { file: trials, title: trialTitle },
+  },
+  {
+    rule: 'audit.trials',
+    removes: 'the entry is stored before the tool is called',
+    edits: [
+      edit(
+        'src/admin/agents/tool-trials.ts',
+        'await store.write.recordTrial({ agentId, tool })',
+        'void store.write.recordTrial({ agentId, tool }).catch(() => undefined)',
+      ),
+    ],
+    caughtBy: { file: trials, title: 'audit.trials: if the entry cannot be stored, no tool is called and no message is sent' },
   },
   {
     rule: 'audit.reads',

@@ -55,6 +55,12 @@ export const reportMutants: Mutant[] = [
   },
   {
     rule: 'export.csv',
+    removes: 'the subject of an audit entry is marked',
+    edits: [edit(csv, 'asText(entry.subjectId)', 'entry.subjectId')],
+    caughtBy: { file: 'spec/audit.test.ts', title: 'export.csv: the ID of a passkey that a spreadsheet would run' },
+  },
+  {
+    rule: 'export.csv',
     removes: 'a text that starts with an apostrophe is marked, too',
     edits: [edit(csv, "/^['=+\\-@", '/^[=+\\-@')],
     caughtBy: { file: reportTest, title: 'export.csv: what a spreadsheet would run is marked' },

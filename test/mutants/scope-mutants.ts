@@ -29,6 +29,11 @@ export const scopeMutants: Mutant[] = [
       '  if (restriction !== undefined) return { read, write }',
     ),
   ]),
+  scoped(
+    'a trial of a tool with a price is refused',
+    [edit('src/admin/agents/tool-trials.ts', '      if (isRestricted && toolbox.price(tool) > 0) throw hasPrice()\n')],
+    single('operator.scope: a restricted token tries no tool that has a price'),
+  ),
   scoped('a turn of another owner does not exist', [
     edit(reads, '  findTurn: ofTurn((requestId) => requestId, undefined),', '  findTurn: unrestricted,'),
   ]),

@@ -13,6 +13,8 @@ const oidc = 'src/operators/oidc.ts'
 const claims = 'src/operators/company-claims.ts'
 const passwordTest = 'spec/operator-password.test.ts'
 const passwordUnit = 'unit/passwords.test.ts'
+const signInUnit = 'unit/password-sign-in.test.ts'
+const claimsUnit = 'unit/company-claims.test.ts'
 const guessUnit = 'unit/password-guesses.test.ts'
 const linkTest = 'spec/operator-links.test.ts'
 const passkeyTest = 'spec/operator-passkeys.test.ts'
@@ -131,6 +133,18 @@ export const signInMutants: Mutant[] = [
     caughtBy: { file: guessUnit, title: 'operator.guesses: many accounts do not exhaust memory' },
   },
   {
+    rule: 'operator.guesses',
+    removes: 'a guess that is not checked does not count',
+    edits: [edit(passwordSignIn, '      passwords.refuseIfFull(order)\n')],
+    caughtBy: { file: signInUnit, title: 'operator.guesses: a guess that is refused because too many wait is not counted' },
+  },
+  {
+    rule: 'operator.guesses',
+    removes: 'a made-up cookie is not checked before others',
+    edits: [edit(passwordSignIn, "known === undefined ? 'last' : 'first'", "browser === undefined ? 'last' : 'first'")],
+    caughtBy: { file: signInUnit, title: 'operator.guesses: only the cookie of a sign-in to this account is checked before others' },
+  },
+  {
     rule: 'operator.single-use',
     removes: 'a token is for one purpose',
     edits: [edit(tokens, 'update(`sign ${purpose}\\n`)', 'update(`sign ${purpose.length > 0}\\n`)')],
@@ -245,6 +259,18 @@ export const signInMutants: Mutant[] = [
     removes: 'the email address is verified',
     edits: [edit(claims, 'email_verified === true || xms_edov', 'email_verified !== false || xms_edov')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: only verified addresses of the allowed domains sign in' },
+  },
+  {
+    rule: 'operator.oidc',
+    removes: 'an address with a character that stands for another one is refused',
+    edits: [edit('src/operators/email.ts', "trimmed.normalize('NFKC') === trimmed ?", "trimmed !== '' ?")],
+    caughtBy: { file: claimsUnit, title: 'operator.oidc: an address with a character that lower case turns into another letter' },
+  },
+  {
+    rule: 'operator.oidc',
+    removes: 'an address is verified by what is said about itself',
+    edits: [edit(claims, ": idToken['email'] === userInfo['email'] ? both : idToken", ': both')],
+    caughtBy: { file: claimsUnit, title: 'operator.oidc: an address of the ID token is not verified by what UserInfo says' },
   },
   {
     rule: 'operator.oidc',

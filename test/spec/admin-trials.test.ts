@@ -97,11 +97,10 @@ void test('tools/try: an invalid request is refused with the field name, and not
   assert.equal(tools.calls.length, before)
 })
 
-void test('tools/try: uses the saved version, also of a disabled agent, and creates no turn, charge or audit entry', async () => {
+void test('tools/try: uses the saved version, also of a disabled agent, and creates no turn or charge', async () => {
   const agent = await app.makeAgent(app.caller.ownerId, { tools: [dayTool(tools, 'earlier')] })
   await app.made('PATCH', `/agents/${agent.id}`, { tools: [dayTool(tools, 'later')], enabled: false })
   const seen = async (): Promise<unknown[]> => [
-    await app.made('GET', '/audit'),
     await app.made('GET', '/turns'),
     await app.made('GET', `/owners/${app.caller.ownerId}/ledger`),
   ]

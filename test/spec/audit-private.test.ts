@@ -53,6 +53,7 @@ const entryOf: Record<string, string> = {
   openSession: 'open session',
   closeSession: 'close session',
   recordReading: 'read conversation',
+  recordTrial: 'try agent',
 }
 
 const secret = 'CANARY-SECRET'
@@ -159,6 +160,7 @@ async function changeTurns(app: TestApp): Promise<string[]> {
   held.open()
   await asked
   await app.made('DELETE', `/conversations/${json.conversation_id}`)
+  await app.admin('POST', `/agents/${app.caller.agentId}/playground`, { message: userText, external_user_id: userName })
   return []
 }
 

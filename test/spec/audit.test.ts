@@ -256,6 +256,16 @@ void test('audit: entries of an operator have its ID and its name at that time, 
   )
 })
 
+void test('export.csv: the ID of a passkey that a spreadsheet would run is marked in the audit log', async () => {
+  const author = { who: 'token' as const, id: 'tok_csv', name: 'CI', requestId: randomUUID(), entryIds: [`aud_${randomUUID()}`] }
+  await app.app.store.writeAs(author).recordReading({ verb: 'read', noun: 'conversation', subjectId: '-A1' })
+  const { text } = await app.admin('GET', '/audit?author_id=tok_csv', undefined, { accept: 'text/csv' })
+  assert.deepEqual(
+    readCsv(text).map(({ subject_id }) => subject_id),
+    ["'-A1"],
+  )
+})
+
 void test('export.csv: the audit log as CSV has every entry of the filters, newest first', async () => {
   const { agentId } = app.caller
   const count = 25

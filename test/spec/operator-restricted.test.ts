@@ -120,6 +120,20 @@ void test('operator.scope: the playground shows the balance to a token of the ow
   assert.doesNotMatch(general.json.error.message, /0\.00000100/)
 })
 
+void test('operator.scope: a restricted token tries no tool that has a price, because a trial charges no one', async () => {
+  const tools = [
+    { type: 'builtin', name: 'now', price_usd: '0.01' },
+    { type: 'builtin', name: 'search_knowledge' },
+  ]
+  const agent = await app.makeAgent(app.caller.ownerId, { tools })
+  const path = `/agents/${agent.id}/tools/try`
+  const answer = await ofOwner('POST', path, { tool: 'now' })
+  assert.deepEqual([answer.status, answer.json.error.code], [403, 'forbidden'], answer.text)
+  assert.match(answer.json.error.message, /has a price/)
+  assert.equal((await ofOwner('POST', path, { tool: 'search_knowledge', arguments: { query: 'x' } })).status, 200)
+  assert.equal((await app.admin('POST', path, { tool: 'now' })).status, 200)
+})
+
 void test('operator.scope: usage by owner names the owner, except to a token of an agent', async () => {
   await app.chat('counted')
   const namesOf = async (ask: Ask): Promise<unknown[]> =>

@@ -99,6 +99,7 @@ const writeCalls: Calls<Writes> = {
   putDocument: ({ agent: agentId }) => [{ ...newDocument, agentId }],
   deleteDocument: ({ agent: agentId, document: id }) => [{ agentId, id }],
   requeueDocuments: ({ agent: agentId }) => [{ agentId }],
+  recordTrial: ({ agent: agentId }) => [{ agentId, tool: null }],
   requestCancel: ({ runningTurn: requestId }) => [{ requestId }],
   createWebhook: ({ agent: agentId }) => [{ ...newWebhook, ownerId: null, agentId }],
   changeWebhook: (ids) => [ids.webhook, { enabled: false }],

@@ -55,6 +55,7 @@ void test('operator: an invited operator is listed without its link, and its ema
 for (const [what, body, message] of [
   ['no address', { email: 'grace' }, /email must be an email address/],
   ['two addresses', { email: 'a@b.example, c@d.example' }, /email must be an email address/],
+  ['a letter that stands for another', { email: 'mar\u212a@acme.example' }, /email must be an email address/],
   ['an unknown role', { role: 'owner' }, /role must be one of/],
   ['a permission of another role', { permissions: ['billing'] }, /permissions/],
   ['an owner that does not exist', { owner_id: 'own_x' }, /owner_id: this owner does not exist/],

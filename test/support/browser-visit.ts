@@ -21,7 +21,12 @@ export type VisitOptions = {
 }
 
 /** The server of the console. */
-export type ConsoleApp = { adminUrl: string; close(): Promise<void> }
+export type ConsoleApp = {
+  adminUrl: string
+  /** The origin of the identity provider, to which a sign-in leads. */
+  identityOrigin?: string
+  close(): Promise<void>
+}
 
 export type Visitor<App extends ConsoleApp = ConsoleApp> = {
   page: Page
@@ -51,7 +56,8 @@ export async function visitConsole<App extends ConsoleApp>(
   context.setDefaultTimeout(waitsMs)
   const pageErrors: string[] = []
   try {
-    await watch(context, { origin: new URL(app.adminUrl).origin, refusals: options.refusals ?? [], pageErrors })
+    const origins = [new URL(app.adminUrl).origin, ...(app.identityOrigin === undefined ? [] : [app.identityOrigin])]
+    await watch(context, { origins, refusals: options.refusals ?? [], pageErrors })
     if (options.signedIn !== false) await signIn(context, app.adminUrl)
     const page = await context.newPage()
     const settled = (): Promise<void> => settle(page)
@@ -76,7 +82,7 @@ export async function visitConsole<App extends ConsoleApp>(
 
 async function watch(
   context: BrowserContext,
-  { origin, refusals, pageErrors }: { origin: string; refusals: number[]; pageErrors: string[] },
+  { origins, refusals, pageErrors }: { origins: string[]; refusals: number[]; pageErrors: string[] },
 ): Promise<void> {
   await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
     console.error('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`)
@@ -86,7 +92,7 @@ async function watch(
   context.on('request', (request) => {
     const url = request.url()
     noSecret(url)
-    const stays = url.startsWith('data:') || url.startsWith('blob:') || new URL(url).origin === origin
+    const stays = url.startsWith('data:') || url.startsWith('blob:') || origins.includes(new URL(url).origin)
     if (!stays) pageErrors.push(`a request left the origin: ${request.method()} ${url}`)
   })
   context.on('console', (message) => {

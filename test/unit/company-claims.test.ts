@@ -1,7 +1,7 @@
 /** `operator.oidc`: what the claims of a provider say about a person, for what a provider on this machine cannot show. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readClaims } from '../../src/operators/company-claims.ts'
+import { readClaims, withUserInfo } from '../../src/operators/company-claims.ts'
 import type { Claims, ClaimRules } from '../../src/operators/company-claims.ts'
 
 const rules = (more: Partial<ClaimRules> = {}): ClaimRules => ({
@@ -76,4 +76,23 @@ void test('operator.oidc: a role is one of the values of its claim, by its own n
   assert.equal(roleOf({ 'https://acme.example/roles': ['root'] }, 'https://acme.example/roles'), 'admin')
   for (const claim of ['__proto__', 'constructor.name', 'toString', 'realm_access.roles.length'])
     assert.equal(roleOf({ realm_access: { roles: [] } }, claim), 'none')
+})
+
+void test('operator.oidc: an address with a character that lower case turns into another letter is refused', () => {
+  // The Kelvin sign becomes a k, and a ligature stands for two letters.
+  for (const email of ['mar\u212a@acme.example', '\ufb01nn@acme.example', '\uff41da@acme.example'])
+    assert.equal(readClaims({ ...ada, email }, rules()), 'oidc_email', email)
+  assert.equal((readClaims({ ...ada, email: 'Mark@Acme.example' }, rules()) as { email: string }).email, 'mark@acme.example')
+})
+
+void test('operator.oidc: an address of the ID token is not verified by what UserInfo says about another one, and the other way round', () => {
+  const { email_verified: _verified, ...unverified } = ada
+  const other = { sub: '1', email: 'grace@acme.example', email_verified: true, groups: ['staff'] }
+  const merged = withUserInfo(unverified, other)
+  assert.deepEqual([merged['email'], merged['groups']], ['ada@acme.example', ['staff']])
+  assert.equal(readClaims(merged, rules()), 'oidc_email')
+  const noAddress = { sub: '1', email_verified: true, xms_edov: true }
+  assert.equal(readClaims(withUserInfo(noAddress, { ...other, email_verified: false }), rules()), 'oidc_email')
+  for (const accepted of [withUserInfo({ sub: '1' }, other), withUserInfo(unverified, { ...ada }), withUserInfo(ada, other)])
+    assert.equal(typeof readClaims(accepted, rules()), 'object')
 })

@@ -1,16 +1,24 @@
 /** Shows the sign-in without a session, and otherwise the shell with one page. Each page is loaded when it is first opened. */
 import { Center, Loader } from '@mantine/core'
 import { Suspense, lazy, useState } from 'react'
-import { Route, Switch, useLocation } from 'wouter'
+import { Redirect, Route, Switch, useLocation } from 'wouter'
 import { useSession } from './api/session.ts'
 import { FailureNote } from './show/failure-note.tsx'
 import { PageBoundary } from './show/page-boundary.tsx'
+import { Guard } from './guard.tsx'
 import { Lost } from './pages/lost.tsx'
 import { Shell } from './shell.tsx'
-import { SignIn } from './sign-in.tsx'
 
+const SignIn = lazy(() => import('./pages/sign-in/sign-in.tsx').then(({ SignIn: page }) => ({ default: page })))
+const Invitation = lazy(() => import('./pages/sign-in/invitation.tsx').then(({ Invitation: page }) => ({ default: page })))
+const Recovery = lazy(() => import('./pages/sign-in/recovery.tsx').then(({ Recovery: page }) => ({ default: page })))
+const Operators = lazy(() => import('./pages/operators/operators.tsx').then(({ Operators: page }) => ({ default: page })))
+const OperatorPage = lazy(() => import('./pages/operators/operator.tsx').then(({ OperatorPage: page }) => ({ default: page })))
+const Tokens = lazy(() => import('./pages/tokens/tokens.tsx').then(({ Tokens: page }) => ({ default: page })))
+const Account = lazy(() => import('./pages/account/account.tsx').then(({ Account: page }) => ({ default: page })))
 const Start = lazy(() => import('./pages/start/start.tsx').then(({ Start: page }) => ({ default: page })))
 const Agents = lazy(() => import('./pages/agents/agents.tsx').then(({ Agents: page }) => ({ default: page })))
+const NewAgent = lazy(() => import('./pages/agents/new-agent.tsx').then(({ NewAgent: page }) => ({ default: page })))
 const AgentPage = lazy(() => import('./pages/agents/agent.tsx').then(({ AgentPage: page }) => ({ default: page })))
 const Providers = lazy(() => import('./pages/providers/providers.tsx').then(({ Providers: page }) => ({ default: page })))
 const Playground = lazy(() => import('./pages/playground/playground.tsx').then(({ Playground: page }) => ({ default: page })))
@@ -26,6 +34,9 @@ const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: pa
 const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
 const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
 const Webhooks = lazy(() => import('./pages/webhooks/webhooks.tsx').then(({ Webhooks: page }) => ({ default: page })))
+const Traces = lazy(() => import('./pages/turn/traces.tsx').then(({ Traces: page }) => ({ default: page })))
+const Limits = lazy(() => import('./pages/agents/limits/limits-page.tsx').then(({ Limits: page }) => ({ default: page })))
+const AuditLog = lazy(() => import('./pages/operations/audit.tsx').then(({ AuditLog: page }) => ({ default: page })))
 const Operations = lazy(() => import('./pages/operations/operations.tsx').then(({ Operations: page }) => ({ default: page })))
 
 const reading = (
@@ -40,6 +51,8 @@ export function App() {
   const [after, setAfter] = useState<'ended' | 'signed out' | null>(null)
   // A session that is gone without a sign-out has expired.
   if (session.data && after === null) setAfter('ended')
+  if (location === '/invitation' || location === '/recovery')
+    return <Suspense fallback={reading}>{location === '/invitation' ? <Invitation /> : <Recovery />}</Suspense>
   if (session.isPending) return reading
   if (session.error && session.data === undefined)
     return (
@@ -47,36 +60,53 @@ export function App() {
         <FailureNote error={session.error} title="Cannot reach the server" onRetry={() => void session.refetch()} />
       </Center>
     )
-  if (!session.data) return <SignIn after={after} onTry={() => setAfter('ended')} />
+  if (!session.data)
+    return (
+      <Suspense fallback={reading}>
+        <SignIn after={after} onTry={() => setAfter('ended')} />
+      </Suspense>
+    )
   return (
-    <Shell session={session.data} onSignOut={() => setAfter('signed out')}>
+    <Shell signedIn={session.data} onSignOut={() => setAfter('signed out')}>
       <PageBoundary place={location}>
         <Suspense fallback={reading}>
-          <Switch>
-            <Route path="/" component={Start} />
-            <Route path="/agents" component={Agents} />
-            {/* /agents/new makes one; /agents/:id/:tab? shows one. */}
-            <Route path="/agents/:id/:tab?">{({ id, tab }) => <AgentPage key={id} id={id} tab={tab} />}</Route>
-            <Route path="/providers" component={Providers} />
-            <Route path="/playground/:agentId?">{({ agentId }) => <Playground agentId={agentId} />}</Route>
-            <Route path="/knowledge/:agentId/:documentId">
-              {({ agentId, documentId }) => <DocumentPage key={documentId} agentId={agentId} documentId={documentId} />}
-            </Route>
-            <Route path="/knowledge/:agentId?">{({ agentId }) => <Knowledge agentId={agentId} />}</Route>
-            <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
-            <Route path="/conversations" component={Conversations} />
-            <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
-            <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
-            <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUsers agentId={agentId} one />}</Route>
-            <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
-            <Route path="/feedback" component={FeedbackPage} />
-            <Route path="/money" component={Money} />
-            <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>
-            <Route path="/usage" component={UsagePage} />
-            <Route path="/webhooks/:id?">{({ id }) => <Webhooks key={id} id={id} />}</Route>
-            <Route path="/operations" component={Operations} />
-            <Route component={Lost} />
-          </Switch>
+          <Guard location={location}>
+            <Switch>
+              <Route path="/" component={Start} />
+              <Route path="/agents" component={Agents} />
+              <Route path="/agents/new" component={NewAgent} />
+              <Route path="/agents/:id/:tab?">{({ id, tab }) => <AgentPage key={id} id={id} tab={tab} />}</Route>
+              <Route path="/providers" component={Providers} />
+              <Route path="/playground/:agentId?">{({ agentId }) => <Playground agentId={agentId} />}</Route>
+              <Route path="/knowledge/:agentId/:documentId">
+                {({ agentId, documentId }) => <DocumentPage key={documentId} agentId={agentId} documentId={documentId} />}
+              </Route>
+              <Route path="/knowledge/:agentId?">{({ agentId }) => <Knowledge agentId={agentId} />}</Route>
+              <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
+              <Route path="/conversations" component={Conversations} />
+              <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
+              <Route path="/turns" component={Traces} />
+              <Route path="/turns/:requestId">{({ requestId }) => <TurnPage key={requestId} requestId={requestId} />}</Route>
+              <Route path="/end-users/:agentId/one">{({ agentId }) => <EndUsers agentId={agentId} one />}</Route>
+              <Route path="/end-users/:agentId?">{({ agentId }) => <EndUsers agentId={agentId} />}</Route>
+              <Route path="/feedback" component={FeedbackPage} />
+              <Route path="/money" component={Money} />
+              <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>
+              <Route path="/usage" component={UsagePage} />
+              <Route path="/webhooks/:id?">{({ id }) => <Webhooks key={id} id={id} />}</Route>
+              <Route path="/limits" component={Limits} />
+              <Route path="/operations" component={Operations} />
+              <Route path="/audit" component={AuditLog} />
+              <Route path="/operators" component={Operators} />
+              <Route path="/operators/:id">{({ id }) => <OperatorPage key={id} id={id} />}</Route>
+              <Route path="/tokens" component={Tokens} />
+              <Route path="/account" component={Account} />
+              <Route path="/sign-in">
+                <Redirect to="/" replace />
+              </Route>
+              <Route component={Lost} />
+            </Switch>
+          </Guard>
         </Suspense>
       </PageBoundary>
     </Shell>

@@ -1,6 +1,10 @@
 /** The entry of the page: theme, queries, routes. app.tsx has the pages. */
+// Served by Turnkeep itself. A browser loads only the files of the scripts that a page shows.
+import '@fontsource-variable/inter/wght.css'
+import './font.css'
 import './mantine.css'
 import './page.css'
+import './shell.css'
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
@@ -8,17 +12,23 @@ import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
 import { App } from './app.tsx'
 import { createQueries } from './api/session.ts'
-import { theme } from './theme.ts'
+import { NowProvider } from './show/now.tsx'
+import { ToastStore, Toasts } from './show/toasts.tsx'
+import { theme, variables } from './theme.ts'
 
-const queries = createQueries()
+const toasts = new ToastStore()
+const queries = createQueries(toasts.show)
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto">
+    <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto">
       <QueryClientProvider client={queries}>
-        <Router base="/console">
-          <App />
-        </Router>
+        <NowProvider>
+          <Router base="/console">
+            <App />
+          </Router>
+        </NowProvider>
+        <Toasts store={toasts} />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

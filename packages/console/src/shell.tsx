@@ -1,20 +1,30 @@
-/** The frame around every page: navigation, color scheme, sign-out. On a phone the navigation is collapsed. */
-import { ActionIcon, Anchor, AppShell, Burger, Button, Group, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
+/** The frame around every page: navigation, command palette, the menu of the session. On a phone the navigation is a drawer. */
+import { ActionIcon, Anchor, AppShell, Burger, Group, Kbd, ScrollArea, UnstyledButton } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { useEffect, useRef } from 'react'
+import { IconSearch } from '@tabler/icons-react'
+import { Suspense, lazy, useEffect, useRef } from 'react'
 import type { ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
-import { useSession, useSignOut } from './api/session.ts'
+import { MeContext, useSession, useSignOut } from './api/session.ts'
+import type { SignedIn } from './api/session.ts'
 import type { Session } from './api/types.ts'
 import { useArrival } from './arrive.ts'
-import { MoonIcon, SunIcon } from './show/icons.tsx'
+import { Logo } from './show/logo.tsx'
 import { Arrival } from './show/page.tsx'
-import { Ways } from './ways.tsx'
+import { NavigationList } from './navigation-list.tsx'
+import { paletteKeys, useShortcuts } from './shortcuts.ts'
 
-type ShellProps = { session: Session; onSignOut: () => void; children: ReactNode }
+const SessionMenu = lazy(() => import('./session-menu.tsx').then(({ SessionMenu: menu }) => ({ default: menu })))
+// Loaded after the page. They stay mounted, so that they return the focus to what had it before.
+const Palette = lazy(() => import('./palette.tsx').then(({ Palette: dialog }) => ({ default: dialog })))
+const ShortcutList = lazy(() => import('./shortcut-list.tsx').then(({ ShortcutList: dialog }) => ({ default: dialog })))
 
-export function Shell({ session, onSignOut, children }: ShellProps) {
+type ShellProps = { signedIn: SignedIn; onSignOut: () => void; children: ReactNode }
+
+export function Shell({ signedIn: { session, me }, onSignOut, children }: ShellProps) {
   const [opened, { toggle, close }] = useDisclosure()
+  const [searches, palette] = useDisclosure()
+  const [lists, shortcuts] = useDisclosure()
   const [location] = useLocation()
   const main = useRef<HTMLElement>(null)
   const burger = useRef<HTMLButtonElement>(null)
@@ -22,92 +32,102 @@ export function Shell({ session, onSignOut, children }: ShellProps) {
   const signOut = useSignOut()
   useEffect(close, [location, close])
   useEndOfSession(session)
+  useShortcuts({ onPalette: palette.open, onList: shortcuts.open })
+  const leave = (): void => {
+    onSignOut()
+    signOut.mutate()
+  }
   return (
-    <AppShell
-      header={{ height: 56 }}
-      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !opened } }}
-      padding={{ base: 'md', sm: 'xl' }}
-    >
-      <Anchor
-        className="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault()
-          main.current?.focus()
-        }}
+    <MeContext value={me}>
+      <AppShell
+        header={{ height: { base: 52, sm: 0 } }}
+        navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+        padding={{ base: 'md', sm: 'xl' }}
       >
-        Skip to content
-      </Anchor>
-      <AppShell.Header>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
-            <Burger
-              ref={burger}
-              opened={opened}
-              onClick={toggle}
-              hiddenFrom="sm"
-              size="sm"
-              aria-label={opened ? 'Close menu' : 'Open menu'}
-              aria-expanded={opened}
-              aria-controls="ways"
-            />
-            <Text fw={700} component={Link} href="/" c="inherit" td="none">
-              Turnkeep
-            </Text>
-            <Text size="xs" c="dimmed" visibleFrom="xs">
-              {session.version}
-            </Text>
-          </Group>
-          <Group gap="xs" wrap="nowrap">
-            <SchemeToggle />
-            <Button
-              variant="default"
-              size="xs"
-              loading={signOut.isPending}
-              onClick={() => {
-                onSignOut()
-                signOut.mutate()
-              }}
-            >
-              Sign out
-            </Button>
-          </Group>
-        </Group>
-      </AppShell.Header>
-      <AppShell.Navbar
-        id="ways"
-        p="xs"
-        className="ways"
-        mod={{ closed: !opened }}
-        aria-label="Main"
-        onKeyDown={({ key }) => {
-          if (key !== 'Escape' || !opened) return
-          close()
-          burger.current?.focus()
-        }}
-      >
-        <Ways location={location} apiUrl={session.api_url} />
-      </AppShell.Navbar>
-      <AppShell.Main id="main" tabIndex={-1} ref={main}>
-        <Arrival value={arrive}>{children}</Arrival>
-      </AppShell.Main>
-    </AppShell>
+        <SkipLink onSkip={() => main.current?.focus()} />
+        <AppShell.Header hiddenFrom="sm" className="phone-header">
+          <Burger
+            ref={burger}
+            opened={opened}
+            onClick={toggle}
+            size="sm"
+            aria-label={opened ? 'Close menu' : 'Open menu'}
+            aria-expanded={opened}
+            aria-controls="navigation"
+          />
+          <Home />
+          <ActionIcon size="lg" aria-label="Find" onClick={palette.open}>
+            <IconSearch size={18} stroke={1.6} />
+          </ActionIcon>
+        </AppShell.Header>
+        <AppShell.Navbar
+          id="navigation"
+          className="navigation"
+          mod={{ closed: !opened }}
+          aria-label="Main"
+          onKeyDown={({ key }) => {
+            if (key !== 'Escape' || !opened) return
+            close()
+            burger.current?.focus()
+          }}
+        >
+          <AppShell.Section visibleFrom="sm" px="xs" pt={4} pb="sm">
+            <Home />
+          </AppShell.Section>
+          <AppShell.Section visibleFrom="sm" pb="xs">
+            <UnstyledButton className="search-button" onClick={palette.open} aria-keyshortcuts="Control+K Meta+K">
+              <Group gap={8} wrap="nowrap">
+                <IconSearch size={15} stroke={1.6} aria-hidden="true" />
+                Find…
+              </Group>
+              <Kbd size="xs" aria-hidden="true">
+                {paletteKeys}
+              </Kbd>
+            </UnstyledButton>
+          </AppShell.Section>
+          <AppShell.Section grow component={ScrollArea} type="auto">
+            <NavigationList location={location} />
+          </AppShell.Section>
+          <AppShell.Section pt="xs">
+            <Suspense fallback={<div className="session-button" />}>
+              <SessionMenu session={session} me={me} onShortcuts={shortcuts.open} onSignOut={leave} />
+            </Suspense>
+          </AppShell.Section>
+        </AppShell.Navbar>
+        <AppShell.Main id="main" tabIndex={-1} ref={main}>
+          <div className="page">
+            <Arrival value={arrive}>{children}</Arrival>
+          </div>
+        </AppShell.Main>
+        <Suspense fallback={null}>
+          <Palette opened={searches} onClose={palette.close} onShortcuts={shortcuts.open} onSignOut={leave} />
+          <ShortcutList opened={lists} onClose={shortcuts.close} />
+        </Suspense>
+      </AppShell>
+    </MeContext>
   )
 }
 
-/** Mantine stores the choice in this browser. Before that, the system's color scheme is used. */
-function SchemeToggle() {
-  const { setColorScheme } = useMantineColorScheme()
-  const dark = useComputedColorScheme('light', { getInitialValueInEffect: false }) === 'dark'
+function Home() {
   return (
-    <ActionIcon
-      variant="default"
-      size="lg"
-      aria-label={dark ? 'Switch to light mode' : 'Switch to dark mode'}
-      onClick={() => setColorScheme(dark ? 'light' : 'dark')}
+    <Anchor component={Link} href="/" c="inherit" td="none" aria-label="Turnkeep, overview">
+      <Logo />
+    </Anchor>
+  )
+}
+
+function SkipLink({ onSkip }: { onSkip: () => void }) {
+  return (
+    <Anchor
+      className="skip"
+      href="#main"
+      onClick={(event) => {
+        event.preventDefault()
+        onSkip()
+      }}
     >
-      {dark ? <SunIcon /> : <MoonIcon />}
-    </ActionIcon>
+      Skip to content
+    </Anchor>
   )
 }
 

@@ -1,36 +1,106 @@
-/** The look of the console. Colors have a contrast of 4.5:1 in both schemes, which axe-core checks. page.css has the other colors. */
-import { Badge, DEFAULT_THEME, Modal, Tooltip, createTheme } from '@mantine/core'
-import type { MantineColorsTuple } from '@mantine/core'
+/** Mantine's theme and variables, made of tokens.ts. page.css has what no component has. */
+import { ActionIcon, Badge, Button, Modal, NavLink, Table, Tooltip, createTheme } from '@mantine/core'
+import type { CSSVariablesResolver, MantineColorsTuple } from '@mantine/core'
+import { dark, fontSizes, fonts, headingSizes, light, radius, spacing } from './tokens.ts'
+import type { Palette } from './tokens.ts'
 
-/** A color whose darkest shade is readable on its own lightest ones, and which carries white text. */
-function deeper(name: 'green' | 'orange' | 'red' | 'teal' | 'yellow', darkest: string): MantineColorsTuple {
-  const [a, b, c, d, e, f, g, h, i] = DEFAULT_THEME.colors[name]
-  return [a, b, c, d, e, f, g, h, i, darkest]
-}
+const { canvas, panel, hover, pressed, line, lineStrong, graphic, muted, text, ink } = light
+/** Mantine's styles read single shades of these two in the light and the dark scheme. */
+const gray: MantineColorsTuple = [canvas, hover, pressed, line, lineStrong, graphic, muted, muted, text, ink]
+const night: MantineColorsTuple = [
+  dark.text,
+  '#bcbcbb',
+  dark.muted,
+  dark.graphic,
+  dark.lineStrong,
+  dark.hover,
+  dark.panel,
+  dark.canvas,
+  '#0b0b0c',
+  '#080809',
+]
+const same = (color: string): MantineColorsTuple => [color, color, color, color, color, color, color, color, color, color]
 
 export const theme = createTheme({
-  primaryColor: 'teal',
-  // From the first shade that carries white text.
-  primaryShade: 9,
-  colors: {
-    green: deeper('green', '#20692f'),
-    orange: deeper('orange', '#9a3412'),
-    red: deeper('red', '#b42318'),
-    teal: deeper('teal', '#066b4d'),
-    yellow: deeper('yellow', '#7a4d00'),
-  },
-  autoContrast: true,
-  // Where white and black text have the same contrast.
-  luminanceThreshold: 0.179,
-  defaultRadius: 'md',
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
-  fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
-  headings: { fontWeight: '600' },
+  primaryColor: 'accent',
+  // Each color has one value in each scheme, which the variables below decide.
+  colors: { gray, dark: night, accent: same(light.accent) },
+  white: panel,
+  black: ink,
+  defaultRadius: 'sm',
+  radius,
+  spacing,
+  fontSizes,
+  fontFamily: fonts.text,
+  fontFamilyMonospace: fonts.code,
+  headings: { fontWeight: '600', sizes: headingSizes },
   cursorType: 'pointer',
   components: {
+    ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray' } }),
     // A truncated word has no meaning.
-    Badge: Badge.extend({ defaultProps: { tt: 'none', variant: 'light', miw: 'max-content' } }),
-    Modal: Modal.extend({ defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } } }),
+    Badge: Badge.extend({ defaultProps: { tt: 'none', variant: 'light', miw: 'max-content', fw: 500, radius: 'xl' } }),
+    // The main action of a page has the color of the text; the accent is for links and selection.
+    Button: Button.extend({
+      defaultProps: { fw: 500 },
+      vars: (_, { variant = 'filled', color }) => ({
+        root:
+          variant === 'filled' && color === undefined
+            ? { '--button-bg': 'var(--tk-ink)', '--button-hover': 'var(--tk-text)', '--button-color': 'var(--tk-canvas)' }
+            : {},
+      }),
+    }),
+    Modal: Modal.extend({ defaultProps: { centered: true, radius: 'lg', closeButtonProps: { 'aria-label': 'Close' } } }),
+    NavLink: NavLink.extend({ defaultProps: { variant: 'subtle' } }),
+    Table: Table.extend({ defaultProps: { verticalSpacing: 'xs', horizontalSpacing: 'sm', borderColor: 'var(--tk-line)' } }),
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true }, multiline: true, maw: 360 } }),
   },
 })
+
+const kebab = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** The variables of one of Mantine's color names. `surface` carries white text. */
+function named(name: string, color: string, soft: string, surface = color, surfaceHover = color): Record<string, string> {
+  const of = `--mantine-color-${name}`
+  return {
+    [`${of}-text`]: color,
+    [`${of}-filled`]: surface,
+    [`${of}-filled-hover`]: surfaceHover,
+    [`${of}-light`]: soft,
+    [`${of}-light-hover`]: soft,
+    [`${of}-light-color`]: color,
+    [`${of}-outline`]: color,
+    [`${of}-outline-hover`]: soft,
+  }
+}
+
+function variablesOf(palette: Palette): Record<string, string> {
+  const ours = Object.fromEntries(Object.entries(palette).map(([name, value]) => [`--tk-${kebab(name)}`, value]))
+  return {
+    ...ours,
+    '--mantine-color-body': palette.panel,
+    '--mantine-color-text': palette.ink,
+    '--mantine-color-bright': palette.ink,
+    '--mantine-color-dimmed': palette.muted,
+    '--mantine-color-placeholder': palette.muted,
+    '--mantine-color-anchor': palette.accent,
+    '--mantine-color-default': palette.panel,
+    '--mantine-color-default-hover': palette.hover,
+    '--mantine-color-default-color': palette.ink,
+    '--mantine-color-default-border': palette.lineStrong,
+    '--mantine-color-error': palette.bad,
+    '--mantine-color-success': palette.good,
+    '--mantine-color-disabled': palette.pressed,
+    '--mantine-color-disabled-color': palette.muted,
+    '--mantine-color-disabled-border': palette.line,
+    '--mantine-primary-color-contrast': palette.panel,
+    ...named('accent', palette.accent, palette.accentSoft, palette.accentSurface),
+    ...named('teal', palette.good, palette.goodSoft),
+    ...named('red', palette.bad, palette.badSoft, palette.danger, palette.dangerHover),
+    ...named('yellow', palette.warn, palette.warnSoft),
+    ...named('orange', palette.warn, palette.warnSoft),
+    ...named('blue', palette.info, palette.infoSoft),
+    ...named('gray', palette.muted, palette.hover),
+  }
+}
+
+export const variables: CSSVariablesResolver = () => ({ variables: {}, light: variablesOf(light), dark: variablesOf(dark) })

@@ -1,6 +1,6 @@
 /**
  * The playground key of an agent: a built-in row that makes the operator's own messages normal, billed turns. It has no secret, so it
- * cannot be used to authenticate.
+ * cannot be used to authenticate. The turns do not say who sent their messages, so the audit log does (`audit.trials`).
  */
 import { makeApiKey } from '../../access/api-key.ts'
 import type { RandomBytes } from '../../access/api-key.ts'
@@ -9,7 +9,7 @@ import type { Ids } from '../../ids.ts'
 import type { AdminStore } from '../admin-store.ts'
 
 export type PlaygroundAdmin = {
-  /** Creates it at the first call. Returns its ID. Throws ApiError `not_found` for an agent that does not exist or was deleted. */
+  /** For one message. Creates the key at the first call. Returns its ID. Throws ApiError `not_found` for an agent that does not exist or was deleted. */
   openPlayground(agentId: string): Promise<string>
 }
 
@@ -22,6 +22,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
         const found = await store.read.findPlaygroundKey(agentId)
         switch (found.kind) {
           case 'found':
+            await store.write.recordTrial({ agentId, tool: null })
             return found.apiKeyId
           case 'agent_not_found':
             throw new ApiError('not_found', 'This agent does not exist.')

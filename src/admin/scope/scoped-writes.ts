@@ -19,6 +19,7 @@ export const scopedWrites: Rules<Writes> = {
   requeueDocuments: ofAgent(({ agentId }) => agentId, 0),
   // Content of a document that does not exist yet. Its ID is new, and never one that a caller sends.
   putContentPart: unrestricted,
+  recordTrial: ofAgent(({ agentId }) => agentId, undefined),
   requestCancel: ofTurn(({ requestId }) => requestId, undefined),
 
   createWebhook: ({ scope }, given) => ({ args: [given, scope] }),

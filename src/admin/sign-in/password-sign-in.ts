@@ -1,4 +1,4 @@
-/** Signing in with a password, and changing the own one (`operator.password`). */
+/** Signing in with a password, and changing the own one (`operator.password`), and the cookie of a known browser (`operator.guesses`). */
 import { ApiError } from '../../errors.ts'
 import { passwordProblem } from '../../operators/passwords.ts'
 import type { Passwords } from '../../operators/passwords.ts'
@@ -36,9 +36,13 @@ export function createPasswordSignIn({ store, passwords, tokens, operatorId }: O
     async checkPassword({ email: given, password, browser }, mayGuess) {
       const email = normalized(given)
       const found = await store.read.findOperatorByEmail(email)
-      const right = mayGuess(email, found && browser !== undefined ? browserOf(tokens, browser, found.id) : undefined)
+      const known = found && browser !== undefined ? browserOf(tokens, browser, found.id) : undefined
+      const order = known === undefined ? 'last' : 'first'
+      // Only what is checked counts: guesses that are refused at once could otherwise make the counts of others be forgotten.
+      passwords.refuseIfFull(order)
+      const right = mayGuess(email, known)
       const stored = found?.passwordHash ?? null
-      const isRight = await passwords.matches(password, stored, browser === undefined ? 'last' : 'first')
+      const isRight = await passwords.matches(password, stored, order)
       if (!isRight || !found || stored === null || found.state !== 'active') throw new ApiError('unauthorized', wrongSignIn)
       right()
       if (passwords.isOutdated(stored)) await store.write.upgradePasswordHash(found.id, stored, await passwords.hash(password))
@@ -56,6 +60,7 @@ export function createPasswordSignIn({ store, passwords, tokens, operatorId }: O
       const before = (await store.read.findOperatorByEmail(own.email))?.passwordHash ?? null
       if (current === undefined) await recentSignIn(store, session)
       else {
+        passwords.refuseIfFull('first')
         const right = mayGuess(own.email, session.id)
         if (!(await passwords.matches(current, before, 'first'))) throw new ApiError('forbidden', 'current_password is wrong.')
         right()

@@ -120,7 +120,8 @@ const writeAuditEntry = (entry: AuditEntry): string =>
     asText(entry.authorName),
     entry.verb,
     entry.noun,
-    entry.subjectId,
+    // Of a passkey, its authenticator chose the ID.
+    asText(entry.subjectId),
     asText(entry.fields.join(' ')),
     // JSON, which starts with a brace.
     entry.changes && JSON.stringify(entry.changes),

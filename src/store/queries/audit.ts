@@ -114,6 +114,12 @@ const readingMs = 15 * 60 * 1000
 /** A reading changes nothing. */
 export async function recordReading(_sql: Sql, _reading: Reading): Promise<void> {}
 
+/** `audit.trials`: what an operator runs for real without changing what is stored: a tool, or the agent in the playground (`tool` is null). */
+export type Trial = { agentId: string; tool: string | null }
+
+/** A trial changes nothing here: its effects are elsewhere. */
+export async function recordTrial(_sql: Sql, _trial: Trial): Promise<void> {}
+
 /** Whether the log has this reading of the author already. */
 export async function wasReadRecently(sql: Sql, { verb, noun, subjectId }: Reading, author: Actor): Promise<boolean> {
   const rows = await sql.all(

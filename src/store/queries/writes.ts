@@ -5,7 +5,7 @@
 import { accessWrites } from './access-writes.ts'
 import { changeAgent, createAgent, deleteAgent, findAgent } from './agents.ts'
 import { changeApiKey, createApiKey, findApiKeyRecord, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
-import { recordReading, wasReadRecently } from './audit.ts'
+import { recordReading, recordTrial, wasReadRecently } from './audit.ts'
 import { when, write } from './write.ts'
 import {
   agentFields,
@@ -217,6 +217,13 @@ export const writes = {
   recordReading: write(recordReading, {
     before: (sql, [reading], author) => wasReadRecently(sql, reading, author),
     audit: (_, [reading], isRecent) => (isRecent ? [] : [reading]),
+    changesCaches: false,
+  }),
+  // `audit.trials`, in the same way.
+  recordTrial: write(recordTrial, {
+    audit: (_, [{ agentId: subjectId, tool }]) => [
+      { verb: 'try', noun: 'agent', subjectId, fields: tool === null ? [] : [`tools.${tool}`] },
+    ],
     changesCaches: false,
   }),
 }

@@ -1,8 +1,9 @@
 /** The lists of the admin API as the pages use them. A mutation invalidates lists by the first word of their key. */
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { call, segment } from './client.ts'
 import type { Query } from './client.ts'
+import { useMay } from './session.ts'
 import type { Agent, Key, Owner, Page, Provider } from './types.ts'
 
 /** The largest page size of the server. */
@@ -47,9 +48,16 @@ async function readAll<Item>(path: string, signal: AbortSignal): Promise<Item[]>
 }
 
 export const useOwners = () => useQuery({ queryKey: ['owners'], queryFn: ({ signal }) => readAll<Owner>('/owners', signal) })
-export const useProviders = () => useQuery({ queryKey: ['providers'], queryFn: ({ signal }) => readAll<Provider>('/providers', signal) })
+/** Providers concern the whole installation: a principal that is restricted to an owner gets none. */
+export const useProviders = () =>
+  useQuery({
+    queryKey: ['providers'],
+    queryFn: ({ signal }) => readAll<Provider>('/providers', signal),
+    enabled: useMay('read', true),
+  })
 export const useAgents = () => useQuery({ queryKey: ['agents'], queryFn: ({ signal }) => readAll<Agent>('/agents', signal) })
 export const useAgent = (id: string) =>
   useQuery({ queryKey: ['agents', id], queryFn: ({ signal }) => call<Agent>(`/agents/${segment(id)}`, { signal }) })
-export const useKeys = (agentId: string) =>
-  useQuery({ queryKey: ['keys', agentId], queryFn: ({ signal }) => readAll<Key>(`/agents/${segment(agentId)}/keys`, signal) })
+export const keysQuery = (agentId: string) =>
+  queryOptions({ queryKey: ['keys', agentId], queryFn: ({ signal }) => readAll<Key>(`/agents/${segment(agentId)}/keys`, signal) })
+export const useKeys = (agentId: string) => useQuery(keysQuery(agentId))

@@ -1,22 +1,51 @@
-/** The session and the queries of the page. A session that is not valid leads to the sign-in, with any request. */
-import { MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+/**
+ * The session and who is signed in. A session that is not valid leads to the sign-in, with any request. What the principal may not do is
+ * hidden or explained here, and refused by the server.
+ */
+import { MutationCache, QueryCache, QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { createContext, useContext } from 'react'
 import { ApiFailure, call } from './client.ts'
-import type { Session } from './types.ts'
+import type { Me, Permission, Session } from './types.ts'
 
 const sessionKey = ['session']
+
+/** `me`: the principal of the session. */
+export type SignedIn = { session: Session; me: Me }
 
 /** A session that the server does not know, or not anymore. 429: `admin.guesses`, which only wrong sessions get. */
 const isSignedOut = (error: unknown): boolean =>
   error instanceof ApiFailure && (error.status === 401 || error.code === 'rate_limit_exceeded')
 
-/** Does not retry what the server has decided. A lost response is requested up to twice more. */
-export function createQueries(): QueryClient {
-  const onError = (error: unknown): void => {
+/** `done`: what is said when it has succeeded, such as "API key revoked". `signsIn`: a 401 says nothing about the session. */
+declare module '@tanstack/react-query' {
+  interface Register {
+    mutationMeta: { done?: string; signsIn?: true }
+    queryMeta: { signsIn?: true }
+  }
+}
+
+/**
+ * Does not retry what the server has decided. A lost response is requested up to twice more. `confirm` shows that a mutation with the text
+ * `done` has succeeded.
+ */
+export function createQueries(confirm: (text: string) => void): QueryClient {
+  const signOutIf = (error: unknown): void => {
     if (isSignedOut(error)) queries.setQueryData(sessionKey, null)
   }
   const queries: QueryClient = new QueryClient({
-    queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
+    queryCache: new QueryCache({
+      onError: (error, { meta }) => {
+        if (!meta?.signsIn) signOutIf(error)
+      },
+    }),
+    mutationCache: new MutationCache({
+      onError: (error, _sent, _context, { meta }) => {
+        if (!meta?.signsIn) signOutIf(error)
+      },
+      onSuccess: (_answer, _sent, _context, { meta }) => {
+        if (meta?.done !== undefined) confirm(meta.done)
+      },
+    }),
     defaultOptions: {
       queries: {
         retry: (failures, error) => failures < 2 && (!(error instanceof ApiFailure) || error.status === 0 || error.status === 503),
@@ -30,26 +59,46 @@ export function createQueries(): QueryClient {
 }
 
 /** Null: not signed in. */
-export function useSession() {
-  return useQuery({
-    queryKey: sessionKey,
-    queryFn: ({ signal }) =>
-      call<Session>('/session', { signal }).catch((error: unknown) => {
-        if (isSignedOut(error)) return null
-        throw error
-      }),
-    staleTime: Infinity,
-  })
+const sessionQuery = queryOptions({
+  queryKey: sessionKey,
+  queryFn: async ({ signal }): Promise<SignedIn | null> => {
+    try {
+      const session = await call<Session>('/session', { signal })
+      return { session, me: await call<Me>('/me', { signal }) }
+    } catch (error) {
+      if (isSignedOut(error)) return null
+      throw error
+    }
+  },
+  staleTime: Infinity,
+})
+
+export const useSession = () => useQuery(sessionQuery)
+
+/** Reads again who is signed in, after a change of the own account. */
+export function useRefreshMe(): () => Promise<void> {
+  const queries = useQueryClient()
+  return async () => void (await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }))
 }
 
-export function useSignIn() {
+/** Reads the session after a sign-in, and forgets what was loaded for the previous one. */
+export function useEnter(): () => Promise<void> {
   const queries = useQueryClient()
+  const refresh = useRefreshMe()
+  return async () => {
+    removeTheRest(queries)
+    await refresh()
+  }
+}
+
+/** A way to sign in. Its secrets are not variables of the mutation, because the cache would keep them. */
+export function useSignIn(signIn: () => Promise<unknown>) {
+  const enter = useEnter()
   return useMutation({
-    // Not as a variable of the mutation, because the cache would keep it.
-    mutationFn: (readToken: () => string) => call<Session>('/session', { method: 'POST', body: { token: readToken() } }),
-    onSuccess: (session) => {
-      queries.setQueryData(sessionKey, session)
-      forgetTheRest(queries)
+    meta: { signsIn: true },
+    mutationFn: async () => {
+      await signIn()
+      await enter()
     },
   })
 }
@@ -70,6 +119,30 @@ export function useSignOut() {
  * notice a replacement.
  */
 function forgetTheRest(queries: QueryClient): void {
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+  removeTheRest(queries)
   queries.getMutationCache().clear()
+}
+
+const removeTheRest = (queries: QueryClient): void => queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+
+/** Who is signed in, below the shell. */
+export const MeContext = createContext<Me | null>(null)
+
+export function useMe(): Me {
+  const me = useContext(MeContext)
+  if (!me) throw new Error('useMe is used outside of a session')
+  return me
+}
+
+/** What a page or an action requires. `installation`: also that the principal is not restricted to an owner. */
+export type Needs = { permission: Permission | readonly Permission[]; installation?: true }
+
+/** With several permissions, one of them is enough. */
+export function allows({ permissions, owner_id: ownerId }: Me, { permission, installation = undefined }: Needs): boolean {
+  if (installation && ownerId !== null) return false
+  return [permission].flat().some((one) => permissions.includes(one))
+}
+
+export function useMay(permission: Permission | readonly Permission[], installation?: true): boolean {
+  return allows(useMe(), { permission, ...(installation ? { installation } : {}) })
 }

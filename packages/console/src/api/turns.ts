@@ -13,6 +13,7 @@ const changedByTurns = ['conversations', 'owners', 'turns', 'usage', 'ledger']
 export function useCancel() {
   const queries = useQueryClient()
   return useMutation({
+    meta: { done: 'Cancel requested' },
     mutationFn: (requestId: string) => call<TurnWithSteps>(`/turns/${segment(requestId)}/cancel`, { method: 'POST' }),
     onSettled: () => Promise.all(changedByTurns.map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
   })

@@ -5,13 +5,16 @@ import { ApiFailure } from '../api/client.ts'
 export function FailureNote({ error, title = 'Request failed', onRetry }: { error: unknown; title?: string; onRetry?: () => void }) {
   if (!error) return null
   const failure = error instanceof ApiFailure ? error : undefined
+  // Others with this code say what to do themselves, such as signing in again.
+  const isForbidden = failure?.code === 'forbidden' && /^This (needs the permission|concerns)/.test(failure.message)
   return (
-    <Alert color="red" title={title} role="alert" variant="light">
+    <Alert color="red" title={isForbidden ? 'You may not do this' : title} role="alert" variant="light">
       <Text size="sm" className="as-written">
         {failure
           ? failure.message
           : 'The console hit an unexpected error. Reload the page; if the error persists, check the browser’s developer console.'}
       </Text>
+      {isForbidden ? <Text size="sm">Ask an admin if you need it.</Text> : null}
       {failure?.retryAfterSeconds ? <Text size="sm">Try again in {failure.retryAfterSeconds} seconds.</Text> : null}
       {failure?.requestId ? (
         <Text size="xs" c="dimmed" mt={4}>

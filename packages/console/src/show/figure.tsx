@@ -1,10 +1,10 @@
-/** A row of figures with their names. They wrap on a phone. */
-import { Box, Paper, Text } from '@mantine/core'
+/** A panel of figures with their names. They wrap on a phone. */
+import { Box, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
 export function Figures({ children }: { children: ReactNode }) {
   return (
-    <Box component="dl" m={0} style={{ display: 'grid', gap: 12, gridTemplateColumns: 'repeat(auto-fill, minmax(160px, 1fr))' }}>
+    <Box component="dl" m={0} className="figure-panel">
       {children}
     </Box>
   )
@@ -13,18 +13,18 @@ export function Figures({ children }: { children: ReactNode }) {
 /** `note` explains the figure: of what, since when. */
 export function Figure({ label, note, alarming, children }: { label: string; note?: ReactNode; alarming?: boolean; children: ReactNode }) {
   return (
-    <Paper withBorder p="sm">
-      <Text component="dt" size="sm">
+    <div className="figure">
+      <Text component="dt" size="sm" c="dimmed">
         {label}
       </Text>
       <Text component="dd" m={0} fz="xl" fw={600} className="as-written" {...(alarming ? { c: 'red' } : {})}>
         {children}
         {note ? (
-          <Text span display="block" size="xs" fw={400} c="var(--mantine-color-text)">
+          <Text span display="block" size="xs" fw={400} c="dimmed">
             {note}
           </Text>
         ) : null}
       </Text>
-    </Paper>
+    </div>
   )
 }

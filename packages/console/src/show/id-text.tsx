@@ -1,6 +1,6 @@
 /** An ID in small monospace, with a copy button. */
 import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
-import { CheckIcon, CopyIcon } from './icons.tsx'
+import { IconCheck, IconCopy } from '@tabler/icons-react'
 import { useCopy } from './use-copy.ts'
 
 const shown = { copied: 'Copied', refused: 'Select the ID and press Ctrl+C' }
@@ -15,7 +15,7 @@ export function IdText({ id }: { id: string }) {
       </Text>
       <Tooltip label={reported ? shown[reported] : label} opened={reported === null ? undefined : true}>
         <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} onClick={() => copy(id)}>
-          {reported === 'copied' ? <CheckIcon /> : <CopyIcon />}
+          {reported === 'copied' ? <IconCheck size={14} aria-hidden="true" /> : <IconCopy size={14} aria-hidden="true" />}
         </ActionIcon>
       </Tooltip>
       <span aria-live="polite" className="for-readers-only">

@@ -1,10 +1,14 @@
-/** A time in the viewer's time zone. The hint and the machine-readable text have the full value. */
+/** A time as its distance from now. The hint has the exact time in the viewer's time zone and in UTC. */
 import { Text, Tooltip } from '@mantine/core'
+import { useNow } from './now.tsx'
+import { writeRelative } from './relative-time.ts'
 
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 
-export function Moment({ at }: { at: string | null }) {
+/** `exact`: the date and the time, where the order of entries within a day matters. */
+export function Moment({ at, exact = false }: { at: string | null; exact?: boolean }) {
+  const now = useNow()
   if (at === null)
     return (
       <Text span inherit c="dimmed">
@@ -15,7 +19,7 @@ export function Moment({ at }: { at: string | null }) {
   return (
     <Tooltip label={`${whole.format(date)} · ${at}`}>
       <Text component="time" inherit dateTime={at} className="figures" tabIndex={0}>
-        {short.format(date)}
+        {exact ? short.format(date) : writeRelative(date, now)}
       </Text>
     </Tooltip>
   )

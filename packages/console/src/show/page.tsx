@@ -1,15 +1,24 @@
 /**
- * The frame of every page: its heading, its actions, and one sentence that explains the heading. After a navigation the heading has the
- * focus.
+ * The frame of every page: where it is, its heading, its actions, and one sentence that explains the heading. After a navigation the heading
+ * has the focus.
  */
-import { Box, Group, Stack, Text, Title } from '@mantine/core'
+import { Anchor, Box, Group, Stack, Text, Title } from '@mantine/core'
 import { createContext, useContext, useEffect, useRef } from 'react'
 import type { ReactNode } from 'react'
+import { Link } from 'wouter'
 
 /** Receives the heading of each new page, to focus it. */
 export const Arrival = createContext<((heading: HTMLElement) => void) | null>(null)
 
-export function Page({ title, lead, actions, children }: { title: string; lead?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+/** A page above this one. */
+export type Crumb = { href: string; label: string }
+
+/** `trail`: the pages above this one, from the list on. */
+type PageProps = { title: string; trail?: Crumb[]; lead?: ReactNode; actions?: ReactNode; children: ReactNode }
+
+const noCrumbs: Crumb[] = []
+
+export function Page({ title, trail = noCrumbs, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   const arrive = useContext(Arrival)
   useEffect(() => {
@@ -22,12 +31,13 @@ export function Page({ title, lead, actions, children }: { title: string; lead?:
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start" gap="sm">
-        <Box>
+        <Box miw={0}>
+          <Trail crumbs={trail} />
           <Title order={1} size="h2" className="as-written" tabIndex={-1} ref={heading}>
             {title}
           </Title>
           {lead ? (
-            <Text c="dimmed" size="sm" maw={720} mt={4} component="div">
+            <Text c="dimmed" size="sm" maw={720} mt={4} component="div" style={{ textWrap: 'pretty' }}>
               {lead}
             </Text>
           ) : null}
@@ -36,5 +46,22 @@ export function Page({ title, lead, actions, children }: { title: string; lead?:
       </Group>
       {children}
     </Stack>
+  )
+}
+
+function Trail({ crumbs }: { crumbs: Crumb[] }) {
+  if (crumbs.length === 0) return null
+  return (
+    <nav aria-label="Breadcrumb">
+      <ol className="trail">
+        {crumbs.map(({ href, label }) => (
+          <li key={href}>
+            <Anchor component={Link} href={href} size="sm" c="dimmed" className="as-name">
+              {label}
+            </Anchor>
+          </li>
+        ))}
+      </ol>
+    </nav>
   )
 }

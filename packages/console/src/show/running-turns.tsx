@@ -12,6 +12,7 @@ import { MoreButton } from './more-button.tsx'
 import { StopButton, StopOutcome } from './stop-turn.tsx'
 import { AgentCell, TurnCell } from './turn-cells.tsx'
 import { Waiting } from './waiting.tsx'
+import { ListTable } from './list-table.tsx'
 
 // Fast enough to watch a turn, slow enough that ten open pages cause little load.
 const refetchMs = 5_000
@@ -39,48 +40,46 @@ export function RunningTurns({ agentId, heading, none }: { agentId?: string; hea
 
 function RunningTable({ turns, now, cancel }: { turns: Turn[]; now: number; cancel: ReturnType<typeof useCancel> }) {
   return (
-    <Table.ScrollContainer minWidth={760}>
-      <Table aria-label="Running turns">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Turn</Table.Th>
-            <Table.Th scope="col">Actions</Table.Th>
-            <Table.Th scope="col">Agent</Table.Th>
-            <Table.Th scope="col">Started</Table.Th>
-            <Table.Th scope="col">Age</Table.Th>
-            <Table.Th scope="col">Attempt</Table.Th>
-            <Table.Th scope="col" ta="right">
-              Held
-            </Table.Th>
+    <ListTable minWidth={760} aria-label="Running turns">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Turn</Table.Th>
+          <Table.Th scope="col">Actions</Table.Th>
+          <Table.Th scope="col">Agent</Table.Th>
+          <Table.Th scope="col">Started</Table.Th>
+          <Table.Th scope="col">Age</Table.Th>
+          <Table.Th scope="col">Attempt</Table.Th>
+          <Table.Th scope="col" ta="right">
+            Held
+          </Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {turns.map((turn) => (
+          <Table.Tr key={turn.request_id}>
+            <TurnCell turn={turn} />
+            <Table.Td>
+              {turn.cancel_requested_at === null ? (
+                <StopButton requestId={turn.request_id} cancel={cancel} />
+              ) : (
+                <Text size="sm">Stopping…</Text>
+              )}
+            </Table.Td>
+            <AgentCell agentId={turn.agent_id} />
+            <Table.Td>
+              <Moment at={turn.started_at} />
+            </Table.Td>
+            <Table.Td className="figures">{writeSpan(now - Date.parse(turn.started_at))}</Table.Td>
+            <Table.Td>
+              {turn.attempts > 1 ? `${turn.attempts} (recovered)` : '1'}
+              {turn.run > 1 ? ` (run ${turn.run})` : ''}
+            </Table.Td>
+            <Table.Td ta="right">
+              <Money amount={turn.held_usd} />
+            </Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {turns.map((turn) => (
-            <Table.Tr key={turn.request_id}>
-              <TurnCell turn={turn} />
-              <Table.Td>
-                {turn.cancel_requested_at === null ? (
-                  <StopButton requestId={turn.request_id} cancel={cancel} />
-                ) : (
-                  <Text size="sm">Stopping…</Text>
-                )}
-              </Table.Td>
-              <AgentCell agentId={turn.agent_id} />
-              <Table.Td>
-                <Moment at={turn.started_at} />
-              </Table.Td>
-              <Table.Td className="figures">{writeSpan(now - Date.parse(turn.started_at))}</Table.Td>
-              <Table.Td>
-                {turn.attempts > 1 ? `${turn.attempts} (recovered)` : '1'}
-                {turn.run > 1 ? ` (run ${turn.run})` : ''}
-              </Table.Td>
-              <Table.Td ta="right">
-                <Money amount={turn.held_usd} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }

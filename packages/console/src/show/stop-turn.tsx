@@ -5,21 +5,24 @@ import type { TurnWithSteps } from '../api/types.ts'
 import { FailureNote } from './failure-note.tsx'
 import { Money } from './money.tsx'
 import { endOfId } from './turn-cells.tsx'
+import { Allowed } from './allowed.tsx'
 
 type Cancel = UseMutationResult<TurnWithSteps, Error, string>
 
 /** `cancel` belongs to the parent, because the button disappears with the running turn. */
 export function StopButton({ requestId, cancel }: { requestId: string; cancel: Cancel }) {
   return (
-    <Button
-      size="compact-sm"
-      variant="default"
-      loading={cancel.isPending && cancel.variables === requestId}
-      aria-label={`Stop turn ${requestId}`}
-      onClick={() => cancel.mutate(requestId)}
-    >
-      Stop
-    </Button>
+    <Allowed permission="agents">
+      <Button
+        size="compact-sm"
+        variant="default"
+        loading={cancel.isPending && cancel.variables === requestId}
+        aria-label={`Stop turn ${requestId}`}
+        onClick={() => cancel.mutate(requestId)}
+      >
+        Stop
+      </Button>
+    </Allowed>
   )
 }
 

@@ -7,6 +7,7 @@ import { Suspense, lazy, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ApiFailure } from '../../api/client.ts'
 import { useAgent, useOwners } from '../../api/lists.ts'
+import { allows, useMe } from '../../api/session.ts'
 import type { Agent } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
@@ -17,16 +18,16 @@ import { DeleteAgent } from './editor/delete-agent.tsx'
 import { EnabledSwitch } from './editor/enabled-switch.tsx'
 import { LeaveGuard } from './editor/leave-guard.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
-import { LimitsTab } from './limits/limits-tab.tsx'
-import { NewAgent } from './new-agent.tsx'
+import { Allowed, ReadOnlyUnless } from '../../show/allowed.tsx'
 
+const LimitsTab = lazy(() => import('./limits/limits-tab.tsx').then(({ LimitsTab: tab }) => ({ default: tab })))
 const ToolsTab = lazy(() => import('./tools/tools-tab.tsx').then(({ ToolsTab: tab }) => ({ default: tab })))
 const VersionsTab = lazy(() => import('./versions/versions-tab.tsx').then(({ VersionsTab: tab }) => ({ default: tab })))
 
 const tabs = ['settings', 'tools', 'limits', 'versions']
 
 export function AgentPage({ id, tab }: { id: string; tab: string | undefined }) {
-  return id === 'new' ? <NewAgent /> : <PresentAgent id={id} tab={tab !== undefined && tabs.includes(tab) ? tab : 'settings'} />
+  return <PresentAgent id={id} tab={tab !== undefined && tabs.includes(tab) ? tab : 'settings'} />
 }
 
 function PresentAgent({ id, tab }: { id: string; tab: string }) {
@@ -64,7 +65,7 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
   const [unsaved, setUnsaved] = useState(false)
   const { id } = agent
   return (
-    <Page title={agent.name} lead={<Lead agent={agent} />} actions={<Ways id={id} />}>
+    <Page title={agent.name} trail={[{ href: '/agents', label: 'Agents' }]} lead={<Lead agent={agent} />} actions={<Ways id={id} />}>
       {agent.enabled ? null : (
         <Alert color="yellow" title="This agent is disabled" variant="outline">
           New messages are rejected with <code>agent_disabled</code>. Enable the agent in its settings.
@@ -82,15 +83,31 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
           <Tabs.Tab value="versions">Versions</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="settings" pt="lg">
-          <AgentEditor agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />
-          <EnabledSwitch agent={agent} />
-          <DeleteAgent agent={agent} />
+          <ReadOnlyUnless permission="agents">
+            <AgentEditor agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />
+            <EnabledSwitch agent={agent} />
+            <Allowed permission="agents">
+              <DeleteAgent agent={agent} />
+            </Allowed>
+          </ReadOnlyUnless>
         </Tabs.Panel>
         <Tabs.Panel value="tools" pt="lg">
-          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>{tab === 'tools' ? <ToolsTab agent={agent} /> : null}</Suspense>
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+            {tab === 'tools' ? (
+              <ReadOnlyUnless permission="agents">
+                <ToolsTab agent={agent} />
+              </ReadOnlyUnless>
+            ) : null}
+          </Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="lg">
-          {tab === 'limits' ? <LimitsTab agent={agent} /> : null}
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+            {tab === 'limits' ? (
+              <ReadOnlyUnless permission={['agents', 'billing']}>
+                <LimitsTab agent={agent} />
+              </ReadOnlyUnless>
+            ) : null}
+          </Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="versions" pt="lg">
           <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
@@ -132,7 +149,9 @@ function Ways({ id }: { id: string }) {
     { label: 'Conversations', href: `/conversations?agent_id=${id}` },
     { label: 'Usage', href: `/usage?agent_id=${id}` },
   ]
-  return ways.map(({ label, href }) => (
+  const me = useMe()
+  const open = ways.filter(({ href }) => !href.startsWith('/playground') || allows(me, { permission: 'agents' }))
+  return open.map(({ label, href }) => (
     <Button key={href} component={Link} href={href} variant="default" size="xs">
       {label}
     </Button>

@@ -10,14 +10,18 @@ import { Money } from '../../show/money.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
+import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 // Fewer agents fit on one screen.
 const worthSearching = 8
 
 const create = (
-  <Button component={Link} href="/agents/new">
-    Create agent
-  </Button>
+  <Allowed permission="agents">
+    <Button component={Link} href="/agents/new">
+      Create agent
+    </Button>
+  </Allowed>
 )
 
 export function Agents() {
@@ -61,52 +65,50 @@ function AgentList({ agents, owners }: { agents: Agent[]; owners: Owner[] }) {
           maw={320}
         />
       ) : null}
-      <Table.ScrollContainer minWidth={880}>
-        <Table aria-label="Agents" verticalSpacing="sm" highlightOnHover>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">Name</Table.Th>
-              <Table.Th scope="col">Owner</Table.Th>
-              <Table.Th scope="col">Model</Table.Th>
-              <Table.Th scope="col">Price per million tokens (prompt / completion)</Table.Th>
-              <Table.Th scope="col">Status</Table.Th>
-              <Table.Th scope="col">Version</Table.Th>
-              <Table.Th scope="col">Updated</Table.Th>
+      <ListTable minWidth={880} aria-label="Agents" verticalSpacing="sm" highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Name</Table.Th>
+            <Table.Th scope="col">Owner</Table.Th>
+            <Table.Th scope="col">Model</Table.Th>
+            <Table.Th scope="col">Price (in / out)</Table.Th>
+            <Table.Th scope="col">Status</Table.Th>
+            <Table.Th scope="col">Version</Table.Th>
+            <Table.Th scope="col">Updated</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {found.map((agent) => (
+            <Table.Tr key={agent.id}>
+              <Table.Th scope="row" fw={600} maw={280}>
+                <Anchor component={Link} href={`/agents/${agent.id}`} inherit className="as-written">
+                  {agent.name}
+                </Anchor>
+              </Table.Th>
+              <Table.Td maw={200}>
+                <Anchor component={Link} href={`/money/${agent.owner_id}`} inherit className="as-written">
+                  {nameOf.get(agent.owner_id) ?? agent.owner_id}
+                </Anchor>
+              </Table.Td>
+              <Table.Td maw={320} miw={140}>
+                <Text span size="sm" ff="monospace" className="as-written">
+                  {agent.model}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <Money amount={agent.price.prompt_usd_per_million} /> / <Money amount={agent.price.completion_usd_per_million} />
+              </Table.Td>
+              <Table.Td>
+                <EnabledBadge enabled={agent.enabled} />
+              </Table.Td>
+              <Table.Td className="figures">{agent.version}</Table.Td>
+              <Table.Td>
+                <Moment at={agent.updated_at} />
+              </Table.Td>
             </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {found.map((agent) => (
-              <Table.Tr key={agent.id}>
-                <Table.Th scope="row" fw={600} maw={280}>
-                  <Anchor component={Link} href={`/agents/${agent.id}`} inherit className="as-written">
-                    {agent.name}
-                  </Anchor>
-                </Table.Th>
-                <Table.Td maw={200}>
-                  <Anchor component={Link} href={`/money/${agent.owner_id}`} inherit className="as-written">
-                    {nameOf.get(agent.owner_id) ?? agent.owner_id}
-                  </Anchor>
-                </Table.Td>
-                <Table.Td maw={320} miw={140}>
-                  <Text span size="sm" ff="monospace" className="as-written">
-                    {agent.model}
-                  </Text>
-                </Table.Td>
-                <Table.Td>
-                  <Money amount={agent.price.prompt_usd_per_million} /> / <Money amount={agent.price.completion_usd_per_million} />
-                </Table.Td>
-                <Table.Td>
-                  <EnabledBadge enabled={agent.enabled} />
-                </Table.Td>
-                <Table.Td className="figures">{agent.version}</Table.Td>
-                <Table.Td>
-                  <Moment at={agent.updated_at} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+          ))}
+        </Table.Tbody>
+      </ListTable>
       {found.length === 0 ? <Text c="dimmed">No agents match “{wanted}”.</Text> : null}
     </>
   )

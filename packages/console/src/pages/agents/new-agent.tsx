@@ -25,6 +25,7 @@ export function NewAgent() {
   const queries = useQueryClient()
   const form = useForm<AgentValues>({ initialValues: newValues, validate: (values) => problemsOf(values, 'new') })
   const create = useMutation({
+    meta: { done: 'Agent created' },
     mutationFn: (values: AgentValues) => call<Agent>('/agents', { method: 'POST', body: newAgentBody(values) }),
     onSuccess: (agent) => {
       queries.setQueryData(['agents', agent.id], agent)
@@ -41,6 +42,7 @@ export function NewAgent() {
   return (
     <Page
       title="Create agent"
+      trail={[{ href: '/agents', label: 'Agents' }]}
       lead="Enter a name, an owner, and a model; the defaults suit most agents. You can add tools, documents, and API keys afterwards."
     >
       <form

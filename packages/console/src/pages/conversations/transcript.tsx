@@ -21,6 +21,7 @@ import { TranscriptFacts } from './transcript-facts.tsx'
 import { rowsOf } from './transcript-rows.ts'
 import { useMessages } from './use-messages.ts'
 import type { Messages } from './use-messages.ts'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function Transcript({ id }: { id: string }) {
   const [erased, setErased] = useState<Erased | null>(null)
@@ -49,22 +50,25 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
   }
   return (
     <Page
+      trail={[{ href: '/conversations', label: 'Conversations' }]}
       title={isErased ? 'Erased conversation' : user === null ? 'Conversation' : `Conversation with ${user}`}
       actions={
         <>
           <Button variant="default" loading={messages.isFetching && !messages.isFetchingNextPage} onClick={refresh}>
             Refresh
           </Button>
-          {isErased || !messages.data ? null : (
-            <Button variant="default" onClick={() => setAsking('conversation')}>
-              Erase conversation
-            </Button>
-          )}
-          {user === null ? null : (
-            <Button variant="default" onClick={() => setAsking('end user')}>
-              Erase external user
-            </Button>
-          )}
+          <Allowed permission="erase">
+            {isErased || !messages.data ? null : (
+              <Button variant="default" onClick={() => setAsking('conversation')}>
+                Erase conversation
+              </Button>
+            )}
+            {user === null ? null : (
+              <Button variant="default" onClick={() => setAsking('end user')}>
+                Erase external user
+              </Button>
+            )}
+          </Allowed>
         </>
       }
     >

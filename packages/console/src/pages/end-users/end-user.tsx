@@ -2,7 +2,6 @@
 import { Anchor, Button, Stack, Table, Text, Title } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { useSearch } from 'wouter/use-browser-location'
 import { call, segment, send } from '../../api/client.ts'
@@ -16,33 +15,31 @@ import { IdText } from '../../show/id-text.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
+import type { Crumb } from '../../show/page.tsx'
 import { Page } from '../../show/page.tsx'
 import { saveFile, slugOf } from '../../show/save-file.ts'
 import { Waiting } from '../../show/waiting.tsx'
+import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function EndUserPage({ agentId }: { agentId: string }) {
   // Not useSearchParams, which decodes the query twice: a name may contain a percent sign.
   const user = new URLSearchParams(useSearch()).get('external_user_id') ?? ''
   const [isErased, setErased] = useState(false)
-  const back = (
-    <Anchor component={Link} href={`/end-users/${segment(agentId)}`} underline="always">
-      All external users of this agent
-    </Anchor>
-  )
   if (user === '' || isErased)
     return (
-      <Page title={isErased ? 'External user erased' : 'No external user'} lead={back}>
+      <Page title={isErased ? 'External user erased' : 'No external user'} trail={trailOf(agentId)}>
         <Empty title={isErased ? 'Erased' : 'The address names no external user'}>
           {isErased ? 'Texts and the name were removed. Charges and usage are kept without them.' : 'Choose one from the list.'}
         </Empty>
       </Page>
     )
-  return <Known key={user} agentId={agentId} user={user} back={back} onErased={() => setErased(true)} />
+  return <Known key={user} agentId={agentId} user={user} onErased={() => setErased(true)} />
 }
 
-type KnownProps = { agentId: string; user: string; back: ReactNode; onErased: () => void }
+type KnownProps = { agentId: string; user: string; onErased: () => void }
 
-function Known({ agentId, user, back, onErased }: KnownProps) {
+function Known({ agentId, user, onErased }: KnownProps) {
   const client = useQueryClient()
   const agent = useAgents().data?.find(({ id }) => id === agentId)
   const path = `/agents/${segment(agentId)}/end-users`
@@ -58,20 +55,21 @@ function Known({ agentId, user, back, onErased }: KnownProps) {
   return (
     <Page
       title={user}
-      lead={
-        <>
-          External user of {agent?.name ?? <IdText id={agentId} />} · {back}
-        </>
-      }
+      trail={trailOf(agentId, agent?.name)}
+      lead={<>External user of {agent?.name ?? <IdText id={agentId} />}</>}
       actions={
         detail.data ? (
           <>
-            <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
-              Export data
-            </Button>
-            <Button variant="default" color="red" onClick={() => setAsking(true)}>
-              Erase external user
-            </Button>
+            <Allowed permission="conversations">
+              <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
+                Export data
+              </Button>
+            </Allowed>
+            <Allowed permission="erase">
+              <Button variant="default" color="red" onClick={() => setAsking(true)}>
+                Erase external user
+              </Button>
+            </Allowed>
           </>
         ) : null
       }
@@ -96,6 +94,11 @@ function Known({ agentId, user, back, onErased }: KnownProps) {
   )
 }
 
+const trailOf = (agentId: string, agentName = 'Agent'): Crumb[] => [
+  { href: '/end-users', label: 'External users' },
+  { href: `/end-users/${segment(agentId)}`, label: agentName },
+]
+
 const spendLabels = { day: 'Today (UTC)', month: 'This month (UTC)', total: 'All time' } as const
 
 function Detail({ found }: { found: EndUserDetail }) {
@@ -118,42 +121,40 @@ function Detail({ found }: { found: EndUserDetail }) {
         <Text size="sm" c="dimmed" component="div">
           One for each API key through which this external user has written. The last turn ended: <Moment at={found.last_activity_at} />
         </Text>
-        <Table.ScrollContainer minWidth={720}>
-          <Table verticalSpacing="xs" aria-label="Conversations">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th scope="col">Conversation</Table.Th>
-                <Table.Th scope="col" ta="right">
-                  Messages
+        <ListTable minWidth={720} verticalSpacing="xs" aria-label="Conversations">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Conversation</Table.Th>
+              <Table.Th scope="col" ta="right">
+                Messages
+              </Table.Th>
+              <Table.Th scope="col">Last message</Table.Th>
+              <Table.Th scope="col">API key</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {found.conversations.map(({ id, key_id: keyId, last_message_at: last, message_count: count }) => (
+              <Table.Tr key={id}>
+                <Table.Th scope="row" fw={500}>
+                  <Anchor component={Link} href={`/conversations/${segment(id)}`} size="xs" ff="monospace">
+                    {id}
+                  </Anchor>
                 </Table.Th>
-                <Table.Th scope="col">Last message</Table.Th>
-                <Table.Th scope="col">API key</Table.Th>
+                <Table.Td ta="right" className="figures">
+                  {writeCount(count)}
+                </Table.Td>
+                <Table.Td>
+                  <Moment at={last} />
+                </Table.Td>
+                <Table.Td>
+                  <Text span size="xs" ff="monospace" style={{ whiteSpace: 'nowrap' }}>
+                    {keyId}
+                  </Text>
+                </Table.Td>
               </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {found.conversations.map(({ id, key_id: keyId, last_message_at: last, message_count: count }) => (
-                <Table.Tr key={id}>
-                  <Table.Th scope="row" fw={500}>
-                    <Anchor component={Link} href={`/conversations/${segment(id)}`} size="xs" ff="monospace">
-                      {id}
-                    </Anchor>
-                  </Table.Th>
-                  <Table.Td ta="right" className="figures">
-                    {writeCount(count)}
-                  </Table.Td>
-                  <Table.Td>
-                    <Moment at={last} />
-                  </Table.Td>
-                  <Table.Td>
-                    <Text span size="xs" ff="monospace" style={{ whiteSpace: 'nowrap' }}>
-                      {keyId}
-                    </Text>
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
+            ))}
+          </Table.Tbody>
+        </ListTable>
       </Stack>
     </Stack>
   )

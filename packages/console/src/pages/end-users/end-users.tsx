@@ -15,6 +15,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { pathOfEndUser, readAsked, sorts, windows } from './asked.ts'
 import type { Asked } from './asked.ts'
 import { EndUserPage } from './end-user.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 /** With `one`, the page of one of them, whose name is in the query: it may be any text. */
 export function EndUsers({ agentId, one = false }: { agentId: string | undefined; one?: boolean }) {
@@ -86,47 +87,45 @@ function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
 
 function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] }) {
   return (
-    <Table.ScrollContainer minWidth={640}>
-      <Table verticalSpacing="xs" aria-label="External users">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">External user</Table.Th>
-            <Table.Th scope="col" ta="right">
-              Spent
+    <ListTable minWidth={640} verticalSpacing="xs" aria-label="External users">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">External user</Table.Th>
+          <Table.Th scope="col" ta="right">
+            Spent
+          </Table.Th>
+          <Table.Th scope="col" ta="right">
+            Turns
+          </Table.Th>
+          <Table.Th scope="col" ta="right">
+            Feedback up / down
+          </Table.Th>
+          <Table.Th scope="col">Last activity</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {users.map(({ external_user_id: user, spent_usd: spent, turns, feedback, last_activity_at: last }) => (
+          <Table.Tr key={user}>
+            <Table.Th scope="row" fw={500} maw={320}>
+              <Anchor component={Link} href={pathOfEndUser(agentId, user)} inherit className="as-written">
+                {user}
+              </Anchor>
             </Table.Th>
-            <Table.Th scope="col" ta="right">
-              Turns
-            </Table.Th>
-            <Table.Th scope="col" ta="right">
-              Feedback up / down
-            </Table.Th>
-            <Table.Th scope="col">Last activity</Table.Th>
+            <Table.Td ta="right">
+              <Money amount={spent} />
+            </Table.Td>
+            <Table.Td ta="right" className="figures">
+              {writeCount(turns)}
+            </Table.Td>
+            <Table.Td ta="right" className="figures">
+              {writeCount(feedback.up)} / {writeCount(feedback.down)}
+            </Table.Td>
+            <Table.Td>
+              <Moment at={last} />
+            </Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {users.map(({ external_user_id: user, spent_usd: spent, turns, feedback, last_activity_at: last }) => (
-            <Table.Tr key={user}>
-              <Table.Th scope="row" fw={500} maw={320}>
-                <Anchor component={Link} href={pathOfEndUser(agentId, user)} inherit className="as-written">
-                  {user}
-                </Anchor>
-              </Table.Th>
-              <Table.Td ta="right">
-                <Money amount={spent} />
-              </Table.Td>
-              <Table.Td ta="right" className="figures">
-                {writeCount(turns)}
-              </Table.Td>
-              <Table.Td ta="right" className="figures">
-                {writeCount(feedback.up)} / {writeCount(feedback.down)}
-              </Table.Td>
-              <Table.Td>
-                <Moment at={last} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }

@@ -6,6 +6,6 @@ import { snippetsFor } from './snippets.ts'
 
 export function CallSnippets({ agentId, permission }: { agentId: string; permission: Key['permission'] }) {
   const session = useSession()
-  const apiUrl = session.data?.api_url ?? location.origin
+  const apiUrl = session.data?.session.api_url ?? location.origin
   return <SnippetTabs label="Language" snippets={snippetsFor({ apiUrl, agentId, permission })} />
 }

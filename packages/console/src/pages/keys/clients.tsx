@@ -14,7 +14,7 @@ const files: Record<string, string> = {
 
 export function Clients({ agentId }: { agentId: string }) {
   const session = useSession()
-  const apiUrl = session.data?.api_url ?? location.origin
+  const apiUrl = session.data?.session.api_url ?? location.origin
   const snippets = clientSnippetsFor({ apiUrl, agentId }).map((snippet) => ({ ...snippet, note: files[snippet.id] }))
   return (
     <Stack>

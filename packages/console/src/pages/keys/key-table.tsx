@@ -6,35 +6,35 @@ import { IdText } from '../../show/id-text.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { calledOf } from './key-form.ts'
+import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export type Deed = 'change' | 'rotate' | 'revoke'
 
 export function KeyTable({ keys, onDeed }: { keys: Key[]; onDeed: (deed: Deed, apiKey: Key) => void }) {
   return (
-    <Table.ScrollContainer minWidth={960}>
-      <Table verticalSpacing="xs" fz="sm" aria-label="API keys">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Name and key ID</Table.Th>
-            <Table.Th scope="col">Permission and limit</Table.Th>
-            <Table.Th scope="col">Created</Table.Th>
-            <Table.Th scope="col">
-              Last used
-              <Text size="xs" c="dimmed" fw={400}>
-                delayed by up to 1 minute
-              </Text>
-            </Table.Th>
-            <Table.Th scope="col">Status</Table.Th>
-            <Table.Th scope="col">Actions</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {keys.map((apiKey) => (
-            <KeyRow key={apiKey.id} apiKey={apiKey} onDeed={onDeed} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <ListTable minWidth={960} verticalSpacing="xs" fz="sm" aria-label="API keys">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Name and key ID</Table.Th>
+          <Table.Th scope="col">Permission and limit</Table.Th>
+          <Table.Th scope="col">Created</Table.Th>
+          <Table.Th scope="col">
+            Last used
+            <Text size="xs" c="dimmed" fw={400}>
+              delayed by up to 1 minute
+            </Text>
+          </Table.Th>
+          <Table.Th scope="col">Status</Table.Th>
+          <Table.Th scope="col">Actions</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {keys.map((apiKey) => (
+          <KeyRow key={apiKey.id} apiKey={apiKey} onDeed={onDeed} />
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }
 
@@ -84,19 +84,21 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
       <Table.Td>
         <Stack gap={4} align="flex-start">
           {revoked === null ? (
-            <Group gap={4} wrap="nowrap">
-              {(['change', 'rotate', 'revoke'] as const).map((verb) => (
-                <Button
-                  key={verb}
-                  size="compact-xs"
-                  variant="default"
-                  onClick={() => onDeed(verb, apiKey)}
-                  aria-label={`${verbs[verb]} ${called}`}
-                >
-                  {verbs[verb]}
-                </Button>
-              ))}
-            </Group>
+            <Allowed permission="keys">
+              <Group gap={4} wrap="nowrap">
+                {(['change', 'rotate', 'revoke'] as const).map((verb) => (
+                  <Button
+                    key={verb}
+                    size="compact-xs"
+                    variant="default"
+                    onClick={() => onDeed(verb, apiKey)}
+                    aria-label={`${verbs[verb]} ${called}`}
+                  >
+                    {verbs[verb]}
+                  </Button>
+                ))}
+              </Group>
+            </Allowed>
           ) : null}
           <Anchor
             component={Link}

@@ -27,6 +27,7 @@ export function useCreateKey(agentId: string, onShown: OnShown) {
 export function useChangeKey(key: Key) {
   const onSuccess = useKeysChanged()
   return useMutation({
+    meta: { done: 'API key saved' },
     mutationFn: async (form: KeyForm): Promise<void> => {
       const change = changeOf(key, form)
       if (change) await call<Key>(`/keys/${segment(key.id)}`, { method: 'PATCH', body: change })
@@ -46,5 +47,9 @@ export function useRotateKey(key: Key, onShown: OnShown) {
 
 export function useRevokeKey(key: Key) {
   const onSuccess = useKeysChanged()
-  return useMutation({ mutationFn: () => call<void>(`/keys/${segment(key.id)}`, { method: 'DELETE' }), onSuccess })
+  return useMutation({
+    meta: { done: 'API key revoked' },
+    mutationFn: () => call<void>(`/keys/${segment(key.id)}`, { method: 'DELETE' }),
+    onSuccess,
+  })
 }

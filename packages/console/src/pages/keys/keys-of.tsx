@@ -15,6 +15,7 @@ import type { Deed } from './key-table.tsx'
 import { RevokeKey } from './revoke-key.tsx'
 import { RotateKey } from './rotate-key.tsx'
 import { ShownSecret } from './shown-secret.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 type Dialog = { kind: 'create' } | { kind: Deed; apiKey: Key } | { kind: 'shown'; shown: ShownKey }
 
@@ -26,9 +27,11 @@ export function KeysOf({ agentId }: { agentId: string }) {
     <Waiting for={keys} what="API keys">
       {(known) => (
         <Stack gap="lg">
-          <div>
-            <Button onClick={() => setDialog({ kind: 'create' })}>Create API key</Button>
-          </div>
+          <Allowed permission="keys">
+            <div>
+              <Button onClick={() => setDialog({ kind: 'create' })}>Create API key</Button>
+            </div>
+          </Allowed>
           {known.length === 0 ? (
             <Empty title="No API keys yet">
               Create an API key for each program that calls this agent. The playground works without one.

@@ -9,6 +9,7 @@ import { Confirm } from '../../show/confirm.tsx'
 export function DeleteDocument({ document, onClose }: { document: Document | null; onClose(): void }) {
   const queries = useQueryClient()
   const remove = useMutation({
+    meta: { done: 'Document deleted' },
     mutationFn: ({ agent_id: agentId, id }: Document) =>
       call<void>(`/agents/${segment(agentId)}/documents/${segment(id)}`, { method: 'DELETE' }),
     onSuccess: async (_, { agent_id: agentId }) => {

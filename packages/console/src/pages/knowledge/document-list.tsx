@@ -14,6 +14,8 @@ import { StateBadge } from '../../show/state-badge.tsx'
 import { DeleteDocument } from './delete-document.tsx'
 import { isBusy } from './documents.ts'
 import { ReplaceDocument } from './replace-document.tsx'
+import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function DocumentList({ list }: { list: List<Document> }) {
   const [replacing, setReplacing] = useState<Document | null>(null)
@@ -31,31 +33,29 @@ export function DocumentList({ list }: { list: List<Document> }) {
       <Text size="sm" aria-live="polite">
         {summary(items)}
       </Text>
-      <Table.ScrollContainer minWidth={760}>
-        <Table aria-label="Documents" verticalSpacing="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">Document</Table.Th>
-              <Table.Th scope="col">Status</Table.Th>
-              <Table.Th scope="col" ta="right">
-                Chunks
-              </Table.Th>
-              <Table.Th scope="col" ta="right">
-                Size
-              </Table.Th>
-              <Table.Th scope="col">Updated</Table.Th>
-              <Table.Th scope="col">
-                <span className="for-readers-only">Actions</span>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {items.map((document) => (
-              <Row key={document.id} document={document} onReplace={() => setReplacing(document)} onDelete={() => setDeleting(document)} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <ListTable minWidth={760} aria-label="Documents" verticalSpacing="sm">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Document</Table.Th>
+            <Table.Th scope="col">Status</Table.Th>
+            <Table.Th scope="col" ta="right">
+              Chunks
+            </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Size
+            </Table.Th>
+            <Table.Th scope="col">Updated</Table.Th>
+            <Table.Th scope="col">
+              <span className="for-readers-only">Actions</span>
+            </Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {items.map((document) => (
+            <Row key={document.id} document={document} onReplace={() => setReplacing(document)} onDelete={() => setDeleting(document)} />
+          ))}
+        </Table.Tbody>
+      </ListTable>
       <MoreButton list={list} />
       <ReplaceDocument document={replacing} onClose={() => setReplacing(null)} />
       <DeleteDocument document={deleting} onClose={() => setDeleting(null)} />
@@ -108,14 +108,16 @@ function Row({ document, onReplace, onDelete }: { document: Document; onReplace(
         <Moment at={document.updated_at} />
       </Table.Td>
       <Table.Td>
-        <Group gap="xs" wrap="nowrap" justify="flex-end">
-          <Button size="compact-sm" variant="default" onClick={onReplace} aria-label={`Replace ${title}`}>
-            Replace
-          </Button>
-          <Button size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${title}`}>
-            Delete
-          </Button>
-        </Group>
+        <Allowed permission="agents">
+          <Group gap="xs" wrap="nowrap" justify="flex-end">
+            <Button size="compact-sm" variant="default" onClick={onReplace} aria-label={`Replace ${title}`}>
+              Replace
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${title}`}>
+              Delete
+            </Button>
+          </Group>
+        </Allowed>
       </Table.Td>
     </Table.Tr>
   )

@@ -1,9 +1,8 @@
 /** One document: its state, and the chunks that searches can find. */
-import { Anchor, Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from 'wouter'
 import { call, segment } from '../../api/client.ts'
-import { useList } from '../../api/lists.ts'
+import { useAgent, useList } from '../../api/lists.ts'
 import type { Chunk, Document } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { Figure, Figures } from '../../show/figure.tsx'
@@ -25,17 +24,15 @@ export function DocumentPage({ agentId, documentId }: DocumentPageProps) {
     queryFn: ({ signal }) => call<Document>(path, { signal }),
     refetchInterval: ({ state }) => (state.data && isBusy(state.data) ? whileBusyMs : false),
   })
+  const agent = useAgent(agentId)
   return (
     <Page
       title={document.data?.title ?? 'Document'}
-      lead={
-        <Group gap="xs">
-          <Anchor component={Link} href={`/knowledge/${segment(agentId)}`} size="sm">
-            All documents
-          </Anchor>
-          <IdText id={documentId} />
-        </Group>
-      }
+      trail={[
+        { href: '/knowledge', label: 'Knowledge' },
+        { href: `/knowledge/${segment(agentId)}`, label: agent.data?.name ?? 'Agent' },
+      ]}
+      lead={<IdText id={documentId} />}
     >
       <Waiting for={document} what="the document">
         {(found) => (

@@ -11,6 +11,7 @@ import { AddDocument } from './add-document.tsx'
 import { DocumentList } from './document-list.tsx'
 import { useDocuments } from './documents.ts'
 import { RetrievalTest } from './retrieval-test.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function Knowledge({ agentId }: { agentId: string | undefined }) {
   const [, navigate] = useLocation()
@@ -46,12 +47,14 @@ function KnowledgeBase({ agentId }: { agentId: string }) {
     <Waiting for={agent} what="the agent">
       {(read) => (
         <Stack gap="xl">
-          <Stack component="section" aria-label="Add documents">
-            <Title order={2} size="h4">
-              Add documents
-            </Title>
-            <AddDocument agentId={agentId} />
-          </Stack>
+          <Allowed permission="agents">
+            <Stack component="section" aria-label="Add documents">
+              <Title order={2} size="h4">
+                Add documents
+              </Title>
+              <AddDocument agentId={agentId} />
+            </Stack>
+          </Allowed>
           <Stack component="section" aria-label="Documents" gap="xs">
             <Title order={2} size="h4">
               Documents

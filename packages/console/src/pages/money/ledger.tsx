@@ -10,6 +10,7 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { LedgerCsv } from './ledger-csv.tsx'
 import { TurnLink } from './turn-link.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 const kindWords: Record<LedgerEntry['kind'], string> = { credit: 'Credit', adjustment: 'Adjustment', charge: 'Charge' }
 const nothing = '0.00000000'
@@ -30,29 +31,27 @@ export function Ledger({ owner }: { owner: Owner }) {
             <Empty title="No ledger entries yet">Add credit above. Agents reply only while their owner has an available balance.</Empty>
           ) : (
             <Stack gap="xs">
-              <Table.ScrollContainer minWidth={760}>
-                <Table aria-label="Ledger, newest first">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th scope="col">Time</Table.Th>
-                      <Table.Th scope="col">Kind</Table.Th>
-                      <Table.Th scope="col" ta="right">
-                        Amount
-                      </Table.Th>
-                      <Table.Th scope="col" ta="right">
-                        Written off
-                      </Table.Th>
-                      <Table.Th scope="col">Note</Table.Th>
-                      <Table.Th scope="col">Turn</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {list.items.map((entry) => (
-                      <EntryRow key={entry.id} entry={entry} />
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </Table.ScrollContainer>
+              <ListTable minWidth={760} aria-label="Ledger, newest first">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th scope="col">Time</Table.Th>
+                    <Table.Th scope="col">Kind</Table.Th>
+                    <Table.Th scope="col" ta="right">
+                      Amount
+                    </Table.Th>
+                    <Table.Th scope="col" ta="right">
+                      Written off
+                    </Table.Th>
+                    <Table.Th scope="col">Note</Table.Th>
+                    <Table.Th scope="col">Turn</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {list.items.map((entry) => (
+                    <EntryRow key={entry.id} entry={entry} />
+                  ))}
+                </Table.Tbody>
+              </ListTable>
               <MoreButton list={list} />
             </Stack>
           )

@@ -7,11 +7,16 @@ import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { NewOwner } from './new-owner.tsx'
 import { OwnerTable } from './owner-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function MoneyPage() {
   const owners = useOwners()
   const [opened, { open, close }] = useDisclosure()
-  const create = <Button onClick={open}>Create owner</Button>
+  const create = (
+    <Allowed permission="billing" installation>
+      <Button onClick={open}>Create owner</Button>
+    </Allowed>
+  )
   return (
     <Page
       title="Owners"

@@ -23,6 +23,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
   const [asked, setAsked] = useState(false)
   const form = useForm({ initialValues: { amount: '', note: '' }, validate: { amount: wrongAmount } })
   const add = useMutation({
+    meta: { done: 'Entry added to the ledger' },
     mutationFn: ({ key, amount, note }: Entry) =>
       call<LedgerEntry>(`/owners/${segment(owner.id)}/ledger`, {
         method: 'POST',

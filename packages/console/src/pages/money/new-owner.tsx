@@ -32,6 +32,7 @@ function NewOwnerForm({ onClose }: { onClose: () => void }) {
     },
   })
   const create = useMutation({
+    meta: { done: 'Owner created' },
     mutationFn: ({ name, balance }: { name: string; balance: string }) =>
       call<Owner>('/owners', { method: 'POST', body: { name: name.trim(), balance_usd: writeAmount(readAmount(balance) ?? 0n) } }),
     onSuccess: (owner) => {

@@ -5,6 +5,7 @@ import { segment } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
 import { Empty } from '../../show/empty.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 export function OwnerAgents({ ownerId }: { ownerId: string }) {
   const agents = useAgents()
@@ -26,36 +27,34 @@ export function OwnerAgents({ ownerId }: { ownerId: string }) {
               </Empty>
             )
           return (
-            <Table.ScrollContainer minWidth={480}>
-              <Table aria-label="Agents of this owner">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th scope="col">Agent</Table.Th>
-                    <Table.Th scope="col">Model</Table.Th>
-                    <Table.Th scope="col">Status</Table.Th>
-                    <Table.Th scope="col">Usage</Table.Th>
+            <ListTable minWidth={480} aria-label="Agents of this owner">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th scope="col">Agent</Table.Th>
+                  <Table.Th scope="col">Model</Table.Th>
+                  <Table.Th scope="col">Status</Table.Th>
+                  <Table.Th scope="col">Usage</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {paid.map(({ id, name, model, enabled }) => (
+                  <Table.Tr key={id}>
+                    <Table.Th scope="row" fw={500}>
+                      <Anchor component={Link} inherit href={`/agents/${segment(id)}`} className="as-written">
+                        {name}
+                      </Anchor>
+                    </Table.Th>
+                    <Table.Td className="as-written">{model}</Table.Td>
+                    <Table.Td>{enabled ? 'Enabled' : 'Disabled'}</Table.Td>
+                    <Table.Td>
+                      <Anchor component={Link} inherit href={`/usage?agent_id=${segment(id)}`} aria-label={`View usage of ${name}`}>
+                        View usage
+                      </Anchor>
+                    </Table.Td>
                   </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {paid.map(({ id, name, model, enabled }) => (
-                    <Table.Tr key={id}>
-                      <Table.Th scope="row" fw={500}>
-                        <Anchor component={Link} inherit href={`/agents/${segment(id)}`} className="as-written">
-                          {name}
-                        </Anchor>
-                      </Table.Th>
-                      <Table.Td className="as-written">{model}</Table.Td>
-                      <Table.Td>{enabled ? 'Enabled' : 'Disabled'}</Table.Td>
-                      <Table.Td>
-                        <Anchor component={Link} inherit href={`/usage?agent_id=${segment(id)}`} aria-label={`View usage of ${name}`}>
-                          View usage
-                        </Anchor>
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+                ))}
+              </Table.Tbody>
+            </ListTable>
           )
         }}
       </Waiting>

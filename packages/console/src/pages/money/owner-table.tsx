@@ -10,6 +10,7 @@ import { readAmount } from '../../api/amounts.ts'
 import { lowOf, formatLow } from '../../api/low.ts'
 import type { Low } from '../../api/low.ts'
 import { useSpentOfLow } from '../../api/spend.ts'
+import { ListTable } from '../../show/list-table.tsx'
 
 /** More than fit on a screen, so a search is shown. */
 const searchedFrom = 12
@@ -44,34 +45,32 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
       {owners.length >= searchedFrom ? (
         <TextInput label="Search owners" value={sought} onChange={(event) => setSought(event.currentTarget.value)} maw={320} />
       ) : null}
-      <Table.ScrollContainer minWidth={720}>
-        <Table aria-label="Owners" highlightOnHover>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">Owner</Table.Th>
-              <Table.Th scope="col" ta="right">
-                Balance
-              </Table.Th>
-              <Table.Th scope="col" ta="right">
-                Held
-              </Table.Th>
-              <Table.Th scope="col" ta="right">
-                Unpaid
-              </Table.Th>
-              <Table.Th scope="col" ta="right">
-                Available
-              </Table.Th>
-              <Table.Th scope="col">Status</Table.Th>
-              <Table.Th scope="col">Created</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {shown.map((owner) => (
-              <OwnerRow key={owner.id} owner={owner} low={lowById.get(owner.id)} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <ListTable minWidth={720} aria-label="Owners" highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Owner</Table.Th>
+            <Table.Th scope="col" ta="right">
+              Balance
+            </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Held
+            </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Unpaid
+            </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Available
+            </Table.Th>
+            <Table.Th scope="col">Status</Table.Th>
+            <Table.Th scope="col">Created</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {shown.map((owner) => (
+            <OwnerRow key={owner.id} owner={owner} low={lowById.get(owner.id)} />
+          ))}
+        </Table.Tbody>
+      </ListTable>
       <Text size="sm" c="dimmed" aria-live="polite">
         {found.length === 0 ? 'No matching owners.' : null}
         {found.length > maxShown ? `Showing ${maxShown} of ${found.length} owners. Enter more of the name to narrow the list.` : null}

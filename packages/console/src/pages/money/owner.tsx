@@ -1,5 +1,5 @@
 /** One owner: its balance, its agents, its entries and charges. */
-import { Anchor, Button, Group, Text } from '@mantine/core'
+import { Anchor, Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
@@ -19,6 +19,7 @@ import { OwnerAgents } from './owner-agents.tsx'
 import { RunningTurns } from './running-turns.tsx'
 import { RenameOwner } from './rename-owner.tsx'
 import { useSpent } from '../../api/spend.ts'
+import { Allowed } from '../../show/allowed.tsx'
 
 /** Balances change with every turn. Polled slower than a person would look twice. */
 const refetchMs = 15_000
@@ -33,19 +34,15 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
   return (
     <Page
       title={owner.data?.name ?? 'Owner'}
-      lead={
-        <Group gap="xs">
-          <Anchor component={Link} href="/money" size="sm">
-            All owners
-          </Anchor>
-          <IdText id={ownerId} />
-        </Group>
-      }
+      trail={[{ href: '/money', label: 'Owners' }]}
+      lead={<IdText id={ownerId} />}
       actions={
         owner.data ? (
-          <Button variant="default" onClick={open}>
-            Rename owner
-          </Button>
+          <Allowed permission="billing" installation>
+            <Button variant="default" onClick={open}>
+              Rename owner
+            </Button>
+          </Allowed>
         ) : null
       }
     >
@@ -54,7 +51,9 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
           <>
             <OwnerFigures owner={found} />
             <RunningTurns turns={found.running_turns} />
-            <NewEntry owner={found} />
+            <Allowed permission="billing" installation>
+              <NewEntry owner={found} />
+            </Allowed>
             <OwnerAgents ownerId={ownerId} />
             <Ledger owner={found} />
             <RenameOwner owner={found} opened={renaming} onClose={close} />

@@ -22,6 +22,7 @@ function RenameForm({ owner, onClose }: { owner: Owner; onClose: () => void }) {
   const queries = useQueryClient()
   const [name, setName] = useState(owner.name)
   const rename = useMutation({
+    meta: { done: 'Owner renamed' },
     mutationFn: (to: string) => call<Owner>(`/owners/${segment(owner.id)}`, { method: 'PATCH', body: { name: to } }),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ['owners'] })

@@ -4,6 +4,7 @@ import type { OwnerWithHolds } from '../../api/types.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { TurnLink } from './turn-link.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 export function RunningTurns({ turns }: { turns: OwnerWithHolds['running_turns'] }) {
   if (turns.length === 0) return null
@@ -12,36 +13,34 @@ export function RunningTurns({ turns }: { turns: OwnerWithHolds['running_turns']
       <Title order={2} size="h4" mb="xs" id="running-turns">
         Running turns
       </Title>
-      <Table.ScrollContainer minWidth={480}>
-        <Table aria-label="Running turns of this owner">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">Started</Table.Th>
-              <Table.Th scope="col">User</Table.Th>
-              <Table.Th scope="col">Turn</Table.Th>
-              <Table.Th scope="col" ta="right">
-                Held
-              </Table.Th>
+      <ListTable minWidth={480} aria-label="Running turns of this owner">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Started</Table.Th>
+            <Table.Th scope="col">User</Table.Th>
+            <Table.Th scope="col">Turn</Table.Th>
+            <Table.Th scope="col" ta="right">
+              Held
+            </Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {turns.map((turn) => (
+            <Table.Tr key={turn.request_id}>
+              <Table.Td>
+                <Moment at={turn.started_at} />
+              </Table.Td>
+              <Table.Td className="as-written">{turn.external_user_id ?? 'Erased'}</Table.Td>
+              <Table.Td>
+                <TurnLink requestId={turn.request_id} />
+              </Table.Td>
+              <Table.Td ta="right">
+                <Money amount={turn.held_usd} />
+              </Table.Td>
             </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {turns.map((turn) => (
-              <Table.Tr key={turn.request_id}>
-                <Table.Td>
-                  <Moment at={turn.started_at} />
-                </Table.Td>
-                <Table.Td className="as-written">{turn.external_user_id ?? 'Erased'}</Table.Td>
-                <Table.Td>
-                  <TurnLink requestId={turn.request_id} />
-                </Table.Td>
-                <Table.Td ta="right">
-                  <Money amount={turn.held_usd} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+          ))}
+        </Table.Tbody>
+      </ListTable>
     </Box>
   )
 }

@@ -8,23 +8,24 @@ import { Empty } from '../../show/empty.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
+import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 import { AuditChanges } from './audit-changes.tsx'
 import { AuditCsv } from './audit-csv.tsx'
 import { authors, isFiltered, queryOf, readAsked, writeAsked } from './audit-asked.ts'
 import { AuditFilters } from './audit-filters.tsx'
-import { Part } from './part.tsx'
 
-/** A short list; more are loaded on request. */
-const shownFirst = 20
+/** More are loaded on request. */
+const shownFirst = 50
 
-export function Audit() {
+export function AuditLog() {
   const [params, setParams] = useSearchParams()
   const asked = readAsked(params)
   const query = queryOf(asked)
   const list = useList<AuditEntry>(['audit'], '/audit', query, { limit: shownFirst })
   return (
-    <Part
+    <Page
       title="Audit log"
       lead="Every change made through the admin API, the console, or by Turnkeep itself, and every reading of messages. Secrets and end users are not shown."
     >
@@ -40,30 +41,28 @@ export function Audit() {
             <Empty title="No changes yet">The first entry appears when you create an owner, an agent, or an API key.</Empty>
           ) : (
             <Stack gap="xs">
-              <Table.ScrollContainer minWidth={760}>
-                <Table aria-label="Audit log, newest first">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th scope="col">Time</Table.Th>
-                      <Table.Th scope="col">Actor</Table.Th>
-                      <Table.Th scope="col">Action</Table.Th>
-                      <Table.Th scope="col">Object</Table.Th>
-                      <Table.Th scope="col">Changes</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {list.items.map((entry) => (
-                      <Entry key={entry.id} entry={entry} />
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </Table.ScrollContainer>
+              <ListTable minWidth={760} aria-label="Audit log, newest first">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th scope="col">Time</Table.Th>
+                    <Table.Th scope="col">Actor</Table.Th>
+                    <Table.Th scope="col">Action</Table.Th>
+                    <Table.Th scope="col">Object</Table.Th>
+                    <Table.Th scope="col">Changes</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {list.items.map((entry) => (
+                    <Entry key={entry.id} entry={entry} />
+                  ))}
+                </Table.Tbody>
+              </ListTable>
               <MoreButton list={list} />
             </Stack>
           )
         }
       </Waiting>
-    </Part>
+    </Page>
   )
 }
 
@@ -71,7 +70,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Moment at={entry.created_at} />
+        <Moment at={entry.created_at} exact />
       </Table.Td>
       <Table.Td>{entry.author_name ?? authors[entry.who]}</Table.Td>
       <Table.Td>
@@ -88,7 +87,14 @@ function Entry({ entry }: { entry: AuditEntry }) {
 }
 
 /** The pages that show one thing by its ID. */
-const pages: Record<string, string> = { agent: '/agents', owner: '/money', conversation: '/conversations', turn: '/turns' }
+const pages: Record<string, string> = {
+  agent: '/agents',
+  owner: '/money',
+  conversation: '/conversations',
+  turn: '/turns',
+  operator: '/operators',
+  webhook: '/webhooks',
+}
 
 function Subject({ noun, id }: { noun: string; id: string }) {
   const page = pages[noun]

@@ -9,6 +9,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { Part } from './part.tsx'
 import { seldomMs } from './polling.ts'
 import { AgentCell, TurnCell } from '../../show/turn-cells.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 const states = { failed: 'Failed', released: 'Released', cancelled: 'Cancelled' } as const
 type Ended = keyof typeof states
@@ -45,25 +46,23 @@ function EndedList({ state }: { state: Ended }) {
           <Text size="sm">No {state} turns.</Text>
         ) : (
           <Stack gap="xs">
-            <Table.ScrollContainer minWidth={720}>
-              <Table aria-label={`${states[state]} turns, newest first`}>
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th scope="col">Turn</Table.Th>
-                    <Table.Th scope="col">Agent</Table.Th>
-                    <Table.Th scope="col">Ended</Table.Th>
-                    <Table.Th scope="col">Cause</Table.Th>
-                    <Table.Th scope="col">Details</Table.Th>
-                    <Table.Th scope="col">Attempts</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {list.items.map((turn) => (
-                    <EndedRow key={turn.request_id} turn={turn} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <ListTable minWidth={720} aria-label={`${states[state]} turns, newest first`}>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th scope="col">Turn</Table.Th>
+                  <Table.Th scope="col">Agent</Table.Th>
+                  <Table.Th scope="col">Ended</Table.Th>
+                  <Table.Th scope="col">Cause</Table.Th>
+                  <Table.Th scope="col">Details</Table.Th>
+                  <Table.Th scope="col">Attempts</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {list.items.map((turn) => (
+                  <EndedRow key={turn.request_id} turn={turn} />
+                ))}
+              </Table.Tbody>
+            </ListTable>
             <MoreButton list={list} />
           </Stack>
         )

@@ -8,6 +8,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { writeSpan } from '../../show/measures.ts'
 import { Invariants } from './invariants.tsx'
 import { Part } from './part.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 const resultKey = ['verification']
 
@@ -29,9 +30,11 @@ export function Verify() {
         </>
       }
       actions={
-        <Button variant="default" loading={verify.isPending} onClick={() => verify.mutate()}>
-          Verify data
-        </Button>
+        <Allowed permission="system" installation>
+          <Button variant="default" loading={verify.isPending} onClick={() => verify.mutate()}>
+            Verify data
+          </Button>
+        </Allowed>
       }
     >
       <Stack gap="sm">

@@ -9,6 +9,7 @@ import { Confirm } from '../../show/confirm.tsx'
 export function DeleteProvider({ provider, usedBy, onClose }: { provider: Provider | null; usedBy: Agent[]; onClose: () => void }) {
   const queries = useQueryClient()
   const remove = useMutation({
+    meta: { done: 'Provider deleted' },
     mutationFn: (id: string) => call<void>(`/providers/${segment(id)}`, { method: 'DELETE' }),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ['providers'] })

@@ -39,6 +39,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
     },
   })
   const save = useMutation({
+    meta: { done: 'Provider saved' },
     // The values are read here instead of being passed as variables, because variables are kept, including the key.
     mutationFn: () => saveProvider(provider, form.getValues()),
     onSuccess: (saved) => {
@@ -62,7 +63,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
     <form onSubmit={form.onSubmit(() => save.mutate())} noValidate autoComplete="off">
       <Stack>
         <Select
-          label="ProviderKind"
+          label="Kind"
           description={provider ? 'The kind of a provider cannot be changed.' : undefined}
           data={kinds}
           value={kind}

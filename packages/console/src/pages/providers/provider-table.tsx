@@ -6,6 +6,8 @@ import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { labelOfKind } from './kinds.ts'
 import { agentsOn } from './used-by.ts'
+import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 /** The action of a row. The page opens a dialog for it. */
 export type Doing = { what: 'test' | 'change' | 'delete'; provider: Provider }
@@ -14,44 +16,44 @@ type ProviderTableProps = { providers: Provider[]; agents: Agent[] | undefined; 
 
 export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
   return (
-    <Table.ScrollContainer minWidth={820}>
-      <Table verticalSpacing="sm" aria-label="Providers">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Name</Table.Th>
-            <Table.Th scope="col">Kind and base URL</Table.Th>
-            <Table.Th scope="col">Used by</Table.Th>
-            <Table.Th scope="col">Updated</Table.Th>
-            <Table.Th scope="col">
-              <span className="for-readers-only">Actions</span>
+    <ListTable minWidth={820} verticalSpacing="sm" aria-label="Providers">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Name</Table.Th>
+          <Table.Th scope="col">Kind and base URL</Table.Th>
+          <Table.Th scope="col">Used by</Table.Th>
+          <Table.Th scope="col">Updated</Table.Th>
+          <Table.Th scope="col">
+            <span className="for-readers-only">Actions</span>
+          </Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {providers.map((provider) => (
+          <Table.Tr key={provider.id}>
+            <Table.Th scope="row">
+              {provider.name}
+              <div>
+                <IdText id={provider.id} />
+              </div>
             </Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {providers.map((provider) => (
-            <Table.Tr key={provider.id}>
-              <Table.Th scope="row">
-                {provider.name}
-                <div>
-                  <IdText id={provider.id} />
-                </div>
-              </Table.Th>
-              <Table.Td>
-                {labelOfKind(provider.kind)}
-                {provider.base_url ? (
-                  <Text size="xs" c="dimmed" className="as-written">
-                    {provider.base_url}
-                  </Text>
-                ) : null}
-              </Table.Td>
-              <Table.Td>
-                <UsedBy agents={agents && agentsOn(provider.name, agents)} />
-              </Table.Td>
-              <Table.Td>
-                <Moment at={provider.updated_at} />
-              </Table.Td>
-              <Table.Td>
-                <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Table.Td>
+              {labelOfKind(provider.kind)}
+              {provider.base_url ? (
+                <Text size="xs" c="dimmed" className="as-written">
+                  {provider.base_url}
+                </Text>
+              ) : null}
+            </Table.Td>
+            <Table.Td>
+              <UsedBy agents={agents && agentsOn(provider.name, agents)} />
+            </Table.Td>
+            <Table.Td>
+              <Moment at={provider.updated_at} />
+            </Table.Td>
+            <Table.Td>
+              <Group gap="xs" justify="flex-end" wrap="nowrap">
+                <Allowed permission="providers">
                   <Button size="xs" variant="default" aria-label={`Test ${provider.name}`} onClick={() => onDo({ what: 'test', provider })}>
                     Test
                   </Button>
@@ -63,6 +65,8 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
                   >
                     Edit
                   </Button>
+                </Allowed>
+                <Allowed permission="provider_keys">
                   <Button
                     size="xs"
                     variant="outline"
@@ -72,13 +76,13 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
                   >
                     Delete
                   </Button>
-                </Group>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+                </Allowed>
+              </Group>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }
 

@@ -11,12 +11,18 @@ import { ProviderTable } from './provider-table.tsx'
 import type { Doing } from './provider-table.tsx'
 import { ProviderTest } from './provider-test.tsx'
 import { agentsOn } from './used-by.ts'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function Providers() {
   const providers = useProviders()
   const agents = useAgents()
   const [doing, setDoing] = useState<{ what: 'add' } | Doing | null>(null)
   const close = (): void => setDoing(null)
+  const add = (
+    <Allowed permission="provider_keys">
+      <Button onClick={() => setDoing({ what: 'add' })}>Add provider</Button>
+    </Allowed>
+  )
   const cancel = (
     <Button variant="default" onClick={close}>
       Cancel
@@ -26,12 +32,12 @@ export function Providers() {
     <Page
       title="Providers"
       lead="Providers run the language models that your agents use. The built-in demo model needs no provider."
-      actions={<Button onClick={() => setDoing({ what: 'add' })}>Add provider</Button>}
+      actions={add}
     >
       <Waiting for={providers} what="providers">
         {(found) =>
           found.length === 0 ? (
-            <Empty title="No providers yet" action={<Button onClick={() => setDoing({ what: 'add' })}>Add provider</Button>}>
+            <Empty title="No providers yet" action={add}>
               To use a language model, add OpenAI, Anthropic, Google, or your own server with its API key. The demo model needs no provider.
             </Empty>
           ) : (

@@ -8,7 +8,7 @@ import { CodeBlock } from '../../show/code-block.tsx'
 
 export function CallStep({ agent, secret }: { agent: Agent; secret: string | null }) {
   const { data: session } = useSession()
-  const base = session?.api_url ?? location.origin
+  const base = session?.session.api_url ?? location.origin
   return (
     <Stack>
       <Text>
@@ -36,7 +36,7 @@ export function CallStep({ agent, secret }: { agent: Agent; secret: string | nul
           : change its tools, limits, and model
         </List.Item>
         <List.Item>
-          <Anchor href={`${session?.api_url ?? ''}/docs`} target="_blank" rel="noopener" underline="always">
+          <Anchor href={`${session?.session.api_url ?? ''}/docs`} target="_blank" rel="noopener" underline="always">
             API reference
           </Anchor>{' '}
           (opens in a new tab)

@@ -3,6 +3,7 @@ import { Anchor, Box, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { call } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
 import type { Status, Usage } from '../../api/types.ts'
 import { ErrorFigure } from '../../show/error-figure.tsx'
 import { Figure, Figures } from '../../show/figure.tsx'
@@ -21,7 +22,9 @@ export function LastDay() {
     queryFn: ({ signal }) => call<Usage>('/usage', { query: { bucket: 'hour', from }, signal }),
     refetchInterval: 6 * refreshMs,
   })
+  const maySeeStatus = useMay('read', true)
   const status = useQuery({
+    enabled: maySeeStatus,
     queryKey: ['status'],
     queryFn: ({ signal }) => call<Status>('/status', { signal }),
     refetchInterval: refreshMs,
@@ -44,16 +47,18 @@ export function LastDay() {
             <Figure label="Latency p50" note={totals.p95_ms === null ? undefined : `p95 ${writeMs(totals.p95_ms)}`}>
               {totals.p50_ms === null ? '–' : writeMs(totals.p50_ms)}
             </Figure>
-            <Figure
-              label="Running now"
-              note={
-                <Anchor component={Link} href="/operations" inherit underline="always">
-                  {status.data && status.data.workers > 1 ? 'on one of several workers' : 'View in System'}
-                </Anchor>
-              }
-            >
-              {status.data ? writeCount(status.data.turns.running) : '–'}
-            </Figure>
+            {maySeeStatus ? (
+              <Figure
+                label="Running now"
+                note={
+                  <Anchor component={Link} href="/operations" inherit underline="always">
+                    {status.data && status.data.workers > 1 ? 'on one of several workers' : 'View status'}
+                  </Anchor>
+                }
+              >
+                {status.data ? writeCount(status.data.turns.running) : '–'}
+              </Figure>
+            ) : null}
           </Figures>
         )}
       </Waiting>

@@ -9,6 +9,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { readAmount } from '../../api/amounts.ts'
 import { lowOf, formatLow } from '../../api/low.ts'
 import { useSpentOfLow } from '../../api/spend.ts'
+import { ListTable } from '../../show/list-table.tsx'
 
 export function LowOwners() {
   const owners = useOwners()
@@ -36,31 +37,29 @@ function LowOnes({ owners }: { owners: Owner[] }) {
   if (low.length === 0)
     return <Text size="sm">No low balances. Every owner has at least $1.00 and three days of recent spend available.</Text>
   return (
-    <Table.ScrollContainer minWidth={520}>
-      <Table aria-label="Owners with a low balance">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Owner</Table.Th>
-            <Table.Th scope="col">Available</Table.Th>
-            <Table.Th scope="col">Status</Table.Th>
+    <ListTable minWidth={520} aria-label="Owners with a low balance">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Owner</Table.Th>
+          <Table.Th scope="col">Available</Table.Th>
+          <Table.Th scope="col">Status</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {low.map(({ owner, reason }) => (
+          <Table.Tr key={owner.id}>
+            <Table.Td>
+              <Anchor component={Link} href={`/money/${segment(owner.id)}`} underline="always" inherit>
+                {owner.name}
+              </Anchor>
+            </Table.Td>
+            <Table.Td>
+              <Money amount={owner.available_usd} />
+            </Table.Td>
+            <Table.Td>{formatLow(reason)}</Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {low.map(({ owner, reason }) => (
-            <Table.Tr key={owner.id}>
-              <Table.Td>
-                <Anchor component={Link} href={`/money/${segment(owner.id)}`} underline="always" inherit>
-                  {owner.name}
-                </Anchor>
-              </Table.Td>
-              <Table.Td>
-                <Money amount={owner.available_usd} />
-              </Table.Td>
-              <Table.Td>{formatLow(reason)}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }

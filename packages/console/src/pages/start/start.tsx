@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Redirect, useSearchParams } from 'wouter'
 import { call } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
+import { useMay } from '../../api/session.ts'
 import type { Agent, Page as PageOf, Turn } from '../../api/types.ts'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
@@ -27,6 +28,8 @@ export function Start() {
 }
 
 function Decided({ agents }: { agents: Agent[] }) {
+  // Setting up takes a provider with its key.
+  const maySetUp = useMay('provider_keys', true)
   const [search, setSearch] = useSearchParams()
   const wanted = search.get('agent')
   const chosen = wanted === null ? undefined : agents.find(({ id }) => id === wanted)
@@ -37,9 +40,10 @@ function Decided({ agents }: { agents: Agent[] }) {
   const turns = useQuery({
     queryKey: ['turns', 'any', started?.id],
     queryFn: ({ signal }) => call<PageOf<Turn>>('/turns', { query: { agent_id: started?.id, limit: 1 }, signal }),
-    enabled: undecided,
+    enabled: undecided && maySetUp,
   })
   const walkWith = (agentId: string): void => setSearch({ agent: agentId }, { replace: true })
+  if (!maySetUp) return <Overview agents={agents} />
   if (wanted !== null) return <Walk agent={chosen} agents={agents} onAgent={walkWith} />
   if (search.has('overview') || own.length >= 2) return <Overview agents={agents} />
   if (started === undefined) return <Walk agent={undefined} agents={agents} onAgent={walkWith} />

@@ -7,6 +7,7 @@ import type { Agent, Page, Turn } from '../../api/types.ts'
 import { Moment } from '../../show/moment.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 // As many as fit without scrolling. The rest is under Operations.
 const maxShown = 5
@@ -41,48 +42,46 @@ export function TurnsWithoutReply({ agents }: { agents: Agent[] }) {
 
 function Failures({ turns, agents }: { turns: Turn[]; agents: Agent[] }) {
   return (
-    <Table.ScrollContainer minWidth={760}>
-      <Table aria-label="Recent turns without a reply" verticalSpacing="xs">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Ended</Table.Th>
-            <Table.Th scope="col">Agent</Table.Th>
-            <Table.Th scope="col">State</Table.Th>
-            <Table.Th scope="col">Cause</Table.Th>
-            <Table.Th scope="col">Conversation</Table.Th>
+    <ListTable minWidth={760} aria-label="Recent turns without a reply" verticalSpacing="xs">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Ended</Table.Th>
+          <Table.Th scope="col">Agent</Table.Th>
+          <Table.Th scope="col">State</Table.Th>
+          <Table.Th scope="col">Cause</Table.Th>
+          <Table.Th scope="col">Conversation</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {turns.map((turn) => (
+          <Table.Tr key={turn.request_id}>
+            <Table.Td>
+              <Moment at={endOf(turn)} />
+            </Table.Td>
+            <Table.Td>{agents.find(({ id }) => id === turn.agent_id)?.name ?? 'Deleted agent'}</Table.Td>
+            <Table.Td>
+              <StateBadge state={turn.state} />
+            </Table.Td>
+            <Table.Td>
+              <Code>{turn.failure?.cause_kind ?? turn.failure?.code ?? 'failed'}</Code>{' '}
+              <Text span size="sm" className="as-written" lineClamp={3}>
+                {turn.failure?.cause}
+              </Text>
+            </Table.Td>
+            <Table.Td>
+              <Anchor
+                component={Link}
+                href={`/conversations/${segment(turn.conversation_id)}`}
+                underline="always"
+                inherit
+                aria-label={`Open conversation of turn ${turn.request_id}`}
+              >
+                Open
+              </Anchor>
+            </Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {turns.map((turn) => (
-            <Table.Tr key={turn.request_id}>
-              <Table.Td>
-                <Moment at={endOf(turn)} />
-              </Table.Td>
-              <Table.Td>{agents.find(({ id }) => id === turn.agent_id)?.name ?? 'Deleted agent'}</Table.Td>
-              <Table.Td>
-                <StateBadge state={turn.state} />
-              </Table.Td>
-              <Table.Td>
-                <Code>{turn.failure?.cause_kind ?? turn.failure?.code ?? 'failed'}</Code>{' '}
-                <Text span size="sm" className="as-written" lineClamp={3}>
-                  {turn.failure?.cause}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <Anchor
-                  component={Link}
-                  href={`/conversations/${segment(turn.conversation_id)}`}
-                  underline="always"
-                  inherit
-                  aria-label={`Open conversation of turn ${turn.request_id}`}
-                >
-                  Open
-                </Anchor>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }

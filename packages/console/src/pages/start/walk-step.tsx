@@ -2,7 +2,7 @@
 import { Box, Group, Paper, Text, Title, UnstyledButton } from '@mantine/core'
 import { useEffect, useId, useRef } from 'react'
 import type { ReactNode } from 'react'
-import { CheckIcon } from '../../show/icons.tsx'
+import { IconCheck } from '@tabler/icons-react'
 
 type WalkStepProps = {
   number: number
@@ -51,7 +51,7 @@ export function WalkStep({
         >
           <Group gap="sm" wrap="nowrap">
             <span className="walk-mark" data-done={done || undefined} aria-hidden="true">
-              {done ? <CheckIcon /> : number}
+              {done ? <IconCheck size={16} aria-hidden="true" /> : number}
             </span>
             <span>
               <span className="for-readers-only">Step {number}: </span>

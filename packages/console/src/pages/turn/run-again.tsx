@@ -30,7 +30,7 @@ export function RunAgain({ trace }: { trace: TurnTrace }) {
   }
   return (
     <Stack>
-      <Alert color="teal" variant="light" title="Nothing is stored in the conversation">
+      <Alert color="blue" variant="light" title="Nothing is stored in the conversation">
         The message runs with the history that the turn had. No one is charged, but the provider bills the model calls. The knowledge base
         is searched as it is now, and tools that may have side effects are not called.
       </Alert>

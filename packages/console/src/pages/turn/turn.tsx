@@ -8,11 +8,12 @@ import { TurnDetails } from '../../show/turn-details.tsx'
 import { TraceAttempts, useTrace } from '../../show/turn-trace.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { RunAgain } from './run-again.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function TurnPage({ requestId }: { requestId: string }) {
   const trace = useTrace(requestId)
   return (
-    <Page title="Turn" lead="What the agent did to answer one message, and what it cost.">
+    <Page title="Turn" trail={[{ href: '/turns', label: 'Traces' }]} lead="What the agent did to answer one message, and what it cost.">
       <Stack gap="xs">
         <TurnDetails requestId={requestId} withSteps={false} />
         {trace.data ? (
@@ -29,13 +30,15 @@ export function TurnPage({ requestId }: { requestId: string }) {
             <Section name="Trace">
               <TraceAttempts trace={read} />
             </Section>
-            <Section name="Run again">
-              {read.status === 'running' ? (
-                <Text size="sm">The turn is still running. It can be run again when it has ended.</Text>
-              ) : (
-                <RunAgain trace={read} />
-              )}
-            </Section>
+            <Allowed permission="agents">
+              <Section name="Run again">
+                {read.status === 'running' ? (
+                  <Text size="sm">The turn is still running. It can be run again when it has ended.</Text>
+                ) : (
+                  <RunAgain trace={read} />
+                )}
+              </Section>
+            </Allowed>
           </>
         )}
       </Waiting>

@@ -1,10 +1,8 @@
 /** A plot for uPlot: its series, axes and colors. The colors are the theme's, in shades that stand out on the background of each scheme. */
 import uPlot from 'uplot'
-import type { Color, PlotOf, Series } from './plots.ts'
+import { colorVariable, plotHeight } from './plots.ts'
+import type { PlotOf, Series } from './plots.ts'
 import { writeMs, writeShortCount } from '../../show/measures.ts'
-
-export type Scheme = 'light' | 'dark'
-export const plotHeight = 220
 
 const [hour, day] = [3_600, 86_400]
 /** Ticks on whole hours and days, so that a label never splits a bucket. */
@@ -14,24 +12,13 @@ const ticks = {
 }
 const wholeNumbers = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 
-/** A CSS color, for elements next to the canvas. */
-export function colorVariable(color: Color, scheme: Scheme): string {
-  // Gray is darker than other colors of the same shade, and must differ from the text color.
-  const shade = color === 'gray' ? { light: 6, dark: 6 } : { light: 8, dark: 4 }
-  return `--mantine-color-${color}-${shade[scheme]}`
-}
-
-export function plotOptions(
-  plot: PlotOf,
-  { width, scheme, onIndex }: { width: number; scheme: Scheme; onIndex: (index: number | null) => void },
-): uPlot.Options {
+export function plotOptions(plot: PlotOf, { width, onIndex }: { width: number; onIndex: (index: number | null) => void }): uPlot.Options {
   const styles = getComputedStyle(document.documentElement)
   const read = (variable: string): string => styles.getPropertyValue(variable).trim() || 'gray'
-  const [ink, line] =
-    scheme === 'light' ? ['--mantine-color-gray-7', '--mantine-color-gray-3'] : ['--mantine-color-dark-0', '--mantine-color-dark-4']
+  const [ink, line] = ['--tk-muted', '--tk-line']
   const axis = {
     stroke: read(ink),
-    font: '12px system-ui, sans-serif',
+    font: '12px "Inter Variable", system-ui, sans-serif',
     grid: { stroke: read(line), width: 1 },
     ticks: { stroke: read(line), width: 1 },
   }
@@ -62,7 +49,7 @@ export function plotOptions(
         size: (_plot, values) => Math.max(44, 18 + 7 * Math.max(0, ...(values ?? []).map((text) => text.length))),
       },
     ],
-    series: [{}, ...inDrawingOrder(plot).map((series) => draw(series, read(colorVariable(series.color, scheme)), buckets.middles.length))],
+    series: [{}, ...inDrawingOrder(plot).map((series) => draw(series, read(colorVariable(series.color)), buckets.middles.length))],
     hooks: { setCursor: [({ cursor }) => onIndex(cursor.idx ?? null)] },
   }
 }

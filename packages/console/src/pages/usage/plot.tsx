@@ -1,16 +1,11 @@
-/**
- * The only place that draws with uPlot. It follows the size and the color scheme of the page and cleans up after itself. Its content is
- * also available as text: in the legend, which shows the figures under the pointer, and as a table.
- */
-import 'uplot/dist/uPlot.min.css'
-import { Box, Group, Paper, Stack, Text, Title, useComputedColorScheme } from '@mantine/core'
-import { useEffect, useId, useRef, useState } from 'react'
-import uPlot from 'uplot'
+/** A chart with its legend, which shows the figures under the pointer, and with its content as a table. */
+import { Box, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Suspense, lazy, useId, useState } from 'react'
 import { FiguresTable } from './figures-table.tsx'
-import { colorVariable, plotData, plotHeight, plotOptions } from './plot-options.ts'
-import type { Scheme } from './plot-options.ts'
-import { isEmpty } from './plots.ts'
+import { colorVariable, isEmpty, plotHeight } from './plots.ts'
 import type { PlotOf, Series } from './plots.ts'
+
+const Canvas = lazy(() => import('./plot-canvas.tsx').then(({ PlotCanvas: canvas }) => ({ default: canvas })))
 
 export function Plot({ plot }: { plot: PlotOf }) {
   const titleId = useId()
@@ -41,7 +36,9 @@ export function Plot({ plot }: { plot: PlotOf }) {
                 />
               ))}
             </Group>
-            <Canvas plot={plot} onIndex={setIndex} />
+            <Suspense fallback={<Box h={plotHeight} />}>
+              <Canvas plot={plot} onIndex={setIndex} />
+            </Suspense>
             <FiguresTable plot={plot} />
           </>
         )}
@@ -50,31 +47,8 @@ export function Plot({ plot }: { plot: PlotOf }) {
   )
 }
 
-function Canvas({ plot, onIndex }: { plot: PlotOf; onIndex: (index: number | null) => void }) {
-  const box = useRef<HTMLDivElement>(null)
-  const scheme = useComputedColorScheme('light')
-  useEffect(() => {
-    const element = box.current
-    if (!element) return
-    const drawn = new uPlot(plotOptions(plot, { width: element.clientWidth, scheme, onIndex }), plotData(plot), element)
-    drawn.ctx.canvas.setAttribute('role', 'img')
-    drawn.ctx.canvas.setAttribute('aria-label', plot.summary)
-    const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0 && element.clientWidth !== drawn.width) drawn.setSize({ width: element.clientWidth, height: plotHeight })
-    })
-    observer.observe(element)
-    return () => {
-      observer.disconnect()
-      drawn.destroy()
-      onIndex(null)
-    }
-  }, [plot, scheme, onIndex])
-  return <Box ref={box} h={plotHeight} style={{ overflow: 'hidden' }} />
-}
-
 function LegendItem({ series: { label, color, dashed }, isBar, text }: { series: Series; isBar: boolean; text: string }) {
-  const scheme: Scheme = useComputedColorScheme('light')
-  const ink = `var(${colorVariable(color, scheme)})`
+  const ink = `var(${colorVariable(color)})`
   return (
     <Group gap={6} wrap="nowrap">
       <svg width="16" height="12" aria-hidden="true">

@@ -6,7 +6,11 @@ import { writeCount, writeMs } from '../../show/measures.ts'
 import { bucketsOf } from './buckets.ts'
 import type { Bucket, Buckets } from './buckets.ts'
 
-export type Color = 'teal' | 'red' | 'gray' | 'blue' | 'grape'
+/** Pixels. */
+export const plotHeight = 220
+
+/** A color of tokens.ts that stands out on a panel. */
+export type Color = 'accent' | 'bad' | 'graphic' | 'info' | 'retrieval' | 'tool'
 export type Series = {
   label: string
   color: Color
@@ -29,7 +33,10 @@ export type PlotOf = {
   summary: string
 }
 
-const causeColors: Color[] = ['red', 'grape', 'blue']
+/** A CSS variable of tokens.ts, which has a value for each scheme. */
+export const colorVariable = (color: Color): string => `--tk-${color}`
+
+const causeColors: Color[] = ['bad', 'retrieval', 'info']
 
 type Drawn = Omit<PlotOf, 'summary' | 'buckets'>
 type Figures = Usage['totals']
@@ -56,14 +63,14 @@ export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[]
       const ms = read(figures)
       return ms === null ? '–' : writeMs(ms)
     }
-    return { label, color, dashed: color === 'grape', values: data.map(read), texts: data.map(say), total: say(totals) }
+    return { label, color, dashed: color === 'tool', values: data.map(read), texts: data.map(say), total: say(totals) }
   }
   const drawn: Drawn[] = [
     {
       title: 'Completed turns and errors',
       shape: 'stacked',
       measure: 'count',
-      series: [counts('Completed', 'teal', (figures) => figures.completed), counts('Errors', 'red', (figures) => figures.errors)],
+      series: [counts('Completed', 'accent', (figures) => figures.completed), counts('Errors', 'bad', (figures) => figures.errors)],
     },
     {
       title: 'Errors by cause',
@@ -78,8 +85,8 @@ export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[]
       shape: 'stacked',
       measure: 'count',
       series: [
-        counts('Prompt', 'blue', (figures) => figures.prompt_tokens),
-        counts('Completion', 'grape', (figures) => figures.completion_tokens),
+        counts('Prompt', 'info', (figures) => figures.prompt_tokens),
+        counts('Completion', 'tool', (figures) => figures.completion_tokens),
       ],
     },
     {
@@ -87,23 +94,23 @@ export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[]
       shape: 'stacked',
       measure: 'usd',
       series: [
-        amounts('Charged', 'teal', (figures) => figures.charged_usd),
-        amounts('Written off', 'gray', (figures) => figures.written_off_usd),
+        amounts('Charged', 'accent', (figures) => figures.charged_usd),
+        amounts('Written off', 'graphic', (figures) => figures.written_off_usd),
       ],
     },
     {
       title: 'Latency of completed turns',
       shape: 'lines',
       measure: 'ms',
-      series: [times('p50', 'blue', (figures) => figures.p50_ms), times('p95', 'grape', (figures) => figures.p95_ms)],
+      series: [times('p50', 'info', (figures) => figures.p50_ms), times('p95', 'tool', (figures) => figures.p95_ms)],
     },
     {
       title: 'Time to first token',
       shape: 'lines',
       measure: 'ms',
       series: [
-        times('p50', 'blue', (figures) => figures.p50_first_delta_ms),
-        times('p95', 'grape', (figures) => figures.p95_first_delta_ms),
+        times('p50', 'info', (figures) => figures.p50_first_delta_ms),
+        times('p95', 'tool', (figures) => figures.p95_first_delta_ms),
       ],
     },
   ]
@@ -119,8 +126,8 @@ function partsOf({ errors_by_cause: byCause }: Figures): { label: string; color:
     return cause === undefined ? [] : [{ label: cause, color, causes: [cause] }]
   })
   const others = causes.slice(causeColors.length)
-  if (others.length > 0) named.push({ label: 'Other causes', color: 'gray', causes: others })
-  return named.length > 0 ? named : [{ label: 'Errors', color: 'red', causes: [] }]
+  if (others.length > 0) named.push({ label: 'Other causes', color: 'graphic', causes: others })
+  return named.length > 0 ? named : [{ label: 'Errors', color: 'bad', causes: [] }]
 }
 
 export const isEmpty = ({ series }: Pick<PlotOf, 'series'>): boolean => series.every(({ values }) => values.every((value) => !value))

@@ -72,7 +72,7 @@ function Report({ report, unit }: { report: Usage; unit: Span['bucket'] }) {
   if (report.totals.turns === 0 && report.totals.errors === 0)
     return (
       <Empty title="No turns ended in this range">
-        Choose a longer time range or remove filters. Running turns are listed under System.
+        Choose a longer time range or remove filters. Running turns are listed under Status.
       </Empty>
     )
   return (

@@ -14,6 +14,8 @@ import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EnabledState, writeEvents } from './facts.tsx'
 import { RotateSecret } from './rotate-secret.tsx'
+import { ListTable } from '../../show/list-table.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 
 export function WebhookPage({ id }: { id: string }) {
   const path = `/webhooks/${segment(id)}`
@@ -23,16 +25,19 @@ export function WebhookPage({ id }: { id: string }) {
   return (
     <Page
       title="Webhook"
+      trail={[{ href: '/webhooks', label: 'Webhooks' }]}
       lead={<IdText id={id} />}
       actions={
-        <Group gap="xs">
-          <Button variant="default" onClick={() => setRotating(true)}>
-            Rotate secret
-          </Button>
-          <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-            Send test event
-          </Button>
-        </Group>
+        <Allowed permission="webhooks">
+          <Group gap="xs">
+            <Button variant="default" onClick={() => setRotating(true)}>
+              Rotate secret
+            </Button>
+            <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+              Send test event
+            </Button>
+          </Group>
+        </Allowed>
       }
     >
       <Waiting for={webhook} what="the webhook">
@@ -72,6 +77,7 @@ function Deliveries({ path, id }: { path: string; id: string }) {
   const list = useList<Delivery>(['deliveries', id], `${path}/deliveries`)
   const queries = useQueryClient()
   const retry = useMutation({
+    meta: { done: 'Retry scheduled' },
     mutationFn: (delivery: string) => call<Delivery>(`${path}/deliveries/${segment(delivery)}/retry`, { method: 'POST', body: {} }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['deliveries'] }),
   })
@@ -94,39 +100,39 @@ function Deliveries({ path, id }: { path: string; id: string }) {
 
 function DeliveryTable({ deliveries, onRetry }: { deliveries: Delivery[]; onRetry: (id: string) => void }) {
   return (
-    <Table.ScrollContainer minWidth={760}>
-      <Table verticalSpacing="xs" aria-label="Deliveries, newest first">
-        <Table.Thead>
-          <Table.Tr>
-            {['Event', 'Status', 'Attempts', 'Last error', 'Created'].map((title) => (
-              <Table.Th key={title} scope="col">
-                {title}
-              </Table.Th>
-            ))}
-            <Table.Th scope="col">
-              <span className="for-readers-only">Actions</span>
+    <ListTable minWidth={760} verticalSpacing="xs" aria-label="Deliveries, newest first">
+      <Table.Thead>
+        <Table.Tr>
+          {['Event', 'Status', 'Attempts', 'Last error', 'Created'].map((title) => (
+            <Table.Th key={title} scope="col">
+              {title}
             </Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {deliveries.map(({ id, type, status, attempts, last_error: error, created_at: createdAt }) => (
-            <Table.Tr key={id}>
-              <Table.Th scope="row">{type}</Table.Th>
-              <Table.Td>{status}</Table.Td>
-              <Table.Td>{attempts}</Table.Td>
-              <Table.Td className="as-written">{error ?? '–'}</Table.Td>
-              <Table.Td>
-                <Moment at={createdAt} />
-              </Table.Td>
-              <Table.Td>
+          ))}
+          <Table.Th scope="col">
+            <span className="for-readers-only">Actions</span>
+          </Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {deliveries.map(({ id, type, status, attempts, last_error: error, created_at: createdAt }) => (
+          <Table.Tr key={id}>
+            <Table.Th scope="row">{type}</Table.Th>
+            <Table.Td>{status}</Table.Td>
+            <Table.Td>{attempts}</Table.Td>
+            <Table.Td className="as-written">{error ?? '–'}</Table.Td>
+            <Table.Td>
+              <Moment at={createdAt} />
+            </Table.Td>
+            <Table.Td>
+              <Allowed permission="webhooks">
                 <Button size="xs" variant="default" aria-label={`Retry ${id}`} onClick={() => onRetry(id)}>
                   Retry
                 </Button>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+              </Allowed>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }

@@ -11,6 +11,7 @@ import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EnabledState, writeEvents } from './facts.tsx'
 import { WebhookPage } from './webhook.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 
 export const Webhooks = ({ id }: { id: string | undefined }) => (id === undefined ? <AllWebhooks /> : <WebhookPage id={id} />)
 
@@ -38,40 +39,38 @@ function AllWebhooks() {
 
 function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   return (
-    <Table.ScrollContainer minWidth={640}>
-      <Table verticalSpacing="xs" aria-label="Webhooks, newest first">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">URL</Table.Th>
-            <Table.Th scope="col">Events</Table.Th>
-            <Table.Th scope="col">State</Table.Th>
-            <Table.Th scope="col">Created</Table.Th>
+    <ListTable minWidth={640} verticalSpacing="xs" aria-label="Webhooks, newest first">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">URL</Table.Th>
+          <Table.Th scope="col">Events</Table.Th>
+          <Table.Th scope="col">State</Table.Th>
+          <Table.Th scope="col">Created</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {webhooks.map(({ id, url, description, events, enabled, created_at: createdAt }) => (
+          <Table.Tr key={id}>
+            <Table.Th scope="row">
+              <Anchor component={Link} href={`/webhooks/${segment(id)}`} underline="always" inherit className="as-written">
+                {url}
+              </Anchor>
+              {description ? (
+                <Text size="xs" c="dimmed" className="as-written">
+                  {description}
+                </Text>
+              ) : null}
+            </Table.Th>
+            <Table.Td>{writeEvents(events)}</Table.Td>
+            <Table.Td>
+              <EnabledState enabled={enabled} />
+            </Table.Td>
+            <Table.Td>
+              <Moment at={createdAt} />
+            </Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {webhooks.map(({ id, url, description, events, enabled, created_at: createdAt }) => (
-            <Table.Tr key={id}>
-              <Table.Th scope="row">
-                <Anchor component={Link} href={`/webhooks/${segment(id)}`} underline="always" inherit className="as-written">
-                  {url}
-                </Anchor>
-                {description ? (
-                  <Text size="xs" c="dimmed" className="as-written">
-                    {description}
-                  </Text>
-                ) : null}
-              </Table.Th>
-              <Table.Td>{writeEvents(events)}</Table.Td>
-              <Table.Td>
-                <EnabledState enabled={enabled} />
-              </Table.Td>
-              <Table.Td>
-                <Moment at={createdAt} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }

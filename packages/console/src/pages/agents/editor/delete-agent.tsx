@@ -33,6 +33,7 @@ function Meaning({ agent, onClose }: { agent: Agent; onClose(): void }) {
   const queries = useQueryClient()
   const [typed, setTyped] = useState('')
   const gone = useMutation({
+    meta: { done: 'Agent deleted' },
     mutationFn: () => call<void>(`/agents/${segment(agent.id)}`, { method: 'DELETE' }),
     onSuccess: () => {
       navigate('/agents')

@@ -11,6 +11,7 @@ export function EnabledSwitch({ agent }: { agent: Agent }) {
   const queries = useQueryClient()
   const [asking, setAsking] = useState(false)
   const turn = useMutation({
+    meta: { done: 'Status changed' },
     mutationFn: (enabled: boolean) => call<Agent>(`/agents/${segment(agent.id)}`, { method: 'PATCH', body: { enabled } }),
     onSuccess: (changed) => {
       queries.setQueryData(['agents', agent.id], changed)

@@ -117,8 +117,11 @@ type FieldProps = { form: AgentForm; onChoose(model: AgentValues['model']): void
 
 function ProviderField({ form, onChoose }: FieldProps) {
   const providers = useProviders()
+  const agents = useAgents()
   const { model } = form.values
-  const names = providers.data?.map(({ name }) => name) ?? []
+  // Without access to the providers, those of the own agents can be chosen.
+  const ofAgents = [...new Set((agents.data ?? []).map((agent) => splitModel(agent.model).provider))]
+  const names = providers.data?.map(({ name }) => name) ?? ofAgents.filter((name) => name !== builtInProvider)
   const gone = model.provider !== '' && model.provider !== builtInProvider && !names.includes(model.provider) ? [model.provider] : []
   const choose = (provider: string | null): void => {
     if (provider === null || provider === model.provider) return

@@ -1,40 +1,27 @@
 /** The spend limits of an agent, and how much of each present window is used. A change applies to the next message and creates no version. */
-import { Button, Group, Progress, Select, Stack, Table, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call, segment } from '../../../api/client.ts'
-import type { Agent, Spending } from '../../../api/types.ts'
+import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
-import { Moment } from '../../../show/moment.tsx'
 import { Money } from '../../../show/money.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
-import { usedPercent } from './used-percent.ts'
+import { useSpending } from './spending.ts'
+import { SpendingTable } from './spending-table.tsx'
+import { labelOf, scopes, windows } from './limit-names.ts'
 
 type Limit = Agent['spend_limits'][number]
 
-const scopes = [
-  { value: 'end_user', label: 'Each external user' },
-  { value: 'api_key', label: 'Each API key' },
-  { value: 'agent', label: 'This agent' },
-]
-const windows = [
-  { value: 'day', label: 'UTC day' },
-  { value: 'month', label: 'UTC month' },
-  { value: 'total', label: 'All time' },
-]
-const labelOf = (choices: { value: string; label: string }[], value: string): string =>
-  choices.find((choice) => choice.value === value)?.label ?? value
 const isSame = (a: Pick<Limit, 'scope' | 'window'>, b: Pick<Limit, 'scope' | 'window'>): boolean =>
   a.scope === b.scope && a.window === b.window
 
 export function LimitsTab({ agent }: { agent: Agent }) {
   const queries = useQueryClient()
   const path = `/agents/${segment(agent.id)}`
-  const spending = useQuery({
-    queryKey: ['spending', agent.id],
-    queryFn: ({ signal }) => call<{ data: Spending[] }>(`${path}/spending`, { signal }),
-  })
+  const spending = useSpending(agent.id)
   const save = useMutation({
+    meta: { done: 'Limits changed' },
     mutationFn: (limits: Limit[]) => call<Agent>(path, { method: 'PATCH', body: { spend_limits: limits } }),
     onSuccess: (changed) => {
       queries.setQueryData(['agents', agent.id], changed)
@@ -144,67 +131,5 @@ function AddLimit({ pending, onAdd }: { pending: boolean; onAdd: (limit: Limit) 
         </Button>
       </Group>
     </form>
-  )
-}
-
-function SpendingTable({ rows }: { rows: Spending[] }) {
-  return (
-    <Table.ScrollContainer minWidth={700}>
-      <Table aria-label="Spent in the current windows">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Of</Table.Th>
-            <Table.Th scope="col">Window</Table.Th>
-            <Table.Th scope="col">Used</Table.Th>
-            <Table.Th scope="col" ta="right">
-              Spent
-            </Table.Th>
-            <Table.Th scope="col" ta="right">
-              Held
-            </Table.Th>
-            <Table.Th scope="col" ta="right">
-              Unpaid
-            </Table.Th>
-            <Table.Th scope="col">Ends</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rows.map((row) => (
-            <SpendingRow key={`${row.scope} ${row.window} ${row.key_id}`} row={row} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
-  )
-}
-
-function SpendingRow({ row }: { row: Spending }) {
-  const percent = usedPercent(row)
-  const name = `${row.key_id ?? labelOf(scopes, row.scope)}, ${labelOf(windows, row.window)}`
-  return (
-    <Table.Tr>
-      <Table.Td>{row.key_id ?? labelOf(scopes, row.scope)}</Table.Td>
-      <Table.Td>{labelOf(windows, row.window)}</Table.Td>
-      <Table.Td>
-        <Text size="xs">
-          {percent} % of <Money amount={row.limit_usd} />
-        </Text>
-        <Progress
-          value={Math.min(100, percent)}
-          color={percent >= 100 ? 'red' : percent >= 80 ? 'yellow' : 'blue'}
-          aria-label={`Used: ${name}`}
-        />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Money amount={row.spent_usd} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Money amount={row.held_usd} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Money amount={row.unpaid_usd} />
-      </Table.Td>
-      <Table.Td>{row.ends_at === null ? 'never' : <Moment at={row.ends_at} />}</Table.Td>
-    </Table.Tr>
   )
 }

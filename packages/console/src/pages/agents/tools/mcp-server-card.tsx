@@ -4,6 +4,7 @@ import { Names } from './http-tool-card.tsx'
 import { Parameters } from './parameters.tsx'
 import { SideEffects } from './side-effects.tsx'
 import type { McpServer } from './tool-data.ts'
+import { ListTable } from '../../../show/list-table.tsx'
 
 type CardProps = { server: McpServer; onEdit(): void; onRemove(): void; onTry(tool: McpServer['pinned'][number]): void }
 
@@ -39,41 +40,39 @@ export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
         {pinned.length === 0 ? (
           <Text size="sm">No tools are pinned.</Text>
         ) : (
-          <Table.ScrollContainer minWidth={560}>
-            <Table aria-label={`Pinned tools of ${name}`}>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th scope="col">Pinned tool</Table.Th>
-                  <Table.Th scope="col">Description sent to the model</Table.Th>
-                  <Table.Th scope="col">Side effects</Table.Th>
-                  <Table.Th scope="col">
-                    <span className="for-readers-only">Actions</span>
+          <ListTable minWidth={560} aria-label={`Pinned tools of ${name}`}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th scope="col">Pinned tool</Table.Th>
+                <Table.Th scope="col">Description sent to the model</Table.Th>
+                <Table.Th scope="col">Side effects</Table.Th>
+                <Table.Th scope="col">
+                  <span className="for-readers-only">Actions</span>
+                </Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {pinned.map((tool) => (
+                <Table.Tr key={tool.name}>
+                  <Table.Th scope="row" ff="monospace" fw={600} className="figures">
+                    {tool.name}
                   </Table.Th>
+                  <Table.Td className="as-written">
+                    {tool.description}
+                    <Parameters of={tool.name} schema={tool.parameters} />
+                  </Table.Td>
+                  <Table.Td>
+                    <SideEffects has={tool.side_effects} />
+                  </Table.Td>
+                  <Table.Td>
+                    <Button size="xs" variant="default" aria-label={`Test ${tool.name} on ${name}`} onClick={() => onTry(tool)}>
+                      Test
+                    </Button>
+                  </Table.Td>
                 </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {pinned.map((tool) => (
-                  <Table.Tr key={tool.name}>
-                    <Table.Th scope="row" ff="monospace" fw={600} className="figures">
-                      {tool.name}
-                    </Table.Th>
-                    <Table.Td className="as-written">
-                      {tool.description}
-                      <Parameters of={tool.name} schema={tool.parameters} />
-                    </Table.Td>
-                    <Table.Td>
-                      <SideEffects has={tool.side_effects} />
-                    </Table.Td>
-                    <Table.Td>
-                      <Button size="xs" variant="default" aria-label={`Test ${tool.name} on ${name}`} onClick={() => onTry(tool)}>
-                        Test
-                      </Button>
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
+              ))}
+            </Table.Tbody>
+          </ListTable>
         )}
       </Stack>
     </Paper>

@@ -1,6 +1,6 @@
 /** Headers or secrets by name. A stored value is never shown: it is kept if the field stays empty, and replaced otherwise. */
 import { ActionIcon, Button, Fieldset, Group, Input, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
-import { CrossIcon } from '../../../show/icons.tsx'
+import { IconX } from '@tabler/icons-react'
 import type { GivenTexts } from './tool-data.ts'
 
 /** `stored`: a value with this name is stored. `key` identifies a row while its name is edited. */
@@ -75,7 +75,7 @@ export function TextsInput({ label, singular, description, rows, mustReenter, er
               aria-label={`Remove ${singular} ${name || index + 1}`}
               onClick={() => onChange(rows.filter((row) => row.key !== key))}
             >
-              <CrossIcon />
+              <IconX size={16} aria-hidden="true" />
             </ActionIcon>
           </Group>
         ))}

@@ -14,6 +14,7 @@ export function RollBack({ agent, version, onClose, onDone }: RollBackProps) {
   const [asked, setAsked] = useState(version)
   if (version !== null && version !== asked) setAsked(version)
   const back = useMutation({
+    meta: { done: 'Rolled back' },
     mutationFn: (to: number) => call<Agent>(`/agents/${segment(agent.id)}/rollback`, { method: 'POST', body: { version: to } }),
     onSuccess: (changed, to) => {
       queries.setQueryData(['agents', agent.id], changed)

@@ -11,6 +11,8 @@ import { changedLabels } from './agent-content.ts'
 import { CompareVersions } from './compare-versions.tsx'
 import { Prices } from './prices.tsx'
 import { RollBack } from './roll-back.tsx'
+import { ListTable } from '../../../show/list-table.tsx'
+import { Allowed } from '../../../show/allowed.tsx'
 
 export function VersionsTab({ agent }: { agent: Agent }) {
   const list = useList<AgentVersion>(['agents', agent.id, 'versions'], `/agents/${segment(agent.id)}/versions`)
@@ -60,52 +62,52 @@ type VersionsProps = { agent: Agent; versions: AgentVersion[]; onCompare(version
 
 function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
   return (
-    <Table.ScrollContainer minWidth={720}>
-      <Table aria-label="Versions" verticalSpacing="sm">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Version</Table.Th>
-            <Table.Th scope="col">Saved</Table.Th>
-            <Table.Th scope="col">Changes</Table.Th>
-            <Table.Th scope="col">Actions</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {versions.map((version, index) => (
-            <Table.Tr key={version.version}>
-              <Table.Th scope="row">
-                <Group gap="xs" wrap="nowrap">
-                  {version.version}
-                  {version.version === agent.version ? (
-                    <Badge variant="outline" color="teal" flex="none">
-                      Current
-                    </Badge>
-                  ) : null}
-                </Group>
-              </Table.Th>
-              <Table.Td>
-                <Moment at={version.created_at} />
-              </Table.Td>
-              <Table.Td maw={360}>{sayChanges(version, versions[index + 1])}</Table.Td>
-              <Table.Td>
-                <Group gap="xs" wrap="nowrap">
-                  {version.version > 1 ? (
-                    <Button size="xs" variant="default" onClick={() => onCompare(version.version)}>
-                      Compare with version {version.version - 1}
-                    </Button>
-                  ) : null}
-                  {version.version === agent.version ? null : (
+    <ListTable minWidth={720} aria-label="Versions" verticalSpacing="sm">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Version</Table.Th>
+          <Table.Th scope="col">Saved</Table.Th>
+          <Table.Th scope="col">Changes</Table.Th>
+          <Table.Th scope="col">Actions</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {versions.map((version, index) => (
+          <Table.Tr key={version.version}>
+            <Table.Th scope="row">
+              <Group gap="xs" wrap="nowrap">
+                {version.version}
+                {version.version === agent.version ? (
+                  <Badge variant="outline" color="teal" flex="none">
+                    Current
+                  </Badge>
+                ) : null}
+              </Group>
+            </Table.Th>
+            <Table.Td>
+              <Moment at={version.created_at} />
+            </Table.Td>
+            <Table.Td maw={360}>{sayChanges(version, versions[index + 1])}</Table.Td>
+            <Table.Td>
+              <Group gap="xs" wrap="nowrap">
+                {version.version > 1 ? (
+                  <Button size="xs" variant="default" onClick={() => onCompare(version.version)}>
+                    Compare with version {version.version - 1}
+                  </Button>
+                ) : null}
+                {version.version === agent.version ? null : (
+                  <Allowed permission="agents" installation>
                     <Button size="xs" variant="default" onClick={() => onRollBack(version.version)}>
                       Roll back to version {version.version}
                     </Button>
-                  )}
-                </Group>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+                  </Allowed>
+                )}
+              </Group>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </ListTable>
   )
 }
 

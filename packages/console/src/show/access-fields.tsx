@@ -1,0 +1,41 @@
+/** What an operator or a token may do: the role, an additional permission, and a restriction to one owner. */
+import { Checkbox, Radio, Stack } from '@mantine/core'
+import type { Role } from '../api/types.ts'
+import { OwnerSelect } from './owner-select.tsx'
+import { roleChoices, roleTexts } from './role-names.ts'
+
+export type Access = { role: Role; permissions: 'conversations'[]; owner_id: string | null }
+
+export const newAccess: Access = { role: 'editor', permissions: [], owner_id: null }
+
+/** A role that has the permission already sends none in addition. */
+export const writeAccess = ({ role, permissions, owner_id }: Access): Access => ({
+  role,
+  permissions: needsConversations(role) ? permissions : [],
+  owner_id,
+})
+
+const needsConversations = (role: Role): boolean => role === 'billing' || role === 'viewer'
+
+export function AccessFields({ value, onChange }: { value: Access; onChange: (value: Access) => void }) {
+  return (
+    <Stack>
+      <Radio.Group label="Role" value={value.role} onChange={(role) => onChange({ ...value, role: role as Role })}>
+        <Stack gap="xs" mt={4}>
+          {roleChoices.map(({ value: role, label }) => (
+            <Radio key={role} value={role} label={label} description={roleTexts[role]} />
+          ))}
+        </Stack>
+      </Radio.Group>
+      {needsConversations(value.role) ? (
+        <Checkbox
+          label="May read messages"
+          description="In addition to the role: what end users wrote, traces and feedback. Every reading is in the audit log."
+          checked={value.permissions.includes('conversations')}
+          onChange={(event) => onChange({ ...value, permissions: event.currentTarget.checked ? ['conversations'] : [] })}
+        />
+      ) : null}
+      <OwnerSelect label="Only this owner" value={value.owner_id} onChange={(id) => onChange({ ...value, owner_id: id })} clearable />
+    </Stack>
+  )
+}

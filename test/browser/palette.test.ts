@@ -1,0 +1,120 @@
+/** The command palette, the keyboard shortcuts, breadcrumbs, and lists as cards on a phone. */
+import assert from 'node:assert/strict'
+import { barriersOf } from '../support/axe.ts'
+import { startSeededApp } from '../support/browser-seed.ts'
+import { openConsole } from '../support/browser.ts'
+import { becomes } from '../support/browser-visit.ts'
+
+const inConsole = openConsole(startSeededApp)
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true }
+
+inConsole('console: the command palette finds pages, agents, owners and keys, and opens them with the keyboard', async (visitor) => {
+  const { page, app, open } = visitor
+  await open('/feedback')
+  await page.keyboard.press('Control+k')
+  const field = page.getByRole('combobox', { name: /^Search pages/ })
+  const list = page.getByRole('listbox', { name: 'Results' })
+  await field.waitFor()
+  await field.fill('order desk')
+  await list.getByRole('option', { name: /Chat with Order desk/ }).waitFor()
+  assert.deepEqual(await barriersOf(page), [])
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Order desk', level: 1 }).waitFor()
+  assert.match(page.url(), new RegExp(`/agents/${app.orders.agentId}$`))
+
+  await page.keyboard.press('Control+k')
+  await field.fill('audit')
+  await list.getByRole('option', { name: /Audit log/ }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor()
+})
+
+inConsole('console: the command palette recognizes the IDs of turns and conversations, and looks up an external user', async (visitor) => {
+  const { page, app, open, settled } = visitor
+  await open('/')
+  const go = async (text: string, option: RegExp): Promise<void> => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: /^Search pages/ }).fill(text)
+    await page.getByRole('option', { name: option }).click()
+    await settled()
+  }
+  await go(app.requestId, /^Trace of this request ID/)
+  assert.ok(page.url().endsWith(`/turns/${app.requestId}`))
+  await go(app.conversationId, /^Conversation with this ID/)
+  assert.ok(page.url().endsWith(`/conversations/${app.conversationId}`))
+  await go(app.externalUserId, /^Conversations of “/)
+  assert.equal(new URL(page.url()).searchParams.get('external_user_id'), app.externalUserId)
+})
+
+inConsole('console: the command palette closes with Escape and returns the focus, and the arrow keys choose', async ({ page, open }) => {
+  await open('/agents')
+  const opener = page.getByRole('button', { name: /^Find/ })
+  await opener.click()
+  const selected = page.locator('[role="option"][aria-selected="true"]')
+  await selected.waitFor()
+  const first = await selected.textContent()
+  await page.keyboard.press('ArrowDown')
+  assert.notEqual(await selected.textContent(), first)
+  await page.keyboard.press('ArrowUp')
+  assert.equal(await selected.textContent(), first)
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await becomes(page, 'document.activeElement !== document.body')
+  assert.ok(await opener.evaluate((element: any) => element === element.ownerDocument.activeElement))
+})
+
+inConsole('console: ? lists the shortcuts, and g with a letter opens a page but not while typing', async ({ page, open }) => {
+  await open('/conversations')
+  const user = page.getByLabel('External user ID')
+  await user.click()
+  await page.keyboard.type('g u?')
+  assert.equal(await user.inputValue(), 'g u?')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  await page.getByRole('heading', { level: 1 }).click()
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Go to Usage').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('g')
+  await page.keyboard.press('u')
+  await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor()
+})
+
+inConsole('console: a detail page has breadcrumbs that lead back', async ({ page, app, open }) => {
+  await open(`/money/${app.orders.ownerId}`)
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Owners' }).click()
+  await page.getByRole('heading', { name: 'Owners', level: 1 }).waitFor()
+})
+
+inConsole(
+  'console: on a phone the rows of a list are cards, and each cell has the name of its column',
+  async ({ page, open }) => {
+    await open('/turns')
+    const row = page
+      .getByRole('table', { name: /^Turns/ })
+      .locator('tbody tr')
+      .first()
+    const [first, second] = [(await row.locator('td').nth(0).boundingBox())!, (await row.locator('td').nth(1).boundingBox())!]
+    assert.ok(second.y >= first.y + first.height - 1, 'the cells are beside each other')
+    assert.equal(await row.locator('td').nth(0).getAttribute('data-label'), 'State')
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('combobox', { name: /^Search pages/ }).waitFor()
+    assert.deepEqual(await barriersOf(page), [])
+  },
+  { context: phone },
+)
+
+inConsole('console: an action confirms with a message that can be dismissed', async ({ page, app, open }) => {
+  await open(`/money/${app.orders.ownerId}`)
+  await page.getByRole('button', { name: 'Rename owner' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(/^Name/).fill('Renamed Supply')
+  await dialog.getByRole('button', { name: /Rename/ }).click()
+  const said = page.getByRole('status').filter({ hasText: 'Owner renamed' })
+  // It stays while the pointer is on it.
+  await said.getByText('Owner renamed').hover()
+  assert.deepEqual(await barriersOf(page), [])
+  await said.getByRole('button', { name: 'Dismiss' }).click()
+  await page.getByText('Owner renamed').waitFor({ state: 'detached' })
+})
