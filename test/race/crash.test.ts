@@ -15,7 +15,7 @@ import { ProcessRuns } from '../support/process-runs.ts'
  */
 const killedAt: { point: FailpointName; after?: string; fault: string; moment: string; modelCalls: number[] }[] = [
   { point: 'admit.before-commit', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: [1] },
-  { point: 'admit.early', after: 'delay:300', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: [2] },
+  { point: 'admit.early', after: 'delay:2000', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: [2] },
   { point: 'model.before-call', after: 'delay:300', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: [1] },
   { point: 'admit.after-commit', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: [1, 2] },
   { point: 'model.first-delta', after: 'delay:300', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: [2] },
