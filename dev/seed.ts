@@ -115,7 +115,7 @@ function showDay(daysLeft: number): void {
 function report({ turns, owners, agents, documents, feedback }: Filled, seed: number, seconds: number): void {
   if (process.stdout.isTTY) process.stdout.write('\r')
   console.log(`Seed ${seed}: ${owners} owners, ${Object.keys(agents).length} agents, ${documents} documents, in ${seconds.toFixed(0)} s.
-Turns: ${turns.completed} completed, ${turns.incomplete} incomplete, ${turns.failed} failed, ${turns.released} released, ${turns.cancelled} cancelled; ${feedback} with feedback.`)
+Turns: ${turns.completed} completed, ${turns.incomplete} incomplete, ${turns.failed} failed, ${turns.released} released, ${turns.cancelled} cancelled, ${turns.refused} refused; ${feedback} with feedback.`)
 }
 
 if (process.env['NODE_ENV'] === 'production') refuse('sample data is for development; NODE_ENV is production')

@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pass } from 'node:timers/promises'
 import { readConfig } from '../src/config/config.ts'
 import { serve } from '../src/main.ts'
 import type { SqliteStore } from '../src/store/sqlite/sqlite.ts'
@@ -23,6 +24,9 @@ const outcome = readConfig(process.env)
 // With PostgreSQL the clock is the database's, and other servers may share it.
 const folder = outcome.kind === 'config' && outcome.config.databaseUrl === undefined ? outcome.config.dataFolder : undefined
 let clock: ClockOffset | undefined
+let passedMs = 0
+const measure = performance.now.bind(performance)
+performance.now = () => measure() + passedMs
 const scripted = folder === undefined ? undefined : await startScriptedOf(folder)
 const environment = {
   ...process.env,
@@ -46,9 +50,18 @@ if (folder !== undefined && clock && scripted) {
 }
 process.send?.({ url, adminUrl } satisfies ReadyMessage)
 
+/**
+ * How long the sample agents take. While npm run seed holds the clock, no one waits: the store's clock moves, and the process's own clock,
+ * which the times of a trace are measured with. Otherwise it is real time, so that replies arrive as those of a model do.
+ */
+async function think(milliseconds: number): Promise<void> {
+  if (!clock?.isHeld) return pass(milliseconds)
+  passedMs += milliseconds
+  await clock.advance(milliseconds)
+}
+
 /** Uses the port of the last run if it is free, so that the address in seeded providers and tools stays right. */
 async function startScriptedOf(dataFolder: string): Promise<ScriptedServer> {
-  const think = (milliseconds: number): Promise<void> | undefined => clock?.advance(milliseconds)
   return startScriptedServer({ port: readPort(portFile(dataFolder)), think }).catch(() => startScriptedServer({ think }))
 }
 

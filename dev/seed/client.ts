@@ -19,6 +19,7 @@ export type Client = {
   get(path: string): Promise<Json>
   post(path: string, body: Json, headers?: Record<string, string>): Promise<Json>
   patch(path: string, body: Json): Promise<Json>
+  put(path: string, body: Json): Promise<Json>
   delete(path: string): Promise<void>
   /** Returns every item of a list, read page by page. */
   list(path: string): Promise<Json[]>
@@ -63,6 +64,7 @@ export function createClient({ url, adminUrl, adminToken }: { url: string; admin
     get,
     post: (path, body, headers) => send('POST', path, body, headers),
     patch: (path, body) => send('PATCH', path, body),
+    put: (path, body) => send('PUT', path, body),
     async delete(path) {
       await call('DELETE', path)
     },

@@ -48,7 +48,7 @@ export async function fill(target: Target, plan: Plan, onDay: (daysLeft: number)
   await refuseTwice(client, plan)
   const startedAt = Date.now()
   const setTime = (at: At): Promise<void> => target.setClockOffset(Math.min(0, timeOf(at, startedAt) - Date.now()))
-  const turns = { completed: 0, incomplete: 0, failed: 0, released: 0, cancelled: 0 }
+  const turns = { completed: 0, incomplete: 0, failed: 0, released: 0, cancelled: 0, refused: 0 }
   const filled: Filled = { agents: {} as Filled['agents'], owners: plan.owners.length, documents: 0, turns, feedback: 0 }
   const state: State = { target, client, plan, owners: new Map(), agents: new Map(), filled }
   try {
@@ -106,11 +106,25 @@ async function createKey(client: Client, agentId: string, fields: Json): Promise
 }
 
 async function run(state: State, action: Action, idempotencyKey: string): Promise<void> {
-  const { client, owners, agents } = state
-  if (action.kind === 'top-up') {
-    const body = { amount_usd: action.amountUsd, note: action.note }
-    await client.post(`/owners/${owners.get(action.owner)!}/ledger`, body, { 'idempotency-key': idempotencyKey })
-    return
+  const { target, client, owners, agents } = state
+  switch (action.kind) {
+    case 'top-up': {
+      const body = { amount_usd: action.amountUsd, note: action.note }
+      await client.post(`/owners/${owners.get(action.owner)!}/ledger`, body, { 'idempotency-key': idempotencyKey })
+      return
+    }
+    case 'webhook': {
+      const { path, events, description, owner } = action
+      await client.post('/webhooks', { url: `${target.scriptedUrl}${path}`, events, description, owner_id: owners.get(owner)! })
+      return
+    }
+    case 'operator':
+      return addOperator(client, action)
+    case 'token': {
+      const { name, role, owner } = action
+      await client.post('/tokens', { name, role, ...(owner === undefined ? {} : { owner_id: owners.get(owner)! }) })
+      return
+    }
   }
   const agent = agents.get(action.role)!
   switch (action.kind) {
@@ -128,6 +142,10 @@ async function run(state: State, action: Action, idempotencyKey: string): Promis
     case 'rotate-key':
       agent.keys['Website']!.secret = String((await client.post(`/keys/${agent.keys['Website']!.id}/rotate`, {}))['api_key'])
       return
+    case 'limits':
+      if (action.user === undefined) await client.patch(`/agents/${agent.id}`, { spend_limits: action.limits })
+      else await client.put(`/agents/${agent.id}/end-users/limits`, { external_user_id: action.user, spend_limits: action.limits })
+      return
     case 'revoke-key':
       await client.delete(`/keys/${agent.keys[action.name]!.id}`)
       return
@@ -135,6 +153,12 @@ async function run(state: State, action: Action, idempotencyKey: string): Promis
     case 'text':
       return addDocument(state, agent, action)
   }
+}
+
+/** The link of the invitation has its token behind `#`. */
+async function addOperator(client: Client, { fields, joins }: Extract<Action, { kind: 'operator' }>): Promise<void> {
+  const { invitation_url: link } = (await client.post('/operators', fields)) as { invitation_url: string }
+  if (joins) await client.post('/session/invitation', { token: link.slice(link.indexOf('#') + 1), password: 'sample data of a month' })
 }
 
 async function runTurn({ client, agents, filled }: State, turn: Turn, idempotencyKey: string): Promise<void> {
@@ -151,7 +175,7 @@ async function runTurn({ client, agents, filled }: State, turn: Turn, idempotenc
     message,
     ...(cancelAfter === undefined ? {} : { cancelAfter }),
   })
-  const expected = turn.outcome === 'failed' || turn.outcome === 'released' ? 'none' : turn.outcome
+  const expected = ['failed', 'released', 'refused'].includes(turn.outcome) ? 'none' : turn.outcome
   if (answer.outcome !== expected)
     throw new Error(`the turn "${message}" should have been ${turn.outcome}, and the server answered: ${answer.text.slice(-500)}`)
   filled.turns[turn.outcome] += 1

@@ -29,8 +29,13 @@ export type Turn = {
   feedback: PlannedFeedback | null
 }
 
-/** `cancelled` and `incomplete`: the caller cancels before and after the first text. */
-export type Outcome = 'completed' | 'incomplete' | 'failed' | 'released' | 'cancelled'
+/** `cancelled` and `incomplete`: the caller cancels before and after the first text. `refused`: over a spend limit, so no turn is stored. */
+export type Outcome = 'completed' | 'incomplete' | 'failed' | 'released' | 'cancelled' | 'refused'
+
+export type PlannedLimit = { scope: 'end_user' | 'api_key' | 'agent'; usd: string; window: 'day' | 'month' | 'total' }
+
+/** Paths of scripted-server.ts: one answers 204, the other one 500. */
+export type HookPath = '/hooks/orders' | '/hooks/crm'
 
 export type PlannedFeedback = { rating: 'up' | 'down'; comment?: string; tags?: string[] }
 
@@ -44,6 +49,12 @@ export type Action =
   | { kind: 'top-up'; owner: PlannedOwner['kind']; amountUsd: string; note: string }
   | { kind: 'rotate-key'; role: Role }
   | { kind: 'revoke-key'; role: Role; name: string }
+  /** Of the agent, or of one of its end users. */
+  | { kind: 'limits'; role: Role; user?: string; limits: PlannedLimit[] }
+  | { kind: 'webhook'; path: HookPath; owner: PlannedOwner['kind']; events: string[]; description: string }
+  /** `joins`: the invitation is accepted. */
+  | { kind: 'operator'; fields: { name: string; email: string; role: string; permissions?: string[] }; joins: boolean }
+  | { kind: 'token'; name: string; role: string; owner?: PlannedOwner['kind'] }
 
 export type PlannedEvent = { at: At; action: Action }
 
@@ -153,3 +164,59 @@ export function topUpsOf(random: Random): PlannedEvent[] {
     on(5, 'library', `${random.whole(2, 5)}`, `Invoice ${invoice + 9}`),
   ]
 }
+
+/** Who operates the installation beside the admin token, and what it calls. */
+export function accessOf(random: Random): PlannedEvent[] {
+  const on = (daysAgo: number, action: Action): PlannedEvent => ({
+    at: { daysAgo, ms: 2 * hourMs + random.whole(0, hourMs - 60_000) },
+    action,
+  })
+  return [
+    on(28, { kind: 'operator', fields: { name: 'Ines Duarte', email: 'ines@example.com', role: 'editor' }, joins: true }),
+    on(25, {
+      kind: 'operator',
+      fields: { name: 'Sam Okafor', email: 'sam@example.com', role: 'viewer', permissions: ['conversations'] },
+      joins: true,
+    }),
+    on(2, { kind: 'operator', fields: { name: 'Ruth Weiss', email: 'ruth@example.com', role: 'billing' }, joins: false }),
+    on(27, { kind: 'token', name: 'Deployment', role: 'editor' }),
+    on(11, { kind: 'token', name: 'Invoices of the library', role: 'billing', owner: 'library' }),
+    on(4, {
+      kind: 'webhook',
+      path: '/hooks/orders',
+      owner: 'shop',
+      events: ['turn.failed', 'turn.released', 'feedback.created', 'balance.low'],
+      description: 'Support inbox',
+    }),
+    on(3, {
+      kind: 'webhook',
+      path: '/hooks/crm',
+      owner: 'library',
+      events: ['turn.completed', 'document.failed'],
+      description: 'Customer records',
+    }),
+  ]
+}
+
+/** Set after the traffic, and counting it: one window nearly used, and one end user who has used all. */
+export const limits = (user: string): PlannedEvent[] => [
+  {
+    at: { beforeNowMs: 100_000 },
+    action: {
+      kind: 'limits',
+      role: 'orders',
+      limits: [
+        { scope: 'agent', usd: '0.42', window: 'month' },
+        { scope: 'end_user', usd: '0.05', window: 'day' },
+      ],
+    },
+  },
+  {
+    at: { beforeNowMs: 95_000 },
+    action: { kind: 'limits', role: 'orders', user, limits: [{ scope: 'end_user', usd: '0.02', window: 'total' }] },
+  },
+  {
+    at: { beforeNowMs: 90_000 },
+    action: { kind: 'limits', role: 'library', limits: [{ scope: 'api_key', usd: '0.08', window: 'month' }] },
+  },
+]

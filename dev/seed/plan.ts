@@ -2,7 +2,7 @@
  * Thirty days of traffic as a list of events, oldest first. A pure function of the seed: names, texts, amounts, counts and relative times are the
  * same each time. Knows nothing of a server (fill.ts runs the events).
  */
-import { agentsOf, changesOf, documents, ownersOf, topUpsOf } from './plan-objects.ts'
+import { accessOf, agentsOf, changesOf, documents, limits, ownersOf, topUpsOf } from './plan-objects.ts'
 import type { At, Outcome, PlannedAgent, PlannedEvent, PlannedFeedback, PlannedOwner, Turn } from './plan-objects.ts'
 import { createRandom } from './random.ts'
 import type { Random } from './random.ts'
@@ -45,6 +45,10 @@ export function planTraffic(seed: number): Plan {
     // Each kind of trouble at least once, whatever is drawn.
     ...topics.filter(({ trouble }) => trouble).map((topic, index) => troubleOf(topic, index, draw)),
     ...recentOf(draw),
+    ...outage(draw),
+    ...accessOf(random),
+    ...limits(users.orders[0]!),
+    ...refusedOf(draw),
   ]
   const provider = `seed-${seed}`
   return { seed, provider, owners, agents, start: { daysAgo: days, ms: 4 * hourMs }, events: events.toSorted(byTime) }
@@ -82,6 +86,25 @@ function recentOf(draw: Draw): PlannedEvent[] {
     action: { kind: 'playground' as const, role: 'orders' as const, message },
   }))
   return [...turns, ...playground]
+}
+
+/** The model of one agent is overloaded since about an hour and a half. */
+function outage(draw: Draw): PlannedEvent[] {
+  const topic = topics.find(({ role, trouble }) => role === 'library' && trouble === 'overloaded')!
+  const minutes = [88, 71, 66, 43, 31, 13]
+  return minutes.map((minute, index) => ({
+    at: { beforeNowMs: minute * minuteMs + draw.random.whole(1_000, 20_000) },
+    action: { ...turnOf(topic, draw), feedback: index === 0 ? { rating: 'down', comment: 'No answer since this morning.' } : null },
+  }))
+}
+
+/** Messages of the end user who has used a spend limit. */
+function refusedOf(draw: Draw): PlannedEvent[] {
+  const topic = topics.find(({ role, trouble }) => role === 'orders' && !trouble)!
+  return [70_000, 50_000].map((beforeNowMs) => ({
+    at: { beforeNowMs },
+    action: { ...turnOf(topic, draw), user: draw.users.orders[0]!, key: 'Website', isStream: false, outcome: 'refused', feedback: null },
+  }))
 }
 
 function troubleOf(topic: Topic, index: number, draw: Draw): PlannedEvent {

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pass } from 'node:timers/promises'
 import { answerMcp } from './mcp.ts'
 import { findTopic, startOf, withNumber } from './texts.ts'
 import type { Found } from './texts.ts'
@@ -22,7 +23,7 @@ export type ScriptedServer = {
 export type ScriptedServerOptions = {
   /** 0 or absent: any free port. */
   port?: number
-  /** Called before a model reply with the milliseconds that the model takes; resolves when the reply may be sent. Absent: no wait. */
+  /** Called with the milliseconds that a model or a tool takes; resolves when they have passed. Absent: no wait. */
   think?: (milliseconds: number) => Promise<void> | undefined
 }
 
@@ -55,9 +56,15 @@ async function answer(request: IncomingMessage, response: ServerResponse, think:
   const [, number] = /^\/orders\/(\d+)$/.exec(path) ?? []
   if (path === '/v1/chat/completions') return answerChat(body as ChatRequest, response, think)
   if (path === '/v1/models') return sendJson(response, 200, { object: 'list', data: [{ id: 'gpt-5.4-mini', object: 'model' }] })
-  if (path === '/mcp') return answerMcp(request, body, response)
+  if (path === '/mcp') {
+    if (body['method'] === 'tools/call') await think?.(260)
+    return answerMcp(request, body, response)
+  }
+  if (path === '/bookings' || number !== undefined) await think?.(path === '/bookings' ? 340 : 120 + (Number(number) % 7) * 35)
   if (path === '/bookings') return sendJson(response, 201, { booking: 'B-2207', room: 'net loft', from: '14:00', to: '16:00' })
   if (number !== undefined) return sendJson(response, 200, orderOf(Number(number)))
+  if (path === '/hooks/orders') return void response.writeHead(204).end()
+  if (path === '/hooks/crm') return sendJson(response, 500, { error: 'database is locked' })
   sendJson(response, 404, { error: { message: `no such path: ${path}` } })
 }
 
@@ -65,6 +72,10 @@ function orderOf(number: number): object {
   const state = ['packed', 'sent', 'delivered'][number % 3]
   return { order: number, state, carrier: 'Bring', expected: 'Thursday' }
 }
+
+// Of the time that a reply takes, what passes before its first word, and how often its text pauses.
+const firstShare = 0.4
+const waitsInText = 12
 
 async function answerChat(
   { model, messages = [] }: ChatRequest,
@@ -74,8 +85,10 @@ async function answerChat(
   const found = findTopic(messages.findLast(({ role }) => role === 'user')?.content ?? '')
   // A model that has a tool's result needs less time for the reply.
   const hasResult = messages.at(-1)?.role === 'tool' && found?.topic.trouble !== 'looping'
-  await think?.(hasResult ? 450 : (found?.topic.thinkMs ?? 600))
+  const thinkMs = hasResult ? 450 : (found?.topic.thinkMs ?? 600)
   const trouble = found?.topic.trouble
+  const firstMs = trouble ? thinkMs : Math.round(thinkMs * firstShare)
+  await think?.(firstMs)
   if (trouble === 'silent') return waitForEnd(response)
   // A Retry-After above the longest wait of the server: the turn is released immediately, instead of after two retries.
   if (trouble === 'overloaded')
@@ -93,7 +106,16 @@ async function answerChat(
   const isStalled = found?.topic.trouble === 'stalled'
   const text = call || trouble === 'empty' ? '' : isStalled ? startOf(found.topic.reply) : replyOf(found)
   if (call) send([{ index: 0, delta: { tool_calls: [{ index: 0, type: 'function', ...call }] }, finish_reason: null }])
-  for (const piece of text.match(/\S+\s*|\s+/g) ?? []) send([{ index: 0, delta: { content: piece }, finish_reason: null }])
+  const pieces = text.match(/\S+\s*|\s+/g) ?? []
+  // The rest of the time passes while the text arrives.
+  const between = Math.ceil(pieces.length / waitsInText)
+  for (const [index, piece] of pieces.entries()) {
+    send([{ index: 0, delta: { content: piece }, finish_reason: null }])
+    if (think === undefined || trouble || index % between > 0) continue
+    // The reader gets the first words before the clock moves.
+    if (index === 0) await pass(1)
+    await think((thinkMs - firstMs) / waitsInText)
+  }
   if (isStalled) return waitForEnd(response)
   send([{ index: 0, delta: {}, finish_reason: call ? 'tool_calls' : 'stop' }])
   send([], { usage: usageOf(messages, call ? JSON.stringify(call) : text) })

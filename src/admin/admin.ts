@@ -18,6 +18,8 @@ import { createAccountAdmin } from './account.ts'
 import type { AccountAdmin } from './account.ts'
 import { createAdminTokensAdmin } from './admin-tokens.ts'
 import type { AdminTokensAdmin } from './admin-tokens.ts'
+import { createAttentionAdmin } from './attention.ts'
+import type { AttentionAdmin } from './attention.ts'
 import { createAuditAdmin } from './audit.ts'
 import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
@@ -36,6 +38,8 @@ import { createOwnersAdmin } from './owners/owners.ts'
 import type { OwnersAdmin } from './owners/owners.ts'
 import { createPlaygroundAdmin } from './agents/playground.ts'
 import type { PlaygroundAdmin } from './agents/playground.ts'
+import { createPreviewsAdmin } from './agents/previews.ts'
+import type { PreviewsAdmin } from './agents/previews.ts'
 import { createOperatorsAdmin } from './operators.ts'
 import type { OperatorsAdmin } from './operators.ts'
 import { createProvidersAdmin } from './providers/providers.ts'
@@ -84,8 +88,10 @@ export type AdminCalls = {
   RerunsAdmin &
   UsageAdmin &
   SpendLimitsAdmin &
+  AttentionAdmin &
   WebhooksAdmin &
   PlaygroundAdmin &
+  PreviewsAdmin &
   SessionsAdmin &
   AccountAdmin &
   SignInAdmin &
@@ -119,7 +125,7 @@ export type AdminOptions = {
   signIn: SignInMethods
   /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
-  /** Runs the message of a turn again. */
+  /** Runs messages that are not stored: reruns and previews. */
   agents: Agents
   /** The deadline of a turn, in milliseconds. */
   turnMs: number
@@ -162,8 +168,10 @@ function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): 
     ...createRerunsAdmin(modules),
     ...createUsageAdmin(modules),
     ...createSpendLimitsAdmin(modules),
+    ...createAttentionAdmin(modules),
     ...createWebhooksAdmin(modules),
     ...createPlaygroundAdmin(modules),
+    ...createPreviewsAdmin(modules),
     ...createSessionsAdmin(accounts),
     ...createAccountAdmin({ ...accounts, operatorId }),
     ...createSignInAdmin({ ...accounts, operatorId }),

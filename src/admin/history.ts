@@ -1,8 +1,9 @@
 /** Conversations and their messages, turns and their steps, feedback. Read-only. */
 import { ApiError } from '../errors.ts'
 import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
+import type { FoundConversation, TurnConditions } from '../store/queries/conversation-search.ts'
 import type { Feedback, FeedbackFilter, FeedbackOfTurn } from '../store/queries/feedback.ts'
-import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../store/queries/paging.ts'
+import { boundedPageOf, boundedRequest, encodeCursor, pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
 import type { AdminStore } from './admin-store.ts'
@@ -20,15 +21,18 @@ export type ConversationFilter = {
   /** Started at or after this time, and before `to`. Epoch milliseconds. */
   from?: number | undefined
   to?: number | undefined
-}
+} & Partial<TurnConditions>
 
 /** A reply with its citations and tool calls. A user's message has neither. */
 export type Message = Omit<MessageOfTurn, 'steps'> & { toolCalls: ToolCall[] }
 
 /** All lists are newest first. */
 export type HistoryAdmin = {
-  /** Throws ApiError `validation_error` for an empty time range. */
-  listConversations(filter: ConversationFilter, page: PageWanted): Promise<Page<AnyConversation>>
+  /**
+   * `conversation.search`: with a condition or with excerpts, each has its newest turn that matches, and a page may have fewer conversations
+   * than wanted although more follow. Throws ApiError `validation_error` for an empty time range.
+   */
+  listConversations(filter: ConversationFilter, page: PageWanted): Promise<Page<FoundConversation>>
   /** Throws ApiError `not_found`. */
   findConversation(id: string): Promise<AnyConversation>
   /** Throws ApiError `not_found`. */
@@ -44,12 +48,19 @@ export type HistoryAdmin = {
 
 export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
   return {
-    async listConversations({ agentId, keyId, externalUserId, from, to }, page) {
+    async listConversations({ agentId, keyId, externalUserId, from, to, ...conditions }, page) {
       if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
       // An unknown key has no conversations, and its own text matches no ID.
       const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
-      const request = { ...pageRequest(page), agentId, apiKeyId, externalUserId, from, to }
-      return pageOf(await store.read.listAllConversations(request), page)
+      const filter = { agentId, apiKeyId, externalUserId, from, to }
+      const { text, state, rating, excerpts = false } = conditions
+      if (text === undefined && state === undefined && rating === undefined && !excerpts) {
+        const { data, nextCursor } = pageOf(await store.read.listAllConversations({ ...pageRequest(page), ...filter }), page)
+        return { data: data.map((conversation) => ({ ...conversation, turn: null })), nextCursor }
+      }
+      const wanted = { ...boundedRequest(page), ...filter, text, state, rating, excerpts }
+      const { items, next } = await store.read.searchConversations(wanted)
+      return { data: items, nextCursor: next && encodeCursor(next) }
     },
     async findConversation(id) {
       const conversation = await store.read.findConversation(id)

@@ -17,7 +17,7 @@ const turn = (requestId: string): Reading => reading('turn', requestId)
 const conversation = (id: string): Reading => reading('conversation', id)
 const onlyIf = (found: unknown, ...readings: Reading[]): Reading[] => (found ? readings : [])
 
-/** Of the feedback on turns of all agents. */
+/** Of the feedback on turns, or the excerpts of conversations, of all agents. */
 const allAgents = 'all'
 
 /**
@@ -28,12 +28,16 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findTurn: (found, requestId) => onlyIf(found && found.steps.length > 0, turn(requestId)),
   findTracedTurn: (found, requestId) => onlyIf(found, turn(requestId)),
   listHistoryBefore: (messages, { requestId }) => onlyIf(messages.length > 0, turn(requestId)),
+  listNewestMessages: (messages, { conversationId }) => onlyIf(messages.length > 0, conversation(conversationId)),
   findFeedback: (found, requestId) => onlyIf(typeof found?.comment === 'string', turn(requestId)),
   listFeedback: (rows, { agentId = allAgents }) =>
     onlyIf(
-      rows.some(({ comment }) => comment !== null),
+      rows.some(({ comment, message, reply }) => comment !== null || message !== null || reply !== null),
       reading('feedback', agentId),
     ),
+  // Also without a result, which says that no message has the text. Not if there was nothing to examine, as of another owner's agent.
+  searchConversations: ({ examined }, { text, excerpts, agentId = allAgents }) =>
+    onlyIf(examined > 0 && (text !== undefined || excerpts), reading('conversations', agentId)),
   listMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listExportedTurns: (turns, { conversationId }) => onlyIf(turns.length > 0, conversation(conversationId)),
@@ -41,6 +45,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findTurnMessage: (message, requestId) => onlyIf(message !== undefined, turn(requestId)),
   findReplies: (replies) => [...replies.keys()].map(turn),
   listEnded: (ended) => ended.filter(({ reply }) => reply !== null).map(({ requestId }) => turn(requestId)),
+  readDeliveredEvent: (found, { eventId, withTexts }) => onlyIf(withTexts && found?.event, reading('event', eventId)),
   readEvents: ({ events }) => events.map(({ id }) => reading('event', id)),
 
   findInvitation: null,
@@ -107,6 +112,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   storeTime: null,
   usageByBucket: null,
   listUsageLines: null,
+  listAttention: null,
   verify: null,
 }
 

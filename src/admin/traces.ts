@@ -91,8 +91,8 @@ async function historyFor(store: AdminStore, turn: TracedTurn, run: number, trac
   const limit = Math.max(0, ...(trace?.modelCalls.map(({ historyMessages }) => historyMessages) ?? []))
   if (limit === 0) return []
   const { id: requestId, conversationId } = turn
-  const hasReply = run === turn.run && turn.reply !== null
-  const messages = await store.read.listHistoryBefore({ requestId, conversationId, hasReply, endedAt: endOf(turn, run), limit })
+  const isLastRun = run === turn.run
+  const messages = await store.read.listHistoryBefore({ requestId, conversationId, isLastRun, endedAt: endOf(turn, run), limit })
   return historyOf(messages.map(({ content }) => content))
 }
 

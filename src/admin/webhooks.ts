@@ -12,7 +12,7 @@ import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import { maxWebhooks } from '../store/queries/webhooks/webhooks.ts'
 import type { Webhook as StoredWebhook, WebhookChange, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
-import { newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
+import { bodyOf, newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
 import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
 import type { AdminStore } from './admin-store.ts'
 
@@ -35,6 +35,8 @@ export type WebhooksAdmin = {
   testWebhook(id: string): Promise<WebhookTest>
   /** Newest first. */
   listDeliveries(id: string, state: DeliveryState | undefined, page: PageWanted): Promise<Page<Delivery>>
+  /** With the body that its attempts send; null if the event cannot be read. Has messages only if the webhook has, and `withMessages`. */
+  findDelivery(id: string, deliveryId: string, withMessages: boolean): Promise<Delivery & { body: string | null }>
   retryDelivery(id: string, deliveryId: string): Promise<Delivery>
   /** Sends the events of a range again, `to` excluded. Returns how many. */
   replayDeliveries(id: string, range: { from: number; to: number }): Promise<number>
@@ -103,10 +105,18 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
       return pageOf(positions, page)
     },
 
+    async findDelivery(id, deliveryId, withMessages) {
+      const { includeMessages } = await stored(id)
+      const withTexts = includeMessages && withMessages
+      const found = await store.read.readDeliveredEvent({ webhookId: id, eventId: deliveryId, withTexts })
+      if (!found) throw noSuchDelivery()
+      return { ...found.delivery, body: found.event && bodyOf(found.event, withTexts) }
+    },
+
     async retryDelivery(id, deliveryId) {
       await stored(id)
       const delivery = await store.write.retryDelivery({ webhookId: id, eventId: deliveryId })
-      if (!delivery) throw new ApiError('not_found', 'This delivery does not exist. Deliveries are deleted after 30 days.')
+      if (!delivery) throw noSuchDelivery()
       return delivery
     },
 
@@ -150,3 +160,4 @@ function changed(outcome: WebhookOutcome): Webhook {
 }
 
 const noSuchWebhook = (): ApiError => new ApiError('not_found', 'This webhook does not exist.')
+const noSuchDelivery = (): ApiError => new ApiError('not_found', 'This delivery does not exist. Deliveries are deleted after 30 days.')

@@ -45,8 +45,8 @@ export type GenerationRequest = {
   stepsBefore: number
   /** `trace.context`: passed on to tools and model servers. */
   traceparent?: string | null
-  /** A rerun by the operator (`rerun.harmless`), with this configuration in place of that of the version. Absent for turns. */
-  rerun?: { changes: Partial<AgentConfig> }
+  /** A rerun or a preview of the operator (`rerun.harmless`), with this configuration in place of that of the version. Absent for turns. */
+  unstored?: { changes: Partial<AgentConfig> }
   /** `trace.stored`: records what happens. Undefined if traces are off. */
   trace?: TraceRecorder | undefined
   signal: AbortSignal
@@ -142,7 +142,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
 
   async function generate(request: GenerationRequest, steps: Steps): Promise<GenerationResult> {
     const { requestId, agentId, message, signal, trace, traceparent = null } = request
-    const opened = await versions.open(agentId, request.agentVersion, request.rerun?.changes)
+    const opened = await versions.open(agentId, request.agentVersion, request.unstored?.changes)
     if (opened.kind === 'refused') return opened
     const { config, model, modelId } = opened
     const { maxOutputTokens, temperature, maxSteps, maxToolCalls, systemPrompt } = config

@@ -7,6 +7,7 @@ import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
 import type { SpendingAnswer } from './admin/agents/spend-limit-fields.ts'
 import type * as answers from './admin/answers.ts'
+import type { AttentionAnswer } from './admin/attention-answers.ts'
 import type * as endUsers from './admin/end-user-answers.ts'
 import type * as operators from './admin/operator-answers.ts'
 import type * as owners from './admin/owner-answers.ts'
@@ -25,6 +26,7 @@ export type OwnerWithHolds = Static<typeof owners.OwnerWithHolds.ref>
 export type LedgerEntry = Static<typeof owners.LedgerEntry.ref>
 export type Provider = Static<typeof answers.Provider.ref>
 export type ProviderTest = Static<typeof answers.ProviderTest.ref>
+export type ProviderModels = Static<typeof page.ProviderModels.ref>
 export type Agent = Static<typeof agents.Agent.ref>
 export type AgentVersion = Static<typeof agents.AgentVersion.ref>
 export type PriceOfVersion = Static<typeof agents.PriceOfVersion.ref>
@@ -32,6 +34,7 @@ export type PriceSource = Agent['price_source']
 export type PriceCalculation = Static<typeof prices.PriceCalculation.ref>
 export type Tool = Static<typeof agents.Tool.ref>
 export type Spending = Static<typeof SpendingAnswer>
+export type Attention = Static<typeof AttentionAnswer>
 export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
 export type Document = Static<typeof agents.Document.ref>
 export type Passages = Static<typeof agents.Found.ref>
@@ -39,19 +42,23 @@ export type Chunk = Static<typeof agents.Chunk.ref>
 export type Key = Static<typeof answers.Key.ref>
 export type ShownKey = Static<typeof answers.ShownKey.ref>
 export type Conversation = Static<typeof turns.StoredConversation.ref>
+export type ListedConversation = Static<typeof turns.ListedConversation.ref>
 export type Message = Static<typeof turns.StoredMessage.ref>
 export type Turn = Static<typeof turns.Turn.ref>
 export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
 export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type TurnRerun = Static<typeof traces.TurnRerun.ref>
+export type Preview = Static<typeof traces.Preview.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type Webhook = Static<typeof webhooks.Webhook.ref>
 export type ShownWebhook = Static<typeof webhooks.ShownWebhook.ref>
 export type WebhookTest = Static<typeof webhooks.WebhookTest.ref>
 export type Delivery = Static<typeof webhooks.Delivery.ref>
+export type SentDelivery = Static<typeof webhooks.SentDelivery.ref>
 export type EndUser = Static<typeof endUsers.EndUser.ref>
 export type EndUserDetail = Static<typeof endUsers.EndUserDetail.ref>
 export type Usage = Static<typeof answers.Usage.ref>
+export type UsageLine = Static<typeof answers.UsageLine.ref>
 export type AuditEntry = Static<typeof answers.AuditEntry.ref>
 
 /** `api_url` is the base URL of the public API for callers, or null if it is the origin of the console's page. */

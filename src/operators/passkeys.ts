@@ -83,8 +83,8 @@ export function createPasskeys(tokens: SignedTokens): Passkeys {
         }),
       )
       if (!verified || !registrationInfo || !challenge) throw new PasskeyRefused('the attestation is not valid')
-      const { id, publicKey, counter, transports = [] } = registrationInfo.credential
-      return { id, publicKey, counter, transports, challenge }
+      const { id, publicKey, counter, transports } = registrationInfo.credential
+      return { id, publicKey, counter, transports: knownTransports(transports), challenge }
     },
 
     async signIn(party, expiresAt) {
@@ -122,6 +122,10 @@ export function createPasskeys(tokens: SignedTokens): Passkeys {
     },
   }
 }
+
+/** How a browser may reach an authenticator (WebAuthn, AuthenticatorTransport). No signature covers them, and they are stored. */
+const allTransports = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
+const knownTransports = (given: unknown): string[] => (Array.isArray(given) ? allTransports.filter((one) => given.includes(one)) : [])
 
 // A token is base64url, which is also how browsers return the bytes of a challenge.
 const bytesOf = (token: string): Uint8Array<ArrayBuffer> => Uint8Array.from(Buffer.from(token, 'base64url'))

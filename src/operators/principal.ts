@@ -38,6 +38,9 @@ export type ExtraPermission = (typeof extraPermissions)[number]
  */
 export type Scope = { ownerId: string; agentId: string | null }
 
+/** The message for a restricted principal where a request concerns everyone. */
+export const ofInstallation = 'This concerns the whole installation, and you are restricted to one owner.'
+
 /** `admin_token`: the token of the installation. `operator`: a person with a session. `token`: a program. */
 export type Principal = {
   role: Role

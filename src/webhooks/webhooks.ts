@@ -19,6 +19,7 @@ import { delayAfter } from './schedule.ts'
 import { eventFailed, send } from './send.ts'
 import type { Attempt, FailureReason } from './send.ts'
 
+export { bodyOf } from './body.ts'
 export { newSecret, secretBoundTo } from './signature.ts'
 export type { FailureReason }
 

@@ -19,7 +19,8 @@ inConsole('console: the pinned parameters of an MCP tool are shown, and its test
   await page.getByLabel('Parameters of find').click()
   await page.getByRole('region', { name: 'JSON Schema of find' }).getByText('"pattern": "^A-"').waitFor()
   await page.getByRole('button', { name: 'Test find on shop' }).click()
-  assert.deepEqual(JSON.parse(await page.getByLabel('Arguments').inputValue()), { order: '' })
+  await page.getByRole('dialog').getByText('JSON', { exact: true }).click()
+  assert.deepEqual(JSON.parse(await page.getByRole('textbox', { name: 'Arguments' }).inputValue()), { order: '' })
 })
 
 inConsole(

@@ -45,7 +45,7 @@ inConsole(
     await page.getByLabel('Base URL').fill(app.model.baseUrl)
     await page.getByLabel('Provider API key').fill('my-key')
     await page.getByRole('button', { name: 'Add provider' }).click()
-    await page.getByLabel('Model to test').fill('my-model')
+    await page.getByRole('combobox', { name: 'Model to test' }).fill('my-model')
     await page.getByRole('button', { name: 'Test provider' }).click()
     await page.getByText(/^mine responded in/).waitFor()
     await page.getByRole('button', { name: 'Continue to agent' }).click()

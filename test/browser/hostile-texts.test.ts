@@ -136,7 +136,7 @@ inConsole(
 
     await open('/providers')
     await press(visitor, 'Test scripted')
-    await page.getByLabel('Model to test').fill(hostile.slice(0, 60))
+    await page.getByRole('combobox', { name: 'Model to test' }).fill(hostile.slice(0, 60))
     await press(visitor, 'Test provider')
     await page.getByRole('alert').getByText('__xss').first().waitFor()
     await assertHarmless(page, "a provider's own words")
@@ -153,6 +153,7 @@ inConsole('console: a hostile reply stays text while it is streamed', async ({ p
   await settled()
   await assertHarmless(page, 'a streamed reply')
   const log = page.getByRole('log')
+  await log.getByRole('link').first().waitFor()
   // The one URL that is a legitimate link.
   const links = await log.getByRole('link').evaluateAll((found: any[]): string[] => found.map(({ href }) => href))
   assert.ok(links.length > 0 && links.every((href) => href.startsWith('https://elsewhere.example/')), links.join('\n'))

@@ -89,3 +89,58 @@ inConsole(
   },
   { refusals: [422, 400] },
 )
+
+inConsole(
+  'console: several documents are deleted with one confirmation, and the list is filtered by status in its address',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId)
+    const path = `/agents/${agent.id}/documents`
+    for (const title of ['One', 'Two', 'Three']) await app.made('POST', path, { title, text: `About ${title}.` })
+    await app.made('POST', path, { title: 'Blank', text: '   ' })
+    await open(`${path.replace('/documents', '')}/knowledge?status=failed`)
+    await page.getByRole('row', { name: /Blank/ }).waitFor()
+    assert.equal(await page.getByRole('row', { name: /One/ }).count(), 0)
+    await page.getByRole('button', { name: 'Clear status' }).click()
+    await page.getByRole('row', { name: /One/ }).getByText('Keyword search only').waitFor()
+    assert.equal(new URL(page.url()).search, '')
+    for (const title of ['One', 'Three']) await page.getByRole('checkbox', { name: `Select ${title}`, exact: true }).check()
+    await page.getByRole('button', { name: 'Delete 2 selected' }).click()
+    await page.getByRole('button', { name: 'Delete 2 documents' }).click()
+    await page.getByText('2 documents deleted').waitFor()
+    await page.getByRole('row', { name: /One/ }).waitFor({ state: 'detached' })
+    const left = (await app.made('GET', path)).data.map(({ title }: { title: string }) => title)
+    assert.deepEqual(left.toSorted(), ['Blank', 'Two'])
+  },
+)
+
+inConsole(
+  'console: a failed upload is retried, the end is summarized, and a search within a document marks its matches',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId)
+    await open(`/agents/${agent.id}/knowledge`)
+    let refuses = true
+    const busy = { error: { code: 'service_unavailable', message: 'Too many uploads.', request_id: 'r' } }
+    await page.route('**/documents', (route) =>
+      route.request().method() === 'POST' && refuses ? route.fulfill({ status: 503, json: busy }) : route.continue(),
+    )
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
+    const sections = Array.from({ length: 80 }, (_, part) => `## Part ${part}\n\n${`Sentence ${part}. `.repeat(60)}`).join('\n\n')
+    const file = (name: string, text: string) => ({ name, mimeType: 'text/markdown', buffer: Buffer.from(text) })
+    await chooser.setFiles([file('long.md', sections), file('short.md', '# Short\n\nA short text.')])
+    await page.getByText('0 files uploaded, 2 failed.').waitFor()
+    refuses = false
+    await page.getByRole('button', { name: 'Retry 2 failed' }).click()
+    await page.getByText('2 files uploaded.').waitFor()
+    await page
+      .getByRole('row', { name: /long\.md/ })
+      .getByText('Ready')
+      .waitFor()
+    await page.getByRole('link', { name: 'long.md' }).click()
+    await page.getByRole('textbox', { name: 'Find in this document' }).fill('sentence 77')
+    const chunks = page.getByRole('region', { name: 'Chunks' })
+    await chunks.getByText(/^Searched [\d,]+ chunks: \d+ contains? the text/).waitFor()
+    assert.equal(await chunks.locator('mark').first().innerText(), 'Sentence 77')
+    assert.match(page.url(), /\?find=sentence\+77$/)
+  },
+  { refusals: [503] },
+)

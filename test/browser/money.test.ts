@@ -103,3 +103,30 @@ inConsole(
     assert.equal(await page.getByRole('table', { name: 'Running turns of this owner' }).count(), 0)
   },
 )
+
+inConsole('console: an owner shows its balance by day, its top external users and the ledger by kind and day', async (visitor) => {
+  const { page, app, open } = visitor
+  for (const user of ['gil', 'gil', 'hal']) await app.chat('hello', { user })
+  await open(`/money/${app.caller.ownerId}`)
+  await page.getByRole('img', { name: /^Balance by day since .* now; lasts / }).waitFor()
+  const users = page.getByRole('table', { name: 'External users by spend' })
+  assert.match(await users.getByRole('row').nth(1).innerText(), /\d/)
+  const ledger = page.getByRole('table', { name: 'Ledger, newest first' })
+  await ledger.getByRole('cell', { name: 'Charge', exact: true }).first().waitFor()
+  await page.getByRole('combobox', { name: 'Kind' }).click()
+  await page.getByRole('option', { name: 'Credit' }).click()
+  await page.waitForURL(/kind=credit/)
+  await ledger.getByRole('cell', { name: 'Charge', exact: true }).first().waitFor({ state: 'detached' })
+  await ledger.getByRole('cell', { name: 'Credit', exact: true }).first().waitFor()
+  const today = new Date().toISOString().slice(0, 10)
+  await page.getByLabel('From (UTC)').fill(today)
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()])
+  assert.match(file.suggestedFilename(), new RegExp(`-ledger-${today}\\.csv$`))
+  const lines = (await readFile(await file.path(), 'utf8')).trim().split('\r\n').slice(1)
+  assert.ok(lines.length > 0 && lines.every((line) => line.includes(',credit,')), lines.join('\n'))
+  // What did this user cost last month? One click from here.
+  await users.getByRole('link', { name: 'gil' }).click()
+  await page.getByText('Last month', { exact: true }).click()
+  await page.waitForURL(/range=last-month.*external_user_id=gil/)
+  await page.getByText('No turns ended in this range').waitFor()
+})

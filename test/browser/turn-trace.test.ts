@@ -1,5 +1,6 @@
 /** The trace of a turn on the page of its conversation: what each attempt did, in order, as text and never as HTML. */
 import assert from 'node:assert/strict'
+import type { Locator } from 'playwright-core'
 import { openConsole } from '../support/browser.ts'
 import { hostile } from '../support/hostile-app.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -35,30 +36,37 @@ inConsole(
     await open(`/conversations/${json['conversation_id']}`)
     const reply = page.getByRole('article', { name: 'Reply', exact: true })
     await reply.getByRole('button', { name: 'Trace' }).click()
-    const attempt = reply.getByRole('region', { name: 'Run 1, attempt 1' })
-    await attempt.getByText('Completed', { exact: true }).waitFor()
-    const steps = ['Admission', 'Retrieval', 'Model call, step 1', 'Tool call look, step 1', 'Model call, step 2', 'Settlement']
-    assert.deepEqual(await attempt.getByRole('listitem').evaluateAll((items) => items.map((item) => item.ariaLabel)), steps)
+    const spans = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('listbox', { name: 'Spans' })
+    const names = (): Promise<(string | null)[]> => spans.locator('[title]').evaluateAll((items) => items.map((item) => item.textContent))
+    await spans.getByRole('option', { name: /^Settlement/ }).waitFor()
+    assert.deepEqual(await names(), ['Attempt 1', 'Admission', 'Retrieval', 'Model call 1', 'Tool look', 'Model call 2', 'Settlement'])
+    const select = async (name: string): Promise<Locator> => {
+      await spans.getByRole('option', { name: new RegExp(`^${name}`) }).click()
+      return page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: `Details of ${name}`, exact: true })
+    }
 
-    const passages = attempt.getByRole('listitem', { name: 'Retrieval' })
-    await passages.getByText(`1. Returns on Monday ${hostile}`).click()
+    const passages = await select('Retrieval')
+    await passages.getByText(`1. Returns on Monday ${hostile}`).waitFor()
+    await passages.getByText('Sent to the model').first().waitFor()
     await passages
-      .getByText(/^Score [\d.]+ · sent to the model$/)
+      .getByText(/^score [\d.]+$/)
       .first()
       .waitFor()
     await passages.getByRole('region', { name: 'Passage 1' }).getByText('Monday may be returned within 30 days.').waitFor()
-    const first = attempt.getByRole('listitem', { name: 'Model call, step 1' })
-    await first.getByText(/^Prompt \(\d messages\)$/).click()
-    await first.getByRole('region', { name: 'Message 2 of step 1, user' }).getByText('Monday returned').waitFor()
-    await first.getByText('Tools: book, look, cancel').waitFor()
-    await first.getByText('Text', { exact: true }).click()
-    assert.equal(await first.getByRole('region', { name: 'Text of step 1' }).textContent(), hostile)
-    const tool = attempt.getByRole('listitem', { name: 'Tool call look, step 1' })
+    const first = await select('Model call 1')
+    await first.getByText('tool_calls', { exact: true }).waitFor()
+    await first.getByRole('region', { name: 'Message 2, user' }).getByText('Monday returned').waitFor()
+    await first.getByRole('tab', { name: 'Parameters' }).click()
+    for (const name of ['book', 'look', 'cancel']) await first.getByRole('region', { name: `Tool ${name}` }).waitFor()
+    await first.getByRole('tab', { name: 'Returned' }).click()
+    assert.equal(await first.getByRole('region', { name: 'Text' }).textContent(), hostile)
+    const tool = await select('Tool look')
     await tool.getByText('Error', { exact: true }).waitFor()
-    await tool.getByText('Arguments and result').click()
-    assert.equal(await tool.getByRole('region', { name: 'Arguments of look' }).textContent(), JSON.stringify({ day: hostile }))
+    assert.equal(await tool.getByRole('region', { name: 'Arguments of look' }).textContent(), JSON.stringify({ day: hostile }, null, 2))
     assert.match((await tool.getByRole('region', { name: 'Error of look' }).textContent())!, /^Status 500/)
-    assert.equal(await attempt.locator('img, script, a, svg').count(), 0, 'a text was rendered as HTML')
+    const settlement = await select('Settlement')
+    await settlement.getByRole('region', { name: 'Price calculation' }).getByText('Completion', { exact: true }).waitFor()
+    assert.equal(await reply.locator('img, script').count(), 0, 'a text was rendered as HTML')
     assert.equal(await page.evaluate('window.__xss'), undefined)
   },
 )
@@ -70,9 +78,9 @@ inConsole('console: a trace shows why a turn has no reply, in the words of the p
   await open(`/conversations/${conversationId}`)
   const turn = page.getByRole('article', { name: 'Turn without a reply' })
   await turn.getByRole('button', { name: 'Trace' }).click()
-  const attempt = turn.getByRole('region', { name: 'Run 1, attempt 1' })
-  await attempt.getByText('Released', { exact: true }).waitFor()
-  const failed = attempt.getByRole('listitem', { name: 'Model call, step 1' })
+  // The failed span is selected.
+  const failed = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: 'Details of Model call 1' })
+  await failed.getByText('provider_400', { exact: true }).waitFor()
   await failed.getByText(/no such model \u202e<img src=x/).waitFor()
-  assert.equal(await attempt.locator('img, script, a, svg').count(), 0, 'a text was rendered as HTML')
+  assert.equal(await turn.locator('img, script').count(), 0, 'a text was rendered as HTML')
 })

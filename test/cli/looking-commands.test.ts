@@ -29,7 +29,7 @@ describe('turnkeep conversation and turn', () => {
     const { json: reply } = await app.chat('hello there', { user: 'ann' })
     await app.chat('somebody else', { user: 'ben' })
     const { data } = await json('conversation', 'list', '--user', 'ann')
-    assert.deepEqual(data, [await app.made('GET', `/conversations/${reply.conversation_id}`)])
+    assert.deepEqual(data, [{ ...(await app.made('GET', `/conversations/${reply.conversation_id}`)), turn: null }])
     assert.deepEqual((await json('conversation', 'show', reply.conversation_id)).external_user_id, 'ann')
     const { stdout } = await turnkeep('conversation', 'messages', reply.conversation_id)
     assert.match(stdout, /^time \(UTC\) +role .*\n.* assistant .* You said: hello there\n.* user .* hello there\n$/)

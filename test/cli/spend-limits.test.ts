@@ -37,7 +37,7 @@ test('billing.spend-limit: limit set, list, remove and reset change one limit at
   assert.match(listed.stdout, new RegExp(`^end_user +day +100 % +${json.usage.charged_usd} +${json.usage.charged_usd} .* ann$`, 'm'))
   assert.match(listed.stdout, /^agent +month +0 % +100\.00/m)
   const asJson = JSON.parse((await turnkeep('limit', 'list', agentId, '--json')).stdout)
-  assert.deepEqual([asJson.spend_limits.length, asJson.spending.length], [2, 1])
+  assert.deepEqual([asJson.spend_limits.length, asJson.spending.length], [2, 2])
   assert.equal((await app.chat('hi', { user: 'ann' })).json.error.code, 'spend_limit_exceeded')
   assert.equal((await turnkeep('limit', 'reset', agentId, 'ann')).stderr, `The limits of agent ${agentId} apply to ann\n`)
   assert.equal((await app.chat('hi', { user: 'ann' })).status, 200)

@@ -5,14 +5,17 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { WebAuthnEmulator } from 'nid-webauthn-emulator'
 import { failures } from '../../src/errors.ts'
+import { createSignedTokens } from '../../src/operators/signed-tokens.ts'
 import { compileClosed, targetOf } from '../support/answer-check-schema.ts'
 import { describeBoth } from '../support/answer-check-descriptions.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
 
 const descriptions = await describeBoth()
-const app = await startTestApp()
+const consoleOrigin = 'https://console.acme.example'
+const app = await startTestApp({ env: { TURNKEEP_CONSOLE_URL: consoleOrigin } })
 after(() => app.close())
 
 /** An example in a description, with the schema beside it. */
@@ -67,7 +70,13 @@ const parameterExample = (parameter: Json): unknown =>
   parameter['example'] ?? parameter['schema'].examples?.[0] ?? parameter['schema'].default
 
 /** Calls it with the examples of its parameters and its body; `given` replaces ids and secrets, which are the server's own. */
-async function call(one: Operation, token: string, given: Record<string, string>, body = bodyExample(one)): Promise<Answer> {
+async function call(
+  one: Operation,
+  token: string,
+  given: Record<string, string>,
+  body = bodyExample(one),
+  cookie?: string,
+): Promise<Answer> {
   const parameters: Json[] = one.operation['parameters'] ?? []
   const values = parameters.map((each): [Json, string | undefined] => {
     const value = given[each['name']] ?? parameterExample(each)
@@ -82,7 +91,7 @@ async function call(one: Operation, token: string, given: Record<string, string>
     await fetch(`${app.url}${path}${query && `?${query}`}`, {
       method: one.method,
       headers: {
-        authorization: `Bearer ${token}`,
+        ...(cookie === undefined ? { authorization: `Bearer ${token}` } : { cookie, 'x-turnkeep-console': '1' }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...Object.fromEntries(of('header')),
       },
@@ -112,13 +121,15 @@ void test('contract: every example of a request body of the admin API is accepte
   const sent = new Set<string>()
   const named = (id: string): Operation => operations.find(({ operation }) => operation['operationId'] === id)!
 
-  async function send(id: string, given: Record<string, string> = {}, body?: unknown): Promise<Json> {
+  async function answerOf(id: string, given: Record<string, string>, body?: unknown, cookie?: string): Promise<Answer> {
     const one = named(id)
-    const answer = await call(one, adminToken, given, body ?? bodyExample(one))
+    const answer = await call(one, adminToken, given, body ?? bodyExample(one), cookie)
     succeeded(one, answer)
     sent.add(id)
-    return answer.json
+    return answer
   }
+  const send = async (id: string, given: Record<string, string> = {}, body?: unknown): Promise<Json> =>
+    (await answerOf(id, given, body)).json
 
   const owner = await send('createOwner')
   await send('changeOwner', { id: owner['id'] })
@@ -150,6 +161,7 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('replaceDocument', { id, document_id: document['id'] })
   // Replies of the scripted model, which its own agent uses.
   await send('playInPlayground', { id: app.caller.agentId })
+  await send('previewAgent', { id: app.caller.agentId })
   const [{ request_id: turn }] = (await app.made('GET', '/turns'))['data']
   await send('cancelTurn', { request_id: turn })
   const [delivery] = (await app.made('GET', `/webhooks/${webhook['id']}/deliveries`))['data']
@@ -158,7 +170,32 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('replayDeliveries', { id: webhook['id'] }, { from: new Date(Date.now() - 60_000).toISOString(), to: '2100-01-01' })
   await send('rerunTurn', { request_id: turn })
   await send('verifyStore')
-  await send('signIn', {}, { ...(bodyExample(named('signIn')) as Json), token: adminToken })
+  await sendAsOperator()
+
+  /** With the links, credentials and cookies of this server in place of those of the examples. */
+  async function sendAsOperator(): Promise<void> {
+    const withOwn = (name: string, own: Json): Json => ({ ...(bodyExample(named(name)) as Json), ...own })
+    const operator = await send('createOperator')
+    const { invitation_url: url } = await send('inviteOperator', { id: operator['id'] })
+    const link = { token: new URL(url).hash.slice(1) }
+    await send('lookUpInvitation', {}, link)
+    await send('acceptInvitation', {}, withOwn('acceptInvitation', link))
+    const signedIn = await answerOf('signIn', {})
+    const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
+    const own = async (name: string, body?: unknown): Promise<Json> => (await answerOf(name, {}, body, cookie)).json
+    await own('changeMe')
+    await own('changePassword')
+    const device = new WebAuthnEmulator()
+    const created = device.createJSON(consoleOrigin, (await own('startNewPasskey')) as never)
+    await own('addPasskey', withOwn('addPasskey', { response: created }))
+    const response = device.getJSON(consoleOrigin, (await send('startPasskeySignIn')) as never)
+    await send('signInWithPasskey', {}, { response })
+    const token = `svc_recover_${createSignedTokens([app.encryptionKey]).sign('recovery', Date.now() + 60_000)}`
+    await send('recover', {}, withOwn('recover', { token, email: 'grace@acme.example' }))
+    await send('changeOperator', { id: operator['id'] })
+    // Not its own example, which will have passed.
+    await send('createToken', {}, withOwn('createToken', { expires_at: '2100-01-01' }))
+  }
 
   assert.deepEqual(
     operations.map(({ operation }) => operation['operationId']).filter((name) => !sent.has(name)),

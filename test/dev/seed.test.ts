@@ -48,6 +48,7 @@ describe('seed: the plan', () => {
           'completed',
           'failed',
           'incomplete',
+          'refused',
           'released',
         ])
         const feedback = turns.flatMap((turn) => turn.feedback ?? [])
@@ -87,7 +88,7 @@ describe('seed: what is stored', { timeout: 120_000 }, () => {
   test('the command prints what it created, as in the plan', () => {
     const turns = planTraffic(7).events.flatMap(({ action }) => (action.kind === 'turn' ? [action] : []))
     const count = (wanted: string): string => `${turns.filter(({ outcome }) => outcome === wanted).length} ${wanted}`
-    const counts = ['completed', 'incomplete', 'failed', 'released', 'cancelled'].map(count).join(', ')
+    const counts = ['completed', 'incomplete', 'failed', 'released', 'cancelled', 'refused'].map(count).join(', ')
     const said = `Turns: ${counts}; ${turns.filter(({ feedback }) => feedback).length} with feedback.`
     for (const { code, stdout, stderr } of results) {
       assert.equal(code, 0, stderr)

@@ -319,6 +319,8 @@ CREATE INDEX documents_by_revision ON public.documents USING btree (agent_id, re
 
 CREATE INDEX documents_deleted ON public.documents USING btree (id) WHERE (deleted_at IS NOT NULL);
 
+CREATE INDEX documents_failed ON public.documents USING btree (updated_at, id, agent_id) WHERE (status = 'failed'::text);
+
 CREATE INDEX documents_in_work ON public.documents USING btree (status, updated_at, id) WHERE (status = ANY (ARRAY['queued'::text, 'indexing'::text]));
 
 CREATE INDEX documents_of_agent ON public.documents USING btree (agent_id, created_at, id);
@@ -425,6 +427,8 @@ END)
 CREATE INDEX ledger_newest_first ON public.ledger USING btree (owner_id, created_at, id);
 
 CREATE INDEX ledger_of_all_owners ON public.ledger USING btree (created_at, id);
+
+CREATE INDEX ledger_of_operators ON public.ledger USING btree (created_at, id, owner_id) WHERE (kind <> 'charge'::text);
 
 CREATE UNIQUE INDEX one_charge_per_turn ON public.ledger USING btree (request_id) WHERE (kind = 'charge'::text);
 
@@ -603,6 +607,8 @@ create table spending (
 ) with (fillfactor=50);
 
 CREATE UNIQUE INDEX one_row_per_spend_window ON public.spending USING btree (agent_id, scope, subject, span, starts_at);
+
+CREATE INDEX spending_of_windows ON public.spending USING btree (span, starts_at, agent_id, scope);
 
 create table traces (
   request_id text collate "C" not null,

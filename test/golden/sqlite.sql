@@ -286,6 +286,8 @@ CREATE INDEX documents_by_revision on documents (agent_id, revision);
 
 CREATE INDEX documents_deleted on documents (id) where deleted_at is not null;
 
+CREATE INDEX documents_failed on documents (updated_at, id, agent_id) where status = 'failed';
+
 CREATE INDEX documents_in_work on documents (status, updated_at, id) where status in ('queued', 'indexing');
 
 CREATE INDEX documents_of_agent on documents (agent_id, created_at, id);
@@ -377,6 +379,8 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_newest_first on ledger (owner_id, created_at, id);
 
 CREATE INDEX ledger_of_all_owners on ledger (created_at, id);
+
+CREATE INDEX ledger_of_operators on ledger (created_at, id, owner_id) where kind <> 'charge';
 
 CREATE UNIQUE INDEX one_charge_per_turn on ledger (request_id) where kind = 'charge';
 
@@ -540,6 +544,8 @@ CREATE TABLE spending (
 ) strict;
 
 CREATE UNIQUE INDEX one_row_per_spend_window on spending (agent_id, scope, subject, span, starts_at);
+
+CREATE INDEX spending_of_windows on spending (span, starts_at, agent_id, scope);
 
 CREATE TABLE traces (
   request_id text not null,

@@ -135,6 +135,12 @@ export const auditMutants: Mutant[] = [
   },
   {
     rule: 'audit.trials',
+    removes: 'a preview is recorded',
+    edits: [edit('src/admin/agents/previews.ts', '      await store.write.recordTrial({ agentId, tool: null })\n')],
+    caughtBy: { file: 'spec/previews.test.ts', title: 'audit.trials: who runs a preview is in the log, and who reads the history in it' },
+  },
+  {
+    rule: 'audit.trials',
     removes: 'the entry is stored before the tool is called',
     edits: [
       edit(

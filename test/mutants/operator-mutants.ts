@@ -30,7 +30,7 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'what concerns the whole installation is refused to a restricted principal',
-    edits: [edit(permissions, "  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', restricted)\n")],
+    edits: [edit(permissions, "  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', ofInstallation)\n")],
     caughtBy: { file: routes, title: 'operator.permission: admin, restricted to an owner gets 403 exactly where the table says so' },
   },
   {

@@ -5,6 +5,9 @@ import type { Mutant } from './mutant.ts'
 const lines = 'src/store/queries/usage-lines.ts'
 const endUsers = 'src/store/queries/end-users.ts'
 const exported = 'src/store/queries/end-user-export.ts'
+const search = 'src/store/queries/conversation-search.ts'
+const textSearch = 'src/store/queries/text-search.ts'
+const searchTest = 'store/conversation-search.test.ts'
 const csv = 'src/http/admin/csv.ts'
 const reportTest = 'spec/reports.test.ts'
 const endUserTest = 'spec/end-users.test.ts'
@@ -46,6 +49,54 @@ export const reportMutants: Mutant[] = [
     removes: 'a page continues after the last line',
     edits: [edit(lines, "compareKey('>', after, values)", "compareKey('>=', after, values)")],
     caughtBy: divided,
+  },
+  {
+    rule: 'conversation.search',
+    removes: 'a page examines a limited amount',
+    edits: [edit(search, '<= maxWork ||', '<= maxWork * 99 ||')],
+    caughtBy: { file: searchTest, title: 'conversation.search: a page examines a limited amount' },
+  },
+  {
+    rule: 'conversation.search',
+    removes: 'a conversation that is larger than what a page examines is examined alone',
+    edits: [edit(search, ' || (index === 0 && before === wanted.before)', '')],
+    caughtBy: { file: searchTest, title: 'conversation.search: a page examines a limited amount' },
+  },
+  {
+    rule: 'conversation.search',
+    removes: 'the message of a turn without a reply is searched',
+    edits: [edit(search, "${matchesText(sql.engine, 't.message', pattern)} or ", '')],
+    caughtBy: { file: searchTest, title: 'conversation.search: a text is found in messages, replies' },
+  },
+  {
+    rule: 'conversation.search',
+    removes: 'no character is a wildcard',
+    edits: [edit(textSearch, '/[*?[]/.test(character)', 'false')],
+    caughtBy: { file: searchTest, title: 'conversation.search: upper and lower case of every script match' },
+  },
+  {
+    rule: 'conversation.search',
+    removes: 'letters match in upper and lower case',
+    edits: [edit(textSearch, 'character.toLowerCase(), character.toUpperCase()', 'character')],
+    caughtBy: { file: searchTest, title: 'conversation.search: upper and lower case of every script match' },
+  },
+  {
+    rule: 'conversation.search',
+    removes: 'texts need the permission conversations',
+    edits: [edit('src/http/admin/history.ts', 'text !== undefined || excerpts !== undefined', 'false')],
+    caughtBy: {
+      file: 'spec/conversation-search.test.ts',
+      title: 'conversation.search audit.reads: texts need the permission conversations',
+    },
+  },
+  {
+    rule: 'audit.reads',
+    removes: 'a search in texts is recorded',
+    edits: [edit('src/admin/readings.ts', '(text !== undefined || excerpts)', 'excerpts')],
+    caughtBy: {
+      file: 'spec/conversation-search.test.ts',
+      title: 'conversation.search audit.reads: texts need the permission conversations',
+    },
   },
   {
     rule: 'export.csv',

@@ -31,7 +31,12 @@ export const scopeMutants: Mutant[] = [
   ]),
   scoped(
     'a trial of a tool with a price is refused',
-    [edit('src/admin/agents/tool-trials.ts', '      if (isRestricted && toolbox.price(tool) > 0) throw hasPrice()\n')],
+    [
+      edit(
+        'src/admin/agents/tool-trials.ts',
+        '      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()\n',
+      ),
+    ],
     single('operator.scope: a restricted token tries no tool that has a price'),
   ),
   scoped('a turn of another owner does not exist', [

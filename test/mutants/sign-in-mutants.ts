@@ -248,6 +248,12 @@ export const signInMutants: Mutant[] = [
   },
   {
     rule: 'operator.passkey',
+    removes: 'only known transports are stored',
+    edits: [edit(passkeys, 'transports: knownTransports(transports), challenge', 'transports: transports ?? [], challenge')],
+    caughtBy: { file: passkeyTest, title: 'operator.passkey: of the transports that a browser sends, only known ones are stored' },
+  },
+  {
+    rule: 'operator.passkey',
     removes: 'the only way to sign in is not removed',
     edits: [
       edit('src/store/queries/passkeys.ts', "passkeys.length === 1) return 'only_sign_in'", "passkeys.length === 0) return 'only_sign_in'"),

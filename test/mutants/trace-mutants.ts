@@ -37,7 +37,7 @@ export const traceMutants: Mutant[] = [
   {
     rule: 'trace.stored',
     removes: 'the history of an earlier run is that of its time',
-    edits: [edit(queries, 'and seq % 2 = 0 and created_at <= $2 order', 'and seq % 2 = 0 and created_at + $2 > 0 order')],
+    edits: [edit(queries, 'and seq % 2 = 0 and created_at <= $2 and', 'and seq % 2 = 0 and created_at + $2 > 0 and')],
     caughtBy: { file: tracesTest, title: 'a released turn that is sent again has two runs' },
   },
   {
@@ -86,14 +86,20 @@ export const traceMutants: Mutant[] = [
   {
     rule: 'rerun.harmless',
     removes: 'a rerun makes no call with side effects',
-    edits: [edit('src/agent/tools/tool-calls.ts', ' ?? (rerun && sideEffects ? notInRerun : undefined)')],
+    edits: [edit('src/agent/tools/tool-calls.ts', ' ?? (unstored && sideEffects ? notUnstored : undefined)')],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'a call with side effects is not made; nothing is stored' },
   },
   {
     rule: 'rerun.harmless',
     removes: 'a rerun ends when the server stops',
-    edits: [edit('src/admin/reruns.ts', 'AbortSignal.any([closing, deadline])', 'deadline')],
+    edits: [edit('src/admin/unstored-run.ts', '[closing, deadline, left]', '[deadline, left]')],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'a rerun has the deadline of a turn, and ends when the server stops' },
     symptom: 'hang',
+  },
+  {
+    rule: 'rerun.harmless',
+    removes: 'a preview ends when its caller disconnects',
+    edits: [edit('src/admin/unstored-run.ts', '[closing, deadline, left]', '[closing, deadline]')],
+    caughtBy: { file: 'spec/previews.test.ts', title: 'a preview ends when its caller disconnects' },
   },
 ]

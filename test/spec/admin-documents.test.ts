@@ -330,6 +330,19 @@ void test('documents: the list is newest first and paginated', async () => {
   )
 })
 
+void test('documents: the list can be filtered by status', async () => {
+  const agentId = await makeAgent()
+  const [good, bad] = await Promise.all([
+    app.made('POST', `/agents/${agentId}/documents`, { title: 'good', text: 'good' }),
+    app.made('POST', `/agents/${agentId}/documents`, { title: 'bad', text: '   ' }),
+  ])
+  const withStatus = async (status: string): Promise<string[]> =>
+    (await app.made('GET', `/agents/${agentId}/documents?status=${status}`)).data.map(({ id }: Json) => id)
+  while ((await withStatus('ready')).length + (await withStatus('failed')).length < 2);
+  assert.deepEqual([await withStatus('ready'), await withStatus('failed'), await withStatus('queued')], [[good.id], [bad.id], []])
+  await refused(app.admin('GET', `/agents/${agentId}/documents?status=lost`), 422, 'validation_error', /status/)
+})
+
 void test('documents: a replaced document keeps its id, and its old words are no longer found once the new ones are', async () => {
   const agentId = await makeAgent()
   const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Opening', text: 'The aardvark opens at nine.' })

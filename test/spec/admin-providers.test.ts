@@ -303,3 +303,35 @@ for (const [what, answer, words] of [
     assert.ok(!text.includes(secret))
   })
 }
+
+void test('providers: the models are those that the provider lists, each once, with a price if it is known', async (t) => {
+  const listed = JSON.stringify({ data: [{ id: 'gpt-4o' }, { id: 'gpt-4o' }, { id: 'org/own' }] })
+  const asked: string[] = []
+  const base = await serve(t, (request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+    response.setHeader('content-type', 'application/json').end(listed)
+  })
+  const { id } = await make({ kind: 'openai', base_url: base })
+  const { ok, data, error } = await app.made('GET', `/providers/${id}/models`)
+  assert.deepEqual([ok, error, data.map((model: Json) => model.id)], [true, undefined, ['gpt-4o', 'org/own']])
+  assert.deepEqual(asked, [`GET /v1/models Bearer ${secret}`])
+  assert.match(data[0].price.prompt_usd_per_million, /^[1-9]/)
+  assert.ok(data[0].context_tokens > 1000)
+  assert.deepEqual([data[1].price, data[1].context_tokens], [null, null])
+  await refused(app.admin('GET', `/providers/prv_${'0'.repeat(26)}/models`), 404, 'not_found')
+})
+
+for (const [what, answer, words] of [
+  ['a refusal', [401, `no: ${secret}`], /401.*no/],
+  ['not a list', [200, '{"data":{}}'], /not understood/],
+  ['too much', [200, ' '.repeat(5_000_000)], /too long/],
+] as const) {
+  void test(`providers: a list of models that is ${what} is an empty list with the reason, without the key`, async (t) => {
+    const base = await serve(t, (_request, response) => response.writeHead(answer[0]).end(answer[1]))
+    const provider = await make({ base_url: base })
+    const { status, json, text } = await app.admin('GET', `/providers/${provider.id}/models`)
+    assert.deepEqual([status, json.ok, json.data], [200, false, []])
+    assert.match(json.error, words)
+    assert.ok(!text.includes(secret))
+  })
+}

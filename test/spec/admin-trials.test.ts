@@ -69,6 +69,27 @@ void test('tools/try: reports a failing tool and invalid arguments exactly as th
   assert.equal(tools.calls.length, before, 'nothing was called')
 })
 
+void test('tools/try: calls an HTTP tool that is not saved, with the stored secrets of the saved tool of its name, and saves nothing', async () => {
+  const saved = { ...dayTool(tools, 'look'), headers: { 'X-Key': '{key}' }, secrets: { key: 'stored-secret' } }
+  const agent = await app.makeAgent(app.caller.ownerId, { tools: [saved] })
+  const definition = { ...saved, headers: { 'X-Key': null, 'X-Try': '{word}' }, secrets: { key: null, word: 'trial' } }
+  const { status, json, text } = await tryOf(app, { ...day('look'), definition }, agent.id)
+  assert.deepEqual([status, json.is_error], [200, false], text)
+  const { headers } = tools.callsOf('/look').at(-1)!
+  assert.deepEqual([headers['x-key'], headers['x-try']], ['stored-secret', 'trial'])
+  assert.deepEqual((await app.made('GET', `/agents/${agent.id}`)).version, 1)
+
+  const refusals: [Json, RegExp][] = [
+    [{ ...definition, url: 'https://example.com/' }, /points to another server/],
+    [{ ...definition, name: 'new' }, /has no stored value/],
+    [{ ...definition, name: 'new', headers: {}, secrets: {} }, /of this agent: new\./],
+    [{ ...definition, url: 'http://10.0.0.1/', headers: {}, secrets: {} }, /must start with https/],
+    [{ type: 'builtin', name: 'now' }, /definition/],
+  ]
+  for (const [given, words] of refusals)
+    await refused(tryOf(app, { ...day('look'), definition: given }, agent.id), 422, 'validation_error', words)
+})
+
 void test('tools/try: truncates a long result as it would for a model', async () => {
   tools.when('/look', { body: 'x'.repeat(200_000) })
   const { json } = await tryOf(app, day('look'))

@@ -147,6 +147,8 @@ void test('feedback: a turn shows it, and the list filters by agent, rating and 
     conversation_id: two.conversation_id,
     key_id: key.id,
     state: 'completed',
+    message: '2',
+    reply: two.message.content,
     rating: 'down',
     comment: 'Wrong "price".',
     tags: ['wrong', 'a b"c'],

@@ -36,6 +36,10 @@ void test('audit.reads: every route of the description whose answer contains a t
   ids['providers'] = (await own.made('GET', '/providers')).data[0].id
   ids['webhooks'] = (await own.made('POST', '/webhooks', { url: 'https://shop.example/', events: ['*'], include_messages: true })).id
 
+  const webhookPath = `/webhooks/${ids['webhooks']}`
+  await own.made('POST', `${webhookPath}/replay`, { from: new Date(Date.now() - minuteMs).toISOString(), to: '2100-01-01' })
+  ids['delivery_id'] = (await own.made('GET', `${webhookPath}/deliveries`)).data[0].id
+
   const { paths } = await own.made('GET', '/openapi.json')
   const found: string[] = []
   for (const [path, operations] of Object.entries(paths as Record<string, Record<string, { operationId: string }>>)) {
@@ -58,6 +62,7 @@ void test('audit.reads: every route of the description whose answer contains a t
   assert.deepEqual(found.toSorted(), [
     'cancelTurn',
     'exportEndUser',
+    'findDelivery',
     'findTurn',
     'listFeedback',
     'listMessages',

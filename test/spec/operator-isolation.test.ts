@@ -83,6 +83,7 @@ const ofInstallation = [
   'PATCH /providers/{id}',
   'DELETE /providers/{id}',
   'POST /providers/{id}/test',
+  'GET /providers/{id}/models',
   'POST /owners',
   'PATCH /owners/{id}',
   'POST /owners/{id}/ledger',
@@ -90,6 +91,7 @@ const ofInstallation = [
   'POST /agents/{id}/rollback',
   // No one pays for it.
   'POST /turns/{request_id}/rerun',
+  'POST /agents/{id}/preview',
   'GET /status',
   'POST /verify',
   'GET /audit',
@@ -261,7 +263,7 @@ for (const one of cases) {
       }
       if (operation.method === 'GET' && wanted === undefined && !isShown) unseen.push(operation.name)
     }
-    const withoutNames = ['GET /agents/{id}/prices', 'GET /agents/{id}/spending', 'GET /models/price']
+    const withoutNames = ['GET /agents/{id}/prices', 'GET /models/price']
     assert.deepEqual(unseen.toSorted(), [...withoutNames, ...(one.agentId ? ['GET /owners'] : [])].toSorted())
     assert.deepEqual(differences(before, await foreignRows()), [], 'rows of another owner that have changed')
     t.diagnostic(`${inOrder.length} operations`)

@@ -197,3 +197,20 @@ void test('operator.passkey: browsers allow them at a host name with https or at
   refusedWith(await newBrowser(own).ask('POST', '/session/passkey/options', {}), 409, 'conflict', /host name with https/)
   assert.ok(byPage(own.adminUrl)['origin'])
 })
+
+void test('operator.passkey: of the transports that a browser sends, only known ones are stored', async () => {
+  const ada = await startOperator(app)
+  for (const transports of ['usb', { length: 9 }, [7, 'x'.repeat(5000), 'usb', 'internal', 'usb']]) {
+    const options = await ada.browser.made('POST', '/me/passkeys/options', {})
+    const response = new WebAuthnEmulator().createJSON(origin, { ...options, excludeCredentials: [] } as never) as unknown as Json
+    await ada.browser.made('POST', '/me/passkeys', {
+      name: 'Work laptop',
+      response: { ...response, response: { ...response.response, transports } },
+    })
+  }
+  const { excludeCredentials } = await ada.browser.made('POST', '/me/passkeys/options', {})
+  assert.deepEqual(
+    excludeCredentials.map(({ transports }: Json) => transports ?? []),
+    [[], [], ['internal', 'usb']],
+  )
+})

@@ -128,9 +128,13 @@ void test('operator.scope: a restricted token tries no tool that has a price, be
   const agent = await app.makeAgent(app.caller.ownerId, { tools })
   const path = `/agents/${agent.id}/tools/try`
   const answer = await ofOwner('POST', path, { tool: 'now' })
-  assert.deepEqual([answer.status, answer.json.error.code], [403, 'forbidden'], answer.text)
+  assert.deepEqual([answer.status, answer.json.error?.code], [403, 'forbidden'], answer.text)
   assert.match(answer.json.error.message, /has a price/)
   assert.equal((await ofOwner('POST', path, { tool: 'search_knowledge', arguments: { query: 'x' } })).status, 200)
+  // Nor with a definition without the price, which could use the stored secrets.
+  const free = { type: 'http', name: 'now', description: 'd', parameters: { type: 'object' }, method: 'GET', url: 'https://example.com/' }
+  const given = await ofOwner('POST', path, { tool: 'now', definition: free })
+  assert.deepEqual([given.status, given.json.error?.code], [403, 'forbidden'], given.text)
   assert.equal((await app.admin('POST', path, { tool: 'now' })).status, 200)
 })
 

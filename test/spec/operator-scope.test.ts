@@ -54,10 +54,14 @@ const readCalls: Calls<Reads> = {
   usageByBucket: (ids) => [{ ...filter(ids), from: now - hourMs, to: now + hourMs, bucketMs: hourMs }],
   listUsageLines: (ids) => [{ ...filter(ids), ...period, groupBy: ['owner', 'agent', 'api_key', 'end_user'], limit: 100 }],
   listAllConversations: (ids) => [{ ...page, ...filter(ids), externalUserId: undefined, ...period }],
+  searchConversations: (ids) => [
+    { ...page, ...filter(ids), externalUserId: undefined, ...period, text: undefined, state: undefined, rating: undefined, excerpts: true },
+  ],
   findConversation: (ids) => [ids.conversation],
   conversationExists: (ids) => [ids.conversation],
   listAllMessages: (ids) => [{ ...page, conversationId: ids.conversation }],
-  listHistoryBefore: (ids) => [{ requestId: ids.turn, conversationId: ids.conversation, hasReply: false, endedAt: period.to, limit: 100 }],
+  listHistoryBefore: (ids) => [{ requestId: ids.turn, conversationId: ids.conversation, isLastRun: false, endedAt: period.to, limit: 100 }],
+  listNewestMessages: (ids) => [{ conversationId: ids.conversation, limit: 100 }],
   listExportedTurns: (ids) => [{ conversationId: ids.conversation, after: '', limit: 100 }],
   listTurns: ({ owner: ownerId, agent: agentId }) => [{ ownerId, agentId }, page],
   findTurn: (ids) => [ids.turn],
@@ -65,9 +69,11 @@ const readCalls: Calls<Reads> = {
   findTracedTurn: (ids) => [ids.turn],
   listFeedback: ({ owner: ownerId, agent: agentId }) => [{ ownerId, agentId }, page],
   findFeedback: (ids) => [ids.turn],
+  listAttention: () => [{}],
   listWebhooks: () => [{}, page],
   findWebhook: (ids) => [ids.webhook],
   listDeliveries: (ids) => [{ webhookId: ids.webhook }, page],
+  readDeliveredEvent: (ids) => [{ webhookId: ids.webhook, eventId: ids.delivery, withTexts: true }],
 }
 
 const limits = [{ scope: 'end_user' as const, span: 'day' as const, amount: 1n }]
@@ -157,7 +163,7 @@ for (const [title, agentId, others] of [
       const args = call(x.ids)
       const seen = await read[name]!(...args)
       // The lists without a filter are longer for everyone.
-      if (name === 'listWebhooks') assert.ok((seen as unknown[]).length > 0)
+      if (name === 'listWebhooks' || name === 'listAttention') assert.ok((seen as unknown[]).length > 0)
       else if (JSON.stringify(seen, bigints) !== JSON.stringify(await everything[name]!(...args), bigints)) hidden.push(name)
     }
     assert.deepEqual(hidden, agentId === null ? [] : ['listOwners', 'findOwner', 'listHolds', 'listLedger', 'listUsageLines'])

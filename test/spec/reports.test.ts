@@ -143,6 +143,7 @@ void test('billing.reports: the ledger of all owners is filtered by owner, agent
   await using own = await startTestApp()
   const { first, second, other } = await makeShop(own)
   await own.made('POST', `/owners/${other.ownerId}/ledger`, { amount_usd: '5', note: 'top up' }, once())
+  await own.made('POST', `/owners/${other.ownerId}/ledger`, { amount_usd: '-1', note: 'correction' }, once())
   const list = (query: string): Promise<Json[]> => allPages(own, `/ledger?${query}`, 4)
   const all = await list('')
   assert.deepEqual(
@@ -170,6 +171,15 @@ void test('billing.reports: the ledger of all owners is filtered by owner, agent
   assert.deepEqual(
     await list(`external_user_id=ann&owner_id=${other.ownerId}`),
     anns.filter((entry) => entry.owner_id === other.ownerId),
+  )
+  for (const kind of ['credit', 'adjustment', 'charge'])
+    assert.deepEqual(
+      await list(`kind=${kind}&owner_id=${other.ownerId}`),
+      all.filter((entry) => entry.kind === kind && entry.owner_id === other.ownerId),
+    )
+  assert.deepEqual(
+    await list('kind=credit'),
+    all.filter(({ kind }) => kind === 'credit'),
   )
   // From is included, to is not.
   const [from, to] = [all.at(-3)!.created_at, all[2]!.created_at]

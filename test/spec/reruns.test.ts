@@ -62,12 +62,12 @@ void test('rerun.harmless: the same message, history and tools without side effe
     first!.messages.map(({ content }) => content),
     ['You are a test.', 'first', 'You said: first', 'book Monday'],
   )
-  assert.match(String(second!.messages.at(-1)!.content), /not made: this is a rerun.*Nothing was changed/)
+  assert.match(String(second!.messages.at(-1)!.content), /not made: this is a test run.*Nothing was changed/)
   assert.deepEqual(
     again['spans'].filter((span: Json) => span['type'] === 'tool_call').map((span: Json) => [span['name'], span['status']]),
     [
-      ['book', 'not_made'],
       ['look', 'answered'],
+      ['book', 'not_made'],
     ],
   )
   const prompt = again['usage'].prompt_tokens

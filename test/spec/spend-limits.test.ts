@@ -90,6 +90,7 @@ void test('billing.spend-limit: an end user can have its own limits, which are s
     [
       ['api_key', spent, false],
       ['agent', spent, true],
+      ['end_user', spent, false],
     ],
   )
   await app.admin('DELETE', ownPath(app, 'Ann ⁂'))

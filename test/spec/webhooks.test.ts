@@ -127,6 +127,29 @@ test('webhook.messages: texts of end users are sent only to a webhook that inclu
   assert.equal(again[0]!.json.data['request_id'], json.request_id)
 })
 
+test('webhook.messages: a delivery is shown with the body that was sent, and with messages only to those who may read them', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const plain = await makeWebhook(app, receiver, '/plain')
+  const whole = await makeWebhook(app, receiver, '/whole', { include_messages: true })
+  app.model.script(['the generated words'])
+  await app.chat('the private words', { user: 'ann' })
+  const [sentWhole] = await receiver.got('/whole', 1)
+  const [sentPlain] = await receiver.got('/plain', 1)
+  const { id } = await whenEnded(app, whole, 1).then((deliveries) => deliveries[0]!)
+  const pathOf = (webhook: Json): string => `/webhooks/${webhook.id}/deliveries/${id}`
+  const { body, ...delivery } = await app.made('GET', pathOf(whole))
+  assert.deepEqual(body, sentWhole!.json)
+  assert.deepEqual(delivery, (await deliveriesOf(app, whole))[0])
+  assert.deepEqual((await app.made('GET', pathOf(plain))).body, sentPlain!.json)
+
+  const program = await app.made('POST', '/tokens', { name: 'CI', role: 'viewer' })
+  const seen = await app.admin('GET', pathOf(whole), undefined, { authorization: `Bearer ${program.token}` })
+  assert.equal(seen.status, 200)
+  assert.doesNotMatch(seen.text, /words/)
+  assert.deepEqual(seen.json.body, { ...sentPlain!.json })
+})
+
 test('webhook.delivered: a failed attempt is repeated on the schedule under the same ID, until the last one fails', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver, { webhookSettings: { random: () => 0.5, pollMs: 20 } })
@@ -413,6 +436,8 @@ test('webhooks: bad input gets a sentence that says what is wrong, and nothing i
     ['POST', '/webhooks/whk_x/test'],
     ['POST', '/webhooks/whk_x/rotate-secret'],
     ['GET', '/webhooks/whk_x/deliveries'],
+    ['GET', '/webhooks/whk_x/deliveries/evt_x'],
+    ['GET', `/webhooks/${webhook.id}/deliveries/evt_x`],
     ['POST', '/webhooks/whk_x/deliveries/evt_x/retry'],
     ['POST', `/webhooks/${webhook.id}/deliveries/evt_x/retry`],
   ] as const)

@@ -189,6 +189,12 @@ void test(
       bench.agentId,
       other.agentId,
     )
+    // A table with a few rows is never read from an index.
+    await database.rows(
+      `insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+       select 'msg_' || request_id, conversation_id, 2 * row_number() over (order by request_id), 'assistant', 'a reply', 2, request_id, 0
+       from turns where request_id like 'filled-%'`,
+    )
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await database.rows('vacuum analyze')
       for (const filter of [{}, { agentId: bench.agentId }, { agentId: other.agentId, rating: 'down' as const }]) {

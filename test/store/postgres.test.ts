@@ -3,6 +3,7 @@ import { openForConformance } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
 import { checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
+import { attentionConformance } from './attention-conformance.ts'
 import { operatorConformance } from './operator-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
@@ -21,3 +22,4 @@ spendLimitEventsConformance(check)
 webhookConformance(check)
 turnResourceConformance(check)
 operatorConformance(check)
+attentionConformance(check)

@@ -7,7 +7,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { listExportedTurns } from '../../src/store/queries/end-user-export.ts'
 import { findEndUser, listEndUsers } from '../../src/store/queries/end-users.ts'
+import { searchConversations } from '../../src/store/queries/conversation-search.ts'
 import { listAllConversations } from '../../src/store/queries/conversations.ts'
+import { listAttention } from '../../src/store/queries/attention.ts'
 import { listFeedback } from '../../src/store/queries/feedback.ts'
 import { listTurns } from '../../src/store/queries/turns.ts'
 import { listLedger } from '../../src/store/queries/ledger.ts'
@@ -50,7 +52,22 @@ function endUserReadsOf({ agentId }: Key): Read[] {
     { name: 'end users of a period', read: (sql) => listEndUsers(sql, { agentId, sort: 'spend', ...period, limit: 21, after: last }) },
     { name: 'end users', read: (sql) => listEndUsers(sql, { agentId, sort: 'last_activity', ...period, from: 0, limit: 21 }) },
     { name: 'an end user', read: (sql) => findEndUser(sql, { agentId, externalUserId: 'user 7', since: [period.from, 0] }) },
+    ...searchesOf(agentId),
     { name: 'an export', read: (sql) => listExportedTurns(sql, { conversationId: 'conv_0_7', after: 'turn', limit: 50 }) },
+  ]
+}
+
+/** `conversation.search`: the turns of a conversation are read from the index of the conversation, and no others. */
+function searchesOf(agentId: string): Read[] {
+  const page = { limit: 20, before: { createdAt: period.to, id: 'z' } }
+  const wanted = { ...page, agentId, apiKeyId: undefined, externalUserId: undefined, from: undefined, to: undefined }
+  const none = { text: undefined, state: undefined, rating: undefined, excerpts: false }
+  return [
+    { name: 'conversations with a text', read: (sql) => searchConversations(sql, { ...wanted, ...none, text: 'words' }) },
+    { name: 'conversations with a running turn', read: (sql) => searchConversations(sql, { ...wanted, ...none, state: 'running' }) },
+    { name: 'conversations with a failed turn', read: (sql) => searchConversations(sql, { ...wanted, ...none, state: 'failed' }) },
+    { name: 'conversations with feedback', read: (sql) => searchConversations(sql, { ...wanted, ...none, rating: 'down' }) },
+    { name: 'conversations with excerpts', read: (sql) => searchConversations(sql, { ...wanted, ...none, excerpts: true }) },
   ]
 }
 
@@ -71,9 +88,28 @@ function ownerReadsOf({ ownerId }: Key): (Read & { index: string })[] {
     { name: 'failed turns of an owner', index: 'turns_by_state', read: (sql) => listTurns(sql, { ownerId, state: 'failed' }, page) },
     { name: 'feedback of an owner', index: 'feedback_newest_first', read: (sql) => listFeedback(sql, { ownerId }, page) },
     { name: 'conversations of an owner', index: 'conversations_of_all_keys', read: (sql) => listAllConversations(sql, conversations) },
+    {
+      name: 'credits of an owner',
+      index: 'ledger_of_operators',
+      read: (sql) => listLedger(sql, { ownerId, kind: 'credit' }, page),
+    },
+    { name: 'adjustments', index: 'ledger_of_operators', read: (sql) => listLedger(sql, { kind: 'adjustment', ...period }, page) },
     { name: 'ledger of an owner', index: 'ledger_newest_first', read: (sql) => listLedger(sql, { ownerId }, page) },
   ]
 }
+
+/** What needs attention and the windows of limits: statement by statement. The webhooks are at most a hundred. */
+const attentionReads: (Read & { indexes: RegExp[] })[] = [
+  {
+    name: 'what needs attention',
+    indexes: [
+      /^SCAN d USING INDEX documents_failed/,
+      ...Array.from({ length: 3 }, () => /SEARCH s USING INDEX spending_of_windows/),
+      /^SCAN webhooks .*SEARCH d USING INDEX deliveries_of_webhook/,
+    ],
+    read: (sql) => listAttention(sql, { within: { ownerId: 'own_x', agentId: null } }),
+  },
+]
 
 /** Lines of end users are read from their conversations if the period has many turns, otherwise from its turns. */
 const both = (reads: Read[]) => reads.flatMap((read) => [0, 1000].map((turns) => ({ ...read, turns })))
@@ -118,6 +154,11 @@ void test('sqlite: billing.reports end-users: a report, a ledger and end users a
       // The keys are few: of a user of all agents, each is asked. The others are results, not tables.
       assert.doesNotMatch(plan.replaceAll(/SCAN (k|x|g|u)\b/g, ''), /SCAN/, `${name}: ${plan}`)
       assert.match(plan, /USING (COVERING )?(INDEX|PRIMARY KEY)/, `${name}: ${plan}`)
+      if (name.startsWith('conversations with')) {
+        assert.doesNotMatch(plan, /turns_by_state|turns_newest_first/, `conversation.search ${name}: ${plan}`)
+        for (const of of plan.matchAll(/SEARCH t USING (?:COVERING )?INDEX (\w+)/g))
+          assert.match(of[1]!, /^(turns_of_conversation|one_running_turn_per_conversation)$/, `conversation.search ${name}: ${plan}`)
+      }
       if (name.startsWith('ledger') && !name.includes('User')) assert.doesNotMatch(plan, /TEMP B-TREE/, `${name}: ${plan}`)
     }
   }
@@ -132,6 +173,16 @@ void test('sqlite: billing.reports end-users: a report, a ledger and end users a
     assert.match(plans[0]!, new RegExp(`^SEARCH \\w USING (COVERING )?INDEX ${index} \\(`), `operator.scope ${name}: ${plans[0]}`)
     assert.doesNotMatch(plans[0]!, /TEMP B-TREE|SCAN (?!json_each)/, `operator.scope ${name}: ${plans[0]}`)
   }
+  for (const { name, indexes, read } of attentionReads) {
+    const { sql, plans } = explaining(
+      'sqlite',
+      async (text, values) => (await real.all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', '),
+      0,
+    )
+    await read(sql)
+    for (const [at, index] of indexes.entries()) assert.match(plans[at]!, index, `${name}: ${plans[at]}`)
+    for (const plan of plans) assert.doesNotMatch(plan, /SCAN (?!webhooks|d USING INDEX documents_failed|[fpl]\b)/, `${name}: ${plan}`)
+  }
   db.close()
 })
 
@@ -144,10 +195,23 @@ void test(
     await database.rows('alter table turns set (autovacuum_enabled = off)')
     const noFingerprint = `decode(repeat('00', 32), 'hex')`
     await fillTurns(async (statement) => void (await database.rows(statement)), keys, { turns: 20_000, users: 60, noFingerprint })
+    // Without them, PostgreSQL would scan an empty table.
+    for (const [role, after] of [
+      ['user', 1],
+      ['assistant', 0],
+    ] as const)
+      await database.rows(`insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+        select '${role}' || request_id, conversation_id, 2 * row_number() over (partition by conversation_id order by request_id) - ${after}, '${role}',
+          'some words', 3, request_id, created_at from turns where state = 'completed'`)
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await database.rows('vacuum analyze')
       await withClient(database.url, async (client) => {
-        for (const { name, read, turns } of both([...readsOf(keys[0]!), ...endUserReadsOf(keys[0]!), ...ownerReadsOf(keys[0]!)])) {
+        for (const { name, read, turns } of both([
+          ...readsOf(keys[0]!),
+          ...endUserReadsOf(keys[0]!),
+          ...ownerReadsOf(keys[0]!),
+          ...attentionReads,
+        ])) {
           const { sql, plans } = explaining(
             'postgres',
             async (text, values) => {

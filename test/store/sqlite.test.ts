@@ -18,6 +18,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Sql } from '../../src/store/sql.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
+import { attentionConformance } from './attention-conformance.ts'
 import { operatorConformance } from './operator-conformance.ts'
 import { turnResourceConformance } from './turn-resource-conformance.ts'
 import { priceConformance } from './price-conformance.ts'
@@ -48,6 +49,7 @@ spendLimitEventsConformance(check)
 webhookConformance(check)
 turnResourceConformance(check)
 operatorConformance(check)
+attentionConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {
   const folder = await makeFolder()

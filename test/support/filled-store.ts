@@ -244,6 +244,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   for (const { ownerId, balance, held } of callers) settle.run(balance, held, ownerId)
   fillLimits(db, callers[0]!.agentId, begin)
   fillWebhooks(db, begin)
+  fillAccess(db, callers[0]!, begin)
 }
 
 /** Limits of an end user, and a window that began before they were set. */
@@ -267,4 +268,37 @@ function fillWebhooks(db: DatabaseSync, begin: number): void {
       select 'evt_' || request_id || '_turn_completed', 'turn.completed', request_id, owner_id, agent_id, ended_at
       from turns where state = 'completed' limit 1;
     insert into deliveries (event_id, webhook_id, next_at, created_at) select id, 'whk_1', occurred_at, occurred_at from events`)
+}
+
+/** An operator with a passkey, one who is invited, and a token that is restricted to an agent. */
+function fillAccess(db: DatabaseSync, { ownerId, agentId }: { ownerId: string; agentId: string }, begin: number): void {
+  const operator = db.prepare(
+    `insert into operators (id, email, name, role, permissions, owner_id, state, password_hash, created_at, updated_at, last_sign_in_at)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  operator.run('opr_1', 'kim@example.com', texts[1]!, 'viewer', '["conversations"]', ownerId, 'active', '$scrypt$', begin, begin, begin + 1)
+  operator.run('opr_2', 'lee@example.com', texts[2]!, 'admin', '[]', null, 'invited', null, begin, begin, null)
+  db.prepare('insert into passkeys values (?, ?, ?, ?, ?, ?, ?, ?)').run(
+    'cGFzc2tleQ',
+    'opr_1',
+    texts[3]!,
+    randomBytes(77),
+    4_000_000_000,
+    '["internal"]',
+    begin,
+    null,
+  )
+  db.prepare('insert into admin_tokens values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(
+    'tok_1',
+    randomBytes(32),
+    texts[4]!,
+    'billing',
+    '[]',
+    ownerId,
+    agentId,
+    begin,
+    begin + dayMs,
+    null,
+    begin + 1,
+  )
 }

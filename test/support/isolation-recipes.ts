@@ -62,7 +62,11 @@ const reported = {
 const byPublicKey = { key_id: (of: Ids) => of.publicKey, external_user_id: () => 'ann' }
 const { owner_id: _, ...ofOwner } = reported
 const ownerLedger = (of: Ids, headers: Record<string, string>): Request[] =>
-  [...filters(ofOwner)(of, of), ...filters(byPublicKey)(of, of)].map((one) => ({ ...one, path: { id: of.owner }, headers }))
+  [...filters(ofOwner)(of, of), ...filters(byPublicKey)(of, of), { query: { kind: 'charge' } }].map((one) => ({
+    ...one,
+    path: { id: of.owner },
+    headers,
+  }))
 
 /** In the order in which a principal can send them about its own data: what deletes something comes last. */
 export const recipes: Record<string, Recipe> = {
@@ -72,7 +76,12 @@ export const recipes: Record<string, Recipe> = {
   'GET /owners': nothing,
   'GET /owners/{id}': byId('owner'),
   'GET /owners/{id}/ledger': (of) => [...ownerLedger(of, {}), ...ownerLedger(of, csv)],
-  'GET /ledger': both(filters(reported), filters(reported, { headers: csv }), filters(byPublicKey)),
+  'GET /ledger': both(
+    filters(reported),
+    filters(reported, { query: { kind: 'charge' } }),
+    filters(reported, { headers: csv }),
+    filters(byPublicKey),
+  ),
   'GET /usage': both(
     filters(reported),
     filters(byPublicKey),
@@ -83,12 +92,13 @@ export const recipes: Record<string, Recipe> = {
   ),
   'GET /providers': nothing,
   'GET /providers/{id}': byId('provider'),
+  'GET /providers/{id}/models': byId('provider'),
   'GET /models/price': () => [{ query: { model: 'scripted/test-model' } }],
   'GET /agents': nothing,
   'GET /agents/{id}': both(byId('agent'), byId('spareAgent')),
   'GET /agents/{id}/versions': byId('agent'),
   'GET /agents/{id}/prices': byId('agent'),
-  'GET /agents/{id}/documents': byId('agent'),
+  'GET /agents/{id}/documents': (of) => [{ path: { id: of.agent } }, { path: { id: of.agent }, query: { status: 'ready' } }],
   'GET /agents/{id}/documents/{document_id}': ofDocument('document'),
   'GET /agents/{id}/documents/{document_id}/chunks': ofDocument('document'),
   'POST /agents/{id}/search': both(byId('agent', { body: { query: 'words' } }), byId('agent', { body: { query: 'words', limit: 5 } })),
@@ -101,6 +111,9 @@ export const recipes: Record<string, Recipe> = {
   'GET /conversations': both(
     filters({ agent_id: (of) => of.agent, key_id: (of) => of.key, external_user_id: (of) => of.user }),
     filters(byPublicKey),
+    filters({ agent_id: (of) => of.agent, q: (of) => of.user.slice(0, 11) }, { query: { excerpts: 'true' } }),
+    filters({ agent_id: (of) => of.agent, rating: () => 'down' }),
+    ...['running', 'completed', 'failed'].map((status) => filters({ agent_id: (of) => of.agent }, { query: { status } })),
   ),
   'GET /conversations/{id}': both(byId('conversation'), byId('spareConversation')),
   'GET /conversations/{id}/messages': byId('conversation'),
@@ -121,6 +134,11 @@ export const recipes: Record<string, Recipe> = {
   'GET /webhooks': nothing,
   'GET /webhooks/{id}': both(byId('webhook'), byId('spareWebhook')),
   'GET /webhooks/{id}/deliveries': both(byId('webhook'), byId('spareWebhook'), byId('webhook', { query: { status: 'delivered' } })),
+  'GET /attention': nothing,
+  'GET /webhooks/{id}/deliveries/{delivery_id}': (of, own) => [
+    { path: { id: of.webhook, delivery_id: of.delivery } },
+    { path: { id: own.webhook, delivery_id: of.delivery } },
+  ],
   'GET /status': nothing,
   'GET /audit': filters({
     who: () => 'token',
@@ -167,6 +185,7 @@ export const recipes: Record<string, Recipe> = {
     body: { message: 'hello', external_user_id: 'ann' },
     headers: { 'idempotency-key': 'isolation' },
   }),
+  'POST /agents/{id}/preview': byId('agent', { body: { message: 'hello', external_user_id: 'ann', version: 1 } }),
   'POST /agents/{id}/keys': byId('agent', { body: { permission: 'full' } }),
   'PATCH /keys/{id}': byId('key', { body: { name: 'n' } }),
   'POST /keys/{id}/rotate': byId('key', { body: { grace_seconds: 60 } }),

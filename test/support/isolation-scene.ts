@@ -150,6 +150,9 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, prov
   const rated = await read(await app.chatRequest(feedback, { caller, path: `turns/${answered.request_id}/feedback` }))
   assert.equal(rated.status, 200, rated.text)
   await app.made('PUT', `/agents/${agent.id}/end-users/limits`, { external_user_id: user, spend_limits: limits.spend_limits.slice(0, 1) })
+  // Less than what it has spent, so that it is listed as what needs attention.
+  const lower = { external_user_id: spareUser, spend_limits: [{ scope: 'end_user', usd: '0.00000001', window: 'day' }] }
+  await app.made('PUT', `/agents/${agent.id}/end-users/limits`, lower)
   await app.made('POST', `/agents/${agent.id}/playground`, { message: `${mark} plays` })
 
   const access = { name: `${mark} access`, role: 'viewer', owner_id: owner }

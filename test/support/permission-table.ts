@@ -1,6 +1,6 @@
 /** Generates the tables of docs/operate/operators.md, "Who may do what", from the roles and from the permissions of the routes. */
 import { routeNeeds } from '../../src/http/admin/permissions.ts'
-import { permissions, roles } from '../../src/operators/principal.ts'
+import { extraPermissions, permissions, roles } from '../../src/operators/principal.ts'
 import type { Permission, Role } from '../../src/operators/principal.ts'
 
 const names = Object.keys(roles) as Role[]
@@ -27,7 +27,7 @@ ${Object.entries(routeNeeds).map(routeRow).join('\n')}
 function permissionRow(permission: Permission): string {
   const cells = names.map((role) => {
     if ((roles[role] as readonly Permission[]).includes(permission)) return 'yes'
-    return permission === 'conversations' ? '+' : ''
+    return (extraPermissions as readonly Permission[]).includes(permission) ? '+' : ''
   })
   const allowed = permissions[permission]
   return `| \`${permission}\` | ${allowed[0]!.toLowerCase()}${allowed.slice(1)} | ${cells.join(' | ')} |`

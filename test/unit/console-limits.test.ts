@@ -1,7 +1,7 @@
 /** How the console shows what is used of a spend limit. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { usedPercent } from '../../packages/console/src/pages/agents/limits/used-percent.ts'
+import { usedPercent } from '../../packages/console/src/show/limits/used-percent.ts'
 
 const row = (limit: string, spent: string, held = '0.00000000', unpaid = '0.00000000') => ({
   scope: 'agent' as const,

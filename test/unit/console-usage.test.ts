@@ -1,7 +1,7 @@
 /** Which time range the console's usage page requests, and how its choices are written in the URL. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAsked, spanOf, writeAsked } from '../../packages/console/src/pages/usage/asked.ts'
+import { readAsked, spanOf, writeAsked } from '../../packages/console/src/show/usage-range.ts'
 
 const now = Date.parse('2026-11-22T16:31:07.123Z')
 const own = (from: string, to: string) => spanOf({ range: 'own', from, to }, now)
@@ -22,8 +22,16 @@ void test('console: a custom range includes both days, by hour if it is short', 
 })
 
 void test('console: the choices are read back from the URL as they were written', () => {
-  const asked = { range: 'own', from: '2026-11-01', to: '2026-11-03', ownerId: null, agentId: 'agt_1', keyId: 'key_2' } as const
+  const asked = {
+    range: 'own',
+    from: '2026-11-01',
+    to: '2026-11-03',
+    ownerId: null,
+    agentId: 'agt_1',
+    keyId: 'key_2',
+    externalUserId: 'ann & co',
+  } as const
   assert.deepEqual(readAsked(writeAsked(asked)), asked)
-  assert.equal(String(writeAsked(asked)), 'range=own&from=2026-11-01&to=2026-11-03&agent_id=agt_1&key_id=key_2')
+  assert.equal(String(writeAsked(asked)), 'range=own&from=2026-11-01&to=2026-11-03&agent_id=agt_1&key_id=key_2&external_user_id=ann+%26+co')
   assert.equal(readAsked(new URLSearchParams('range=century&owner_id=own_1')).range, '7d')
 })

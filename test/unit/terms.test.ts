@@ -39,6 +39,7 @@ void test('knowledge: whatever a text contains, its terms are letters and digits
   assert.equal(asked(Array.from({ length: 10_000 }, (_, n) => `word${n}`).join(' ')).length, 64)
   assert.deepEqual(asked('x'.repeat(32_000)), [])
   assert.deepEqual(termsOf('x'.repeat(32_000), null), [])
+  assert.deepEqual(termsOf('\u0300 a \u0345', null), ['a'], 'accents without a letter')
   fc.assert(
     fc.property(anyText(100), fc.constantFrom(null, ...languages), (text, language) => {
       const terms = queryTerms(text, [language])

@@ -5,6 +5,7 @@ import { Redirect, Route, Switch, useLocation } from 'wouter'
 import { useSession } from './api/session.ts'
 import { FailureNote } from './show/failure-note.tsx'
 import { PageBoundary } from './show/page-boundary.tsx'
+import { PageOutline } from './show/waiting.tsx'
 import { Guard } from './guard.tsx'
 import { Lost } from './pages/lost.tsx'
 import { Shell } from './shell.tsx'
@@ -69,7 +70,7 @@ export function App() {
   return (
     <Shell signedIn={session.data} onSignOut={() => setAfter('signed out')}>
       <PageBoundary place={location}>
-        <Suspense fallback={reading}>
+        <Suspense fallback={<PageOutline />}>
           <Guard location={location}>
             <Switch>
               <Route path="/" component={Start} />

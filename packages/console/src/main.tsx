@@ -13,20 +13,22 @@ import { Router } from 'wouter'
 import { App } from './app.tsx'
 import { createQueries } from './api/session.ts'
 import { NowProvider } from './show/now.tsx'
-import { ToastStore, Toasts } from './show/toasts.tsx'
+import { ToastProvider, ToastStore, Toasts } from './show/toasts.tsx'
 import { theme, variables } from './theme.ts'
 
 const toasts = new ToastStore()
-const queries = createQueries(toasts.show)
+const queries = createQueries((text) => toasts.show(text))
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto">
       <QueryClientProvider client={queries}>
         <NowProvider>
-          <Router base="/console">
-            <App />
-          </Router>
+          <ToastProvider value={toasts.show}>
+            <Router base="/console">
+              <App />
+            </Router>
+          </ToastProvider>
         </NowProvider>
         <Toasts store={toasts} />
       </QueryClientProvider>

@@ -1,5 +1,6 @@
 /** What the command palette finds: pages, agents, owners, API keys, IDs, external users, and actions. */
 import { useMantineColorScheme, useComputedColorScheme } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
 import {
   IconBook2,
   IconKey,
@@ -10,18 +11,19 @@ import {
   IconMoon,
   IconPlus,
   IconRobot,
+  IconSearch,
   IconSun,
   IconTerminal2,
   IconUser,
   IconWallet,
 } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
-import { useQueries } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
-import { segment } from './api/client.ts'
+import { call, segment } from './api/client.ts'
 import { keysQuery, useAgents, useOwners } from './api/lists.ts'
 import { allows, useMay, useMe } from './api/session.ts'
-import type { Agent, Me, Owner } from './api/types.ts'
+import type { Agent, ListedConversation, Me, Owner, Page } from './api/types.ts'
 import { groups } from './navigation.ts'
 
 export type Entry = { id: string; group: string; label: string; hint?: string; icon: Icon; run: () => void }
@@ -40,13 +42,13 @@ export function useEntries(text: string, actions: Actions): Entry[] {
   const owners = useOwners().data ?? []
   const general = [...pageEntries(navigate, me), ...useActions(navigate, actions)]
   const keys = useKeyEntries(agents, navigate)
+  const ofUser = useUserConversations(text.trim(), agents, navigate)
+  const mayRead = useMay('conversations')
   const wanted = text.trim()
   if (wanted === '') return general
   const all = [...general, ...agentEntries(agents, navigate), ...ownerEntries(owners, navigate), ...keys]
-  return [...idEntries(wanted, navigate), ...all.filter((entry) => matches(entry, wanted)), ...userEntries(wanted, navigate)].slice(
-    0,
-    maxShown,
-  )
+  const found = [...idEntries(wanted, navigate), ...ofUser, ...all.filter((entry) => matches(entry, wanted))]
+  return [...found.slice(0, maxShown), ...userEntries(wanted, navigate), ...(mayRead ? [textEntry(wanted, navigate)] : [])]
 }
 
 /** Every word occurs in the label or the hint. */
@@ -154,7 +156,41 @@ function idEntries(wanted: string, navigate: Navigate): Entry[] {
   return []
 }
 
-/** External users are in no list of the installation, so their conversations are found by the exact name. */
+// One for each API key that the user has written through.
+const maxConversations = 6
+// As long as a pause in typing.
+const pauseMs = 250
+
+/** The conversations of the external user with exactly this ID, which the server looks up in an index. */
+function useUserConversations(text: string, agents: Agent[], navigate: Navigate): Entry[] {
+  const [wanted] = useDebouncedValue(text, pauseMs)
+  const { data } = useQuery({
+    queryKey: ['conversations', 'of user', wanted],
+    queryFn: ({ signal }) =>
+      call<Page<ListedConversation>>('/conversations', { query: { external_user_id: wanted, limit: maxConversations }, signal }),
+    enabled: wanted !== '' && wanted.length <= 255,
+  })
+  if (wanted !== text) return []
+  return (data?.data ?? []).map(({ id, agent_id: agentId, message_count: count }) => ({
+    id: `conversation ${id}`,
+    group: 'External users',
+    label: wanted,
+    hint: `Conversation with ${agents.find((agent) => agent.id === agentId)?.name ?? agentId} · ${count} messages`,
+    icon: IconMessages,
+    run: () => navigate(`/conversations/${segment(id)}`),
+  }))
+}
+
+const textEntry = (wanted: string, navigate: Navigate): Entry => ({
+  id: 'text',
+  group: 'Messages',
+  label: `Messages with “${wanted}”`,
+  hint: 'Search',
+  icon: IconSearch,
+  run: () => navigate(`/conversations?${new URLSearchParams({ q: wanted }).toString()}`),
+})
+
+/** The list of all conversations of a user, by the exact name. */
 const userEntries = (wanted: string, navigate: Navigate): Entry[] => [
   {
     id: 'external user',

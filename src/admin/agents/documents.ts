@@ -37,8 +37,8 @@ export type DocumentsAdmin = {
   createDocument(agentId: string, source: DocumentSource): Promise<Document>
   /** The previous content can be found until the new one is ready. Throws as `createDocument`. */
   replaceDocument(agentId: string, id: string, source: DocumentSource): Promise<Document>
-  /** Newest first. */
-  listDocuments(agentId: string, page: PageWanted): Promise<Page<Document>>
+  /** Newest first. Without `status`, of every status. */
+  listDocuments(agentId: string, page: PageWanted, status?: Document['status']): Promise<Page<Document>>
   findDocument(agentId: string, id: string): Promise<Document>
   /** What searches can find of it now, in the order of the document. Empty until it is indexed for the first time. */
   listChunks(agentId: string, id: string, page: PageWanted): Promise<Page<DocumentChunk>>
@@ -105,9 +105,9 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
       return put(agentId, id, source)
     },
 
-    async listDocuments(agentId, page) {
+    async listDocuments(agentId, page, status) {
       await refuseUnknownAgent(agentId)
-      return pageOf(await store.read.listDocuments(agentId, pageRequest(page)), page)
+      return pageOf(await store.read.listDocuments(agentId, pageRequest(page), status), page)
     },
 
     async findDocument(agentId, id) {

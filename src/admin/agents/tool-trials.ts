@@ -2,35 +2,59 @@
  * Tests a tool: one real call with the operator's arguments, and the result as the model would receive it. It belongs to no turn, is not
  * stored in a journal and costs the owner nothing. The audit log names who made it before the call is made (`audit.trials`).
  */
-import type { Tools } from '../../agent/tools/tools.ts'
+import type { Guard } from '../../agent/guard/guard.ts'
+import type { Toolbox, Tools } from '../../agent/tools/tools.ts'
+import type { Sealer } from '../../config/secrets.ts'
 import { ApiError } from '../../errors.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
+import type { AgentFields } from './agent-fields.ts'
+import { createToolsOfAgents } from './agent-tools.ts'
+import type { GivenTool } from './agent-tools.ts'
 
 export type ToolTrial = { result: string; isError: boolean; ms: number }
 
 export type ToolTrialsAdmin = {
   /**
-   * Uses the saved version. `tool` is the name that the model sees. A failed call is a result. Throws ApiError `not_found` for an agent
-   * that does not exist or was deleted, `validation_error` for a tool that it does not have, `forbidden` for a restricted caller and a tool
+   * Uses the saved version. `tool` is the name that the model sees. `definition` is used in place of the saved tool with its name, with the
+   * checks of a change, and is not saved. A failed call is a result. Throws ApiError `not_found` for an agent that does not exist or was
+   * deleted, `validation_error` for a tool that it does not have or an invalid definition, `forbidden` for a restricted caller and a tool
    * with a price, and `service_unavailable` if the server stops meanwhile.
    */
-  tryTool(agentId: string, asked: { tool: string; arguments: object; requestId: string }): Promise<ToolTrial>
+  tryTool(agentId: string, asked: ToolTrialWanted): Promise<ToolTrial>
 }
 
-/** `closing` ends running calls. */
-type Options = { store: AdminStore; tools: Pick<Tools, 'open'>; closing: AbortSignal; isRestricted: boolean }
+export type ToolTrialWanted = { tool: string; arguments: object; definition?: GivenTool | undefined; requestId: string }
 
-export function createToolTrials({ store, tools, closing, isRestricted }: Options): ToolTrialsAdmin {
+/** `closing` ends running calls. */
+type Options = {
+  store: AdminStore
+  sealer: Sealer
+  guard: Pick<Guard, 'refusedAddress'>
+  tools: Pick<Tools, 'open' | 'pin'>
+  closing: AbortSignal
+  isRestricted: boolean
+}
+
+export function createToolTrials({ store, sealer, guard, tools, closing, isRestricted }: Options): ToolTrialsAdmin {
+  const toolsOf = createToolsOfAgents({ sealer, tools, guard })
+
+  /** With the stored values that the definition keeps, so that a trial shows what the saved tool would do. */
+  async function openGiven(agentId: string, definition: GivenTool, { tools: saved, knowledge }: AgentFields): Promise<Toolbox> {
+    const resolved = await toolsOf.resolve([definition], saved, agentId, new Map())
+    return tools.open({ agentId, tools: resolved, knowledge })
+  }
+
   return {
-    async tryTool(agentId, { tool, arguments: given, requestId }) {
+    async tryTool(agentId, { tool, arguments: given, definition, requestId }) {
       const agent = await store.read.findAgent(agentId)
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
-      const { tools: configured, knowledge } = fieldsOf(agent.present)
-      const toolbox = tools.open({ agentId, tools: configured, knowledge })
+      const fields = fieldsOf(agent.present)
+      const saved = tools.open({ agentId, tools: fields.tools, knowledge: fields.knowledge })
+      const toolbox = definition ? await openGiven(agentId, definition, fields) : saved
       if (toolbox.sideEffects(tool) === undefined) throw noSuchTool(toolbox.definitions.map(({ name }) => name))
-      // A customer must not get for nothing what it pays for.
-      if (isRestricted && toolbox.price(tool) > 0) throw hasPrice()
+      // A customer must not get for nothing what it pays for, and a definition can use the stored secrets of the saved tool.
+      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()
       await store.write.recordTrial({ agentId, tool })
       const startedAt = performance.now()
       const { text, isError } = await toolbox.call({

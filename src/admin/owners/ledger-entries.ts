@@ -2,7 +2,7 @@
 import { ApiError } from '../../errors.ts'
 import { formatUsd, maxAmount } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { LedgerEntry, ListedEntry } from '../../store/queries/ledger.ts'
+import type { LedgerEntry, LedgerKind, ListedEntry } from '../../store/queries/ledger.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
@@ -22,6 +22,7 @@ export type LedgerAdmin = {
 }
 
 export type LedgerFilterAsked = UsageFilterAsked & {
+  kind?: LedgerKind | undefined
   /** Created at or after this time, and before `to`. Epoch milliseconds. */
   from?: number | undefined
   to?: number | undefined

@@ -5,19 +5,15 @@
 import { ModelError } from '../../agent/models/model.ts'
 import type { ModelRequest } from '../../agent/models/model.ts'
 import type { Models } from '../../agent/models/models.ts'
-import { keyBoundTo } from '../../config/provider-address.ts'
-import { UnsealError } from '../../config/secrets.ts'
-import type { Sealer } from '../../config/secrets.ts'
-import type { Provider } from '../../store/queries/providers.ts'
+import { callProvider } from './call-provider.ts'
+import type { CalledProvider } from './call-provider.ts'
 
 /** `modelId` is undefined if none was known: then the list of models was requested. */
 export type ProviderTest = { modelId: string | undefined; latencyMs: number } & ({ ok: true } | { ok: false; error: string })
 
-export type ProviderTestOptions = {
-  provider: Provider
+export type ProviderTestOptions = CalledProvider & {
   /** Undefined: any model that the provider serves. */
   modelId: string | undefined
-  sealer: Sealer
   models: Models
 }
 
@@ -26,16 +22,8 @@ const deadlineMs = 20_000
 
 export async function testProvider({ provider, modelId, sealer, models }: ProviderTestOptions): Promise<ProviderTest> {
   const startedAt = performance.now()
-  const signal = AbortSignal.timeout(deadlineMs)
   let tested = modelId
-  const result = await callProvider().then(
-    () => ({ ok: true }) as const,
-    (error: unknown) => ({ ok: false, error: wordsOf(error, signal) }) as const,
-  )
-  return { ...result, modelId: tested, latencyMs: Math.round(performance.now() - startedAt) }
-
-  async function callProvider(): Promise<void> {
-    const opened = { kind: provider.kind, baseUrl: provider.baseUrl, apiKey: sealer.open(provider.sealedApiKey, keyBoundTo(provider)) }
+  const outcome = await callProvider({ provider, sealer }, deadlineMs, async (opened, signal) => {
     if (tested === undefined) {
       const served = await models.list(opened, signal)
       // Hosted providers list dozens of models that are not chat models, so the list itself proves that URL and key work. A self-hosted
@@ -45,7 +33,9 @@ export async function testProvider({ provider, modelId, sealer, models }: Provid
       if (tested === undefined) throw new ModelError('unavailable', 'invalid_answer', 'the server lists no models')
     }
     await models.open(opened).generate(tinyRequest(tested), { signal, onText: () => undefined })
-  }
+  })
+  const result = outcome.ok ? ({ ok: true } as const) : outcome
+  return { ...result, modelId: tested, latencyMs: Math.round(performance.now() - startedAt) }
 }
 
 const tinyRequest = (modelId: string): ModelRequest => ({
@@ -57,10 +47,3 @@ const tinyRequest = (modelId: string): ModelRequest => ({
   temperature: null,
   passages: [],
 })
-
-/** Rethrows internal errors. */
-function wordsOf(error: unknown, signal: AbortSignal): string {
-  if (signal.aborted) return `no response within ${deadlineMs / 1000} s`
-  if (error instanceof ModelError || error instanceof UnsealError) return error.message
-  throw error
-}

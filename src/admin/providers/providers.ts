@@ -13,6 +13,8 @@ import type { ProviderKind } from '../../provider-kinds.ts'
 import type { Provider as StoredProvider } from '../../store/queries/providers.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { builtInProvider } from '../agents/agent-fields.ts'
+import { listProviderModels } from './provider-models.ts'
+import type { ProviderModels } from './provider-models.ts'
 import { testProvider } from './provider-test.ts'
 import type { ProviderTest } from './provider-test.ts'
 import type { Ids } from '../../ids.ts'
@@ -40,6 +42,8 @@ export type ProvidersAdmin = {
   deleteProvider(id: string): Promise<void>
   /** One small call. A failure is a result, not an error. */
   testProvider(id: string, modelId: string | undefined): Promise<ProviderTest>
+  /** The models that it lists now. A failure is a result, not an error. */
+  listProviderModels(id: string): Promise<ProviderModels>
 }
 
 type Options = { store: AdminStore; sealer: Sealer; models: Models; newId: Ids['newId'] }
@@ -119,6 +123,8 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       const used = modelId === undefined ? await store.read.modelOnProvider(provider.name) : undefined
       return testProvider({ provider, modelId: modelId ?? (used && splitModel(used)?.modelId), sealer, models })
     },
+
+    listProviderModels: async (id) => listProviderModels({ provider: await stored(id), sealer, models }),
   }
 }
 

@@ -4,6 +4,7 @@
  * rule for each name.
  */
 import { ApiError } from '../../errors.ts'
+import { ofInstallation } from '../../operators/principal.ts'
 import type { Scope } from '../../operators/principal.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { ScopedKind } from '../../store/queries/scope-of.ts'
@@ -33,7 +34,7 @@ export const unrestricted = (): 'pass' => 'pass'
 
 /** Throws ApiError `forbidden`. */
 export const refused = (): never => {
-  throw new ApiError('forbidden', 'This concerns the whole installation, and you are restricted to one owner.')
+  throw new ApiError('forbidden', ofInstallation)
 }
 
 /** What a call may do with one thing that it names. `answer`: that of a call that names something that does not exist. */

@@ -40,10 +40,12 @@ export const scopedReads: Rules<Reads> = {
   }),
 
   listAllConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
+  searchConversations: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
   findConversation: ofConversation((id) => id, undefined),
   conversationExists: ofConversation((id) => id, false),
   listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),
   listHistoryBefore: ofConversation(({ conversationId }) => conversationId, []),
+  listNewestMessages: ofConversation(({ conversationId }) => conversationId, []),
   listExportedTurns: ofConversation(({ conversationId }) => conversationId, []),
   listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),
   findTurn: ofTurn((requestId) => requestId, undefined),
@@ -52,9 +54,11 @@ export const scopedReads: Rules<Reads> = {
   listFeedback: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),
   findFeedback: ofTurn((requestId) => requestId, undefined),
 
+  listAttention: ({ scope }, filter) => ({ args: [{ ...filter, within: scope }] }),
   listWebhooks: ({ scope }, filter, page) => ({ args: [{ ...filter, within: scope }, page] }),
   findWebhook: ({ scope }, id) => ({ args: [id, scope] }),
   listDeliveries: ({ scope }, wanted, page) => ({ args: [{ ...wanted, within: scope }, page] }),
+  readDeliveredEvent: ({ scope }, wanted) => ({ args: [{ ...wanted, within: scope }] }),
 
   // To save an agent, which names its provider. Everyone who saves an agent must know the name.
   findProvider: unrestricted,

@@ -20,8 +20,8 @@ export type ToolCallsOptions = {
   message: string
   signal: AbortSignal
   traceparent?: string | null
-  /** `rerun.harmless`: set if the loop is a rerun, which makes no call with side effects. */
-  rerun?: object
+  /** `rerun.harmless`: set if the loop belongs to no turn, so that it makes no call with side effects. */
+  unstored?: object
   trace?: TraceRecorder | undefined
   /** See `GenerationRequest`. */
   beforeCalls(entries: JournalEntry[], price: number): Promise<boolean>
@@ -44,7 +44,7 @@ type OpenCall = { call: StepCall; part: number; refusal: string | undefined; sid
  * (`billing.tool-price`). `callsBefore` is the number of calls in earlier steps. Rejects with `signal.reason`, or with an internal error.
  */
 export async function finishCalls(step: Step, callsBefore: number, options: ToolCallsOptions): Promise<CallsEnd> {
-  const { toolbox, maxToolCalls, rerun, beforeCalls } = options
+  const { toolbox, maxToolCalls, unstored, beforeCalls } = options
   const open = step.toolCalls
     .map((call, index): OpenCall => {
       const sideEffects = toolbox.sideEffects(call.name) ?? false
@@ -52,7 +52,7 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
       return {
         call,
         part: index + 1,
-        refusal: refusal ?? (rerun && sideEffects ? notInRerun : undefined),
+        refusal: refusal ?? (unstored && sideEffects ? notUnstored : undefined),
         sideEffects,
         price: toolbox.price(call.name),
       }
@@ -125,8 +125,8 @@ function unknown(toolbox: Toolbox, name: string): string | undefined {
 }
 
 // Not worded as a failure of the tool: the model should answer as it would otherwise, without claiming that something was done.
-const notInRerun =
-  'This call was not made: this is a rerun, and the tool may have side effects. Nothing was changed. Answer with what you have, and do not claim that it was done.'
+const notUnstored =
+  'This call was not made: this is a test run, and the tool may have side effects. Nothing was changed. Answer with what you have, and do not claim that it was done.'
 
 const tooMany = (most: number): string =>
   `Error: this tool was not called, since no more than ${most} calls are made for one message. Answer with what you have.`

@@ -28,7 +28,8 @@ const messageColumns: Column[] = [
 /** Both messages of a turn have its usage. In a table, its charge would look like two. */
 const chargedOnce = (message: Fields): Fields => (message['role'] === 'user' ? { ...message, turn: undefined } : message)
 
-type ListOptions = ServerOptions & { limit?: number; agent?: string; key?: string; user?: string; from?: string; to?: string }
+type Searched = { text?: string; status?: string; rating?: string }
+type ListOptions = ServerOptions & Searched & { limit?: number; agent?: string; key?: string; user?: string; from?: string; to?: string }
 
 const example = 'conv_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const conversationPath = (id: string): string => `/conversations/${encodeURIComponent(id)}`
@@ -42,11 +43,14 @@ export function define(group: Command, environment: Environment): void {
     .option('--user <name>', 'Filter by external user')
     .option('--from <time>', 'Started at or after this time, such as 2026-11-21 or 2026-11-21T12:00:00Z')
     .option('--to <time>', 'Started before this time')
+    .option('--text <text>', 'Filter by a text in a message or a reply')
+    .option('--status <status>', 'Filter by the state of a turn: running, completed, failed, released or cancelled')
+    .option('--rating <rating>', 'Filter by the feedback on a turn: up or down')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
-    .action(async ({ agent, key, user, from, to, ...options }: ListOptions) => {
+    .action(async ({ agent, key, user, from, to, text, status, rating, ...options }: ListOptions) => {
       const server = client(options)
       const filters = await findFilters(server, { agent, key })
-      const query = { agent_id: filters.agent, key_id: filters.key, external_user_id: user, from, to }
+      const query = { agent_id: filters.agent, key_id: filters.key, external_user_id: user, from, to, q: text, status, rating }
       await printList(server, '/conversations', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 

@@ -15,9 +15,9 @@ import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, Tool
 import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
-import { Feedback, StoredConversation, StoredMessage, Turn, TurnWithSteps } from './turn-answers.ts'
+import { turnSchemas } from './turn-answers.ts'
 import { PriceCalculation } from './price-answers.ts'
-import { ModelPrice, Session, Status, ToolTrial, Verification } from './console-answers.ts'
+import { ModelPrice, ProviderModels, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
 import { webhookSchemas } from './webhook-answers.ts'
 import { ChatEvent, ChatEvents, define } from '../public/schemas.ts'
@@ -179,6 +179,7 @@ export const adminSchemas = [
   ListedLedgerEntry,
   Provider,
   ProviderTest,
+  ProviderModels,
   Tool,
   ToolDifferences,
   Document,
@@ -189,12 +190,8 @@ export const adminSchemas = [
   PriceOfVersion,
   Key,
   ShownKey,
-  StoredConversation,
-  StoredMessage,
-  Turn,
   PriceCalculation,
-  TurnWithSteps,
-  Feedback,
+  ...turnSchemas,
   Erased,
   Usage,
   UsageLine,

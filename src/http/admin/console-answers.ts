@@ -103,3 +103,19 @@ export const ModelPrice = define(
     context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null if unknown.' }),
   }),
 )
+
+export const ProviderModels = define(
+  'ProviderModels',
+  Type.Object({
+    ok: Type.Boolean(),
+    data: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        price: Type.Union([Price, Type.Null()], { description: 'Null if it is not in the price list.' }),
+        context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null if unknown.' }),
+      }),
+      { description: 'Empty if the provider could not list its models.' },
+    ),
+    error: Type.Optional(Type.String({ description: 'The error message of the provider, truncated.' })),
+  }),
+)

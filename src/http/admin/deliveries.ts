@@ -14,7 +14,7 @@ import {
   writeTime,
   writeTimeOrNull,
 } from './fields.ts'
-import { Delivery as DeliveryAnswer, Replayed, ShownWebhook, WebhookTest as TestAnswer } from './webhook-answers.ts'
+import { Delivery as DeliveryAnswer, Replayed, SentDelivery, ShownWebhook, WebhookTest as TestAnswer } from './webhook-answers.ts'
 import { writeWebhook } from './webhooks.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -102,6 +102,27 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { status, ...page } = request.query
       return writePage(await request.admin.listDeliveries(request.params.id, status, readPage(page)), writeDelivery)
+    },
+  )
+
+  app.get(
+    '/webhooks/:id/deliveries/:delivery_id',
+    {
+      schema: {
+        ...about(
+          'Webhooks',
+          'findDelivery',
+          'Get a delivery with its body',
+          'Messages are in `body` if the webhook includes them and you have the permission `conversations`.',
+        ),
+        params: DeliveryParams,
+        response: answers(SentDelivery, 'not_found'),
+      },
+    },
+    async (request) => {
+      const withMessages = request.principal.permissions.has('conversations')
+      const { body, ...delivery } = await request.admin.findDelivery(request.params.id, request.params.delivery_id, withMessages)
+      return { ...writeDelivery(delivery), body: body === null ? null : (JSON.parse(body) as object) }
     },
   )
 

@@ -153,6 +153,22 @@ export const answerExamples: Record<string, object> = {
     last_message_at: answered,
     message_count: 2,
   },
+  ListedConversation: {
+    id: conversation,
+    agent_id: agent,
+    key_id: key,
+    external_user_id: 'customer-4711',
+    created_at: asked,
+    last_message_at: answered,
+    message_count: 2,
+    turn: {
+      request_id: exampleId,
+      state: 'completed',
+      rating: 'down',
+      created_at: asked,
+      excerpt: { role: 'assistant', text: 'Order 4711 was sent. It may be returned within 30 days.' },
+    },
+  },
   StoredMessage: {
     id: 'msg_01jd3v9qk8x2m5n7p4r6t8w0ya',
     role: 'assistant',
@@ -184,7 +200,16 @@ export const answerExamples: Record<string, object> = {
       { run: 1, step: 1, part: 2, kind: 'tool_finished', payload: call, created_at: asked },
     ],
   },
-  Feedback: { request_id: exampleId, agent_id: agent, conversation_id: conversation, key_id: key, state: 'completed', ...feedback },
+  Feedback: {
+    request_id: exampleId,
+    agent_id: agent,
+    conversation_id: conversation,
+    key_id: key,
+    state: 'completed',
+    message: 'Where is order 4711?',
+    reply: 'Order 4711 was sent. It may be returned within 30 days.',
+    ...feedback,
+  },
   Erased: { conversations: 1, turns: 3, messages: 6 },
   UsageReport: { data: [{ bucket_start: '2026-11-21T00:00:00.000Z', ...figures }], totals: figures },
   AuditEntry: {
@@ -196,6 +221,7 @@ export const answerExamples: Record<string, object> = {
     noun: 'agent',
     subject_id: agent,
     fields: ['system_prompt'],
+    changes: { system_prompt: { before: 'Answer briefly.', after: 'Answer briefly, and name your source.' } },
     request_id: exampleId,
     created_at: morning,
   },
@@ -232,6 +258,13 @@ export const answerExamples: Record<string, object> = {
     ],
   },
   ToolTrial: { result: '{"status":"sent"}', is_error: false, ms: 84 },
+  ProviderModels: {
+    ok: true,
+    data: [
+      { id: 'gpt-5.4-mini', price, context_tokens: 400_000 },
+      { id: 'gpt-image-1', price: null, context_tokens: null },
+    ],
+  },
   ModelPrice: { model: 'openai/gpt-5.4-mini', price, price_source: priceSource, context_tokens: 400_000 },
 }
 

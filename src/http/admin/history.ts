@@ -1,8 +1,9 @@
-/** The admin routes for conversations and their messages. */
+/** The admin routes for conversations, their search (`conversation.search`) and their messages. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf } from './answers.ts'
-import { StoredConversation, StoredMessage } from './turn-answers.ts'
+import { refuseWithout } from './permissions.ts'
+import { ListedConversation, StoredConversation, StoredMessage } from './turn-answers.ts'
 import {
   idGiven,
   ConversationParams,
@@ -16,10 +17,12 @@ import {
   writeTime,
   writeTimeOrNull,
 } from './fields.ts'
+import { turnStatuses } from '../public/turn-schemas.ts'
 import { writeCall, writeUsage } from './turns.ts'
 import { Type } from '../edge/schema.ts'
 
-type Conversation = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
+type Listed = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
+type Conversation = Awaited<ReturnType<AdminCalls['findConversation']>>
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
 
 const closed = { additionalProperties: false } as const
@@ -37,6 +40,19 @@ const ConversationQuery = Type.Object(
     ),
     from: Type.Optional(Moment),
     to: Type.Optional(Moment),
+    q: Type.Optional(
+      Type.String({
+        ...wellFormed({ minLength: 1, maxLength: 200 }),
+        description:
+          'Only conversations with this text in a message or a reply, in upper or lower case. Needs the permission `conversations`.',
+        examples: ['refund'],
+      }),
+    ),
+    status: Type.Optional(Type.Enum([...turnStatuses], { description: 'Only conversations with a turn in this state.' })),
+    rating: Type.Optional(Type.Enum(['up', 'down'], { description: 'Only conversations with this feedback on a turn.' })),
+    excerpts: Type.Optional(
+      Type.Literal('true', { description: 'Return the start of the newest reply of each. Needs the permission `conversations`.' }),
+    ),
   },
   closed,
 )
@@ -50,19 +66,19 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'History',
           'listConversations',
           'List conversations, newest first',
-          'Includes the conversations of all keys. `from` (inclusive) and `to` (exclusive) filter by creation time.',
+          'Includes the conversations of all keys. `from` (inclusive) and `to` (exclusive) filter by creation time. `q`, `status` and `rating` find conversations with a turn that matches all of them: `turn` is the newest. There is no index for them, so each page examines a limited number of turns and may have fewer conversations than `limit`, even none: continue while `next_cursor` is not null.',
         ),
         querystring: ConversationQuery,
-        response: answers(pageOf(StoredConversation), 'validation_error'),
+        response: answers(pageOf(ListedConversation), 'validation_error'),
       },
     },
     async (request) => {
-      const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, from, to, ...page } = request.query
-      const started = { from: readMoment('from', from), to: readMoment('to', to) }
-      return writePage(
-        await request.admin.listConversations({ agentId, keyId, externalUserId, ...started }, readPage(page)),
-        writeConversation,
-      )
+      const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, from, to, ...rest } = request.query
+      const { q: text, status: state, rating, excerpts, ...page } = rest
+      if (text !== undefined || excerpts !== undefined) refuseWithout(request.principal, 'conversations')
+      const filter = { agentId, keyId, externalUserId, from: readMoment('from', from), to: readMoment('to', to) }
+      const conditions = { text, state, rating, excerpts: excerpts !== undefined }
+      return writePage(await request.admin.listConversations({ ...filter, ...conditions }, readPage(page)), writeListed)
     },
   )
 
@@ -110,6 +126,17 @@ export const writeConversation = (conversation: Conversation): object => ({
   created_at: writeTime(conversation.createdAt),
   last_message_at: writeTimeOrNull(conversation.lastMessageAt),
   message_count: conversation.messageCount,
+})
+
+const writeListed = ({ turn, ...conversation }: Listed): object => ({
+  ...writeConversation(conversation),
+  turn: turn && {
+    request_id: turn.requestId,
+    state: turn.state,
+    rating: turn.rating,
+    created_at: writeTime(turn.createdAt),
+    excerpt: turn.excerpt,
+  },
 })
 
 export const writeMessage = ({ id, role, content, createdAt, requestId, citations, toolCalls, turn }: Message): object => ({

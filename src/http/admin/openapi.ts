@@ -27,7 +27,7 @@ const tags = {
   Tokens: 'Tokens of this API for programs, with a role and a restriction.',
   Audit: 'The audit log: who changed what.',
   Session: 'Signing in to and out of the console.',
-  Service: 'Service status, and verification of the stored data.',
+  Service: 'Service status, what needs attention, and verification of the stored data.',
 }
 
 // For the description only. The routes read and validate these headers themselves.

@@ -147,6 +147,7 @@ const ledgerCsvExample = [
 
 const ledgerFilters = {
   ...pageQuery,
+  kind: Type.Optional(Type.Enum(['credit', 'adjustment', 'charge'], { description: 'Only entries of this kind.' })),
   agent_id: Type.Optional(idGiven('agt', 'Only the charges of this agent.')),
   key_id: Type.Optional(idGiven('key', 'Only the charges of this API key, by its id (`key_…`).')),
   external_user_id: Type.Optional(ExternalUserId),
@@ -216,8 +217,8 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 async function answerLedger(request: FastifyRequest, reply: FastifyReply, query: Static<typeof LedgerQuery>): Promise<object> {
-  const { owner_id: ownerId, agent_id: agentId, key_id: keyId, external_user_id: externalUserId, from, to, ...page } = query
-  const filter = { ownerId, agentId, keyId, externalUserId, from: readMoment('from', from), to: readMoment('to', to) }
+  const { owner_id: ownerId, agent_id: agentId, key_id: keyId, external_user_id: externalUserId, kind, from, to, ...page } = query
+  const filter = { ownerId, agentId, keyId, externalUserId, kind, from: readMoment('from', from), to: readMoment('to', to) }
   if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(filter, readPage(page)), writeListedEntry)
   // Reads the first page before sending anything, so an unknown owner still gets a 404.
   const rows = await ledgerCsv((one) => request.admin.listLedger(filter, one))

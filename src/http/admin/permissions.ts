@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import { ofInstallation } from '../../operators/principal.ts'
 import type { Permission, Principal } from '../../operators/principal.ts'
 
 /**
@@ -59,6 +60,7 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'PATCH /providers/:id': installation('providers'),
   'DELETE /providers/:id': installation('provider_keys'),
   'POST /providers/:id/test': installation('providers'),
+  'GET /providers/:id/models': installation('providers'),
   'GET /models/price': needs('read'),
 
   'GET /agents': needs('read'),
@@ -81,6 +83,8 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'GET /agents/:id/documents/:document_id/chunks': needs('read'),
   'POST /agents/:id/search': needs('read'),
   'POST /agents/:id/playground': needs('agents'),
+  // No owner is charged for it, like a rerun.
+  'POST /agents/:id/preview': installation('agents', 'conversations'),
 
   'GET /agents/:id/spending': needs('read'),
   'GET /agents/:id/end-users': needs('read'),
@@ -119,9 +123,11 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'POST /webhooks/:id/rotate-secret': needs('webhooks'),
   'POST /webhooks/:id/test': needs('webhooks'),
   'GET /webhooks/:id/deliveries': needs('read'),
+  'GET /webhooks/:id/deliveries/:delivery_id': needs('read'),
   'POST /webhooks/:id/deliveries/:delivery_id/retry': needs('webhooks'),
   'POST /webhooks/:id/replay': needs('webhooks'),
 
+  'GET /attention': needs('read'),
   'GET /status': installation('read'),
   'POST /verify': installation('system'),
   'GET /audit': installation('audit'),
@@ -165,12 +171,10 @@ export function checkNeeds(principal: Principal, route: RouteNeeds): void {
   if ('needs' in route) for (const permission of route.needs) refuseWithout(principal, permission)
   else if (!route.oneOf.some((one) => principal.permissions.has(one)))
     throw new ApiError('forbidden', `This needs the permission ${route.oneOf.join(' or ')}.`)
-  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', restricted)
+  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', ofInstallation)
 }
 
 /** For what depends on the body of a request. Throws ApiError `forbidden`. */
 export function refuseWithout({ permissions }: Principal, permission: Permission): void {
   if (!permissions.has(permission)) throw new ApiError('forbidden', `This needs the permission ${permission}.`)
 }
-
-const restricted = 'This concerns the whole installation, and you are restricted to one owner.'

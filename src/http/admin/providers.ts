@@ -3,13 +3,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { providerKinds } from '../../provider-kinds.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
-import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './fields.ts'
+import { ProviderModels as ModelsAnswer } from './console-answers.ts'
+import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writePrice, writeTime } from './fields.ts'
 import { inWords } from '../edge/invalid-input.ts'
 import { refuseWithout } from './permissions.ts'
 import { Type } from '../edge/schema.ts'
 
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
 type ProviderTest = Awaited<ReturnType<AdminCalls['testProvider']>>
+type ProviderModels = Awaited<ReturnType<AdminCalls['listProviderModels']>>
 
 // The part of a model name before the first slash.
 const Slug = Type.String({
@@ -155,6 +157,23 @@ export const providerTestRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => writeTest(await request.admin.testProvider(request.params.id, request.body?.model)),
   )
+
+  app.get(
+    '/providers/:id/models',
+    {
+      schema: {
+        ...about(
+          'Providers',
+          'listProviderModels',
+          'List the models of a provider',
+          'Requests the list from the provider: the first 1,000 models in its order, each with its price from the built-in price list. If the request fails or takes longer than 10 seconds, the response is still a 200, with `ok: false` and the error message of the provider.',
+        ),
+        params: ProviderParams,
+        response: answers(ModelsAnswer, 'not_found'),
+      },
+    },
+    async (request) => writeModels(await request.admin.listProviderModels(request.params.id)),
+  )
 }
 
 const writeProvider = ({ id, name, kind, baseUrl, createdAt, updatedAt }: Provider): object => ({
@@ -171,4 +190,12 @@ const writeTest = (test: ProviderTest): object => ({
   ...(test.modelId === undefined ? {} : { model: test.modelId }),
   latency_ms: test.latencyMs,
   ...(test.ok ? {} : { error: test.error }),
+})
+
+const writeModels = (listed: ProviderModels): object => ({
+  ok: listed.ok,
+  data: listed.ok
+    ? listed.models.map(({ id, price, contextTokens }) => ({ id, price: price && writePrice(price), context_tokens: contextTokens }))
+    : [],
+  ...(listed.ok ? {} : { error: listed.error }),
 })

@@ -7,6 +7,7 @@ import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import type { Verification, Verify } from '../../admin/verification.ts'
 import { ApiError } from '../../errors.ts'
 import type { Status } from '../../observability/status.ts'
+import { ofInstallation } from '../../operators/principal.ts'
 import type { Scope } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
@@ -42,7 +43,7 @@ export function modulesOf(modules: ModulesOfRoutes, calls: AdminCalls, actor: Ac
     if (!(await calls.sees('turn', requestId))) throw new ApiError('not_found', 'This turn does not exist.')
   }
   function refuseRestricted(): void {
-    if (scope) throw new ApiError('forbidden', 'This concerns the whole installation, and you are restricted to one owner.')
+    if (scope) throw new ApiError('forbidden', ofInstallation)
   }
   return {
     async eraseConversation(id) {

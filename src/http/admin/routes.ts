@@ -8,6 +8,7 @@ import { actorOf } from '../../operators/principal.ts'
 import type { Principal } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { Erasure } from '../../turn/erasure.ts'
+import { attentionRoutes } from './attention.ts'
 import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
@@ -23,6 +24,7 @@ import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
 import { ledgerRoutes, ownerRoutes } from './owners.ts'
 import { playgroundRoutes } from './agents/playground.ts'
+import { previewRoutes } from './agents/previews.ts'
 import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import { modulesOf } from './request-modules.ts'
@@ -85,10 +87,12 @@ const nounRoutes = [
   traceRoutes,
   usageRoutes,
   auditRoutes,
+  attentionRoutes,
   webhookRoutes,
   deliveryRoutes,
   endUserRoutes,
   trialRoutes,
+  previewRoutes,
   spendLimitRoutes,
 ]
 
@@ -100,6 +104,8 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     const { principal, session } = await auth(request.raw)
     // A path that does not exist has no entry: after the authentication it is a 404.
     if (route) checkNeeds(principal, route)
+    // No database stores it, so nothing has such an ID.
+    if (Object.values(request.params as Record<string, string>).some((given) => given.includes('\0'))) throw new ApiError('not_found')
     request.principal = principal
     request.session = session
     request.actor = actorOf(principal, request.id)

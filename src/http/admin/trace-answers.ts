@@ -141,24 +141,27 @@ export const TurnTrace = define(
   }),
 )
 
-export const TurnRerun = define(
-  'TurnRerun',
-  Type.Object({
-    text: Type.String({ description: 'The reply. Empty if the run has no reply.' }),
-    usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, total_tokens: Count, ...usageDetails, estimated: Type.Boolean() }),
-    cost_usd: Type.String({
-      pattern: '^\\d+\\.\\d{8}$',
-      description: 'At the price of the turn. Nothing is charged.',
-      examples: ['0.00039000'],
-    }),
-    failure: Type.Union([Type.Object({ cause_kind: Type.Enum([...causeKinds]), cause: Type.String() }), Type.Null()], {
-      description: 'Why there is no reply.',
-    }),
-    spans: Type.Array(Span.ref),
+const unstoredRun = (priceOf: string) => ({
+  text: Type.String({ description: 'The reply. Empty if the run has no reply.' }),
+  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, total_tokens: Count, ...usageDetails, estimated: Type.Boolean() }),
+  cost_usd: Type.String({
+    pattern: '^\\d+\\.\\d{8}$',
+    description: `At the price of ${priceOf}. Nothing is charged.`,
+    examples: ['0.00039000'],
   }),
+  failure: Type.Union([Type.Object({ cause_kind: Type.Enum([...causeKinds]), cause: Type.String() }), Type.Null()], {
+    description: 'Why there is no reply.',
+  }),
+  spans: Type.Array(Span.ref),
+})
+
+export const TurnRerun = define('TurnRerun', Type.Object(unstoredRun('the turn')))
+export const Preview = define(
+  'Preview',
+  Type.Object({ version: Type.Integer({ minimum: 1, description: 'The version of the agent that ran.' }), ...unstoredRun('the version') }),
 )
 
-export const traceSchemas = [Span, TurnTrace, TurnRerun]
+export const traceSchemas = [Span, TurnTrace, TurnRerun, Preview]
 
 const first = { run: 1, attempt: 1 }
 const message = 'May I return order 4711?'
@@ -233,13 +236,12 @@ export const traceAnswer = {
   },
 }
 
-export const rerunAnswer = {
-  ref: TurnRerun.ref,
-  example: {
-    text: modelCall.text,
-    usage: { ...modelCall.usage, total_tokens: 430 },
-    cost_usd: '0.00039000',
-    failure: null,
-    spans: [attempt, modelCall],
-  },
+const unstoredExample = {
+  text: modelCall.text,
+  usage: { ...modelCall.usage, total_tokens: 430 },
+  cost_usd: '0.00039000',
+  failure: null,
+  spans: [attempt, modelCall],
 }
+export const rerunAnswer = { ref: TurnRerun.ref, example: unstoredExample }
+export const previewAnswer = { ref: Preview.ref, example: { version: 3, ...unstoredExample } }

@@ -1,6 +1,7 @@
-/** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. */
+/** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. Previews share what a rerun may change. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
+import { callerGone } from '../edge/caller-gone.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 import { Model } from './agents/agent-bodies.ts'
@@ -10,25 +11,32 @@ import { rerunAnswer, traceAnswer } from './trace-answers.ts'
 import { writeCalculation, writeDetails } from './price-answers.ts'
 
 type Trace = Awaited<ReturnType<AdminCalls['traceTurn']>>
+type UnstoredRun = Awaited<ReturnType<AdminCalls['rerunTurn']>>
+type Overrides = Omit<Parameters<AdminCalls['rerunTurn']>[1]['overrides'], 'message'>
 type Span = Trace['spans'][number]
 type ModelCall = Extract<Span, { type: 'model_call' }>
 type Message = NonNullable<ModelCall['messages']>[number]
 
 const closed = { additionalProperties: false } as const
 
-const Overrides = Type.Object(
+/** What a rerun or a preview may change. */
+export const overrideFields = {
+  system_prompt: Type.Optional(wellFormed({ maxLength: 100_000 })),
+  model: Type.Optional({ ...Model, description: '"<provider name>/<model id>".' }),
+  temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
+  max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000 })),
+}
+
+const RerunOverrides = Type.Object(
   {
-    system_prompt: Type.Optional(wellFormed({ maxLength: 100_000 })),
-    model: Type.Optional({ ...Model, description: '"<provider name>/<model id>".' }),
-    temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
-    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000 })),
+    ...overrideFields,
     message: Type.Optional(Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern })),
   },
   { ...closed, description: 'What differs from the turn. Everything else is as the version of the turn has it.' },
 )
 
 /** The body is optional. */
-const RerunBody = Type.Union([Type.Object({ overrides: Type.Optional(Overrides) }, closed), Type.Null()], {
+const RerunBody = Type.Union([Type.Object({ overrides: Type.Optional(RerunOverrides) }, closed), Type.Null()], {
   examples: [{ overrides: { system_prompt: 'You answer questions about orders. Name the deadline.', temperature: 0.2 } }],
 })
 
@@ -70,21 +78,36 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
         response: answers(rerunAnswer, 'validation_error', 'payload_too_large', 'not_found', 'conflict'),
       },
     },
-    async (request) => {
-      const { system_prompt: systemPrompt, model, temperature, max_output_tokens: maxOutputTokens, message } = request.body?.overrides ?? {}
-      const overrides = { systemPrompt, model, temperature, maxOutputTokens, message }
-      const rerun = await request.admin.rerunTurn(request.params.request_id, { overrides, requestId: request.id })
-      const { promptTokens, completionTokens } = rerun.usage
-      return {
-        text: rerun.text,
-        usage: { ...writeUsage(rerun), total_tokens: promptTokens + completionTokens },
-        cost_usd: writeUsd(rerun.cost),
-        failure: rerun.failure && { cause_kind: rerun.failure.causeKind, cause: rerun.failure.cause },
-        spans: rerun.spans.map(writeSpan),
-      }
+    async (request, reply) => {
+      const { message, ...changes } = request.body?.overrides ?? {}
+      const overrides = { ...readOverrides(changes), message }
+      const asked = { overrides, requestId: request.id, left: callerGone(reply) }
+      return writeUnstored(await request.admin.rerunTurn(request.params.request_id, asked))
     },
   )
 }
+
+type OverrideFields = {
+  system_prompt?: string | undefined
+  model?: string | undefined
+  temperature?: number | null | undefined
+  max_output_tokens?: number | undefined
+}
+
+export const readOverrides = (given: OverrideFields): Overrides => ({
+  systemPrompt: given.system_prompt,
+  model: given.model,
+  temperature: given.temperature,
+  maxOutputTokens: given.max_output_tokens,
+})
+
+export const writeUnstored = (run: UnstoredRun) => ({
+  text: run.text,
+  usage: { ...writeUsage(run), total_tokens: run.usage.promptTokens + run.usage.completionTokens },
+  cost_usd: writeUsd(run.cost),
+  failure: run.failure && { cause_kind: run.failure.causeKind, cause: run.failure.cause },
+  spans: run.spans.map(writeSpan),
+})
 
 const writeVersion = ({ version: { number, systemPrompt, model, temperature, maxOutputTokens } }: Trace) => ({
   number,

@@ -27,18 +27,40 @@ const State = Type.Enum([...turnStatuses])
 const Incomplete = Type.Boolean({ description: 'The turn was cancelled, and the reply is the text that had been generated.' })
 const Rating = Type.Enum(['up', 'down'])
 
-export const StoredConversation = define(
-  'StoredConversation',
+const conversationFields = {
+  id: idOf('conv'),
+  agent_id: idOf('agt'),
+  key_id: idOf('key'),
+  external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
+  created_at: Time,
+  last_message_at: TimeOrNull,
+  message_count: Count,
+}
+
+const FoundTurn = Type.Object({
+  request_id: RequestId,
+  state: State,
+  rating: orNull(Rating),
+  created_at: Time,
+  excerpt: Type.Union([Type.Object({ role: Type.Enum(['user', 'assistant']), text: Type.String() }), Type.Null()], {
+    description:
+      'At most 200 characters: around `q` if it is given, otherwise the start of the reply, or of the message of a turn without one. Null without `q` and `excerpts`, and after erasure.',
+  }),
+})
+
+/** In a list: with the turn that was found. */
+export const ListedConversation = define(
+  'ListedConversation',
   Type.Object({
-    id: idOf('conv'),
-    agent_id: idOf('agt'),
-    key_id: idOf('key'),
-    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
-    created_at: Time,
-    last_message_at: TimeOrNull,
-    message_count: Count,
+    ...conversationFields,
+    turn: Type.Union([FoundTurn, Type.Null()], {
+      description:
+        'The newest turn that matches all of `q`, `status` and `rating`. Null if none of them and no `excerpts` are given, and for a conversation without turns.',
+    }),
   }),
 )
+
+export const StoredConversation = define('StoredConversation', Type.Object(conversationFields))
 
 const ToolCall = Type.Object({
   name: Type.String(),
@@ -130,6 +152,10 @@ export const Feedback = define(
     conversation_id: idOf('conv'),
     key_id: idOf('key'),
     state: State,
+    message: Type.Union([Type.String(), Type.Null()], { description: 'At most 200 characters of the message. Null after erasure.' }),
+    reply: Type.Union([Type.String(), Type.Null()], {
+      description: 'At most 200 characters of the reply. Null without one, and after erasure.',
+    }),
     ...feedbackFields,
   }),
 )
@@ -142,3 +168,5 @@ export const TurnWithSteps = define(
     steps: Type.Array(Step),
   }),
 )
+
+export const turnSchemas = [ListedConversation, StoredConversation, StoredMessage, Turn, TurnWithSteps, Feedback]

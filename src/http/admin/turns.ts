@@ -223,6 +223,8 @@ const writeListedFeedback = (feedback: Feedback): object => ({
   conversation_id: feedback.conversationId,
   key_id: feedback.apiKeyId,
   state: feedback.state,
+  message: feedback.message,
+  reply: feedback.reply,
   ...writeFeedback(feedback),
 })
 

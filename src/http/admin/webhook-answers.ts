@@ -40,26 +40,33 @@ export const WebhookTest = define(
   }),
 )
 
-export const Delivery = define(
-  'Delivery',
+const deliveryFields = {
+  id: Type.String({ description: 'The ID of the event, which is the `webhook-id` of every attempt.' }),
+  type: Type.Enum([...eventTypes]),
+  status: Type.Enum(['pending', 'delivered', 'failed'], {
+    description: '`failed`: after the last attempt. It can be retried for 30 days.',
+  }),
+  attempts: Count,
+  next_attempt_at: Type.Union([Time, Type.Null()], { description: 'When a pending delivery is sent next. Null if it has ended.' }),
+  last_status: Type.Union([Type.Integer(), Type.Null()], { description: 'The HTTP status of the last attempt.' }),
+  last_error: Type.Union([Type.String(), Type.Null()], { description: 'Why the last attempt failed.' }),
+  created_at: Time,
+  ended_at: TimeOrNull,
+}
+export const Delivery = define('Delivery', Type.Object(deliveryFields))
+export const SentDelivery = define(
+  'SentDelivery',
   Type.Object({
-    id: Type.String({ description: 'The ID of the event, which is the `webhook-id` of every attempt.' }),
-    type: Type.Enum([...eventTypes]),
-    status: Type.Enum(['pending', 'delivered', 'failed'], {
-      description: '`failed`: after the last attempt. It can be retried for 30 days.',
+    ...deliveryFields,
+    body: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
+      description: 'What each attempt sends: `type`, `timestamp` and `data`. Null if what the event is about is no longer stored.',
     }),
-    attempts: Count,
-    next_attempt_at: Type.Union([Time, Type.Null()], { description: 'When a pending delivery is sent next. Null if it has ended.' }),
-    last_status: Type.Union([Type.Integer(), Type.Null()], { description: 'The HTTP status of the last attempt.' }),
-    last_error: Type.Union([Type.String(), Type.Null()], { description: 'Why the last attempt failed.' }),
-    created_at: Time,
-    ended_at: TimeOrNull,
   }),
 )
 
 export const Replayed = define('Replayed', Type.Object({ deliveries: Count }))
 
-export const webhookSchemas = [Webhook, ShownWebhook, WebhookTest, Delivery, Replayed]
+export const webhookSchemas = [Webhook, ShownWebhook, WebhookTest, Delivery, SentDelivery, Replayed]
 
 const webhook = {
   id: 'whk_01jd3v9qk8x2m5n7p4r6t8w0yh',
@@ -76,20 +83,30 @@ const webhook = {
   updated_at: '2026-11-21T09:00:00.000Z',
 }
 
+const delivery = {
+  id: 'evt_0198c0de-7a3b-7c4d-8e5f-60718293a4b5_turn_completed',
+  type: 'turn.completed',
+  status: 'pending',
+  attempts: 1,
+  next_attempt_at: '2026-11-21T14:12:03.400Z',
+  last_status: 503,
+  last_error: 'the endpoint answered 503',
+  created_at: '2026-11-21T14:11:58.332Z',
+  ended_at: null,
+}
+
 export const webhookExamples = {
   Webhook: webhook,
   ShownWebhook: { ...webhook, secret: 'whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=' },
   WebhookTest: { ok: true, status: 204, latency_ms: 38.2 },
-  Delivery: {
-    id: 'evt_0198c0de-7a3b-7c4d-8e5f-60718293a4b5_turn_completed',
-    type: 'turn.completed',
-    status: 'pending',
-    attempts: 1,
-    next_attempt_at: '2026-11-21T14:12:03.400Z',
-    last_status: 503,
-    last_error: 'the endpoint answered 503',
-    created_at: '2026-11-21T14:11:58.332Z',
-    ended_at: null,
+  Delivery: delivery,
+  SentDelivery: {
+    ...delivery,
+    body: {
+      type: 'turn.completed',
+      timestamp: '2026-11-21T14:11:58.332Z',
+      data: { request_id: '0198c0de-7a3b-7c4d-8e5f-60718293a4b5', status: 'completed' },
+    },
   },
   Replayed: { deliveries: 43 },
 }

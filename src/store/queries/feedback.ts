@@ -4,13 +4,22 @@ import { integer, text, textOrNull } from './columns.ts'
 import { recordEvent } from './webhooks/events.ts'
 import type { PageRequest } from './paging.ts'
 import { isAgentOf } from './scope-of.ts'
+import { excerptOf } from './text-search.ts'
 
 export const ratings = ['up', 'down'] as const
 export type Rating = (typeof ratings)[number]
 
 export type GivenFeedback = { rating: Rating; comment: string | null; tags: string[] }
 export type Feedback = GivenFeedback & { requestId: string; createdAt: number; updatedAt: number }
-export type FeedbackOfTurn = Feedback & { agentId: string; conversationId: string; apiKeyId: string; state: string }
+/** With the start of the turn's message and reply. Null after an erasure, and the reply of a turn without one. */
+export type FeedbackOfTurn = Feedback & {
+  agentId: string
+  conversationId: string
+  apiKeyId: string
+  state: string
+  message: string | null
+  reply: string | null
+}
 
 /** Undefined if the turn does not exist, was erased, still runs or belongs to another key; the caller cannot tell which. */
 export async function putFeedback(
@@ -59,6 +68,9 @@ export type FeedbackFilter = {
   tag?: string | undefined
 }
 
+// Enough to recognize a turn.
+const maxExcerpt = 200
+
 /** The newest changes first. */
 export async function listFeedback(
   sql: Sql,
@@ -67,7 +79,9 @@ export async function listFeedback(
 ): Promise<FeedbackOfTurn[]> {
   const tagged = sql.engine === 'sqlite' ? 'exists (select 1 from json_each(f.tags) where value = $3)' : 'f.tags::jsonb ? $3'
   const rows = await sql.all(
-    `select f.request_id, f.agent_id, f.rating, f.comment, f.tags, f.created_at, f.updated_at, t.conversation_id, t.api_key_id, t.state
+    `select f.request_id, f.agent_id, f.rating, f.comment, f.tags, f.created_at, f.updated_at, t.conversation_id, t.api_key_id, t.state,
+       substr(t.message, 1, ${maxExcerpt + 1}) as message,
+       (select substr(m.content, 1, ${maxExcerpt + 1}) from messages m where m.request_id = f.request_id and m.role = 'assistant') as reply
      from feedback f join turns t on t.request_id = f.request_id
      where (f.updated_at, f.request_id) < ($4, $5) and (cast($1 as text) is null or f.agent_id = $1)
        and (cast($2 as text) is null or f.rating = $2) and (cast($3 as text) is null or ${tagged})
@@ -87,7 +101,14 @@ export async function listFeedback(
     conversationId: text(row, 'conversation_id'),
     apiKeyId: text(row, 'api_key_id'),
     state: text(row, 'state'),
+    message: readExcerpt(row, 'message'),
+    reply: readExcerpt(row, 'reply'),
   }))
+}
+
+function readExcerpt(row: Row, column: string): string | null {
+  const start = textOrNull(row, column)
+  return start === null ? null : excerptOf(start, undefined, maxExcerpt)!
 }
 
 export async function findFeedback(sql: Sql, requestId: string): Promise<Feedback | undefined> {

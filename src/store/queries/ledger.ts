@@ -11,7 +11,7 @@ import type { Period, UsageFilter } from './reported-turns.ts'
 export type LedgerEntry = {
   id: string
   ownerId: string
-  kind: 'credit' | 'adjustment' | 'charge'
+  kind: LedgerKind
   /** Positive for a credit, negative for an adjustment, zero or less for a charge. */
   amount: Amount
   writtenOff: Amount
@@ -103,12 +103,14 @@ export type ListedEntry = LedgerEntry & {
   externalUserId: string | null
 }
 
+export type LedgerKind = 'credit' | 'adjustment' | 'charge'
+
 /** A filter by agent, key or end user matches only charges. */
-export type LedgerFilter = UsageFilter & Partial<Period>
+export type LedgerFilter = UsageFilter & Partial<Period> & { kind?: LedgerKind | undefined }
 
 /** Of all owners or one, newest first. */
 export async function listLedger(sql: Sql, filter: LedgerFilter, { limit, before }: PageRequest): Promise<ListedEntry[]> {
-  const { ownerId, agentId, apiKeyId, externalUserId, from = 0, to } = filter
+  const { ownerId, agentId, apiKeyId, externalUserId, kind, from = 0, to } = filter
   // One bound, so that the index is read from the start of the page.
   const first = to !== undefined && to <= before.createdAt ? { createdAt: to, id: '' } : before
   const values = new Values()
@@ -116,11 +118,15 @@ export async function listLedger(sql: Sql, filter: LedgerFilter, { limit, before
   const byUser = externalUserId !== undefined
   // Otherwise each entry of the page is looked at: a join of all turns of an agent would be larger.
   const ofTurn = (column: string): string => `(select s.${column} from turns s where s.request_id = l.request_id)`
+  // Credits and adjustments are few among the charges, and have an index of their own, which the owner is compared within.
+  const isByOperator = kind === 'credit' || kind === 'adjustment'
   const conditions = Object.entries({
-    'l.owner_id': ownerId,
+    'l.kind': kind,
+    [isByOperator ? `l.owner_id || ''` : 'l.owner_id']: ownerId,
     [byUser ? 'k.agent_id' : ofTurn('agent_id')]: agentId,
     [byUser ? 'k.id' : ofTurn('api_key_id')]: apiKeyId,
   }).flatMap(([column, value]) => (value === undefined ? [] : [`${column} = ${values.add(value)}`]))
+  if (isByOperator) conditions.push(`l.kind <> 'charge'`)
   const tables = !byUser
     ? 'ledger l left join turns t on t.request_id = l.request_id left join conversations c on c.id = t.conversation_id'
     : 'api_keys k cross join conversations c cross join turns t cross join ledger l'

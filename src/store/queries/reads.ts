@@ -1,6 +1,7 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { searchConversations } from './conversation-search.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
 import { knowledgeState } from './knowledge/knowledge-state.ts'
 import { listChunks, readChunks, searchChunks } from './knowledge/knowledge.ts'
@@ -11,6 +12,7 @@ import { conversationExists, findConversationsOfEndUser, findIdleConversations }
 import { findPlaygroundKey } from './playground.ts'
 import { storeTime, usageByBucket } from './usage.ts'
 import { listUsageLines } from './usage-lines.ts'
+import { listAttention } from './attention.ts'
 import { findEndUser, listEndUsers } from './end-users.ts'
 import { listExportedTurns } from './end-user-export.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChanges } from './agents.ts'
@@ -27,10 +29,10 @@ import { findInvitation } from './sign-in-secrets.ts'
 import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
-import { findTracedTurn, listHistoryBefore } from './traces.ts'
+import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
-import { deliveryBacklog, listDeliveries, listDueWebhooks } from './webhooks/deliveries.ts'
+import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
@@ -69,15 +71,18 @@ export const reads = {
   listDueWebhooks,
   readEvents,
   listDeliveries,
+  readDeliveredEvent,
   deliveryBacklog,
   findTracedTurn,
   listHistoryBefore,
+  listNewestMessages,
   findFeedback,
   listFeedback,
   findApiKey,
   listConversations,
   listMessages,
   listAllConversations,
+  searchConversations,
   findConversation,
   findConversationId,
   listAllMessages,
@@ -109,6 +114,7 @@ export const reads = {
   storeTime,
   usageByBucket,
   listUsageLines,
+  listAttention,
   listEndUsers,
   findEndUser,
   listExportedTurns,
@@ -120,6 +126,7 @@ export type Reads = typeof reads
 export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'listUsageLines',
+  'listAttention',
   'listLedger',
   'listAudit',
   'listEndUsers',
@@ -128,6 +135,7 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listTurns',
   'listFeedback',
   'listAllConversations',
+  'searchConversations',
   'findIdleConversations',
   'deliveryBacklog',
 ])
@@ -143,6 +151,7 @@ export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listAllMessages',
   'findTracedTurn',
   'listHistoryBefore',
+  'listNewestMessages',
   'readEvents',
   'listExportedTurns',
 ])

@@ -3,7 +3,7 @@
  * the windows.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import { effectiveLimits, readLimits, storedLimits, windowAt } from '../../spend-limits.ts'
+import { effectiveLimits, readLimits, spendSpans, storedLimits, windowAt } from '../../spend-limits.ts'
 import type { SpendLimit, SpendScope, SpendSpan } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
@@ -152,9 +152,12 @@ export type Spending = {
 /** How many keys of an agent are listed: those that spent most. */
 const maxKeys = 100
 
+/** How many end users of an agent are listed for each span: those that are closest to their limit. */
+const maxEndUsers = 20
+
 /**
- * The present windows of the limits of an agent: of the agent, of its keys with any spending, and, if one is given, of an end user. Undefined
- * for a deleted agent.
+ * The present windows of the limits of an agent: of the agent, of its keys with any spending, and of its end users that are closest to their
+ * limit or, if one is given, of that end user. Undefined for a deleted agent.
  */
 export async function listSpending(sql: Sql, agentId: string, externalUserId?: string): Promise<Spending[] | undefined> {
   const [agent] = await sql.all('select spend_limits from agents where id = $1 and deleted_at is null', agentId)
@@ -181,7 +184,51 @@ export async function listSpending(sql: Sql, agentId: string, externalUserId?: s
     for (const row of rows) listed.push({ ...described, subject: text(row, 'subject'), ...amountsOf(row) })
     if (rows.length === 0 && subject !== null) listed.push({ ...described, subject, spent: 0n, held: 0n, unpaid: 0n })
   }
+  if (externalUserId === undefined) listed.push(...(await listEndUserWindows(sql, agentId, now)))
   return listed
 }
 
-const amountsOf = (row: Row) => ({ spent: bigInteger(row, 'spent'), held: bigInteger(row, 'held'), unpaid: bigInteger(row, 'unpaid') })
+async function listEndUserWindows(sql: Sql, agentId: string, now: number): Promise<Spending[]> {
+  const listed: Spending[] = []
+  for (const span of spendSpans) {
+    const window = windowAt(span, now)
+    const rows = await sql.all(
+      `select s.subject, s.spent, s.held, s.unpaid, ${limitAmount} as amount from ${limitedWindows(sql)}
+       where s.agent_id = $1 and s.scope = 'end_user' and s.span = $2 and s.starts_at = $3 and s.subject is not null
+       order by ${usedShare} desc, s.subject limit $4`,
+      agentId,
+      span,
+      window.startsAt,
+      maxEndUsers,
+    )
+    for (const row of rows)
+      listed.push({
+        scope: 'end_user',
+        span,
+        ...window,
+        limit: bigInteger(row, 'amount'),
+        subject: text(row, 'subject'),
+        ...amountsOf(row),
+      })
+  }
+  return listed
+}
+
+/** Windows `s` of agents `a` that are not deleted, with the present limit `l` that applies: of the agent, or of the end user itself. */
+export const limitedWindows = ({ engine }: Sql): string => {
+  const limits = `case when s.scope = 'end_user' then coalesce(e.spend_limits, a.spend_limits) else a.spend_limits end`
+  const each = engine === 'sqlite' ? `json_each(${limits}) as l` : `lateral json_array_elements(cast(${limits} as json)) as l (value)`
+  return `spending s join agents a on a.id = s.agent_id and a.deleted_at is null and a.limited = 1
+    left join end_user_limits e on s.scope = 'end_user' and e.agent_id = s.agent_id and e.external_user_id = s.subject
+    join ${each} on l.value ->> 'scope' = s.scope and l.value ->> 'span' = s.span`
+}
+
+export const limitAmount = `cast(l.value ->> 'amount' as bigint)`
+/** A limit may be zero. */
+export const usedShare = `cast(s.spent + s.held + s.unpaid as real) / (${limitAmount} + 1)`
+
+export const amountsOf = (row: Row) => ({
+  spent: bigInteger(row, 'spent'),
+  held: bigInteger(row, 'held'),
+  unpaid: bigInteger(row, 'unpaid'),
+})

@@ -50,32 +50,48 @@ const readError = (row: Row) => ({
 export type HistoryBefore = {
   requestId: string
   conversationId: string
-  /** Whether this run wrote the reply of the turn. */
-  hasReply: boolean
+  /** Whether the messages of the turn, if it has any, are of this run. */
+  isLastRun: boolean
   /** The end of the run, by the store's clock: the turns of a conversation run one after the other, so later messages came later. */
   endedAt: number
   limit: number
 }
 
+export type SentBefore = { content: string; tokens: number }
+
 /** The newest messages that a run of a turn could see, at most `limit`, oldest first. */
 export async function listHistoryBefore(
   sql: Sql,
-  { requestId, conversationId, hasReply, endedAt, limit }: HistoryBefore,
-): Promise<{ content: string; tokens: number }[]> {
+  { requestId, conversationId, isLastRun, endedAt, limit }: HistoryBefore,
+): Promise<SentBefore[]> {
   if (limit === 0) return []
-  const [own] = hasReply ? await sql.all(`select seq from messages where request_id = $1 and role = 'user'`, requestId) : []
+  const [own] = isLastRun ? await sql.all(`select seq from messages where request_id = $1 and role = 'user'`, requestId) : []
   const [newest] = own
     ? [{ seq: integer(own, 'seq') - 1 }]
     : await sql.all(
-        `select seq from messages where conversation_id = $1 and seq % 2 = 0 and created_at <= $2 order by seq desc limit 1`,
+        `select seq from messages where conversation_id = $1 and seq % 2 = 0 and created_at <= $2 and request_id <> $3
+           order by seq desc limit 1`,
         conversationId,
         endedAt,
+        // A turn that was running a moment ago may have its reply now.
+        requestId,
       )
-  if (!newest) return []
+  return newest ? listUpTo(sql, { conversationId, limit, seq: integer(newest, 'seq') }) : []
+}
+
+/** The newest messages of a conversation, at most `limit`, oldest first. */
+export function listNewestMessages(sql: Sql, { conversationId, limit }: { conversationId: string; limit: number }): Promise<SentBefore[]> {
+  return listUpTo(sql, { conversationId, limit, seq: Number.MAX_SAFE_INTEGER })
+}
+
+async function listUpTo(
+  sql: Sql,
+  { conversationId, limit, seq }: { conversationId: string; limit: number; seq: number },
+): Promise<SentBefore[]> {
   const rows = await sql.all(
     'select content, tokens from messages where conversation_id = $1 and seq <= $2 order by seq desc limit $3',
     conversationId,
-    integer(newest, 'seq'),
+    seq,
     limit,
   )
   return rows.map((row) => ({ content: text(row, 'content'), tokens: integer(row, 'tokens') })).toReversed()

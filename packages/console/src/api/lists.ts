@@ -4,7 +4,7 @@ import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { call, segment } from './client.ts'
 import type { Query } from './client.ts'
 import { useMay } from './session.ts'
-import type { Agent, Key, Owner, Page, Provider } from './types.ts'
+import type { Agent, Key, Owner, Page, Provider, Turn } from './types.ts'
 
 /** The largest page size of the server. */
 export const maxPage = 100
@@ -61,3 +61,10 @@ export const useAgent = (id: string) =>
 export const keysQuery = (agentId: string) =>
   queryOptions({ queryKey: ['keys', agentId], queryFn: ({ signal }) => readAll<Key>(`/agents/${segment(agentId)}/keys`, signal) })
 export const useKeys = (agentId: string) => useQuery(keysQuery(agentId))
+/** Of all agents, as many as tell which providers fail. */
+export const useNewestTurns = () =>
+  useQuery({
+    queryKey: ['turns', 'newest'],
+    queryFn: ({ signal }) => call<Page<Turn>>('/turns', { query: { limit: maxPage }, signal }),
+    refetchInterval: 30_000,
+  })

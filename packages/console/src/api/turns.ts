@@ -1,10 +1,24 @@
-/** What a page does with one turn: cancel it, and follow its text, also after a lost connection. */
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+/** What a page does with one turn: read it, cancel it, and follow its text, also after a lost connection. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent } from 'react'
 import { ApiFailure, call, segment } from './client.ts'
 import { followTurn } from './stream.ts'
 import type { FollowEvent } from './stream.ts'
-import type { TurnWithSteps } from './types.ts'
+import type { TurnTrace, TurnWithSteps } from './types.ts'
+
+export const useTurn = (requestId: string) =>
+  useQuery({
+    queryKey: ['turns', requestId],
+    queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
+    refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
+  })
+
+export const useTrace = (requestId: string) =>
+  useQuery({
+    queryKey: ['turns', requestId, 'trace'],
+    queryFn: ({ signal }) => call<TurnTrace>(`/turns/${segment(requestId)}/trace`, { signal }),
+    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 1_000 : false),
+  })
 
 /** Everything that the end of a turn changes. */
 const changedByTurns = ['conversations', 'owners', 'turns', 'usage', 'ledger']

@@ -3,14 +3,14 @@ import { Select } from '@mantine/core'
 import { useAgents } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'
 
-type AgentSelectProps = { value: string | null; onChange(id: string | null): void; label?: string; clearable?: boolean }
+type AgentSelectProps = { value: string | null; onChange(id: string | null): void; label?: string; clearable?: boolean; compact?: boolean }
 
-export function AgentSelect({ value, onChange, label = 'Agent', clearable = false }: AgentSelectProps) {
+export function AgentSelect({ value, onChange, label = 'Agent', clearable = false, compact = false }: AgentSelectProps) {
   const agents = useAgents()
   const named = agents.data?.map(({ id, name, enabled }) => ({ id, name: enabled ? name : `${name} (disabled)` }))
   return (
     <Select
-      label={label}
+      {...(compact ? { 'aria-label': label } : { label })}
       placeholder={
         agents.isPending ? 'Loading agents…' : agents.data?.length === 0 ? 'No agents yet' : clearable ? 'All agents' : 'Choose an agent'
       }
@@ -24,7 +24,7 @@ export function AgentSelect({ value, onChange, label = 'Agent', clearable = fals
       searchable
       nothingFoundMessage="No matching agents"
       w="100%"
-      maw={320}
+      maw={compact ? 180 : 320}
     />
   )
 }

@@ -1,6 +1,7 @@
 /** What an operator can do about a turn that ended without a reply, by its code. docs/errors says the same to callers. */
 import { Anchor, Text } from '@mantine/core'
 import { Link } from 'wouter'
+import type { TurnWithSteps } from '../api/types.ts'
 
 type Advice = { text: string; link?: { href: string; label: string } }
 
@@ -64,3 +65,12 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
 }
 
 const providers = { href: '/providers', label: 'Test provider' }
+
+export const FailureText = ({ failure: { code, cause } }: { failure: NonNullable<TurnWithSteps['failure']> }) => (
+  <Text size="sm" className="as-written">
+    <Text span inherit ff="monospace" fw={600}>
+      {code}
+    </Text>
+    {cause === null ? ' · no cause recorded' : ` · ${cause}`}
+  </Text>
+)

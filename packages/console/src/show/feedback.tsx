@@ -1,18 +1,34 @@
 /** What an external user thought of a turn: the rating as an icon and a word, and the whole feedback with its comment and tags. */
-import { Badge, Group, Stack, Text, Title } from '@mantine/core'
+import { Badge, Group, Stack, Text, Title, Tooltip } from '@mantine/core'
+import { IconThumbDown, IconThumbUp } from '@tabler/icons-react'
 import type { TurnWithSteps } from '../api/types.ts'
 import { Moment } from './moment.tsx'
 
 type Feedback = NonNullable<TurnWithSteps['feedback']>
 
-const ratings = { up: { word: 'Up', mark: '▲', color: 'teal' }, down: { word: 'Down', mark: '▼', color: 'red' } } as const
+const ratings = {
+  up: { word: 'Up', icon: IconThumbUp, color: 'teal', ink: 'var(--tk-good)' },
+  down: { word: 'Down', icon: IconThumbDown, color: 'red', ink: 'var(--tk-bad)' },
+} as const
 
 export function RatingBadge({ rating }: { rating: Feedback['rating'] }) {
-  const { word, mark, color } = ratings[rating]
+  const { word, icon: Icon, color } = ratings[rating]
   return (
-    <Badge variant="light" color={color} leftSection={<span aria-hidden="true">{mark}</span>}>
+    <Badge variant="light" color={color} leftSection={<Icon size={12} stroke={2} aria-hidden="true" />}>
       {word}
     </Badge>
+  )
+}
+
+/** For a row of a list: the icon alone, with a word for screen readers and as a hint. */
+export function RatingIcon({ rating }: { rating: Feedback['rating'] }) {
+  const { word, icon: Icon, ink } = ratings[rating]
+  return (
+    <Tooltip label={`Feedback: ${word}`}>
+      <span role="img" aria-label={`Feedback: ${word}`} style={{ flex: 'none', color: ink, lineHeight: 0, paddingTop: 2 }}>
+        <Icon size={16} stroke={1.8} aria-hidden="true" />
+      </span>
+    </Tooltip>
   )
 }
 

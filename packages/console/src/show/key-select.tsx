@@ -3,7 +3,8 @@ import { Select } from '@mantine/core'
 import { useKeys } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'
 
-type KeySelectProps = { agentId: string | null; value: string | null; onChange: (id: string | null) => void }
+/** `isPlain`: in a row of filters, without a label above it. */
+type KeySelectProps = { agentId: string | null; value: string | null; onChange: (id: string | null) => void; isPlain?: boolean }
 
 export function KeySelect({ agentId, ...props }: KeySelectProps) {
   return agentId === null ? (
@@ -29,9 +30,9 @@ type ChoiceProps = Omit<KeySelectProps, 'agentId'> & {
   error?: string | undefined
 }
 
-const Choice = ({ keys, value, onChange, ...props }: ChoiceProps) => (
+const Choice = ({ keys, value, onChange, isPlain = false, ...props }: ChoiceProps) => (
   <Select
-    label="API key"
+    {...(isPlain ? { 'aria-label': 'API key' } : { label: 'API key' })}
     data={chooseAmong(keys, value)}
     value={value}
     onChange={(id) => onChange(id)}
@@ -40,7 +41,7 @@ const Choice = ({ keys, value, onChange, ...props }: ChoiceProps) => (
     allowDeselect={false}
     searchable
     nothingFoundMessage="No matching API keys"
-    w="100%"
+    w={isPlain ? 170 : '100%'}
     maw={320}
     {...props}
   />

@@ -1,6 +1,7 @@
 /**
  * A table of a list. On a phone, each row is a card: the first cell is its heading, and the others have the names of their columns before
- * them. On a wide screen it scrolls sideways if there is too little room.
+ * them. On a wide screen it scrolls sideways if there is too little room. `j` and `k` go from row to row, and so do the arrow keys from a
+ * row on; Enter opens the row.
  */
 import { Table } from '@mantine/core'
 import type { TableProps } from '@mantine/core'
@@ -10,6 +11,7 @@ import { useEffect, useRef } from 'react'
 export function ListTable({ minWidth, children, ...props }: TableProps & { minWidth: number }) {
   const table = useRef<HTMLTableElement>(null)
   useEffect(() => nameCells(table.current!), [])
+  useEffect(() => walkRows(table.current!), [])
   return (
     <Table.ScrollContainer minWidth={minWidth} className="list-scroll">
       <Table ref={table} className="list-table" {...props}>
@@ -33,4 +35,34 @@ function nameCells(table: HTMLTableElement): () => void {
   const observer = new MutationObserver(write)
   observer.observe(table, { childList: true, subtree: true })
   return () => observer.disconnect()
+}
+
+const moves: Record<string, number> = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 }
+// `g k` opens a page (shortcuts.ts).
+const afterG = 1_500
+
+/** Focuses the first link or button of the next or previous row. Returns what stops it. */
+function walkRows(table: HTMLTableElement): () => void {
+  let pressedG = -Infinity
+  const listen = (event: KeyboardEvent): void => {
+    const isShortcut = event.timeStamp - pressedG < afterG
+    pressedG = event.key === 'g' ? event.timeStamp : -Infinity
+    const step = moves[event.key]
+    if (step === undefined || isShortcut || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+    const from = event.target instanceof Element ? event.target : null
+    const isInside = from !== null && table.contains(from)
+    // Elsewhere, arrow keys scroll, letters are typed, and only the first table of a page has rows to go to.
+    if (from?.closest('input, textarea, select, [role="dialog"], [role="listbox"], [role="menu"]')) return
+    if (!isInside && (event.key.startsWith('Arrow') || from?.closest('.list-table') || document.querySelector('.list-table') !== table))
+      return
+    const rows = [...table.querySelectorAll('tbody tr')]
+    const at = rows.findIndex((row) => row.contains(from))
+    const next = rows[at === -1 ? 0 : at + step]?.querySelector<HTMLElement>('a[href], button')
+    if (!next) return
+    event.preventDefault()
+    next.focus()
+    next.scrollIntoView({ block: 'nearest' })
+  }
+  window.addEventListener('keydown', listen)
+  return () => window.removeEventListener('keydown', listen)
 }

@@ -50,8 +50,8 @@ export function LiveTurn({ requestId, cancel }: { requestId: string; cancel: Ret
   )
 }
 
-/** When the turn ends, the lists that contain it are loaded again. */
-function useLiveText(requestId: string): string {
+/** The text of a running turn so far. When the turn ends, what contains it is loaded again. */
+export function useLiveText(requestId: string): string {
   const queries = useQueryClient()
   const [text, setText] = useState('')
   const paced = useRef<PacedText>(null)

@@ -35,3 +35,7 @@ export function writeBytes(bytes: number): string {
   const [size, unit] = kib < 1_024 ? [kib, 'KiB'] : [kib / 1_024, 'MiB']
   return `${size < 10 ? size.toFixed(1) : whole.format(Math.round(size))} ${unit}`
 }
+
+/** From the start of the present run to the end of the turn; null while it runs. Milliseconds. */
+export const latencyOf = ({ started_at: from, ended_at: to }: { started_at: string; ended_at: string | null }): number | null =>
+  to === null ? null : Date.parse(to) - Date.parse(from)

@@ -18,7 +18,8 @@ type PageProps = { title: string; trail?: Crumb[]; lead?: ReactNode; actions?: R
 
 const noCrumbs: Crumb[] = []
 
-export function Page({ title, trail = noCrumbs, lead, actions, children }: PageProps) {
+/** The heading of a page, for a page with a layout of its own. */
+export function PageTitle({ title, hidden = false }: { title: string; hidden?: boolean }) {
   const heading = useRef<HTMLHeadingElement>(null)
   const arrive = useContext(Arrival)
   useEffect(() => {
@@ -29,13 +30,19 @@ export function Page({ title, trail = noCrumbs, lead, actions, children }: PageP
     if (heading.current) arrive?.(heading.current)
   }, [arrive])
   return (
+    <Title order={1} size="h2" className={hidden ? 'for-readers-only' : 'as-written'} tabIndex={-1} ref={heading}>
+      {title}
+    </Title>
+  )
+}
+
+export function Page({ title, trail = noCrumbs, lead, actions, children }: PageProps) {
+  return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start" gap="sm">
         <Box miw={0}>
           <Trail crumbs={trail} />
-          <Title order={1} size="h2" className="as-written" tabIndex={-1} ref={heading}>
-            {title}
-          </Title>
+          <PageTitle title={title} />
           {lead ? (
             <Text c="dimmed" size="sm" maw={720} mt={4} component="div" style={{ textWrap: 'pretty' }}>
               {lead}

@@ -18,3 +18,12 @@ export function writeRelative(at: Date, now: number): string {
   if (unit) return relative.format(Math.trunc(difference / unit.ms), unit.unit)
   return (at.getFullYear() === new Date(now).getFullYear() ? sameYear : otherYear).format(at)
 }
+
+const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+
+/** After "since": the time of day if it is today, otherwise the day. `now` in milliseconds. */
+export function writeSince(at: Date, now: number): string {
+  const today = new Date(now)
+  if (at.toDateString() === today.toDateString()) return timeOfDay.format(at)
+  return (at.getFullYear() === today.getFullYear() ? sameYear : otherYear).format(at)
+}

@@ -22,7 +22,7 @@ export function RunningTurns({ agentId, heading, none }: { agentId?: string; hea
   const list = useList<Turn>(['turns', 'running'], '/turns', { status: 'running', agent_id: agentId }, { refetchMs })
   const cancel = useCancel()
   const isShown = list.items.length > 0 || cancel.data !== undefined || cancel.error !== null
-  if (heading && list.query.isPending) return null
+  if (heading && (list.query.isPending || (list.query.isSuccess && !isShown))) return null
   return (
     <Waiting for={list.query} what="running turns">
       {() => (

@@ -9,12 +9,14 @@ import { Allowed } from './allowed.tsx'
 
 type Cancel = UseMutationResult<TurnWithSteps, Error, string>
 
+type StopButtonProps = { requestId: string; cancel: Cancel; size?: 'compact-sm' | 'sm' }
+
 /** `cancel` belongs to the parent, because the button disappears with the running turn. */
-export function StopButton({ requestId, cancel }: { requestId: string; cancel: Cancel }) {
+export function StopButton({ requestId, cancel, size = 'compact-sm' }: StopButtonProps) {
   return (
     <Allowed permission="agents">
       <Button
-        size="compact-sm"
+        size={size}
         variant="default"
         loading={cancel.isPending && cancel.variables === requestId}
         aria-label={`Stop turn ${requestId}`}

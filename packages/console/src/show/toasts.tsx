@@ -1,12 +1,14 @@
 /** Short messages that confirm an action, at the bottom of the window. Each disappears after a few seconds; none is the only place of a fact. */
-import { CloseButton, Paper, Text } from '@mantine/core'
+import { Button, CloseButton, Paper, Text } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { createContext, useContext, useEffect, useState, useSyncExternalStore } from 'react'
 
-type Toast = { id: number; text: string }
+/** `undo`: reverses the action that the text confirms, and says itself whether that succeeded. */
+type Toast = { id: number; text: string; undo?: (() => void) | undefined }
 
-// Long enough to read a short sentence twice.
+// Long enough to read a short sentence twice, and to decide about it.
 const shownForMs = 5_000
+const shownWithUndoMs = 10_000
 const maxShown = 3
 
 export class ToastStore {
@@ -14,7 +16,8 @@ export class ToastStore {
   #nextId = 1
   readonly #listeners = new Set<() => void>()
 
-  readonly show = (text: string): void => this.#set([...this.#toasts, { id: this.#nextId++, text }].slice(-maxShown))
+  readonly show = (text: string, undo?: () => void): void =>
+    this.#set([...this.#toasts, { id: this.#nextId++, text, undo }].slice(-maxShown))
   readonly hide = (id: number): void => this.#set(this.#toasts.filter((toast) => toast.id !== id))
   readonly read = (): readonly Toast[] => this.#toasts
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -28,6 +31,11 @@ export class ToastStore {
   }
 }
 
+const ToastContext = createContext<ToastStore['show']>(() => undefined)
+export const ToastProvider = ToastContext.Provider
+/** Shows a toast. A mutation with a fixed text has `meta.done` instead. */
+export const useToast = (): ToastStore['show'] => useContext(ToastContext)
+
 export function Toasts({ store }: { store: ToastStore }) {
   const toasts = useSyncExternalStore(store.subscribe, store.read)
   return (
@@ -39,14 +47,14 @@ export function Toasts({ store }: { store: ToastStore }) {
   )
 }
 
-function OneToast({ toast: { id, text }, hide }: { toast: Toast; hide: (id: number) => void }) {
+function OneToast({ toast: { id, text, undo }, hide }: { toast: Toast; hide: (id: number) => void }) {
   // It stays while the pointer or the focus is on it.
   const [isHeld, setHeld] = useState(false)
   useEffect(() => {
     if (isHeld) return
-    const timer = setTimeout(() => hide(id), shownForMs)
+    const timer = setTimeout(() => hide(id), undo ? shownWithUndoMs : shownForMs)
     return () => clearTimeout(timer)
-  }, [hide, id, isHeld])
+  }, [hide, id, isHeld, undo])
   return (
     <Paper
       withBorder
@@ -59,6 +67,18 @@ function OneToast({ toast: { id, text }, hide }: { toast: Toast; hide: (id: numb
     >
       <IconCheck size={16} stroke={2} aria-hidden="true" />
       <Text size="sm">{text}</Text>
+      {undo ? (
+        <Button
+          size="compact-sm"
+          variant="default"
+          onClick={() => {
+            hide(id)
+            undo()
+          }}
+        >
+          Undo
+        </Button>
+      ) : null}
       <CloseButton size="sm" aria-label="Dismiss" onClick={() => hide(id)} />
     </Paper>
   )

@@ -1,202 +1,181 @@
-/** One step of a trace: a search, a model call with its prompt, a tool call with its result, or what was held and charged. Texts stay text. */
-import { Badge, Box, Code, Group, Stack, Text } from '@mantine/core'
+/** The details of what is selected in a trace: what was sent, what came back, and what it cost. */
+import { Badge, Group, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { writeCount, writeMs } from './measures.ts'
 import { Money } from './money.tsx'
 import { PriceOfTurn } from './price-calculation.tsx'
-import type { SpanOf, Work } from './trace-attempts.ts'
+import type { SpanOf } from './trace-attempts.ts'
+import type { Row } from './trace-layout.ts'
+import { ModelCallDetails } from './trace-model-call.tsx'
+import { Facts, SpanError } from './trace-parts.tsx'
+import { TraceText } from './trace-text.tsx'
 
-export function TraceSpan({ span }: { span: Work }) {
+/** `originMs`: where the axis starts. */
+export function SpanDetails({ row, originMs }: { row: Row; originMs: number }) {
+  const { startMs, endMs } = row
+  const times = [
+    ...(startMs === null ? ['time not known'] : [`starts at ${writeMs(startMs - originMs)}`]),
+    ...(startMs !== null && endMs !== null && endMs > startMs ? [`takes ${writeMs(endMs - startMs)}`] : []),
+  ]
+  return (
+    <Stack gap="sm" component="section" aria-label={`Details of ${row.name}`}>
+      <div>
+        <Group gap="xs" justify="space-between" wrap="nowrap" align="flex-start">
+          <Title order={3} size="h4" className="as-written">
+            {row.name}
+          </Title>
+          <RowBadge row={row} />
+        </Group>
+        <Text size="sm" c="dimmed" className="figures" style={{ whiteSpace: 'normal' }}>
+          {times.join(' · ')}
+          {row.kind === 'span' && 'recorded' in row.span && row.span.recorded === 'journal' ? ' · from the journal' : ''}
+        </Text>
+      </div>
+      <DetailsOf row={row} />
+    </Stack>
+  )
+}
+
+function DetailsOf({ row }: { row: Row }) {
+  if (row.kind === 'attempt') return <Attempt end={row.attempt.end} />
+  if (row.kind === 'gap')
+    return (
+      <Text size="sm">
+        {row.after === 'process_died'
+          ? 'The process that ran the turn ended without storing a result. Another process claimed the turn when the lease of the first had ended, and continued under the same request ID.'
+          : 'The run ended without a reply. The caller sent the message again later, with the same Idempotency-Key.'}
+      </Text>
+    )
+  const { span } = row
   switch (span.type) {
     case 'admission':
       return (
-        <Entry span={span} name="Admission">
-          Hold <Money amount={span.held_usd} />
-        </Entry>
+        <Facts
+          facts={[['Hold', <Money key="held" amount={span.held_usd} />]]}
+          note="The most that the turn may cost, reserved on the owner’s balance before the model is called. What is left is returned at the settlement."
+        />
       )
     case 'retrieval':
       return <Retrieval span={span} />
     case 'model_call':
-      return <ModelCall span={span} />
+      return <ModelCallDetails span={span} />
     case 'tool_call':
       return <ToolCall span={span} />
     case 'settlement':
       return (
-        <Entry span={span} name="Settlement" details={<PriceOfTurn calculation={span.price_calculation} />}>
-          Charge <Money amount={span.charged_usd} />
-        </Entry>
+        <Stack gap="sm">
+          <Facts
+            facts={[
+              ['Charge', <Money key="charged" amount={span.charged_usd} />],
+              ['Hold returned', <Money key="released" amount={span.hold_released_usd} />],
+            ]}
+          />
+          <PriceOfTurn calculation={span.price_calculation} />
+        </Stack>
       )
   }
 }
 
-type EntryProps = { span: Work; name: string; badge?: ReactNode; children?: ReactNode; details?: ReactNode }
-
-/** `children` is a line of figures; `details` follow below. */
-function Entry({ span: { start_ms: start, duration_ms: duration }, name, badge, children, details }: EntryProps) {
-  return (
-    <Group component="li" gap="xs" wrap="nowrap" align="flex-start" aria-label={name}>
-      <Text size="xs" c="dimmed" className="figures" w={64} ta="right" pt={2} style={{ flexShrink: 0 }}>
-        {start === null ? '–' : writeMs(start)}
-      </Text>
-      <Stack gap={4} miw={0} flex={1}>
-        <Group gap="xs">
-          <Text size="sm" fw={600} className="as-written">
-            {name}
-          </Text>
-          {badge}
-          <Text size="xs" c="dimmed" className="as-written">
-            {duration === null ? null : `${writeMs(duration)}${children ? ' · ' : ''}`}
-            {children}
-          </Text>
-        </Group>
-        {details}
-      </Stack>
-    </Group>
-  )
+const ends: Record<SpanOf<'attempt'>['end'], { word: string; color: string }> = {
+  running: { word: 'Running', color: 'blue' },
+  completed: { word: 'Completed', color: 'teal' },
+  failed: { word: 'Failed', color: 'red' },
+  released: { word: 'Released', color: 'red' },
+  cancelled: { word: 'Cancelled', color: 'gray' },
+  process_died: { word: 'Process died', color: 'red' },
 }
-
-const Retrieval = ({ span }: { span: SpanOf<'retrieval'> }) => (
-  <Entry
-    span={span}
-    name="Retrieval"
-    details={Array.from(span.passages.entries(), ([index, { title, section, score, text, used }]) => (
-      <Details key={index} summary={`${index + 1}. ${section ? `${title} › ${section}` : title}`}>
-        <Text size="xs" className="figures">
-          Score {score.toPrecision(3)} · {used ? 'sent to the model' : 'not sent: over the token limit'}
-        </Text>
-        <TextBlock label={`Passage ${index + 1}`} text={text} />
-      </Details>
-    ))}
-  >
-    {span.passages.length === 1 ? '1 passage' : `${writeCount(span.passages.length)} passages`}
-  </Entry>
-)
-
-function ModelCall({ span }: { span: SpanOf<'model_call'> }) {
-  const { step, number, provider, model, usage, finish_reason: finish, time_to_first_text_ms: firstText, text, error } = span
-  const facts = [
-    provider === '' ? model : `${provider}/${model}`,
-    ...(firstText === null ? [] : [`first text after ${writeMs(firstText)}`]),
-    ...(usage === null
-      ? []
-      : [
-          `${writeCount(usage.prompt_tokens)} tokens in, ${writeCount(usage.completion_tokens)} out${usage.estimated ? ' (estimated)' : ''}`,
-          ...kindsOf(usage),
-        ]),
-    ...(finish === null ? [] : [`finish reason ${finish}`]),
-    ...(span.recorded === 'journal' ? ['from the journal'] : []),
-  ]
-  const details = (
-    <>
-      {error === null ? null : (
-        <Text size="sm" className="as-written">
-          {error.message}
-        </Text>
-      )}
-      {text === null || text === '' ? null : (
-        <Details summary="Text">
-          <TextBlock label={`Text of step ${step}`} text={text} />
-        </Details>
-      )}
-      {span.tool_calls.length === 0 ? null : (
-        <Text size="sm" className="as-written">
-          Calls {span.tool_calls.map(({ name }) => name).join(', ')}
-        </Text>
-      )}
-      <Prompt span={span} />
-    </>
-  )
-  return (
-    <Entry
-      span={span}
-      name={`Model call, step ${step}${number !== null && number > 1 ? `, try ${number}` : ''}`}
-      badge={error === null ? null : <Badge color="red">{error.kind.replaceAll('_', ' ')}</Badge>}
-      details={details}
-    >
-      {facts.join(' · ')}
-    </Entry>
-  )
-}
-
-function kindsOf(usage: NonNullable<SpanOf<'model_call'>['usage']>): string[] {
-  const { cached_tokens: cached, cache_write_tokens: written } = usage.prompt_tokens_details
-  const { reasoning_tokens: reasoning } = usage.completion_tokens_details
-  return Object.entries({ cached, 'written to the cache': written, reasoning }).flatMap(([name, tokens]) =>
-    tokens > 0 ? [`${writeCount(tokens)} ${name}`] : [],
-  )
-}
-
-function Prompt({ span: { step, messages, tools } }: { span: SpanOf<'model_call'> }) {
-  if (messages === null)
-    return (
-      <Text size="xs" c="dimmed">
-        The prompt cannot be rebuilt from what is stored.
-      </Text>
-    )
-  return (
-    <Details summary={`Prompt (${messages.length === 1 ? '1 message' : `${writeCount(messages.length)} messages`})`}>
-      {Array.from(messages.entries(), ([index, { role, content, tool_calls: calls = [] }]) => (
-        <div key={index}>
-          <Text size="xs" fw={600}>
-            {role}
-          </Text>
-          {content === '' ? null : <TextBlock label={`Message ${index + 1} of step ${step}, ${role}`} text={content} />}
-          {calls.map(({ id, name, arguments: given }) => (
-            <TextBlock key={id} label={`Call ${id} of step ${step}`} text={`${name} ${given}`} />
-          ))}
-        </div>
-      ))}
-      {tools.length === 0 ? null : (
-        <Text size="xs" className="as-written">
-          Tools: {tools.map(({ name }) => name).join(', ')}
-        </Text>
-      )}
-    </Details>
-  )
-}
-
 const statuses: Record<SpanOf<'tool_call'>['status'], { word: string; color: string }> = {
   answered: { word: 'Succeeded', color: 'teal' },
   error: { word: 'Error', color: 'red' },
-  not_made: { word: 'Not called', color: 'gray' },
+  not_made: { word: 'Not called', color: 'red' },
   interrupted: { word: 'Outcome unknown', color: 'yellow' },
   running: { word: 'Running', color: 'blue' },
 }
 
-function ToolCall({ span }: { span: SpanOf<'tool_call'> }) {
-  const { name, step, status, arguments: given, result, price_usd: price } = span
-  const { word, color } = statuses[status]
+function RowBadge({ row }: { row: Row }) {
+  const shown = badgeOf(row)
+  return shown ? <Badge color={shown.color}>{shown.word}</Badge> : null
+}
+
+function badgeOf(row: Row): { word: string; color: string } | undefined {
+  if (row.kind === 'attempt') return row.attempt.end && ends[row.attempt.end.end]
+  if (row.kind === 'gap') return undefined
+  const { span } = row
+  if (span.type === 'tool_call') return statuses[span.status]
+  if (span.type !== 'model_call') return undefined
+  if (span.error) return { word: span.error.kind.replaceAll('_', ' '), color: 'red' }
+  if (row.status === 'running') return { word: 'Running', color: 'blue' }
+  return span.finish_reason === null ? undefined : { word: span.finish_reason, color: span.finish_reason === 'length' ? 'yellow' : 'teal' }
+}
+
+function Attempt({ end }: { end: SpanOf<'attempt'> | undefined }) {
+  if (!end) return <Text size="sm">The journal does not say which attempt did this.</Text>
+  if (end.cause !== null || end.cause_kind !== null) return <SpanError kind={end.cause_kind} message={end.cause ?? 'No cause recorded.'} />
+  if (end.end === 'process_died')
+    return (
+      <Text size="sm">
+        The process ended without storing a result, so only the finished tool calls in the journal are known. Its model calls are not.
+      </Text>
+    )
   return (
-    <Entry
-      span={span}
-      name={`Tool call ${name}, step ${step}`}
-      badge={<Badge color={color}>{word}</Badge>}
-      details={
-        <Details summary="Arguments and result">
-          <TextBlock label={`Arguments of ${name}`} text={given} />
-          {result === null ? null : <TextBlock label={`${status === 'error' ? 'Error' : 'Result'} of ${name}`} text={result} />}
-        </Details>
-      }
-    >
-      {price !== null && /[1-9]/.test(price) ? <Money amount={price} /> : null}
-      {span.recorded === 'journal' ? ' from the journal' : null}
-    </Entry>
+    <Text size="sm">One process worked on the turn from its admission to its end. Select a span to see what was sent and returned.</Text>
   )
 }
 
-const Details = ({ summary, children }: { summary: string; children: ReactNode }) => (
-  <Box component="details">
-    <Text component="summary" size="sm" className="as-written">
-      {summary}
-    </Text>
-    <Stack gap={4} mt={4}>
-      {children}
-    </Stack>
-  </Box>
+const Retrieval = ({ span: { query, passages } }: { span: SpanOf<'retrieval'> }) => (
+  <Stack gap="sm">
+    <TraceText label="Query" text={query} />
+    {passages.length === 0 ? (
+      <Text size="sm" c="dimmed">
+        No passage of the knowledge base matches the message.
+      </Text>
+    ) : null}
+    {Array.from(passages.entries(), ([index, { title, section, score, text, used }]) => (
+      <TraceText
+        key={index}
+        label={`Passage ${index + 1}`}
+        heading={<PassageHeading {...{ number: index + 1, title, section, score, used }} />}
+        text={text}
+      />
+    ))}
+  </Stack>
 )
 
-const TextBlock = ({ label, text }: { label: string; text: string }) => (
-  <Code block tabIndex={0} role="region" aria-label={label} mah={320} style={{ overflow: 'auto' }} className="as-written">
-    {text}
-  </Code>
+type PassageHeadingProps = { number: number; title: string; section: string; score: number; used: boolean }
+
+const PassageHeading = ({ number, title, section, score, used }: PassageHeadingProps): ReactNode => (
+  <Group gap={6} component="span">
+    <Text span inherit c="var(--tk-ink)" fw={500} className="as-written">
+      {number}. {section ? `${title} › ${section}` : title}
+    </Text>
+    <Text span inherit className="figures">
+      score {score.toPrecision(3)}
+    </Text>
+    <Badge size="xs" color={used ? 'teal' : 'yellow'}>
+      {used ? 'Sent to the model' : 'Cut: over the token limit'}
+    </Badge>
+  </Group>
 )
+
+function ToolCall({ span }: { span: SpanOf<'tool_call'> }) {
+  const { name, status, result, price_usd: price, journal, step, part } = span
+  return (
+    <Stack gap="sm">
+      <TraceText label={`Arguments of ${name}`} text={span.arguments} code />
+      {result === null ? (
+        <Text size="sm" c="dimmed">
+          {status === 'running' ? 'The tool has not answered yet.' : 'No result is stored. No one knows whether the call took effect.'}
+        </Text>
+      ) : (
+        <TraceText label={`${status === 'error' ? 'Error' : 'Result'} of ${name}`} text={result} code />
+      )}
+      <Facts
+        facts={[
+          ['Step, part', `${writeCount(step)}, ${writeCount(part)}`],
+          ['Journal', journal],
+          ...(price !== null && /[1-9]/.test(price) ? [['Price', <Money key="price" amount={price} />] as const] : []),
+        ]}
+      />
+    </Stack>
+  )
+}

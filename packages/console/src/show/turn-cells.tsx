@@ -1,4 +1,4 @@
-/** Cells of the tables of turns: the agent of a turn, and the link to its conversation. */
+/** Cells of the tables of turns: the agent of a turn, and the links to its conversation and its trace. */
 import { Anchor, Table } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../api/client.ts'
@@ -42,3 +42,20 @@ export function TurnCell({ turn: { request_id: requestId, conversation_id: conve
     </Table.Td>
   )
 }
+
+/** The heading of a row: leads to the trace. */
+export const TraceCell = ({ requestId }: { requestId: string }) => (
+  <Table.Th scope="row" fw={500}>
+    <Anchor
+      component={Link}
+      href={`/turns/${segment(requestId)}`}
+      size="xs"
+      ff="monospace"
+      title={requestId}
+      aria-label={`Open trace of request ${requestId}`}
+    >
+      <span aria-hidden="true">…</span>
+      {endOfId(requestId)}
+    </Anchor>
+  </Table.Th>
+)

@@ -1,9 +1,7 @@
 /** The details of a turn, loaded when they are shown: figures, failure, feedback and, unless a trace is next to them, steps. */
 import { Group, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
-import { call, segment } from '../api/client.ts'
-import type { TurnWithSteps } from '../api/types.ts'
-import { FailureAdvice } from './failure-advice.tsx'
+import { useTurn } from '../api/turns.ts'
+import { FailureAdvice, FailureText } from './failure-advice.tsx'
 import { FeedbackOfTurn } from './feedback.tsx'
 import { IdText } from './id-text.tsx'
 import { Moment } from './moment.tsx'
@@ -12,13 +10,6 @@ import { Waiting } from './waiting.tsx'
 import { PriceOfTurn } from './price-calculation.tsx'
 import { TurnFigures } from './turn-figures.tsx'
 import { TurnSteps } from './turn-steps.tsx'
-
-export const useTurn = (requestId: string) =>
-  useQuery({
-    queryKey: ['turns', requestId],
-    queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
-    refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
-  })
 
 export function TurnDetails({ requestId, withSteps = true }: { requestId: string; withSteps?: boolean }) {
   const turn = useTurn(requestId)
@@ -54,12 +45,3 @@ export function TurnDetails({ requestId, withSteps = true }: { requestId: string
     </Waiting>
   )
 }
-
-export const FailureText = ({ failure: { code, cause } }: { failure: NonNullable<TurnWithSteps['failure']> }) => (
-  <Text size="sm" className="as-written">
-    <Text span inherit ff="monospace" fw={600}>
-      {code}
-    </Text>
-    {cause === null ? ' · no cause recorded' : ` · ${cause}`}
-  </Text>
-)

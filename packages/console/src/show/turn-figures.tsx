@@ -2,12 +2,12 @@
 import { Group, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Turn } from '../api/types.ts'
-import { writeCount, writeMs } from './measures.ts'
+import { latencyOf, writeCount, writeMs } from './measures.ts'
 import { Money } from './money.tsx'
 
 export function TurnFigures({ turn }: { turn: Turn }) {
   const { usage } = turn
-  const took = turn.ended_at === null ? null : Date.parse(turn.ended_at) - Date.parse(turn.started_at)
+  const took = latencyOf(turn)
   const lost = turn.written_off_usd !== null && /[1-9]/.test(turn.written_off_usd) ? turn.written_off_usd : null
   return (
     <dl style={{ margin: 0 }}>

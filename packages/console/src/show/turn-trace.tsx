@@ -1,35 +1,39 @@
-/** The trace of a turn, loaded when it is shown: each attempt, and what it did in order. */
-import { Alert, Anchor, Badge, Group, Stack, Text, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+/** The trace of a turn: its spans on one time axis, and the details of the selected one. While the turn runs, it is read again every second. */
+import { Alert, Anchor, Skeleton, Stack, Text } from '@mantine/core'
+import { Suspense, lazy, useEffect, useState } from 'react'
+import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { call, segment } from '../api/client.ts'
+import { segment } from '../api/client.ts'
+import { useTrace } from '../api/turns.ts'
 import type { TurnTrace as Trace } from '../api/types.ts'
-import { writeMs } from './measures.ts'
+import type { Span } from './trace-attempts.ts'
+import { axisOf, chosenRow, rowsOf } from './trace-layout.ts'
+import classes from './trace.module.css'
 import { Waiting } from './waiting.tsx'
-import { groupByAttempt } from './trace-attempts.ts'
-import type { Span, SpanOf, TracedAttempt } from './trace-attempts.ts'
-import { TraceSpan } from './trace-span.tsx'
+import { Waterfall } from './waterfall.tsx'
 
-export const useTrace = (requestId: string) =>
-  useQuery({
-    queryKey: ['turns', requestId, 'trace'],
-    queryFn: ({ signal }) => call<Trace>(`/turns/${segment(requestId)}/trace`, { signal }),
-    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2_000 : false),
-  })
+/** Loaded with the first trace, because most pages that can show one do not show it at first. */
+const SpanDetails = lazy(() => import('./trace-span.tsx').then(({ SpanDetails: details }) => ({ default: details })))
+
+// How often the bars of a running turn grow between two readings.
+const growMs = 250
+
+/** `narrow`: the details are below the spans, for a panel beside something else. */
+type Layout = 'wide' | 'narrow'
 
 /** With a link to the page of the turn. */
-export function TurnTrace({ requestId }: { requestId: string }) {
+export function TurnTrace({ requestId, layout = 'narrow' }: { requestId: string; layout?: Layout }) {
   const trace = useTrace(requestId)
   return (
     <Waiting for={trace} what="the trace">
       {(read) => (
-        <Stack gap="sm">
-          <TraceAttempts trace={read} />
+        <Stack gap="xs">
+          <LiveTrace trace={read} readAt={trace.dataUpdatedAt} layout={layout} />
           <Text size="sm">
             <Anchor component={Link} href={`/turns/${segment(requestId)}`} inherit underline="always">
               Open turn
             </Anchor>{' '}
-            to run it again with another prompt or model.
+            to compare it or to run it again.
           </Text>
         </Stack>
       )}
@@ -37,66 +41,76 @@ export function TurnTrace({ requestId }: { requestId: string }) {
   )
 }
 
-export const TraceAttempts = ({ trace: { complete, status, spans } }: { trace: Trace }) => (
-  <Stack gap="sm" maw={720}>
-    {complete ? null : <Incomplete status={status} />}
-    <Attempts spans={spans} />
-  </Stack>
-)
-
-export const Attempts = ({ spans }: { spans: readonly Span[] }) =>
-  groupByAttempt(spans).map((attempt) => <Attempt key={`${attempt.run}-${attempt.attempt}`} attempt={attempt} />)
-
-const Incomplete = ({ status }: { status: Trace['status'] }) => (
-  <Alert color="gray" variant="light" py="xs">
-    <Text size="sm">
-      {status === 'running'
-        ? 'The turn is still running.'
-        : 'A run of this turn has no stored trace: it is older than TURNKEEP_TRACE_DAYS, traces are off (0), or all attempts died. What the journal contains is shown.'}
-    </Text>
-  </Alert>
-)
-
-const ends: Record<SpanOf<'attempt'>['end'], { word: string; color: string }> = {
-  running: { word: 'Running', color: 'blue' },
-  completed: { word: 'Completed', color: 'teal' },
-  failed: { word: 'Failed', color: 'red' },
-  released: { word: 'Released', color: 'red' },
-  cancelled: { word: 'Cancelled', color: 'gray' },
-  process_died: { word: 'Process died', color: 'red' },
+/** `below`: under the spans. */
+type ViewProps = { layout: Layout; selected?: string | null; onSelect?: (id: string) => void; below?: ReactNode }
+type LiveTraceProps = ViewProps & {
+  trace: Trace
+  /** When the trace was read, by the clock of the browser. */
+  readAt: number
 }
 
-function Attempt({ attempt: { run, attempt, end, work } }: { attempt: TracedAttempt }) {
-  const name = `Run ${run}, attempt ${attempt ?? 'unknown'}`
+export function LiveTrace({ trace: { status, complete, spans }, readAt, ...rest }: LiveTraceProps) {
+  const nowMs = usePresent(status === 'running' ? spans : null, readAt)
   return (
-    <Stack component="section" gap="xs" aria-label={name}>
-      <Group gap="xs">
-        <Title order={3} size="h5">
-          {name}
-        </Title>
-        {end ? (
-          <Badge size="sm" variant="light" color={ends[end.end].color}>
-            {ends[end.end].word}
-          </Badge>
-        ) : null}
-        {end && end.duration_ms !== null ? (
-          <Text size="xs" c="dimmed" className="figures">
-            {writeMs(end.duration_ms)}
-          </Text>
-        ) : null}
-      </Group>
-      {end && end.cause !== null ? (
-        <Text size="sm" className="as-written">
-          {end.cause_kind === null ? '' : `${end.cause_kind} · `}
-          {end.cause}
-        </Text>
-      ) : null}
-      <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
-        {/* By their position: a trace only grows at its end. */}
-        {Array.from(work.entries(), ([position, span]) => (
-          <TraceSpan key={position} span={span} />
-        ))}
-      </Stack>
+    <Stack gap="xs">
+      {complete || status === 'running' ? null : <Incomplete />}
+      <TraceOfSpans spans={spans} nowMs={nowMs} {...rest} />
     </Stack>
   )
 }
+
+/** The spans of a run that is not a stored turn. */
+export const Attempts = ({ spans, layout = 'narrow' }: { spans: readonly Span[]; layout?: Layout }) => (
+  <TraceOfSpans spans={spans} nowMs={null} layout={layout} />
+)
+
+type TraceOfSpansProps = ViewProps & { spans: readonly Span[]; nowMs: number | null }
+
+function TraceOfSpans({ spans, nowMs, layout, selected = null, onSelect, below }: TraceOfSpansProps) {
+  const [own, setOwn] = useState<string | null>(null)
+  const rows = rowsOf(spans, nowMs)
+  const axis = axisOf(rows)
+  const chosen = chosenRow(rows, onSelect ? selected : own)
+  return (
+    <div className={classes['view']} data-layout={layout}>
+      <div className={classes['spans']}>
+        <Waterfall rows={rows} axis={axis} selected={chosen?.id} onSelect={onSelect ?? setOwn} />
+        {below}
+      </div>
+      <div className={classes['details']}>
+        {chosen ? (
+          <Suspense fallback={<Skeleton h={240} radius="sm" />}>
+            <SpanDetails key={chosen.kind} row={chosen} originMs={axis?.startMs ?? 0} />
+          </Suspense>
+        ) : (
+          <Text size="sm">Nothing is known of this turn.</Text>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Milliseconds after the admission of a running turn, by what was last read and the time since then. Null for `spans` null. */
+function usePresent(spans: readonly Span[] | null, readAt: number): number | null {
+  const isRunning = spans !== null
+  const [now, setNow] = useState(() => Date.now())
+  const [firstReadAt] = useState(readAt)
+  useEffect(() => {
+    if (!isRunning) return
+    const timer = setInterval(() => setNow(Date.now()), growMs)
+    return () => clearInterval(timer)
+  }, [isRunning])
+  if (spans === null) return null
+  const times = spans.flatMap(({ start_ms: start, duration_ms: ms }) => (start === null ? [] : start + (ms ?? 0)))
+  // What runs in another process is not known, so time passes since it was first shown.
+  return Math.max(Math.max(0, ...times) + Math.max(0, now - readAt), now - firstReadAt)
+}
+
+const Incomplete = () => (
+  <Alert color="gray" variant="light" py="xs">
+    <Text size="sm">
+      A run of this turn has no stored trace: it is older than TURNKEEP_TRACE_DAYS, traces are off (0), or all attempts died. What the
+      journal contains is shown.
+    </Text>
+  </Alert>
+)

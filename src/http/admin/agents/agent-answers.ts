@@ -55,6 +55,8 @@ export const ToolDifferences = define(
   }),
 )
 
+export const documentStatuses = ['queued', 'indexing', 'ready', 'failed'] as const
+
 export const Document = define(
   'Document',
   Type.Object({
@@ -65,7 +67,7 @@ export const Document = define(
     file_name: orNull(Type.String()),
     media_type: orNull(Type.String()),
     url: orNull(Type.String()),
-    status: Type.Enum(['queued', 'indexing', 'ready', 'failed'], {
+    status: Type.Enum([...documentStatuses], {
       description: 'While a document is being replaced, searches still find its old content until the new content is ready.',
     }),
     reason: Type.Union([Type.String(), Type.Null()], { description: 'Why indexing failed.' }),

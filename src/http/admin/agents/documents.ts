@@ -4,9 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
-import { Chunk, Document as DocumentAnswer, Found } from './agent-answers.ts'
+import { Chunk, Document as DocumentAnswer, Found, documentStatuses } from './agent-answers.ts'
 import { about, accepted, answers, gone, pageOf } from '../answers.ts'
-import { idGiven, AgentParams, PageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from '../fields.ts'
+import { idGiven, AgentParams, PageQuery, pageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from '../fields.ts'
 import { receiveUploads } from './document-upload.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -60,6 +60,13 @@ export const documentBodies = {
     },
   },
 }
+const DocumentQuery = Type.Object(
+  {
+    ...pageQuery,
+    status: Type.Optional(Type.Enum([...documentStatuses], { description: 'Only documents with this status.' })),
+  },
+  closed,
+)
 const DocumentParams = Type.Object({ ...AgentParams.properties, document_id: idGiven('doc', 'Id of the document.') })
 // Several pages of text. A search is a question, a message or a few words.
 const SearchBody = Type.Object(
@@ -143,11 +150,11 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Each document includes its status and, if indexing failed, the reason.',
         ),
         params: AgentParams,
-        querystring: PageQuery,
+        querystring: DocumentQuery,
         response: answers(pageOf(DocumentAnswer), 'validation_error', 'not_found'),
       },
     },
-    async (request) => writePage(await request.admin.listDocuments(request.params.id, readPage(request.query)), writeDocument),
+    async ({ admin, params, query }) => writePage(await admin.listDocuments(params.id, readPage(query), query.status), writeDocument),
   )
 
   app.get(

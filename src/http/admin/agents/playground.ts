@@ -27,7 +27,7 @@ const Message = Type.Object(
 )
 
 /** The `external_user_id` to use if the request has none. */
-const usualUser = 'playground'
+export const usualUser = 'playground'
 
 const schema = {
   ...about(

@@ -51,7 +51,7 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Agents',
           'listSpending',
           'Get what is spent under the limits of an agent',
-          'Returns the present window of each limit of the agent and of its keys: up to 100 keys, those that spent most. For an end user, get its limits.',
+          'Returns the present window of each limit of the agent, of its keys (up to 100, those that spent most), and of its end users (up to 20 for each window, those that are closest to their limit). For one end user, get its limits.',
         ),
         params: AgentParams,
         response: answers({ ref: Type.Object({ data: Type.Array(SpendingAnswer) }), example: { data: [spendingExample] } }, 'not_found'),

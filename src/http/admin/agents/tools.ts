@@ -82,6 +82,8 @@ const BuiltIn = define(
 )
 /** Named, because a discriminator of OpenAPI selects one of several names. */
 export const toolFields = [Http, Mcp, BuiltIn]
+/** For a trial of a tool that is not saved yet. */
+export const HttpTool = Http.ref
 
 type GivenTool = Static<typeof Http.ref> | Static<typeof Mcp.ref> | Static<typeof BuiltIn.ref>
 // Selected by `type`, so that an error refers to the kind of tool that the request meant.

@@ -1,6 +1,7 @@
 /** Routes that the console uses while an agent is edited: trying a tool and getting the price of a model. Neither changes stored data. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Model } from './agent-bodies.ts'
+import { HttpTool, readTool } from './tools.ts'
 import { about, answers } from '../answers.ts'
 import { ModelPrice, ToolTrial } from '../console-answers.ts'
 import { AgentParams, wellFormed, writePrice, writePriceSource } from '../fields.ts'
@@ -18,6 +19,7 @@ const Trial = Type.Object(
           'Arguments as the model would write them. If they do not match the schema of the tool, the result is the error that a model would get.',
       }),
     ),
+    definition: Type.Optional(HttpTool),
   },
   { ...closed, examples: [{ tool: 'find_order', arguments: { number: '4711' } }] },
 )
@@ -31,7 +33,7 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Agents',
           'tryTool',
           'Call a tool',
-          'Calls a tool of the saved version for real, with all its side effects. The call has the `Idempotency-Key` `<X-Request-ID of the response>:1:1`. If the tool fails, the response is a 200 with `is_error`.',
+          'Calls a tool of the saved version for real, with all its side effects. With `definition`, an HTTP tool that is not saved yet is called in its place. The call has the `Idempotency-Key` `<X-Request-ID of the response>:1:1`. If the tool fails, the response is a 200 with `is_error`.',
         ),
         params: AgentParams,
         body: Trial,
@@ -39,8 +41,13 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { tool, arguments: given = {} } = request.body
-      const { result, isError, ms } = await request.admin.tryTool(request.params.id, { tool, arguments: given, requestId: request.id })
+      const { tool, arguments: given = {}, definition } = request.body
+      const { result, isError, ms } = await request.admin.tryTool(request.params.id, {
+        tool,
+        arguments: given,
+        definition: definition && readTool(definition),
+        requestId: request.id,
+      })
       return { result, is_error: isError, ms }
     },
   )

@@ -4,8 +4,7 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { about } from '../../admin/answers.ts'
-import { guessFailure } from '../../admin/answers.ts'
+import { about, guessFailure } from '../../admin/answers.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { Type } from '../../edge/schema.ts'
 import { createOpening } from './opening.ts'
@@ -14,7 +13,11 @@ import type { SignInOptions } from './opening.ts'
 const redirects = {
   302: Type.Null({
     description: 'The next page for the browser.',
-    headers: { ...describeHeaders(), Location: Type.String(), 'Set-Cookie': Type.String() },
+    headers: {
+      ...describeHeaders(),
+      Location: Type.String({ description: 'An address of the identity provider or of the console.' }),
+      'Set-Cookie': Type.String({ description: '`turnkeep_oidc`, for the way back from the provider; after it, `turnkeep_session`.' }),
+    },
   }),
   ...guessFailure,
   ...describeFailures('bad_request', 'service_unavailable', 'internal_error'),

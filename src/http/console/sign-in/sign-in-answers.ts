@@ -16,7 +16,10 @@ const credential = {
   type: Type.Literal('public-key'),
   response: Type.Record(Type.String(), Type.Unknown(), { description: 'As the browser returns it.' }),
 }
-export const Credential = Type.Object(credential, { description: 'What `navigator.credentials` returned, as JSON.' })
+export const Credential = Type.Object(credential, {
+  additionalProperties: true,
+  description: 'What `navigator.credentials` returned, as JSON.',
+})
 export const credentialExample = {
   id: 'pZtQyWXkRk2vXlJ8vUzq5A',
   rawId: 'pZtQyWXkRk2vXlJ8vUzq5A',

@@ -168,6 +168,8 @@ create table spending (
 -- updated once per batch: with free space, every new row version stays on its page
 ) with (fillfactor = 50);
 create unique index one_row_per_spend_window on spending (agent_id, scope, subject, span, starts_at);
+-- for the lists of present windows, of one agent and of all; not written by a turn, because no window changes these columns
+create index spending_of_windows on spending (span, starts_at, agent_id, scope);
 
 -- The row of a turn is its idempotency record, the lock of its conversation, its lease and its hold.
 create table turns (
@@ -298,6 +300,7 @@ create unique index one_charge_per_turn on ledger (request_id) where kind = 'cha
 create unique index one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
 create index ledger_newest_first on ledger (owner_id, created_at, id);
 create index ledger_of_all_owners on ledger (created_at, id);
+create index ledger_of_operators on ledger (created_at, id, owner_id) where kind <> 'charge';
 create index written_off_newest_first on ledger (created_at) where written_off > 0;
 
 -- The steps of a turn before its last one, so that recovery does not repeat or pay them again.
@@ -408,6 +411,7 @@ create table documents (
 );
 create index documents_of_agent on documents (agent_id, created_at, id);
 create index documents_in_work on documents (status, updated_at, id) where status in ('queued', 'indexing');
+create index documents_failed on documents (updated_at, id, agent_id) where status = 'failed';
 create index documents_serving on documents (agent_id, language) where generation > 0;
 create index documents_by_revision on documents (agent_id, revision);
 create index documents_deleted on documents (id) where deleted_at is not null;

@@ -156,13 +156,21 @@ export async function deleteDocument(sql: Sql, { agentId, id }: { agentId: strin
 }
 
 /** Newest first. */
-export async function listDocuments(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<StoredDocument[]> {
+/** Without `status`, of every status. */
+export async function listDocuments(
+  sql: Sql,
+  agentId: string,
+  { limit, before }: PageRequest,
+  status?: DocumentStatus,
+): Promise<StoredDocument[]> {
   const rows = await sql.all(
     `select ${documentColumns} from documents d
-     where d.agent_id = $1 and (d.created_at, d.id) < ($2, $3) and d.deleted_at is null order by d.created_at desc, d.id desc limit $4`,
+     where d.agent_id = $1 and (d.created_at, d.id) < ($2, $3) and d.deleted_at is null and d.status = coalesce($4, d.status)
+     order by d.created_at desc, d.id desc limit $5`,
     agentId,
     before.createdAt,
     before.id,
+    status ?? null,
     limit,
   )
   return rows.map(readDocument)

@@ -75,7 +75,9 @@ function pushTerms(terms: string[], found: string, stem: Stem, use: 'index' | 'q
   const parts = found.replace(unspaced, ' $& ').split(' ').filter(Boolean)
   for (const [index, part] of parts.entries()) {
     if (!isUnspaced(part)) {
-      if (part.length <= maxWord) terms.push(plain(stem(part)))
+      // Empty for a word of nothing but accents.
+      const term = part.length <= maxWord ? plain(stem(part)) : ''
+      if (term !== '') terms.push(term)
       continue
     }
     const next = parts[index + 1]

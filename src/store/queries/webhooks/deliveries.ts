@@ -5,6 +5,8 @@
 import type { Row, Sql } from '../../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
+import { readEvents, withoutTexts } from './event-data.ts'
+import type { EventRecord } from './event-data.ts'
 import { endsOfRuns, eventLifetimeMs } from './events.ts'
 import { Values } from '../reported-turns.ts'
 import type { Within } from '../scope-of.ts'
@@ -126,6 +128,21 @@ export async function retryDelivery(
   return findDelivery(sql, { webhookId, eventId, within })
 }
 
+/**
+ * A delivery with the event that it sends: null if the event cannot be read. Without `withTexts`, the event has no text of an end user.
+ * Undefined if the delivery does not exist.
+ */
+export async function readDeliveredEvent(
+  sql: Sql,
+  { withTexts, ...wanted }: { webhookId: string; eventId: string; withTexts: boolean; within?: Within | undefined },
+): Promise<{ delivery: Delivery; event: EventRecord | null } | undefined> {
+  if (wanted.within && !(await findWebhook(sql, wanted.webhookId, wanted.within))) return undefined
+  const delivery = await findDelivery(sql, { within: undefined, ...wanted })
+  if (!delivery) return undefined
+  const [event = null] = (await readEvents(sql, [wanted.eventId])).events
+  return { delivery, event: event && !withTexts ? withoutTexts(event) : event }
+}
+
 async function findDelivery(
   sql: Sql,
   { webhookId, eventId, within }: { webhookId: string; eventId: string; within: Within | undefined },
@@ -140,7 +157,7 @@ async function findDelivery(
 }
 
 /** A condition for events `e`. */
-function isWithin(within: Within | undefined, values: Values): string {
+export function isWithin(within: Within | undefined, values: Values): string {
   if (!within) return ''
   const ofOwner = `and e.owner_id = ${values.add(within.ownerId)}`
   return within.agentId === null ? ofOwner : `${ofOwner} and e.agent_id = ${values.add(within.agentId)}`

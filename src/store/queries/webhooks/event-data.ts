@@ -72,6 +72,14 @@ export async function readEvents(sql: Sql, eventIds: string[]): Promise<ReadEven
   return { events, unreadable }
 }
 
+/** For a reader who may not see what end users wrote. */
+export function withoutTexts(event: EventRecord): EventRecord {
+  const { data } = event
+  if (data.kind !== 'turn' && data.kind !== 'feedback') return event
+  const turn = { ...data.turn, userMessage: null, reply: null }
+  return { ...event, data: data.kind === 'turn' ? { ...data, turn } : { ...data, turn, comment: null } }
+}
+
 /** One query for all events. */
 const rowsOf = (sql: Sql, query: string, ids: string[]): Promise<Row[]> =>
   ids.length === 0 ? Promise.resolve([]) : sql.all(`${query} (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ...ids)

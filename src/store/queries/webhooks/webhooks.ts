@@ -164,7 +164,7 @@ export async function listWebhooks(
 }
 
 /** `operator.scope`: the webhooks that get no event of another owner, or of another agent. */
-function isWithin(sql: Sql, within: Within | undefined, values: Values): string {
+export function isWithin(sql: Sql, within: Within | undefined, values: Values): string {
   if (!within) return ''
   const owner = values.add(within.ownerId)
   const ofOwner = `and (owner_id is null or owner_id = ${owner})`

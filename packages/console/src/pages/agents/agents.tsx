@@ -9,7 +9,7 @@ import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { EnabledBadge } from './enabled-badge.tsx'
+import { EnabledBadge } from '../../show/enabled-badge.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { Allowed } from '../../show/allowed.tsx'
 

@@ -17,7 +17,7 @@ import { AgentFields } from './editor/agent-fields.tsx'
 import { changesOf, newAgentBody, newValues } from './editor/agent-values.ts'
 import type { AgentForm, AgentValues } from './editor/agent-values.ts'
 import { fieldFailure } from './editor/field-failure.ts'
-import { LeaveGuard } from './editor/leave-guard.tsx'
+import { LeaveGuard } from '../../show/leave-guard.tsx'
 import { problemsOf } from './editor/problems.ts'
 
 export function NewAgent() {

@@ -1,60 +1,106 @@
-/** Conversations as a list. Each row leads to its transcript. */
-import { Anchor, Table, Text } from '@mantine/core'
+/** Conversations as a list. Each row opens its conversation, at the turn that was searched for if there is one. */
+import { Anchor, Box, Group, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
-import type { Conversation } from '../../api/types.ts'
+import type { ListedConversation } from '../../api/types.ts'
+import { RatingIcon } from '../../show/feedback.tsx'
+import { Highlighted } from '../../show/highlighted.tsx'
+import { ListTable } from '../../show/list-table.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
-import { ListTable } from '../../show/list-table.tsx'
+import { StateBadge } from '../../show/state-badge.tsx'
+import { isSearch } from './filter-query.ts'
+import type { Filters } from './filter-query.ts'
 
-export function ConversationTable({ conversations }: { conversations: Conversation[] }) {
+type TableProps = { conversations: ListedConversation[]; filters: Filters }
+
+export function ConversationTable({ conversations, filters }: TableProps) {
   const agents = useAgents()
   // A deleted agent is in no list, so its ID is shown.
   const nameOf = (id: string): string => agents.data?.find((agent) => agent.id === id)?.name ?? id
   return (
-    <ListTable minWidth={720} verticalSpacing="xs" aria-label="Conversations, newest first">
+    <ListTable minWidth={820} verticalSpacing="sm" highlightOnHover aria-label="Conversations, newest first">
       <Table.Thead>
         <Table.Tr>
           <Table.Th scope="col">External user</Table.Th>
-          <Table.Th scope="col">Agent</Table.Th>
+          <Table.Th scope="col">{isSearch(filters) ? 'Found turn' : 'Last turn'}</Table.Th>
           <Table.Th scope="col" ta="right">
             Messages
           </Table.Th>
-          <Table.Th scope="col">Last activity</Table.Th>
-          <Table.Th scope="col">Started</Table.Th>
+          <Table.Th scope="col">Last message</Table.Th>
+          <Table.Th scope="col" aria-sort="descending" style={{ whiteSpace: 'nowrap' }}>
+            Started ↓
+          </Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {conversations.map(
-          ({ id, agent_id: agentId, external_user_id: user, message_count: count, last_message_at: last, created_at: began }) => (
-            <Table.Tr key={id}>
-              <Table.Th scope="row" fw={500} maw={320}>
-                <Anchor component={Link} href={`/conversations/${segment(id)}`} inherit className="as-written">
-                  {user ?? 'Erased'}
-                </Anchor>
-                {user === null ? (
-                  <Text size="xs" c="dimmed" fw={400}>
-                    Text removed; usage and charges kept.
-                  </Text>
-                ) : null}
-              </Table.Th>
-              <Table.Td className="as-written" maw={240}>
-                {nameOf(agentId)}
-              </Table.Td>
-              <Table.Td ta="right" className="figures">
-                {writeCount(count)}
-              </Table.Td>
-              <Table.Td>
-                <Moment at={last} />
-              </Table.Td>
-              <Table.Td>
-                <Moment at={began} />
-              </Table.Td>
-            </Table.Tr>
-          ),
-        )}
+        {conversations.map((conversation) => (
+          <Row key={conversation.id} conversation={conversation} agentName={nameOf(conversation.agent_id)} filters={filters} />
+        ))}
       </Table.Tbody>
     </ListTable>
+  )
+}
+
+function Row({ conversation, agentName, filters }: { conversation: ListedConversation; agentName: string; filters: Filters }) {
+  const { id, external_user_id: user, turn } = conversation
+  const at =
+    isSearch(filters) && turn ? `?${String(new URLSearchParams({ turn: turn.request_id, ...(filters.q ? { q: filters.q } : {}) }))}` : ''
+  return (
+    <Table.Tr className="open-row">
+      <Table.Th scope="row" fw={500} w={220} maw={260}>
+        <Anchor component={Link} href={`/conversations/${segment(id)}${at}`} inherit className="as-written">
+          {user ?? 'Erased'}
+        </Anchor>
+        <Text size="xs" c="dimmed" fw={400} className="as-name">
+          {user === null ? 'Text removed; usage and charges kept.' : agentName}
+        </Text>
+      </Table.Th>
+      <Table.Td>
+        <FoundTurn turn={turn} wanted={filters.q} />
+      </Table.Td>
+      <Table.Td ta="right" className="figures">
+        {writeCount(conversation.message_count)}
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Moment at={conversation.last_message_at} />
+      </Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <Moment at={conversation.created_at} />
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+// An excerpt is one line of text: the marks of Markdown would only disturb.
+const plainText = (markdown: string): string => markdown.replaceAll(/\*\*|__|`/g, '')
+
+/** How it ended, what was thought of it, and the start of its text. */
+function FoundTurn({ turn, wanted }: { turn: ListedConversation['turn']; wanted: string }) {
+  if (turn === null) return <Text size="sm">–</Text>
+  return (
+    <Group gap="xs" wrap="nowrap" align="flex-start">
+      {turn.state === 'completed' ? null : (
+        <Box style={{ flex: 'none' }}>
+          <StateBadge state={turn.state} />
+        </Box>
+      )}
+      {turn.rating === null ? null : <RatingIcon rating={turn.rating} />}
+      {turn.excerpt === null ? (
+        turn.state === 'completed' && turn.rating === null ? (
+          '–'
+        ) : null
+      ) : (
+        <Text size="sm" lineClamp={2} className="excerpt">
+          {turn.excerpt.role === 'user' ? (
+            <Text span inherit c="dimmed">
+              User:{' '}
+            </Text>
+          ) : null}
+          <Highlighted text={plainText(turn.excerpt.text)} wanted={wanted} />
+        </Text>
+      )}
+    </Group>
   )
 }

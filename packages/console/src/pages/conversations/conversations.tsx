@@ -1,20 +1,23 @@
 /**
- * All conversations, newest first, by agent, key, external user and time. The filters are in the address, so that a view can be bookmarked
- * and shared.
+ * All conversations, newest first, by text, agent, key, external user, state, feedback and time. The filters are in the address, so that a
+ * view can be bookmarked and shared.
  */
-import { Anchor, Button, Stack, Title } from '@mantine/core'
+import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core'
 import { Link, useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
-import type { Conversation } from '../../api/types.ts'
+import { useMay } from '../../api/session.ts'
+import type { ListedConversation } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
+import { FailureNote } from '../../show/failure-note.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
 import { RunningTurns } from '../../show/running-turns.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { ConversationTable } from './conversation-table.tsx'
 import { FilterBar } from './filter-bar.tsx'
-import { isBackwards, isFiltered, noFilters, queryOf, readFilters, writeFilters } from './filter-query.ts'
+import { isBackwards, isFiltered, isSearch, noFilters, queryOf, readFilters, writeFilters } from './filter-query.ts'
 import type { Filters } from './filter-query.ts'
+import { useSearchOn } from './use-search-on.ts'
 
 export function Conversations() {
   const [params, setParams] = useSearchParams()
@@ -23,7 +26,7 @@ export function Conversations() {
   return (
     <Page
       title="Conversations"
-      lead="Conversations between external users and your agents. A conversation contains all turns of one external user with one API key."
+      lead="What external users and your agents wrote to each other. A conversation has all turns of one user with one API key."
     >
       <FilterBar filters={filters} onChange={change} />
       <RunningTurns
@@ -34,42 +37,74 @@ export function Conversations() {
           </Title>
         }
       />
-      <Found filters={filters} onClear={() => change(noFilters)} />
+      <Found key={String(new URLSearchParams(writeFilters(filters)))} filters={filters} onClear={() => change(noFilters)} />
     </Page>
   )
 }
 
 function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) {
   const backwards = isBackwards(filters)
-  const list = useList<Conversation>(['conversations'], '/conversations', queryOf(filters), { enabled: !backwards })
+  const excerpts = useMay('conversations') ? 'true' : undefined
+  const list = useList<ListedConversation>(['conversations'], '/conversations', { ...queryOf(filters), excerpts }, { enabled: !backwards })
+  const search = useSearchOn(list)
   if (backwards) return <NothingFits onClear={onClear} />
   return (
     <Waiting for={list.query} what="conversations">
-      {() =>
-        list.items.length > 0 ? (
-          <Stack>
-            <ConversationTable conversations={list.items} />
+      {() => (
+        <Stack>
+          {list.items.length > 0 ? <ConversationTable conversations={list.items} filters={filters} /> : null}
+          {isSearch(filters) && list.more && (search.isGoingOn || list.items.length === 0) ? (
+            <SearchState count={list.items.length} search={search} error={list.query.isFetchNextPageError ? list.query.error : null} />
+          ) : list.items.length > 0 ? (
             <MoreButton list={list} />
-          </Stack>
-        ) : isFiltered(filters) ? (
-          <NothingFits onClear={onClear} />
-        ) : (
-          <Empty title="No conversations yet">
-            A conversation starts with the first message of an external user. Send one in the{' '}
-            <Anchor component={Link} href="/playground" inherit underline="always">
-              playground
-            </Anchor>
-            , or call an agent with an{' '}
-            <Anchor component={Link} href="/keys" inherit underline="always">
-              API key
-            </Anchor>
-            .
-          </Empty>
-        )
-      }
+          ) : isFiltered(filters) ? (
+            <NothingFits onClear={onClear} />
+          ) : (
+            <NoneYet />
+          )}
+        </Stack>
+      )}
     </Waiting>
   )
 }
+
+/** The server examines a limited number of turns for each page, so a search goes on page after page. */
+function SearchState({ count, search, error }: { count: number; search: ReturnType<typeof useSearchOn>; error: Error | null }) {
+  return (
+    <Stack gap="xs">
+      <FailureNote error={error} title="Could not search older conversations" />
+      <Group gap="sm">
+        <Text size="sm" c="dimmed" role="status">
+          {search.isGoingOn ? 'Searching older conversations…' : 'Not all conversations have been searched.'}
+          {count === 0 ? ' Nothing found so far.' : ''}
+        </Text>
+        {search.isGoingOn ? (
+          <Button size="xs" variant="default" onClick={search.stop}>
+            Stop
+          </Button>
+        ) : (
+          <Button size="xs" variant="default" onClick={search.goOn}>
+            Search older conversations
+          </Button>
+        )}
+      </Group>
+    </Stack>
+  )
+}
+
+const NoneYet = () => (
+  <Empty title="No conversations yet">
+    A conversation starts with the first message of an external user. Send one in the{' '}
+    <Anchor component={Link} href="/playground" inherit underline="always">
+      playground
+    </Anchor>
+    , or call an agent with an{' '}
+    <Anchor component={Link} href="/keys" inherit underline="always">
+      API key
+    </Anchor>
+    .
+  </Empty>
+)
 
 const NothingFits = ({ onClear }: { onClear: () => void }) => (
   <Empty
@@ -80,6 +115,7 @@ const NothingFits = ({ onClear }: { onClear: () => void }) => (
       </Button>
     }
   >
-    The external user ID must match exactly, and erased conversations no longer have one. Dates refer to when a conversation started.
+    Text, state and feedback must be those of one turn. The external user ID must match exactly, and erased conversations no longer have
+    one. Dates refer to when a conversation started.
   </Empty>
 )

@@ -1,26 +1,58 @@
 /** The filters of conversations, in the page's address and in the request. Days are in the viewer's time zone. */
 import type { Query } from '../../api/client.ts'
 
-/** Empty: no filter. `from` and `to` are days, both inclusive. */
-export type Filters = { agent_id: string; key_id: string; external_user_id: string; from: string; to: string }
+export const states = [
+  { value: 'failed', label: 'Failed' },
+  { value: 'released', label: 'Released' },
+  { value: 'cancelled', label: 'Cancelled' },
+  { value: 'running', label: 'Running' },
+] as const
+export const ratings = [
+  { value: 'up', label: 'Up' },
+  { value: 'down', label: 'Down' },
+] as const
 
-export const noFilters: Filters = { agent_id: '', key_id: '', external_user_id: '', from: '', to: '' }
-const names = Object.keys(noFilters) as (keyof Filters)[]
-
-/** The filters in an address. Invalid days are ignored. */
-export function readFilters(params: URLSearchParams): Filters {
-  const filters = { ...noFilters }
-  for (const name of names) filters[name] = params.get(name) ?? ''
-  return { ...filters, from: startOf(filters.from) ? filters.from : '', to: startOf(filters.to) ? filters.to : '' }
+/** Empty: no filter. `q` is a text in a message. `from` and `to` are days, both inclusive. */
+export type Filters = {
+  q: string
+  agent_id: string
+  key_id: string
+  external_user_id: string
+  status: '' | (typeof states)[number]['value']
+  rating: '' | (typeof ratings)[number]['value']
+  from: string
+  to: string
 }
 
-export const writeFilters = (filters: Filters): [string, string][] =>
+export const noFilters: Filters = { q: '', agent_id: '', key_id: '', external_user_id: '', status: '', rating: '', from: '', to: '' }
+const names = Object.keys(noFilters) as (keyof Filters)[]
+
+/** The filters in an address. Invalid days and unknown states are ignored. */
+export function readFilters(params: URLSearchParams): Filters {
+  const given = (name: keyof Filters): string => params.get(name) ?? ''
+  const day = (name: 'from' | 'to'): string => (startOf(given(name)) ? given(name) : '')
+  return {
+    q: given('q'),
+    agent_id: given('agent_id'),
+    key_id: given('key_id'),
+    external_user_id: given('external_user_id'),
+    status: states.find(({ value }) => value === given('status'))?.value ?? '',
+    rating: ratings.find(({ value }) => value === given('rating'))?.value ?? '',
+    from: day('from'),
+    to: day('to'),
+  }
+}
+
+export const writeFilters = (filters: Filters): [keyof Filters, string][] =>
   names.filter((name) => filters[name] !== '').map((name) => [name, filters[name]])
 
 export const isFiltered = (filters: Filters): boolean => writeFilters(filters).length > 0
 
 /** The last day is before the first, so nothing can match. Days in this format sort as text. */
 export const isBackwards = ({ from, to }: Filters): boolean => from !== '' && to !== '' && to < from
+
+/** A turn was searched for, so each conversation has the one that was found. */
+export const isSearch = ({ q, status, rating }: Filters): boolean => q !== '' || status !== '' || rating !== ''
 
 /** The server's `to` is exclusive: the start of the day after. */
 export function queryOf({ from, to, ...filters }: Filters): Query {

@@ -22,13 +22,14 @@ export function KeepFolds({ children }: { children: ReactNode }) {
 
 export type Fold = { name: string; label: string; content: ReactNode }
 
-/** Buttons in a row, and below them what is open. `of` is the row's key. */
-export function Folds({ of, folds, children }: { of: string; folds: Fold[]; children?: ReactNode }) {
+/** Buttons in a row, and below them what is open. `of` is the row's key; `before` and `children` are in the same row. */
+export function Folds({ of, folds, before, children }: { of: string; folds: Fold[]; before?: ReactNode; children?: ReactNode }) {
   const { keys, toggle } = use(OpenedFolds)
   const keyOf = (name: string): string => `${of}-${name}`
   return (
-    <Stack gap="xs" mt={6}>
-      <Group gap="xs">
+    <Stack gap="xs" mt={8}>
+      <Group gap={6}>
+        {before}
         {folds.map(({ name, label }) => (
           <Button
             key={name}

@@ -1,81 +1,102 @@
-/** Above a transcript: how much of it is loaded, and buttons to its beginning and its end. */
-import { Button, Group, Text } from '@mantine/core'
-import { useEffect, useEffectEvent, useRef, useState } from 'react'
+/** Above a transcript: how much of it is loaded, a field that finds a text in it, and buttons to its beginning and its end. */
+import { ActionIcon, Button, Group, Text, TextInput, Tooltip } from '@mantine/core'
+import { IconArrowBarToDown, IconArrowBarToUp, IconChevronDown, IconChevronUp, IconSearch } from '@tabler/icons-react'
+import type { Icon } from '@tabler/icons-react'
+import { useState } from 'react'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount } from '../../show/measures.ts'
+import style from './chat.module.css'
+import { useReadAll } from './use-read-all.ts'
 import type { Messages } from './use-messages.ts'
 
-export function MessageBar({ messages, onJump }: { messages: Messages; onJump: (to: 'oldest' | 'newest') => void }) {
+/** `matches`: in what is loaded; null if no text is searched for. */
+type BarProps = {
+  messages: Messages
+  wanted: string
+  matches: number | null
+  onJump: (to: 'oldest' | 'newest') => void
+  onFind: (text: string) => void
+  onMatch: (step: 1 | -1) => void
+}
+
+export function MessageBar({ messages, wanted, matches, onJump, onFind, onMatch }: BarProps) {
   const { data, hasNextPage, isFetchingNextPage, isFetchNextPageError, error, fetchNextPage } = messages
   const { reading, readAll, stop } = useReadAll(messages, () => onJump('oldest'))
   const loaded = data?.pages.reduce((sum, page) => sum + page.data.length, 0) ?? 0
   return (
-    <>
-      <Group gap="xs" mb="xs" justify="space-between">
-        <Text size="sm" c="dimmed" component="output">
-          {loaded === 0
-            ? 'No messages stored'
-            : hasNextPage
-              ? `Newest ${writeCount(loaded)} messages loaded`
-              : `All ${writeCount(loaded)} messages loaded`}
-        </Text>
-        <Group gap="xs">
+    <div className={style['bar']}>
+      <Group gap="xs" justify="space-between">
+        <Find key={wanted} wanted={wanted} matches={matches} onFind={onFind} onMatch={onMatch} />
+        <Group gap={6}>
+          <Text size="xs" c="dimmed" component="output">
+            {loaded === 0
+              ? 'No messages stored'
+              : hasNextPage
+                ? `Newest ${writeCount(loaded)} messages loaded`
+                : `All ${writeCount(loaded)} messages loaded`}
+          </Text>
           {reading ? (
-            <Button size="compact-sm" variant="default" onClick={stop}>
+            <Button size="compact-xs" variant="default" onClick={stop}>
               Stop loading
             </Button>
-          ) : (
-            <Button size="compact-sm" variant="default" onClick={readAll}>
-              Jump to oldest
-            </Button>
-          )}
-          {hasNextPage ? (
-            <Button size="compact-sm" variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          ) : hasNextPage ? (
+            <Button size="compact-xs" variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
               Load older messages
             </Button>
           ) : null}
-          <Button size="compact-sm" variant="default" onClick={() => onJump('newest')}>
-            Jump to newest
-          </Button>
+          <Jump label="Jump to oldest" icon={IconArrowBarToUp} onClick={readAll} />
+          <Jump label="Jump to newest" icon={IconArrowBarToDown} onClick={() => onJump('newest')} />
         </Group>
       </Group>
       {isFetchNextPageError ? (
         <FailureNote error={error} title="Could not load older messages" onRetry={() => void fetchNextPage()} />
       ) : null}
-    </>
+    </div>
   )
 }
 
-/** Loads page after page until the first message, because the API has no access to the beginning. */
-function useReadAll({ hasNextPage, fetchNextPage }: Messages, onArrived: () => void) {
-  const [reading, setReading] = useState(false)
-  const stopped = useRef(false)
-  const [arrived, setArrived] = useState(0)
-  const arrive = useEffectEvent(onArrived)
-  // After the rows of the last page have been rendered.
-  useEffect(() => {
-    if (arrived > 0) arrive()
-  }, [arrived])
-  useEffect(
-    () => () => {
-      stopped.current = true
-    },
-    [],
+const Jump = ({ label, icon: Icon, onClick }: { label: string; icon: Icon; onClick: () => void }) => (
+  <Tooltip label={label}>
+    <ActionIcon size="sm" variant="default" aria-label={label} onClick={onClick}>
+      <Icon size={14} stroke={1.8} aria-hidden="true" />
+    </ActionIcon>
+  </Tooltip>
+)
+
+function Find({ wanted, matches, onFind, onMatch }: Pick<BarProps, 'wanted' | 'matches' | 'onFind' | 'onMatch'>) {
+  const [text, setText] = useState(wanted)
+  return (
+    <search aria-label="In this conversation">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (text.trim() !== wanted) onFind(text.trim())
+          else if (wanted !== '') onMatch(-1)
+        }}
+      >
+        <Group gap={6}>
+          <TextInput
+            size="xs"
+            w={190}
+            aria-label="Find in conversation"
+            placeholder="Find in conversation"
+            leftSection={<IconSearch size={14} stroke={1.8} aria-hidden="true" />}
+            autoComplete="off"
+            maxLength={200}
+            value={text}
+            onChange={({ currentTarget: { value } }) => setText(value)}
+          />
+          {matches === null ? null : (
+            <>
+              <Text size="xs" c="dimmed" role="status">
+                {matches === 1 ? '1 message' : `${writeCount(matches)} messages`}
+              </Text>
+              <Jump label="Previous match" icon={IconChevronUp} onClick={() => onMatch(-1)} />
+              <Jump label="Next match" icon={IconChevronDown} onClick={() => onMatch(1)} />
+            </>
+          )}
+        </Group>
+      </form>
+    </search>
   )
-  const readAll = async (): Promise<void> => {
-    stopped.current = false
-    setReading(true)
-    let more = hasNextPage
-    while (more && !stopped.current) {
-      const page = await fetchNextPage()
-      if (page.isError) stopped.current = true
-      more = page.hasNextPage
-    }
-    setReading(false)
-    if (!stopped.current) setArrived((times) => times + 1)
-  }
-  const stop = (): void => {
-    stopped.current = true
-  }
-  return { reading, readAll: () => void readAll(), stop }
 }

@@ -1,9 +1,9 @@
-/** One conversation with the cost, steps and failures of its turns, and its erasure. */
-import { Alert, Anchor, Button, Stack, Text } from '@mantine/core'
+/** One conversation with the cost and the failures of its turns, the trace of one beside it, and its erasure. `turn` and `q` of the address name a turn and a text. */
+import { Alert, Anchor, Button, Menu, Stack, Text } from '@mantine/core'
 import { useFocusReturn } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useMemo, useRef, useState } from 'react'
-import { Link } from 'wouter'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { Link, useSearchParams } from 'wouter'
 import { useCancel } from '../../api/turns.ts'
 import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -14,14 +14,17 @@ import { StopOutcome } from '../../show/stop-turn.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EraseConversation, EraseEndUser } from '../../show/erase.tsx'
 import type { Erased } from '../../show/erase.tsx'
+import style from './chat.module.css'
 import { useConversation, useUnanswered } from './conversation.ts'
 import { KeepFolds } from './folds.tsx'
 import { MessageList } from './message-list.tsx'
 import { TranscriptFacts } from './transcript-facts.tsx'
 import { rowsOf } from './transcript-rows.ts'
+import { TurnBeside } from './turn-beside.tsx'
 import { useMessages } from './use-messages.ts'
 import type { Messages } from './use-messages.ts'
 import { Allowed } from '../../show/allowed.tsx'
+import { pathOfEndUser } from '../../show/end-user-path.ts'
 
 export function Transcript({ id }: { id: string }) {
   const [erased, setErased] = useState<Erased | null>(null)
@@ -43,6 +46,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
   const isErased = conversation.data?.external_user_id === null
   const user = conversation.data?.external_user_id ?? null
   const agentId = conversation.data?.agent_id
+  const { openTurn, wanted, takesFocus, open, close, find } = useAddress()
   const refresh = (): void => {
     void queries.resetQueries({ queryKey: ['conversations', id, 'transcript'] })
     void queries.invalidateQueries({ queryKey: ['conversations', id, 'itself'] })
@@ -57,16 +61,22 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
           <Button variant="default" loading={messages.isFetching && !messages.isFetchingNextPage} onClick={refresh}>
             Refresh
           </Button>
+          {user === null || agentId === undefined ? null : (
+            <Button component={Link} href={pathOfEndUser(agentId, user)} variant="default">
+              External user
+            </Button>
+          )}
           <Allowed permission="erase">
             {isErased || !messages.data ? null : (
-              <Button variant="default" onClick={() => setAsking('conversation')}>
-                Erase conversation
-              </Button>
-            )}
-            {user === null ? null : (
-              <Button variant="default" onClick={() => setAsking('end user')}>
-                Erase external user
-              </Button>
+              <Menu position="bottom-end">
+                <Menu.Target>
+                  <Button variant="default">Erase…</Button>
+                </Menu.Target>
+                <Menu.Dropdown>
+                  <Menu.Item onClick={() => setAsking('conversation')}>Erase conversation</Menu.Item>
+                  {user === null ? null : <Menu.Item onClick={() => setAsking('end user')}>Erase external user</Menu.Item>}
+                </Menu.Dropdown>
+              </Menu>
             )}
           </Allowed>
         </>
@@ -85,7 +95,20 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
           {() =>
             rows.length > 0 ? (
               <KeepFolds>
-                <MessageList rows={rows} messages={messages} user={user ?? 'External user'} agentId={agentId} cancel={cancel} />
+                <div className={style['layout']} {...(openTurn === null ? {} : { 'data-open': true })}>
+                  <MessageList
+                    rows={rows}
+                    messages={messages}
+                    user={user ?? 'External user'}
+                    agentId={agentId}
+                    cancel={cancel}
+                    openTurn={openTurn}
+                    wanted={wanted}
+                    onOpen={open}
+                    onFind={find}
+                  />
+                  {openTurn === null ? null : <TurnBeside requestId={openTurn} takesFocus={takesFocus} onClose={close} />}
+                </div>
               </KeepFolds>
             ) : (
               <NoMessages isErased={isErased} />
@@ -99,6 +122,38 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
       ) : null}
     </Page>
   )
+}
+
+/** What is open and what is searched for, in the address, so that a reply with its trace can be shared. */
+function useAddress() {
+  const [params, setParams] = useSearchParams()
+  // A turn of the address alone leaves the focus where it is.
+  const [takesFocus, setTakesFocus] = useState(false)
+  const opener = useRef<Element>(null)
+  const openTurn = params.get('turn')
+  const wanted = params.get('q') ?? ''
+  const write = (turn: string | null, q: string): void =>
+    setParams({ ...(turn === null ? {} : { turn }), ...(q === '' ? {} : { q }) }, { replace: true })
+  const close = (): void => {
+    write(null, wanted)
+    if (opener.current instanceof HTMLElement) opener.current.focus()
+  }
+  const open = useStable((requestId: string): void => {
+    if (requestId === openTurn) return close()
+    opener.current = document.activeElement
+    setTakesFocus(true)
+    write(requestId, wanted)
+  })
+  return { openTurn, wanted, takesFocus, open, close, find: (q: string) => write(openTurn, q) }
+}
+
+/** The same function in every render, so that rows are not rendered again. It is only called by events. */
+function useStable<Args extends unknown[]>(run: (...args: Args) => void): (...args: Args) => void {
+  const latest = useRef(run)
+  useEffect(() => {
+    latest.current = run
+  })
+  return useCallback((...args) => latest.current(...args), [])
 }
 
 /** Reloads the newest page when no turn is running any more; not if many pages are loaded, because all of them would be requested. */

@@ -1,6 +1,4 @@
-/** The selection of the list of external users, as in its address and in the request, and the address of one of them. */
-import { segment } from '../../api/client.ts'
-
+/** The selection of the list of external users, as in its address and in the request. */
 export const windows = [
   { value: 'day', label: 'Today (UTC)' },
   { value: 'month', label: 'This month (UTC)' },
@@ -18,6 +16,3 @@ export const readAsked = (params: URLSearchParams): Asked => ({
   window: windows.find(({ value }) => value === params.get('window'))?.value ?? 'month',
   sort: sorts.find(({ value }) => value === params.get('sort'))?.value ?? 'spend',
 })
-
-export const pathOfEndUser = (agentId: string, externalUserId: string): string =>
-  `/end-users/${segment(agentId)}/one?${new URLSearchParams({ external_user_id: externalUserId })}`

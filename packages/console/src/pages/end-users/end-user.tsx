@@ -61,6 +61,7 @@ function Known({ agentId, user, onErased }: KnownProps) {
         detail.data ? (
           <>
             <Allowed permission="conversations">
+              <SearchMessages agentId={agentId} user={user} />
               <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
                 Export data
               </Button>
@@ -94,6 +95,17 @@ function Known({ agentId, user, onErased }: KnownProps) {
   )
 }
 
+/** Opens the list of conversations, where the messages of this user can be searched. */
+const SearchMessages = ({ agentId, user }: { agentId: string; user: string }) => (
+  <Button
+    component={Link}
+    href={`/conversations?${new URLSearchParams({ agent_id: agentId, external_user_id: user }).toString()}`}
+    variant="default"
+  >
+    Search messages
+  </Button>
+)
+
 const trailOf = (agentId: string, agentName = 'Agent'): Crumb[] => [
   { href: '/end-users', label: 'External users' },
   { href: `/end-users/${segment(agentId)}`, label: agentName },
@@ -121,7 +133,7 @@ function Detail({ found }: { found: EndUserDetail }) {
         <Text size="sm" c="dimmed" component="div">
           One for each API key through which this external user has written. The last turn ended: <Moment at={found.last_activity_at} />
         </Text>
-        <ListTable minWidth={720} verticalSpacing="xs" aria-label="Conversations">
+        <ListTable minWidth={720} verticalSpacing="sm" highlightOnHover aria-label="Conversations">
           <Table.Thead>
             <Table.Tr>
               <Table.Th scope="col">Conversation</Table.Th>
@@ -134,7 +146,7 @@ function Detail({ found }: { found: EndUserDetail }) {
           </Table.Thead>
           <Table.Tbody>
             {found.conversations.map(({ id, key_id: keyId, last_message_at: last, message_count: count }) => (
-              <Table.Tr key={id}>
+              <Table.Tr key={id} className="open-row">
                 <Table.Th scope="row" fw={500}>
                   <Anchor component={Link} href={`/conversations/${segment(id)}`} size="xs" ff="monospace">
                     {id}

@@ -12,7 +12,8 @@ import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { pathOfEndUser, readAsked, sorts, windows } from './asked.ts'
+import { pathOfEndUser } from '../../show/end-user-path.ts'
+import { readAsked, sorts, windows } from './asked.ts'
 import type { Asked } from './asked.ts'
 import { EndUserPage } from './end-user.tsx'
 import { ListTable } from '../../show/list-table.tsx'
@@ -87,7 +88,7 @@ function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
 
 function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] }) {
   return (
-    <ListTable minWidth={640} verticalSpacing="xs" aria-label="External users">
+    <ListTable minWidth={640} verticalSpacing="sm" highlightOnHover aria-label="External users">
       <Table.Thead>
         <Table.Tr>
           <Table.Th scope="col">External user</Table.Th>
@@ -105,7 +106,7 @@ function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] })
       </Table.Thead>
       <Table.Tbody>
         {users.map(({ external_user_id: user, spent_usd: spent, turns, feedback, last_activity_at: last }) => (
-          <Table.Tr key={user}>
+          <Table.Tr key={user} className="open-row">
             <Table.Th scope="row" fw={500} maw={320}>
               <Anchor component={Link} href={pathOfEndUser(agentId, user)} inherit className="as-written">
                 {user}

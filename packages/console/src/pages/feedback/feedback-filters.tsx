@@ -1,8 +1,9 @@
-/** The filters above the list. A selection applies immediately, the tag when the search is started. */
-import { Button, Group, Select, SimpleGrid, TextInput } from '@mantine/core'
+/** The filters above the list, in a row. A selection applies immediately, the tag with Enter or the button. */
+import { Button, Group, Select, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
-import { AgentSelect } from '../../show/agent-select.tsx'
+import { useAgents } from '../../api/lists.ts'
+import { chooseAmong } from '../../show/choose-among.ts'
 import { isFiltered, noFilters } from './filters.ts'
 import type { Filters } from './filters.ts'
 
@@ -14,6 +15,7 @@ const ratings = [
 ]
 
 export function FeedbackFilters({ filters, onChange }: { filters: Filters; onChange: (filters: Filters) => void }) {
+  const agents = useAgents()
   const [tag, setTag] = useState(filters.tag)
   const [known, setKnown] = useState(filters.tag)
   // The address has changed: by this page, a link or the back button.
@@ -28,44 +30,59 @@ export function FeedbackFilters({ filters, onChange }: { filters: Filters; onCha
   return (
     <search aria-label="Feedback">
       <form onSubmit={submit}>
-        <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} verticalSpacing="sm">
-          <AgentSelect value={filters.agent_id || null} onChange={(id) => onChange({ ...filters, tag, agent_id: id ?? '' })} clearable />
+        <Group gap="xs">
           <Select
-            label="Rating"
-            placeholder="All ratings"
+            size="sm"
+            aria-label="Agent"
+            placeholder="Agent"
+            w={{ base: '100%', xs: 190 }}
+            data={chooseAmong(agents.data, filters.agent_id || null)}
+            value={filters.agent_id || null}
+            onChange={(id) => onChange({ ...filters, tag, agent_id: id ?? '' })}
+            searchable
+            clearable
+            clearButtonProps={{ 'aria-label': 'Clear agent', 'aria-hidden': false, tabIndex: 0 }}
+            nothingFoundMessage="No matching agents"
+          />
+          <Select
+            size="sm"
+            aria-label="Rating"
+            placeholder="Rating"
+            w={{ base: '100%', xs: 130 }}
             data={ratings}
             value={filters.rating || null}
             onChange={(rating) => onChange({ ...filters, tag, rating: rating === 'up' || rating === 'down' ? rating : '' })}
             clearable
             clearButtonProps={{ 'aria-label': 'Clear rating', 'aria-hidden': false, tabIndex: 0 }}
-            w="100%"
-            maw={320}
           />
           <TextInput
-            label="Tag"
+            size="sm"
+            aria-label="Tag"
             placeholder="Exact tag"
+            w={{ base: '100%', xs: 170 }}
             maxLength={maxTag}
             autoComplete="off"
             spellCheck={false}
             value={tag}
             onChange={({ currentTarget }) => setTag(currentTarget.value)}
-            maw={320}
           />
-          <Group align="flex-end" gap="xs">
-            <Button type="submit">Search</Button>
-            {isFiltered(filters) || tag !== '' ? (
-              <Button
-                variant="default"
-                onClick={() => {
-                  setTag('')
-                  onChange(noFilters)
-                }}
-              >
-                Clear filters
-              </Button>
-            ) : null}
-          </Group>
-        </SimpleGrid>
+          <Button size="sm" type="submit" variant="default">
+            Search
+          </Button>
+          {isFiltered(filters) || tag !== '' ? (
+            <Button
+              size="sm"
+              variant="subtle"
+              color="gray"
+              onClick={() => {
+                setTag('')
+                onChange(noFilters)
+              }}
+            >
+              Clear filters
+            </Button>
+          ) : null}
+        </Group>
       </form>
     </search>
   )

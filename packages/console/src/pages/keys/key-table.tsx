@@ -13,7 +13,7 @@ export type Deed = 'change' | 'rotate' | 'revoke'
 
 export function KeyTable({ keys, onDeed }: { keys: Key[]; onDeed: (deed: Deed, apiKey: Key) => void }) {
   return (
-    <ListTable minWidth={960} verticalSpacing="xs" fz="sm" aria-label="API keys">
+    <ListTable minWidth={960} verticalSpacing="sm" fz="sm" aria-label="API keys">
       <Table.Thead>
         <Table.Tr>
           <Table.Th scope="col">Name and key ID</Table.Th>
@@ -46,6 +46,8 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
     name,
     permission,
     rate_limit: rate,
+    default_external_user_id: user,
+    mcp,
     created_at: created,
     last_used_at: used,
     revoked_at: revoked,
@@ -60,18 +62,31 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
         </div>
       </Table.Th>
       <Table.Td miw={120}>
-        {permission === 'full' ? 'Full' : 'Read-only'}
-        <Text size="xs" className="figures">
+        <Text size="sm">
+          {permission === 'full' ? 'Full' : 'Read-only'}
+          {mcp ? ', MCP' : ''}
+        </Text>
+        <Text size="xs" c="dimmed" className="figures">
           {writeCount(rate.limit)} requests / {writeCount(rate.window_seconds)} s
         </Text>
+        {user === null ? null : (
+          <Text size="xs" c="dimmed" className="as-written">
+            Default user {user}
+          </Text>
+        )}
       </Table.Td>
-      <Table.Td fz="xs">
+      <Table.Td>
         <Moment at={created} />
       </Table.Td>
-      <Table.Td fz="xs">{used === null ? 'Never' : <Moment at={used} />}</Table.Td>
+      <Table.Td>{used === null ? 'Never' : <Moment at={used} />}</Table.Td>
       <Table.Td miw={100}>
         {revoked === null ? (
-          <Badge color="teal">Active</Badge>
+          <>
+            <Badge color="teal">Active</Badge>
+            <Text size="xs" c="dimmed">
+              Does not expire
+            </Text>
+          </>
         ) : (
           <>
             <Badge color="red">Revoked</Badge>

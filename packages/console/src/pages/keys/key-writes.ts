@@ -5,7 +5,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
 import type { Key, ShownKey } from '../../api/types.ts'
-import { changeOf, creationOf } from './key-form.ts'
+import { useToast } from '../../show/toasts.tsx'
+import { changeOf, creationOf, formOf } from './key-form.ts'
 import type { KeyForm } from './key-form.ts'
 
 type OnShown = (shown: ShownKey) => void
@@ -25,14 +26,26 @@ export function useCreateKey(agentId: string, onShown: OnShown) {
 }
 
 export function useChangeKey(key: Key) {
-  const onSuccess = useKeysChanged()
+  const changed = useKeysChanged()
+  const toast = useToast()
+  const path = `/keys/${segment(key.id)}`
+  const undo = useMutation({
+    meta: { done: 'Change of the API key undone' },
+    mutationFn: (body: object) => call<Key>(path, { method: 'PATCH', body }),
+    onSuccess: changed,
+    onError: (error) => toast(`Could not undo the change: ${error.message}`),
+  })
   return useMutation({
-    meta: { done: 'API key saved' },
-    mutationFn: async (form: KeyForm): Promise<void> => {
+    mutationFn: async (form: KeyForm): Promise<object | undefined> => {
       const change = changeOf(key, form)
-      if (change) await call<Key>(`/keys/${segment(key.id)}`, { method: 'PATCH', body: change })
+      if (!change) return undefined
+      const saved = await call<Key>(path, { method: 'PATCH', body: change })
+      return changeOf(saved, formOf(key))
     },
-    onSuccess,
+    onSuccess: (back) => {
+      changed()
+      toast(back ? 'API key saved' : 'No changes to save', back && (() => undo.mutate(back)))
+    },
   })
 }
 

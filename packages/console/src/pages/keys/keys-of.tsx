@@ -1,5 +1,5 @@
 /** One agent's keys and the open dialog. The secret of a key is in that dialog's state and disappears with it. */
-import { Button, Stack, Title } from '@mantine/core'
+import { Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useFocusReturn } from '@mantine/hooks'
 import { useState } from 'react'
 import { useKeys } from '../../api/lists.ts'
@@ -27,11 +27,14 @@ export function KeysOf({ agentId }: { agentId: string }) {
     <Waiting for={keys} what="API keys">
       {(known) => (
         <Stack gap="lg">
-          <Allowed permission="keys">
-            <div>
+          <Group justify="space-between" align="flex-start" gap="sm">
+            <Text size="sm" c="dimmed" maw={620}>
+              Your programs call the agent with an API key. Each key can access only its own conversations.
+            </Text>
+            <Allowed permission="keys">
               <Button onClick={() => setDialog({ kind: 'create' })}>Create API key</Button>
-            </div>
-          </Allowed>
+            </Allowed>
+          </Group>
           {known.length === 0 ? (
             <Empty title="No API keys yet">
               Create an API key for each program that calls this agent. The playground works without one.

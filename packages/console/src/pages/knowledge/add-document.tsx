@@ -1,6 +1,7 @@
-/** The ways to add a document: a file, a text, a URL. */
-import { Button, Group, Modal, Stack } from '@mantine/core'
+/** The ways to add a document: files, a folder, a text, a URL. Leaving while files are uploaded asks first. */
+import { Button, Modal, Stack } from '@mantine/core'
 import { useState } from 'react'
+import { LeaveGuard } from '../../show/leave-guard.tsx'
 import { DropZone } from './drop-zone.tsx'
 import { usePutDocument } from './put-document.ts'
 import { AddressForm, TextForm } from './source-form.tsx'
@@ -12,21 +13,32 @@ export function AddDocument({ agentId }: { agentId: string }) {
   const uploads = useUploads(agentId)
   const close = (): void => setAdding(null)
   return (
-    <Stack gap="sm">
-      <DropZone onFiles={uploads.add} />
-      <Group gap="xs">
-        <Button variant="default" onClick={() => setAdding('text')}>
-          Add text
-        </Button>
-        <Button variant="default" onClick={() => setAdding('address')}>
-          Add URL
-        </Button>
-      </Group>
+    <Stack component="section" aria-label="Add documents" gap="sm">
+      <DropZone
+        onGathered={uploads.add}
+        others={
+          <>
+            <Button variant="default" onClick={() => setAdding('text')}>
+              Add text
+            </Button>
+            <Button variant="default" onClick={() => setAdding('address')}>
+              Add URL
+            </Button>
+          </>
+        }
+      />
       <UploadList uploads={uploads} />
-      <Modal opened={adding === 'text'} onClose={close} title="Add text" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <LeaveGuard
+        unsaved={uploads.active > 0}
+        within={`/agents/${agentId}`}
+        title="Leave during the upload?"
+        verb="Leave"
+        text="Files that are not uploaded yet are not listed anymore, and closing the page stops them."
+      />
+      <Modal opened={adding === 'text'} onClose={close} title="Add text" size="lg">
         <AddOne kind="text" agentId={agentId} onDone={close} />
       </Modal>
-      <Modal opened={adding === 'address'} onClose={close} title="Add URL" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={adding === 'address'} onClose={close} title="Add URL" size="lg">
         <AddOne kind="address" agentId={agentId} onDone={close} />
       </Modal>
     </Stack>
@@ -35,7 +47,7 @@ export function AddDocument({ agentId }: { agentId: string }) {
 
 /** A new form each time the dialog is opened. */
 function AddOne({ kind, agentId, onDone }: { kind: 'text' | 'address'; agentId: string; onDone(): void }) {
-  const put = usePutDocument({ agentId, onPut: onDone })
+  const put = usePutDocument({ agentId, done: 'Document added', onPut: onDone })
   const Form = kind === 'text' ? TextForm : AddressForm
   const verb = kind === 'text' ? 'Add text' : 'Add URL'
   return <Form verb={verb} pending={put.isPending} error={put.error} onSubmit={(body) => put.mutate({ body })} />

@@ -1,125 +1,120 @@
-/** The documents of a knowledge base: progress, reason of a failure, and actions. */
-import { Anchor, Button, Group, Progress, Stack, Table, Text } from '@mantine/core'
-import { useState } from 'react'
-import { Link } from 'wouter'
-import { segment } from '../../api/client.ts'
-import type { List } from '../../api/lists.ts'
-import type { Document } from '../../api/types.ts'
+/** The documents of a knowledge base, by status: progress, reason of a failure, and actions on one or several. */
+import { Button, Group, Select, Stack, Text, Title } from '@mantine/core'
+import { useCallback, useState } from 'react'
+import { useSearchParams } from 'wouter'
+import { useMay } from '../../api/session.ts'
+import type { Agent, Document } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { writeCount, writeBytes } from '../../show/measures.ts'
-import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
-import { StateBadge } from '../../show/state-badge.tsx'
-import { DeleteDocument } from './delete-document.tsx'
-import { isBusy } from './documents.ts'
+import { Waiting } from '../../show/waiting.tsx'
+import { DeleteDocuments } from './delete-documents.tsx'
+import { DocumentTable } from './document-table.tsx'
+import { isBusy, useDocuments } from './documents.ts'
 import { ReplaceDocument } from './replace-document.tsx'
-import { ListTable } from '../../show/list-table.tsx'
-import { Allowed } from '../../show/allowed.tsx'
 
-export function DocumentList({ list }: { list: List<Document> }) {
+const statuses: { value: Document['status']; label: string }[] = [
+  { value: 'ready', label: 'Ready' },
+  { value: 'indexing', label: 'Indexing' },
+  { value: 'queued', label: 'Queued' },
+  { value: 'failed', label: 'Failed' },
+]
+
+export function DocumentList({ agent }: { agent: Agent }) {
+  const [params, setParams] = useSearchParams()
+  const status = statuses.find(({ value }) => value === params.get('status'))?.value ?? null
+  const list = useDocuments(agent.id, status)
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [replacing, setReplacing] = useState<Document | null>(null)
-  const [deleting, setDeleting] = useState<Document | null>(null)
+  const [deleting, setDeleting] = useState<Document[]>([])
+  const mayChange = useMay('agents')
   const { items, query } = list
-  if (query.isSuccess && items.length === 0)
-    return <Empty title="No documents yet">Drop files above, or add text or a URL. The agent uses a document as soon as it is ready.</Empty>
+  const chosen = items.filter(({ id }) => selected.has(id))
+  const select = useCallback(
+    (ids: readonly string[], isSelected: boolean): void =>
+      setSelected((before) => {
+        const changed = new Set(ids)
+        return isSelected ? before.union(changed) : before.difference(changed)
+      }),
+    [],
+  )
+  const deleteOne = useCallback((document: Document): void => setDeleting([document]), [])
+  const filter = (next: string | null): void => {
+    setSelected(new Set())
+    setParams(next === null ? {} : { status: next }, { replace: true })
+  }
   return (
-    <Stack gap="sm">
+    <Stack component="section" aria-label="Documents" gap="sm">
+      <Group justify="space-between" align="flex-end" gap="sm">
+        <div>
+          <Title order={2} size="h4">
+            Documents
+          </Title>
+          <Text size="sm" c="dimmed" aria-live="polite">
+            {query.isSuccess ? summary(items) : ' '}
+          </Text>
+        </div>
+        <Group gap="sm" align="flex-end">
+          {chosen.length > 0 ? (
+            <Button color="red" variant="outline" onClick={() => setDeleting(chosen)}>
+              Delete {chosen.length} selected
+            </Button>
+          ) : null}
+          <Select
+            aria-label="Status"
+            placeholder="All statuses"
+            data={statuses}
+            value={status}
+            onChange={filter}
+            clearable
+            clearButtonProps={{ 'aria-label': 'Clear status', 'aria-hidden': false, tabIndex: 0 }}
+            w={160}
+          />
+        </Group>
+      </Group>
       <FailureNote
         error={query.isRefetchError ? query.error : null}
         title="Could not load documents"
         onRetry={() => void query.refetch()}
       />
-      <Text size="sm" aria-live="polite">
-        {summary(items)}
-      </Text>
-      <ListTable minWidth={760} aria-label="Documents" verticalSpacing="sm">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Document</Table.Th>
-            <Table.Th scope="col">Status</Table.Th>
-            <Table.Th scope="col" ta="right">
-              Chunks
-            </Table.Th>
-            <Table.Th scope="col" ta="right">
-              Size
-            </Table.Th>
-            <Table.Th scope="col">Updated</Table.Th>
-            <Table.Th scope="col">
-              <span className="for-readers-only">Actions</span>
-            </Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {items.map((document) => (
-            <Row key={document.id} document={document} onReplace={() => setReplacing(document)} onDelete={() => setDeleting(document)} />
-          ))}
-        </Table.Tbody>
-      </ListTable>
-      <MoreButton list={list} />
+      <Waiting for={query} what="documents">
+        {() =>
+          items.length === 0 ? (
+            <Nothing isFiltered={status !== null} />
+          ) : (
+            <>
+              <DocumentTable
+                documents={items}
+                agent={agent}
+                selected={mayChange ? selected : null}
+                onSelect={select}
+                onReplace={setReplacing}
+                onDelete={deleteOne}
+              />
+              <MoreButton list={list} />
+            </>
+          )
+        }
+      </Waiting>
       <ReplaceDocument document={replacing} onClose={() => setReplacing(null)} />
-      <DeleteDocument document={deleting} onClose={() => setDeleting(null)} />
+      <DeleteDocuments
+        documents={deleting}
+        onClose={() => setDeleting([])}
+        onDeleted={(ids) => {
+          select(ids, false)
+          setDeleting([])
+        }}
+      />
     </Stack>
   )
 }
 
-function Row({ document, onReplace, onDelete }: { document: Document; onReplace(): void; onDelete(): void }) {
-  const { title, source, file_name: fileName, url, status, reason, progress, chunks } = document
-  const from = source === 'file' ? fileName : source === 'url' ? url : 'Text'
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No documents with this status">Choose another status, or clear the filter.</Empty>
   return (
-    <Table.Tr>
-      <Table.Td miw={160} maw={320}>
-        <Anchor
-          component={Link}
-          href={`/knowledge/${segment(document.agent_id)}/${segment(document.id)}`}
-          size="sm"
-          fw={600}
-          className="as-written"
-        >
-          {title}
-        </Anchor>
-        {from === title ? null : (
-          <Text size="xs" c="dimmed" className="as-written">
-            {from}
-          </Text>
-        )}
-      </Table.Td>
-      <Table.Td miw={130} maw={280}>
-        <StateBadge state={status} />
-        {status === 'indexing' ? <Progress mt={4} value={progress ?? 0} aria-label={`Indexing ${title}`} /> : null}
-        {reason === null ? null : (
-          <Text size="sm" mt={4} className="as-written">
-            {reason}
-          </Text>
-        )}
-        {status !== 'ready' && chunks > 0 ? (
-          <Text size="xs" mt={4}>
-            The previous content is still searchable.
-          </Text>
-        ) : null}
-      </Table.Td>
-      <Table.Td ta="right" className="figures">
-        {writeCount(chunks)}
-      </Table.Td>
-      <Table.Td ta="right" className="figures">
-        {writeBytes(document.bytes)}
-      </Table.Td>
-      <Table.Td>
-        <Moment at={document.updated_at} />
-      </Table.Td>
-      <Table.Td>
-        <Allowed permission="agents">
-          <Group gap="xs" wrap="nowrap" justify="flex-end">
-            <Button size="compact-sm" variant="default" onClick={onReplace} aria-label={`Replace ${title}`}>
-              Replace
-            </Button>
-            <Button size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${title}`}>
-              Delete
-            </Button>
-          </Group>
-        </Allowed>
-      </Table.Td>
-    </Table.Tr>
+    <Empty title="No documents yet">
+      Drop files or a folder above, or add text or a URL. The agent answers from a document as soon as it is ready, and cites it.
+    </Empty>
   )
 }
 

@@ -10,11 +10,13 @@ export const whileBusyMs = 1_500
 
 export const isBusy = ({ status }: Document): boolean => status === 'queued' || status === 'indexing'
 
-export function useDocuments(agentId: string): List<Document> {
-  const [busy, setBusy] = useState(false)
+/** `status` null: of every status. */
+export function useDocuments(agentId: string, status: Document['status'] | null): List<Document> {
+  const [pages, setPages] = useState(0)
   const path = `/agents/${segment(agentId)}/documents`
-  const list = useList<Document>(['documents', agentId], path, {}, busy ? { refetchMs: whileBusyMs } : {})
-  const isNowBusy = list.items.some(isBusy)
-  if (isNowBusy !== busy) setBusy(isNowBusy)
+  // Every loaded page is loaded again, so a long list less often.
+  const list = useList<Document>(['documents', agentId], path, { status }, pages > 0 ? { refetchMs: whileBusyMs * pages } : {})
+  const busyPages = list.items.some(isBusy) ? Math.max(1, Math.ceil(list.items.length / 50)) : 0
+  if (busyPages !== pages) setPages(busyPages)
   return list
 }

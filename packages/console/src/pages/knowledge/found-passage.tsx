@@ -22,9 +22,7 @@ export function FoundPassage({ passage: { title, section, text, score }, place, 
           {place}. {section ? `${title} › ${section}` : title}
         </Text>
         <Group gap="xs">
-          <Badge variant="outline" color={seen ? 'teal' : 'gray'}>
-            {seen ? 'Sent to the model' : 'Over the limit'}
-          </Badge>
+          <Badge color={seen ? 'teal' : 'gray'}>{seen ? 'Sent to the model' : 'Over the limit'}</Badge>
           <Text size="xs" className="figures">
             Score {score.toPrecision(3)}
           </Text>

@@ -7,11 +7,15 @@ import type { SourceBody } from './source-form.tsx'
 
 export type Put = { body: SourceBody } | { file: File; onProgress(percent: number): void }
 
-export function usePutDocument({ agentId, documentId, onPut }: { agentId: string; documentId?: string; onPut(document: Document): void }) {
+/** `done`: what the toast says. */
+type PutOptions = { agentId: string; documentId?: string; done: string; onPut(document: Document): void }
+
+export function usePutDocument({ agentId, documentId, done, onPut }: PutOptions) {
   const queries = useQueryClient()
   const method = documentId === undefined ? 'POST' : 'PUT'
   const path = `/agents/${segment(agentId)}/documents${documentId === undefined ? '' : `/${segment(documentId)}`}`
   return useMutation({
+    meta: { done },
     mutationFn: (put: Put) =>
       'file' in put
         ? sendFile<Document>(path, put.file, { method, onProgress: put.onProgress })

@@ -3,13 +3,13 @@ import { Button, FileInput, Group, Modal, Progress, Stack, Tabs, Text } from '@m
 import { useState } from 'react'
 import type { Document } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { takenFiles } from './drop-zone.tsx'
+import { takenFiles } from './dropped-files.ts'
 import { usePutDocument } from './put-document.ts'
 import { AddressForm, TextForm } from './source-form.tsx'
 
 export function ReplaceDocument({ document, onClose }: { document: Document | null; onClose(): void }) {
   return (
-    <Modal opened={document !== null} onClose={onClose} title="Replace document" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={document !== null} onClose={onClose} title="Replace document" size="lg">
       {document ? <Content document={document} onDone={onClose} /> : null}
     </Modal>
   )
@@ -18,7 +18,7 @@ export function ReplaceDocument({ document, onClose }: { document: Document | nu
 const tabOf = { file: 'file', text: 'text', url: 'address' } as const
 
 function Content({ document, onDone }: { document: Document; onDone(): void }) {
-  const put = usePutDocument({ agentId: document.agent_id, documentId: document.id, onPut: onDone })
+  const put = usePutDocument({ agentId: document.agent_id, documentId: document.id, done: 'Document replaced', onPut: onDone })
   const verb = 'Replace document'
   const { isPending: pending, error } = put
   return (

@@ -2,7 +2,7 @@
  * Adds a credit or an adjustment to a ledger, once: the entry is shown with the balance before and after it, and is sent with a key that it
  * keeps for every retry, so a lost response never causes a second entry.
  */
-import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Box, Button, Group, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
@@ -54,7 +54,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
     setAsked(true)
   }
   return (
-    <Paper withBorder p="md" component="section" aria-labelledby="new-entry">
+    <Box className="panel" p="md" component="section" aria-labelledby="new-entry">
       <form onSubmit={form.onSubmit(ask)} noValidate>
         <Stack gap="sm">
           <Title order={2} size="h4" id="new-entry">
@@ -99,7 +99,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
         onClose={() => setAsked(false)}
         onClosed={() => (form.errors['amount'] ? amountInput.current?.focus() : undefined)}
       />
-    </Paper>
+    </Box>
   )
 }
 

@@ -1,15 +1,15 @@
 /** The table of owners, with a search if there are many. */
 import { Alert, Anchor, Stack, Table, Text, TextInput } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import type { Owner } from '../../api/types.ts'
-import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
-import { readAmount } from '../../api/amounts.ts'
-import { lowOf, formatLow } from '../../api/low.ts'
+import { readAmount, writeAmount } from '../../api/amounts.ts'
+import { daysLeftOf, formatDays, formatLow, lowOf } from '../../api/low.ts'
 import type { Low } from '../../api/low.ts'
-import { useSpentOfLow } from '../../api/spend.ts'
+import { useSpentByOwner } from '../../api/spend.ts'
 import { ListTable } from '../../show/list-table.tsx'
 
 /** More than fit on a screen, so a search is shown. */
@@ -18,11 +18,13 @@ const maxShown = 100
 
 export function OwnerTable({ owners }: { owners: Owner[] }) {
   const [sought, setSought] = useState('')
-  const spent = useSpentOfLow(owners)
+  const report = useSpentByOwner()
+  // An owner without a turn is not in the report.
+  const spentBy = ({ id }: Owner): bigint | undefined => (report.data === undefined ? undefined : (report.data.get(id) ?? 0n))
   const lowById = new Map<string, Low>()
-  for (const { id, available_usd: available } of owners) {
-    const low = lowOf(readAmount(available) ?? 0n, spent.get(id))
-    if (low) lowById.set(id, low)
+  for (const owner of owners) {
+    const low = lowOf(readAmount(owner.available_usd) ?? 0n, spentBy(owner))
+    if (low) lowById.set(owner.id, low)
   }
   const found = owners.filter(({ name }) => name.toLowerCase().includes(sought.trim().toLowerCase()))
   // Owners with a low balance come first, so that they are seen among a hundred others. The rest is newest first.
@@ -32,8 +34,9 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
       {lowById.size > 0 ? (
         <Alert
           color="yellow"
-          variant="outline"
+          variant="light"
           role="note"
+          icon={<IconAlertTriangle aria-hidden />}
           title={lowById.size === 1 ? '1 owner has a low balance' : `${lowById.size} owners have a low balance`}
         >
           <Text size="sm">
@@ -53,21 +56,21 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
               Balance
             </Table.Th>
             <Table.Th scope="col" ta="right">
-              Held
-            </Table.Th>
-            <Table.Th scope="col" ta="right">
-              Unpaid
+              Held or unpaid
             </Table.Th>
             <Table.Th scope="col" ta="right">
               Available
             </Table.Th>
+            <Table.Th scope="col" ta="right">
+              Spend, 7 days
+            </Table.Th>
+            <Table.Th scope="col">Lasts</Table.Th>
             <Table.Th scope="col">Status</Table.Th>
-            <Table.Th scope="col">Created</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {shown.map((owner) => (
-            <OwnerRow key={owner.id} owner={owner} low={lowById.get(owner.id)} />
+            <OwnerRow key={owner.id} owner={owner} low={lowById.get(owner.id)} spent={spentBy(owner)} />
           ))}
         </Table.Tbody>
       </ListTable>
@@ -79,7 +82,8 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
   )
 }
 
-function OwnerRow({ owner, low }: { owner: Owner; low: Low | undefined }) {
+function OwnerRow({ owner, low, spent }: { owner: Owner; low: Low | undefined; spent: bigint | undefined }) {
+  const daysLeft = daysLeftOf(readAmount(owner.available_usd) ?? 0n, spent)
   return (
     <Table.Tr>
       <Table.Th scope="row" fw={500} maw={320}>
@@ -91,17 +95,22 @@ function OwnerRow({ owner, low }: { owner: Owner; low: Low | undefined }) {
         <Money amount={owner.balance_usd} />
       </Table.Td>
       <Table.Td ta="right">
-        <Money amount={owner.held_usd} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Money amount={owner.unpaid_usd} />
+        {/* What lies between the balance and what is available. */}
+        <Money amount={writeAmount((readAmount(owner.held_usd) ?? 0n) + (readAmount(owner.unpaid_usd) ?? 0n))} />
       </Table.Td>
       <Table.Td ta="right">
         <Money amount={owner.available_usd} />
       </Table.Td>
-      <Table.Td>{low ? <Text size="sm" fw={600}>{`⚠ ${formatLow(low)}`}</Text> : 'OK'}</Table.Td>
+      <Table.Td ta="right">{spent === undefined ? '…' : <Money amount={writeAmount(spent)} />}</Table.Td>
+      <Table.Td>{daysLeft === null ? '–' : formatDays(daysLeft)}</Table.Td>
       <Table.Td>
-        <Moment at={owner.created_at} />
+        {low ? (
+          <Text span size="sm" fw={500} c={low.reason === 'empty' ? 'var(--tk-bad)' : 'var(--tk-warn)'}>
+            <IconAlertTriangle size={14} aria-hidden style={{ verticalAlign: '-2px' }} /> {formatLow(low)}
+          </Text>
+        ) : (
+          'OK'
+        )}
       </Table.Td>
     </Table.Tr>
   )

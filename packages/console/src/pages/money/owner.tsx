@@ -1,10 +1,11 @@
-/** One owner: its balance, its agents, its entries and charges. */
-import { Anchor, Button, Text } from '@mantine/core'
+/** One owner: its balance and how long it lasts, its agents, limits and external users, its entries and charges. */
+import { Anchor, Button, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { call, segment } from '../../api/client.ts'
-import type { OwnerWithHolds } from '../../api/types.ts'
+import { useMay } from '../../api/session.ts'
+import type { OwnerWithHolds, Usage } from '../../api/types.ts'
 import { Figure, Figures } from '../../show/figure.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { Money } from '../../show/money.tsx'
@@ -12,7 +13,11 @@ import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { readAmount } from '../../api/amounts.ts'
 import { Ledger } from './ledger.tsx'
-import { lowOf } from '../../api/low.ts'
+import { daysLeftOf, formatDays, lowOf } from '../../api/low.ts'
+import { spanOf } from '../../show/usage-range.ts'
+import { BalanceChart } from './balance-chart.tsx'
+import { EndUserSpend } from './end-user-spend.tsx'
+import { OwnerLimits } from './owner-limits.tsx'
 import { LowBalance } from './low-balance.tsx'
 import { NewEntry } from './new-entry.tsx'
 import { OwnerAgents } from './owner-agents.tsx'
@@ -49,12 +54,15 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
       <Waiting for={owner} what="the owner">
         {(found) => (
           <>
-            <OwnerFigures owner={found} />
+            <OwnerMoney owner={found} />
             <RunningTurns turns={found.running_turns} />
-            <Allowed permission="billing" installation>
-              <NewEntry owner={found} />
-            </Allowed>
-            <OwnerAgents ownerId={ownerId} />
+            <div className="two-columns">
+              <Stack gap="lg">
+                <OwnerAgents ownerId={ownerId} />
+                <OwnerLimits ownerId={ownerId} />
+              </Stack>
+              <EndUserSpend ownerId={ownerId} />
+            </div>
             <Ledger owner={found} />
             <RenameOwner owner={found} opened={renaming} onClose={close} />
           </>
@@ -64,12 +72,15 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
   )
 }
 
-function OwnerFigures({ owner }: { owner: OwnerWithHolds }) {
-  const spent = useSpent(owner.id)
-  const low = lowOf(readAmount(owner.available_usd) ?? 0n, spent.data === undefined ? undefined : readAmount(spent.data))
+function OwnerMoney({ owner }: { owner: OwnerWithHolds }) {
+  const report = useSpent(owner.id)
+  const spent = report.data === undefined ? undefined : readAmount(report.data)
+  const available = readAmount(owner.available_usd) ?? 0n
+  const daysLeft = daysLeftOf(available, spent)
+  const mayBill = useMay('billing', true)
   return (
     <>
-      <LowBalance low={low} />
+      <LowBalance low={lowOf(available, spent)} />
       <Figures>
         <Figure label="Balance" note="sum of the ledger">
           <Money amount={owner.balance_usd} />
@@ -86,22 +97,36 @@ function OwnerFigures({ owner }: { owner: OwnerWithHolds }) {
           </Figure>
         ) : null}
         <Figure
-          label="Spend in the last 7 days"
-          note={
-            <Anchor component={Link} href={`/usage?owner_id=${segment(owner.id)}&range=7d`} inherit>
-              View usage
-            </Anchor>
-          }
+          label="Lasts"
+          note={daysLeft === null && spent !== undefined ? 'no spend in the last 7 days' : 'at the spend of the last 7 days'}
         >
-          {spent.data !== undefined ? (
-            <Money amount={spent.data} />
-          ) : (
-            <Text span inherit>
-              {spent.error ? 'Unknown' : '…'}
-            </Text>
-          )}
+          {spent === undefined ? (report.error ? 'Unknown' : '…') : daysLeft === null ? '–' : formatDays(daysLeft)}
         </Figure>
+        <SpendFigure ownerId={owner.id} range="month" label="Spend this month" />
+        <SpendFigure ownerId={owner.id} range="last-month" label="Spend last month" />
       </Figures>
+      <div className={mayBill ? 'two-columns' : undefined}>
+        <BalanceChart owner={owner} spent={spent} />
+        {mayBill ? <NewEntry owner={owner} /> : null}
+      </div>
     </>
+  )
+}
+
+function SpendFigure({ ownerId, range, label }: { ownerId: string; range: 'month' | 'last-month'; label: string }) {
+  const span = spanOf({ range, from: '', to: '' }, Date.now())
+  const query = { ...span, owner_id: ownerId }
+  const usage = useQuery({ queryKey: ['usage', query], queryFn: ({ signal }) => call<Usage>('/usage', { query, signal }) })
+  return (
+    <Figure
+      label={label}
+      note={
+        <Anchor component={Link} href={`/usage?range=${range}&owner_id=${segment(ownerId)}`} inherit aria-label={`View usage: ${label}`}>
+          View usage
+        </Anchor>
+      }
+    >
+      {usage.data ? <Money amount={usage.data.totals.charged_usd} /> : usage.error ? 'Unknown' : '…'}
+    </Figure>
   )
 }

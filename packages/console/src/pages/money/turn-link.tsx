@@ -1,33 +1,28 @@
-/** Links a turn's request ID to its conversation, which is looked up on a click, because a ledger only contains request IDs. */
+/** Links a turn's request ID to its trace. */
 import { Anchor, Text } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
-import { useLocation } from 'wouter'
-import { call, segment } from '../../api/client.ts'
-import type { TurnWithSteps } from '../../api/types.ts'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
 
 export function TurnLink({ requestId }: { requestId: string }) {
-  const [, navigate] = useLocation()
-  const find = useMutation({
-    mutationFn: () => call<TurnWithSteps>(`/turns/${segment(requestId)}`),
-    onSuccess: ({ conversation_id: id }) => navigate(`/conversations/${segment(id)}`),
-  })
-  return (
-    <>
-      <Anchor
-        component="button"
-        type="button"
-        size="xs"
-        ff="monospace"
-        title={requestId}
-        aria-label={`Open conversation of request ${requestId}`}
-        disabled={find.isPending}
-        onClick={() => find.mutate()}
-      >
-        {requestId.slice(0, 8)}…
-      </Anchor>
-      <Text component="output" size="xs" display="block">
-        {find.isPending ? 'Loading…' : find.error ? find.error.message : ''}
+  const mayOpen = useMay('conversations')
+  const short = `…${requestId.slice(-12)}`
+  if (!mayOpen)
+    return (
+      <Text span size="xs" ff="monospace" title={requestId}>
+        {short}
       </Text>
-    </>
+    )
+  return (
+    <Anchor
+      component={Link}
+      href={`/turns/${segment(requestId)}`}
+      size="xs"
+      ff="monospace"
+      title={requestId}
+      aria-label={`Open the trace of request ${requestId}`}
+    >
+      {short}
+    </Anchor>
   )
 }

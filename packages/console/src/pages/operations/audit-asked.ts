@@ -1,6 +1,7 @@
 /** The filters of the audit log, as in the address of the page and in GET /audit. */
 
-export const authors = { operator: 'Operator', token: 'Token', admin_token: 'Admin token', server: 'Turnkeep' } as const
+import { authors } from '../../show/author-of.ts'
+
 export type Author = keyof typeof authors
 export const authorNames = Object.keys(authors) as Author[]
 

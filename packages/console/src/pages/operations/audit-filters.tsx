@@ -1,7 +1,8 @@
 /** The filters of the audit log. They are in the address, so that a view can be bookmarked and shared. */
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { authorNames, authors } from './audit-asked.ts'
+import { authors } from '../../show/author-of.ts'
+import { authorNames } from './audit-asked.ts'
 import type { Asked } from './audit-asked.ts'
 
 type FiltersProps = { asked: Asked; onChange: (asked: Asked) => void }

@@ -13,7 +13,8 @@ import { Waiting } from '../../show/waiting.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { AuditChanges } from './audit-changes.tsx'
 import { AuditCsv } from './audit-csv.tsx'
-import { authors, isFiltered, queryOf, readAsked, writeAsked } from './audit-asked.ts'
+import { authorOf } from '../../show/author-of.ts'
+import { isFiltered, queryOf, readAsked, writeAsked } from './audit-asked.ts'
 import { AuditFilters } from './audit-filters.tsx'
 
 /** More are loaded on request. */
@@ -72,7 +73,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
       <Table.Td>
         <Moment at={entry.created_at} exact />
       </Table.Td>
-      <Table.Td>{entry.author_name ?? authors[entry.who]}</Table.Td>
+      <Table.Td>{authorOf(entry)}</Table.Td>
       <Table.Td>
         {entry.verb} {entry.noun.replaceAll('_', ' ')}
       </Table.Td>

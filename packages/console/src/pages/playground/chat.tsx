@@ -1,143 +1,141 @@
-/** One conversation of the operator with an agent: what is stored and what is said now, and next to it the turn of the selected reply. */
-import { Button, Grid, Paper, Stack } from '@mantine/core'
-import { Fragment, useEffect, useRef, useState } from 'react'
-import type { Agent, Message } from '../../api/types.ts'
-import { useCancel } from '../../api/turns.ts'
-import { Empty } from '../../show/empty.tsx'
+/** One conversation of the operator with an agent: what is stored and what is said now, and next to it the details of the selected reply. */
+import { Box, Drawer } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { useEffect, useRef, useState } from 'react'
+import type { KeyboardEvent } from 'react'
+import type { Agent, AgentVersion, Message } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { LiveTurn } from '../../show/live-turn.tsx'
-import { StopOutcome } from '../../show/stop-turn.tsx'
-import { useExchanges } from './exchanges.ts'
 import { useFollowEnd } from '../../show/follow-end.ts'
-import { Busy, LiveReply } from './live-reply.tsx'
+import { CostHint } from './cost-hint.tsx'
 import { MessageBox } from './message-box.tsx'
-import { ReplyFoot } from './reply-foot.tsx'
-import { Said } from './said.tsx'
-import { useRunningTurn, useStoredConversation } from './stored-conversation.ts'
+import { MessageLog } from './message-log.tsx'
+import classes from './playground.module.css'
+import { useRounds } from './rounds.ts'
+import type { Rounds, Shown } from './rounds.ts'
+import { SettingBar } from './setting-bar.tsx'
+import { nameOf } from './settings.ts'
+import type { Setting } from './settings.ts'
+import { useStoredConversation } from './stored-conversation.ts'
 import { TurnPanel } from './turn-panel.tsx'
+import type { Detailed } from './turn-panel.tsx'
 
 type ChatProps = {
   agent: Agent
   externalUserId: string
-  /** Start in the message box. */
-  focus: boolean
+  versions: AgentVersion[]
+  /** One, or two to compare. */
+  settings: readonly Setting[]
+  onSetting(index: number, setting: Setting): void
+  /** From the address. */
+  draft: string
+  /** Whether the details are shown; on a small screen they cover the conversation. */
+  details: boolean
+  onDetails(shown: boolean): void
 }
 
-export function Chat({ agent, externalUserId, focus }: ChatProps) {
-  const [text, setText] = useState('')
-  const [shown, setShown] = useState<string | null>(null)
+export function Chat({ agent, externalUserId, versions, settings, onSetting, draft, details, onDetails }: ChatProps) {
+  const [text, setText] = useState(draft)
+  const [chosen, setChosen] = useState<Shown | null>(null)
   const box = useRef<HTMLTextAreaElement>(null)
-  const exchanges = useExchanges(agent.id, externalUserId, setShown)
-  const { conversation, messages, error } = useStoredConversation(agent.id, externalUserId)
-  const cancel = useCancel()
-  const running = useRunningTurn(agent.id, conversation?.id, exchanges.reading)
-  // The messages of this visit keep their order, including those without a reply.
-  const ofThisVisit = new Set(exchanges.all.map(({ requestId }) => requestId))
-  const before = messages.items.filter(({ request_id: id }) => !ofThisVisit.has(id)).toReversed()
-  const replies = new Map(messages.items.filter(({ role }) => role === 'assistant').map((reply) => [reply.request_id, reply]))
+  const isSmall = useMediaQuery('(max-width: 61.99em)') ?? false
+  const rounds = useRounds(agent.id, externalUserId, setChosen)
+  const stored = useStoredConversation(agent.id, externalUserId)
+  const end = useFollowEnd()
+  const replies = new Map(stored.messages.items.filter(({ role }) => role === 'assistant').map((reply) => [reply.request_id, reply]))
   const replyOf = (requestId: string | null): Message | undefined => (requestId === null ? undefined : replies.get(requestId))
-  const { ref: log, onScroll, follow } = useFollowEnd()
-  const requestId = shown ?? [...replies.keys()][0] ?? null
-  const reading = !error && (conversation === undefined || (conversation !== null && messages.query.isPending))
+  const [newest] = replies.keys()
+  const shown = chosen ?? (newest === undefined ? null : { kind: 'turn' as const, requestId: newest })
+  const detailed = detailsOf(shown, rounds, replyOf, agent)
+  const comparing = settings.length > 1
+  // A keyboard on the screen would cover what is there.
   useEffect(() => {
-    if (focus) box.current?.focus()
-  }, [focus])
+    if (!matchMedia('(pointer: coarse)').matches) box.current?.focus()
+  }, [])
   const write = (written: string): void => {
     setText(written)
     box.current?.focus()
   }
+  const stop = (): void => {
+    rounds.stop()
+    box.current?.focus()
+  }
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>): void => {
+    // Not from a dialog, whose events arrive here too.
+    if (event.key !== 'Escape' || !rounds.reading || !event.currentTarget.contains(event.target as Node)) return
+    event.preventDefault()
+    stop()
+  }
+  const show = (one: Shown): void => {
+    setChosen(one)
+    onDetails(true)
+  }
 
   return (
-    <Grid gap="lg">
-      <Grid.Col span={{ base: 12, lg: 7 }}>
-        <Stack>
-          <Paper
-            withBorder
-            p="md"
-            ref={log}
-            onScroll={onScroll}
-            role="log"
-            aria-label="Conversation"
-            aria-busy={exchanges.reading}
-            tabIndex={0}
-            mih={160}
-            mah="60dvh"
-            style={{ overflowY: 'auto' }}
-          >
-            <Stack gap="md">
-              {messages.more ? (
-                <Button size="xs" variant="default" loading={messages.query.isFetchingNextPage} onClick={messages.loadMore}>
-                  Load earlier messages
-                </Button>
-              ) : null}
-              <FailureNote error={error} title="Could not load earlier messages" />
-              {reading ? <Busy text="Loading conversation…" /> : null}
-              {before.length === 0 && exchanges.all.length === 0 && !reading && !error ? (
-                <Empty title="No messages yet">
-                  Send a message below. The agent replies as it would to a caller, with history, knowledge, and tools.
-                </Empty>
-              ) : null}
-              {before.map((message) =>
-                message.role === 'user' ? (
-                  <Said key={message.id} who={externalUserId} at={message.created_at} text={message.content} />
-                ) : (
-                  <Said
-                    key={message.id}
-                    who={agent.name}
-                    at={message.created_at}
-                    text={message.content}
-                    incomplete={message.turn.incomplete}
-                    markdown
-                  >
-                    <ReplyFoot message={message} shown={message.request_id === requestId} onShow={() => setShown(message.request_id)} />
-                  </Said>
-                ),
-              )}
-              {exchanges.all.map((exchange) => (
-                <Fragment key={exchange.idempotencyKey}>
-                  <Said who={externalUserId} at={exchange.at} text={exchange.message} />
-                  <LiveReply
-                    exchange={exchange}
-                    reply={replyOf(exchange.requestId)}
-                    shown={exchange.requestId !== null && exchange.requestId === requestId}
-                    agent={{ id: agent.id, name: agent.name, ownerId: agent.owner_id }}
-                    busy={exchanges.reading}
-                    onShow={() => setShown(exchange.requestId)}
-                    onAskAgain={() => {
-                      exchanges.askAgain(exchange.idempotencyKey)
-                      box.current?.focus()
-                    }}
-                    onTakeBack={() => write(exchanges.takeBack(exchange.idempotencyKey))}
-                  />
-                </Fragment>
-              ))}
-              <StopOutcome cancel={cancel} />
-              {running ? <LiveTurn requestId={running.request_id} cancel={cancel} /> : null}
-            </Stack>
-          </Paper>
-          <FailureNote error={exchanges.stopFailure} title="Could not stop the turn" />
+    <div className={classes['body']}>
+      <Box className={classes['chat']} onKeyDown={onKeyDown}>
+        {comparing ? <Compared agent={agent} versions={versions} settings={settings} onSetting={onSetting} /> : null}
+        <MessageLog {...{ agent, externalUserId, stored, rounds, replyOf, shown, comparing, end }} onShow={show} onWrite={write} />
+        <div className={classes['foot']}>
+          <FailureNote error={rounds.exchanges.stopFailure} title="Could not stop the turn" />
           <MessageBox
             box={box}
             text={text}
+            placeholder={`Message ${agent.name}`}
+            hint={<CostHint agent={agent} message={text} settings={settings} messages={stored.messages} />}
             onChange={setText}
             longest={agent.max_message_length}
-            reading={exchanges.reading}
-            stopping={exchanges.stopping}
-            onStop={() => {
-              exchanges.stop()
-              box.current?.focus()
-            }}
+            reading={rounds.reading}
+            stopping={rounds.exchanges.stopping}
+            onStop={stop}
             onSend={() => {
-              follow()
-              exchanges.send(text)
+              end.follow()
+              rounds.send(text, settings)
               write('')
             }}
           />
-        </Stack>
-      </Grid.Col>
-      <Grid.Col span={{ base: 12, lg: 5 }}>
-        <TurnPanel requestId={requestId} reply={replyOf(requestId)} />
-      </Grid.Col>
-    </Grid>
+        </div>
+      </Box>
+      {isSmall ? (
+        <Drawer
+          opened={details}
+          onClose={() => onDetails(false)}
+          position="right"
+          size="min(100%, 560px)"
+          closeButtonProps={{ 'aria-label': 'Close' }}
+        >
+          <TurnPanel detailed={detailed} />
+        </Drawer>
+      ) : details ? (
+        <aside className={classes['trace']} aria-label="Selected reply">
+          <TurnPanel detailed={detailed} />
+        </aside>
+      ) : null}
+    </div>
   )
 }
+
+function detailsOf(
+  shown: Shown | null,
+  { previews, all }: Rounds,
+  replyOf: (requestId: string) => Message | undefined,
+  agent: Agent,
+): Detailed | null {
+  if (shown === null) return null
+  if (shown.kind === 'turn') return { ...shown, reply: replyOf(shown.requestId) }
+  const run = previews.all.find(({ id }) => id === shown.id)
+  const isPair = all.some(({ sides }) => sides.length > 1 && sides.some(({ key }) => key === shown.id))
+  const letter = isPair ? (shown.id.endsWith(' 0') ? 'A: ' : 'B: ') : ''
+  return run ? { kind: 'preview', run, name: `${letter}${nameOf(run.setting, agent.version)}` } : null
+}
+
+type ComparedProps = Pick<ChatProps, 'agent' | 'versions' | 'settings' | 'onSetting'>
+
+/** The two configurations above their replies. */
+const Compared = ({ agent, versions, settings, onSetting }: ComparedProps) => (
+  <div className={classes['settings']}>
+    {settings.map((setting, index) => {
+      const letter = index === 0 ? 'A' : 'B'
+      return <SettingBar key={letter} {...{ agent, versions, setting, letter }} onChange={(changed) => onSetting(index, changed)} />
+    })}
+  </div>
+)

@@ -1,7 +1,9 @@
-/** Selects a conversation: each external user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a row. */
-import { Autocomplete, Button } from '@mantine/core'
+/** Selects a conversation: each external user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a toolbar. */
+import { ActionIcon, Autocomplete, Tooltip } from '@mantine/core'
+import { IconPlus, IconUser } from '@tabler/icons-react'
 import { useState } from 'react'
 import { randomId } from '../../api/random-id.ts'
+import classes from './playground.module.css'
 import { usePlayedUsers } from './stored-conversation.ts'
 
 type ConversationChoiceProps = { agentId: string; user: string; onChoose(user: string): void }
@@ -24,7 +26,8 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
   return (
     <>
       <Autocomplete
-        label="External user ID"
+        aria-label="External user ID"
+        leftSection={<IconUser size={15} aria-hidden="true" />}
         data={played}
         value={draft}
         onChange={setDraft}
@@ -35,12 +38,13 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
         }}
         filter={({ options }) => options}
         maxLength={maxId}
-        w="100%"
-        maw={320}
+        className={classes['user']}
       />
-      <Button variant="default" onClick={() => onChoose(`playground-${randomId(4)}`)}>
-        New conversation
-      </Button>
+      <Tooltip label="New conversation">
+        <ActionIcon variant="default" size={36} aria-label="New conversation" onClick={() => onChoose(`playground-${randomId(4)}`)}>
+          <IconPlus size={16} aria-hidden="true" />
+        </ActionIcon>
+      </Tooltip>
     </>
   )
 }

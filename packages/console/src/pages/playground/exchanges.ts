@@ -29,13 +29,16 @@ export type Exchange = {
   incomplete: boolean
   requestId: string | null
   failure: ApiFailure | null
+  /** From sending to the end of the reply, in milliseconds. Null until then. */
+  tookMs: number | null
 }
 
 export type Exchanges = {
   all: Exchange[]
   /** Whether a reply is being read. */
   reading: boolean
-  send(message: string): void
+  /** Returns the Idempotency-Key. */
+  send(message: string): string
   askAgain(idempotencyKey: string): void
   /** Cancels the turn whose reply is being read, as soon as its ID is known. Its end is still read. */
   stop(): void
@@ -47,7 +50,8 @@ export type Exchanges = {
   takeBack(idempotencyKey: string): string
 }
 
-export function useExchanges(agentId: string, externalUserId: string, onEnd: (requestId: string) => void): Exchanges {
+/** `onTurn` is called with the request ID when a turn has started, and when it has ended. */
+export function useExchanges(agentId: string, externalUserId: string, onTurn: (requestId: string) => void): Exchanges {
   const queries = useQueryClient()
   const [all, setAll] = useState<Exchange[]>([])
   const reader = useRef<AbortController | null>(null)
@@ -65,6 +69,7 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
 
   const read = useMutation({
     mutationFn: async ({ idempotencyKey, message }: Pick<Exchange, 'idempotencyKey' | 'message'>) => {
+      const startedAt = performance.now()
       const { signal } = (reader.current = new AbortController())
       wantsStop.current = false
       current.current = null
@@ -85,6 +90,7 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
                   if (event.type === 'response.created') {
                     change(idempotencyKey, { requestId: event.request_id, state: 'streaming' })
                     current.current = event.request_id
+                    onTurn(event.request_id)
                     if (wantsStop.current) cancelNow(event.request_id)
                   }
                   if (event.type === 'response.output_text.delta') reply.add(event.delta)
@@ -101,9 +107,10 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
         // A reader that missed deltas gets the whole text here.
         else {
           const { content, incomplete = false } = end.message
-          change(idempotencyKey, { state: 'completed', text: content, incomplete, requestId: end.request_id })
+          const tookMs = Math.round(performance.now() - startedAt)
+          change(idempotencyKey, { state: 'completed', text: content, incomplete, requestId: end.request_id, tookMs })
         }
-        onEnd(end.request_id)
+        onTurn(end.request_id)
       } catch (error) {
         const text = reply.end()
         if (signal.aborted) return change(idempotencyKey, { state: 'stopped', text })
@@ -141,9 +148,11 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
           incomplete: false,
           requestId: null,
           failure: null,
+          tookMs: null,
         },
       ])
       read.mutate({ idempotencyKey, message })
+      return idempotencyKey
     },
     askAgain(idempotencyKey) {
       const exchange = all.find((one) => one.idempotencyKey === idempotencyKey)

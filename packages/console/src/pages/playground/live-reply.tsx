@@ -7,6 +7,7 @@ import { isReading } from './exchanges.ts'
 import type { Exchange } from './exchanges.ts'
 import { ReplyFoot } from './reply-foot.tsx'
 import { Said } from './said.tsx'
+import type { ReactNode } from 'react'
 
 type LiveReplyProps = {
   exchange: Exchange
@@ -17,12 +18,26 @@ type LiveReplyProps = {
   agent: { id: string; name: string; ownerId: string }
   /** Whether another reply is being read. */
   busy: boolean
+  /** Beside the name: whether the reply is stored. */
+  badge?: ReactNode
+  name?: string
   onShow(): void
   onAskAgain(): void
   onTakeBack(): void
 }
 
-export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAgain, onTakeBack }: LiveReplyProps) {
+export function LiveReply({
+  exchange,
+  reply,
+  shown,
+  agent,
+  busy,
+  badge,
+  name = agent.name,
+  onShow,
+  onAskAgain,
+  onTakeBack,
+}: LiveReplyProps) {
   const { failure, requestId } = exchange
   const state = reply ? 'completed' : exchange.state
   const text = reply?.content ?? exchange.text
@@ -31,7 +46,7 @@ export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAg
   const incomplete = reply?.turn.incomplete ?? exchange.incomplete
   return (
     <Stack gap="xs">
-      {text === '' ? null : <Said who={agent.name} at={reply?.created_at ?? null} text={text} incomplete={incomplete} markdown />}
+      {text === '' && !badge ? null : <Said who={name} at={reply?.created_at ?? null} text={text} incomplete={incomplete} badge={badge} />}
       {state === 'sending' || (state === 'streaming' && text === '') ? <Busy text="The agent is replying…" /> : null}
       {state === 'awaiting' ? <Busy text="This message is still being answered. Waiting for the reply…" /> : null}
       {state === 'stopped' ? (
@@ -69,7 +84,7 @@ export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAg
           ) : null}
         </Group>
       ) : null}
-      {requestId === null || isReading(state) ? null : <ReplyFoot message={reply} shown={shown} onShow={onShow} />}
+      {requestId === null || isReading(state) ? null : <ReplyFoot message={reply} shown={shown} onShow={onShow} took={exchange.tookMs} />}
     </Stack>
   )
 }

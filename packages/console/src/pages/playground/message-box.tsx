@@ -1,9 +1,17 @@
-/** The message input: Enter sends, Shift+Enter adds a line, and Enter that selects a word of an input method does neither. */
-import { Button, Group, Stack, Text, Textarea } from '@mantine/core'
-import type { KeyboardEvent, RefObject } from 'react'
+/**
+ * The message input. Enter and Ctrl+Enter send, Shift+Enter adds a line, Escape stops, and Enter that selects a word of an input method does
+ * none of it.
+ */
+import { Button, Text, Textarea } from '@mantine/core'
+import { IconArrowUp, IconPlayerStopFilled } from '@tabler/icons-react'
+import type { KeyboardEvent, ReactNode, RefObject } from 'react'
+import classes from './composer.module.css'
 
 type MessageBoxProps = {
   text: string
+  placeholder: string
+  /** What sending costs. */
+  hint: ReactNode
   onChange(text: string): void
   onSend(): void
   onStop(): void
@@ -15,7 +23,7 @@ type MessageBoxProps = {
   box: RefObject<HTMLTextAreaElement | null>
 }
 
-export function MessageBox({ text, onChange, onSend, onStop, reading, stopping, longest, box }: MessageBoxProps) {
+export function MessageBox({ text, placeholder, hint, onChange, onSend, onStop, reading, stopping, longest, box }: MessageBoxProps) {
   // Characters as the server counts them.
   const length = text.length < longest / 2 ? text.length : Array.from(text).length
   const tooLong = length > longest
@@ -26,40 +34,50 @@ export function MessageBox({ text, onChange, onSend, onStop, reading, stopping, 
     if (ready) onSend()
   }
   return (
-    <Stack gap="xs">
+    <div className={classes['composer']}>
       <Textarea
         ref={box}
-        label="Message"
-        description="Press Enter to send, Shift+Enter for a new line."
-        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        aria-label="Message"
+        placeholder={placeholder}
         value={text}
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
         onKeyDown={onKeyDown}
         autosize
-        minRows={2}
-        maxRows={10}
-        error={
-          tooLong
-            ? `The message has ${length.toLocaleString()} characters; this agent accepts up to ${longest.toLocaleString()}.`
-            : undefined
-        }
+        minRows={1}
+        maxRows={8}
+        aria-keyshortcuts="Enter Control+Enter"
+        aria-invalid={tooLong}
+        aria-describedby="message-hint"
       />
-      <Group justify="space-between" gap="xs">
-        <Text size="xs" c="dimmed" className="figures">
-          {length > longest * 0.8 ? `${length.toLocaleString()} of ${longest.toLocaleString()} characters` : ''}
-        </Text>
-        <Group gap="xs">
-          {reading ? (
-            <Button variant="default" loading={stopping} onClick={onStop}>
-              Stop
-            </Button>
-          ) : null}
-          <Button disabled={!ready} onClick={onSend}>
-            Send
+      <div className={classes['foot']}>
+        <div className={classes['hint']} id="message-hint">
+          {tooLong ? (
+            <Text size="xs" c="var(--mantine-color-error)" role="alert">
+              The message has {length.toLocaleString()} characters; this agent accepts up to {longest.toLocaleString()}.
+            </Text>
+          ) : length > longest * 0.8 ? (
+            `${length.toLocaleString()} of ${longest.toLocaleString()} characters`
+          ) : (
+            hint
+          )}
+        </div>
+        {reading ? (
+          <Button
+            size="sm"
+            variant="default"
+            loading={stopping}
+            onClick={onStop}
+            leftSection={<IconPlayerStopFilled size={14} aria-hidden="true" />}
+            aria-keyshortcuts="Escape"
+          >
+            Stop
           </Button>
-        </Group>
-      </Group>
-    </Stack>
+        ) : null}
+        <Button size="sm" disabled={!ready} onClick={onSend} leftSection={<IconArrowUp size={16} aria-hidden="true" />}>
+          Send
+        </Button>
+      </div>
+    </div>
   )
 }
 

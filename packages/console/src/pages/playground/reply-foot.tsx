@@ -1,12 +1,17 @@
 /** The usage of a reply in one line, and the button that shows its turn next to the conversation. */
 import { Button, Group, Text } from '@mantine/core'
 import type { Message } from '../../api/types.ts'
-import { writeCount } from '../../show/measures.ts'
+import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
 
-type ReplyFootProps = { message: Message | undefined; shown: boolean; onShow(): void }
+type ReplyFootProps = {
+  message: Message | undefined
+  shown: boolean
+  onShow(): void
+  /** In milliseconds, if it is known. */ took?: number | null
+}
 
-export function ReplyFoot({ message, shown, onShow }: ReplyFootProps) {
+export function ReplyFoot({ message, shown, onShow, took = null }: ReplyFootProps) {
   const usage = message?.turn.usage
   const calls = message?.tool_calls.length ?? 0
   const passages = message?.citations.length ?? 0
@@ -16,7 +21,8 @@ export function ReplyFoot({ message, shown, onShow }: ReplyFootProps) {
         Turn details
       </Button>
       {usage ? (
-        <Text size="xs" component="span" className="figures">
+        <Text size="xs" component="span" c="dimmed" className="figures">
+          {took === null ? '' : `${writeMs(took)} · `}
           <Money amount={usage.charged_usd} /> · {writeCount(usage.total_tokens)} tokens
         </Text>
       ) : null}

@@ -1,20 +1,24 @@
 /** One row per provider. */
-import { Anchor, Button, Group, Table, Text } from '@mantine/core'
+import { Anchor, Badge, Button, Group, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
-import type { Agent, Provider } from '../../api/types.ts'
+import type { Agent, Provider, Turn } from '../../api/types.ts'
 import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
+import { Since } from '../../show/since.tsx'
+import { segment } from '../../api/client.ts'
+import { failingProviders } from './health.ts'
 import { labelOfKind } from './kinds.ts'
 import { agentsOn } from './used-by.ts'
 import { ListTable } from '../../show/list-table.tsx'
 import { Allowed } from '../../show/allowed.tsx'
 
 /** The action of a row. The page opens a dialog for it. */
-export type Doing = { what: 'test' | 'change' | 'delete'; provider: Provider }
+export type Doing = { what: 'test' | 'models' | 'change' | 'delete'; provider: Provider }
 
-type ProviderTableProps = { providers: Provider[]; agents: Agent[] | undefined; onDo: (doing: Doing) => void }
+/** `turns`: the newest ones, of all providers. */
+type ProviderTableProps = { providers: Provider[]; agents: Agent[] | undefined; turns: Turn[] | undefined; onDo: (doing: Doing) => void }
 
-export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
+export function ProviderTable({ providers, agents, turns, onDo }: ProviderTableProps) {
   return (
     <ListTable minWidth={820} verticalSpacing="sm" aria-label="Providers">
       <Table.Thead>
@@ -22,6 +26,7 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
           <Table.Th scope="col">Name</Table.Th>
           <Table.Th scope="col">Kind and base URL</Table.Th>
           <Table.Th scope="col">Used by</Table.Th>
+          <Table.Th scope="col">Recent turns</Table.Th>
           <Table.Th scope="col">Updated</Table.Th>
           <Table.Th scope="col">
             <span className="for-readers-only">Actions</span>
@@ -48,12 +53,23 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
             <Table.Td>
               <UsedBy agents={agents && agentsOn(provider.name, agents)} />
             </Table.Td>
+            <Table.Td maw={280}>
+              <Health provider={provider.name} agents={agents} turns={turns} />
+            </Table.Td>
             <Table.Td>
               <Moment at={provider.updated_at} />
             </Table.Td>
             <Table.Td>
-              <Group gap="xs" justify="flex-end" wrap="nowrap">
+              <Group gap="xs" justify="flex-start">
                 <Allowed permission="providers">
+                  <Button
+                    size="xs"
+                    variant="default"
+                    aria-label={`Models of ${provider.name}`}
+                    onClick={() => onDo({ what: 'models', provider })}
+                  >
+                    Models
+                  </Button>
                   <Button size="xs" variant="default" aria-label={`Test ${provider.name}`} onClick={() => onDo({ what: 'test', provider })}>
                     Test
                   </Button>
@@ -84,6 +100,40 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
       </Table.Tbody>
     </ListTable>
   )
+}
+
+type HealthProps = { provider: string; agents: Agent[] | undefined; turns: Turn[] | undefined }
+
+function Health({ provider, agents, turns }: HealthProps) {
+  if (!agents || !turns) return <>…</>
+  const ids = new Set(agentsOn(provider, agents).map(({ id }) => id))
+  const own = turns.filter(({ agent_id: agentId }) => ids.has(agentId))
+  const [failing] = failingProviders(own, agents)
+  if (failing)
+    return (
+      <div>
+        <Badge color="red">Failing</Badge>{' '}
+        <Text span size="xs" c="dimmed">
+          since <Since at={failing.since} />
+        </Text>
+        <Text size="xs" c="red" className="as-written">
+          {failing.cause}, {failing.failed} of the last {failing.of}
+          {failing.words ? `: ${failing.words}` : ''}
+        </Text>
+        <Allowed permission="conversations">
+          <Anchor component={Link} href={`/turns/${segment(failing.requestId)}`} size="xs" underline="always">
+            Open trace
+          </Anchor>
+        </Allowed>
+      </div>
+    )
+  if (own.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        None recently
+      </Text>
+    )
+  return <Badge color="teal">Working</Badge>
 }
 
 // More would make the row too long.

@@ -1,11 +1,12 @@
 /** One small call to a provider and its result: its duration, or the provider's own words. */
-import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Box, Button, Group, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { Provider, ProviderTest as Tested } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeMs } from '../../show/measures.ts'
+import { ModelInput } from '../../show/model-input.tsx'
 
 /** `focused`: the element that was here before had the focus, so the button gets it. */
 type ProviderTestProps = { provider: Provider; focused?: boolean; onTested?: (test: Tested) => void }
@@ -23,16 +24,17 @@ export function ProviderTest({ provider, focused = false, onTested }: ProviderTe
   })
   return (
     <Stack gap="sm">
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label="Model to test"
-          description="Optional. Without a model, only the base URL and the API key are tested."
-          autoComplete="off"
-          value={model}
-          onChange={(event) => setModel(event.currentTarget.value)}
-          flex="1 1 180px"
-        />
-        <Button ref={button} variant="default" loading={test.isPending} onClick={() => test.mutate(model.trim())}>
+      <Group align="flex-start" gap="sm">
+        <Box flex="1 1 240px">
+          <ModelInput
+            label="Model to test"
+            description="Optional. Without a model, only the base URL and the API key are tested."
+            provider={provider.name}
+            value={model}
+            onChange={setModel}
+          />
+        </Box>
+        <Button ref={button} mt={44} variant="default" loading={test.isPending} onClick={() => test.mutate(model.trim())}>
           Test provider
         </Button>
       </Group>

@@ -1,12 +1,13 @@
 /** The providers of models: which exist, which agents use them, and their actions. A provider's key is never shown. */
 import { Button, Modal } from '@mantine/core'
 import { useState } from 'react'
-import { useAgents, useProviders } from '../../api/lists.ts'
+import { useAgents, useNewestTurns, useProviders } from '../../api/lists.ts'
 import { Empty } from '../../show/empty.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { DeleteProvider } from './delete-provider.tsx'
 import { ProviderForm } from './provider-form.tsx'
+import { ProviderModels } from './provider-models.tsx'
 import { ProviderTable } from './provider-table.tsx'
 import type { Doing } from './provider-table.tsx'
 import { ProviderTest } from './provider-test.tsx'
@@ -16,6 +17,7 @@ import { Allowed } from '../../show/allowed.tsx'
 export function Providers() {
   const providers = useProviders()
   const agents = useAgents()
+  const turns = useNewestTurns()
   const [doing, setDoing] = useState<{ what: 'add' } | Doing | null>(null)
   const close = (): void => setDoing(null)
   const add = (
@@ -41,7 +43,7 @@ export function Providers() {
               To use a language model, add OpenAI, Anthropic, Google, or your own server with its API key. The demo model needs no provider.
             </Empty>
           ) : (
-            <ProviderTable providers={found} agents={agents.data} onDo={setDoing} />
+            <ProviderTable providers={found} agents={agents.data} turns={turns.data?.data} onDo={setDoing} />
           )
         }
       </Waiting>
@@ -55,6 +57,14 @@ export function Providers() {
       </Modal>
       <Modal opened={doing?.what === 'test'} onClose={close} title={doing?.what === 'test' ? `Test ${doing.provider.name}` : ''}>
         {doing?.what === 'test' ? <ProviderTest provider={doing.provider} /> : null}
+      </Modal>
+      <Modal
+        opened={doing?.what === 'models'}
+        onClose={close}
+        title={doing?.what === 'models' ? `Models of ${doing.provider.name}` : ''}
+        size="lg"
+      >
+        {doing?.what === 'models' ? <ProviderModels provider={doing.provider} /> : null}
       </Modal>
       <DeleteProvider
         provider={doing?.what === 'delete' ? doing.provider : null}

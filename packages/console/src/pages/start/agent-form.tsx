@@ -6,6 +6,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { Agent, Owner } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { shortMoney } from '../../show/money.tsx'
+import { ModelInput } from '../../show/model-input.tsx'
 import { errorOfField } from '../../show/field-error.ts'
 import { firstModelOf } from '../providers/kinds.ts'
 import { faultsOf, firstDraft, makeAgent, makeOwner, newOwner } from './agent-draft.ts'
@@ -106,13 +107,15 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
           maxRows={16}
           {...input('systemPrompt', 'system_prompt')}
         />
-        <TextInput
+        <ModelInput
           label="Model"
-          description={isDemo ? 'Built in.' : `Model ID as listed by ${chosen.provider}.`}
+          description={isDemo ? 'Built in.' : 'Choose a model of the provider, or enter its ID.'}
           withAsterisk
           readOnly={isDemo}
-          spellCheck={false}
           {...input('model', 'model')}
+          provider={chosen.provider}
+          value={values.model}
+          onChange={(id) => form.setFieldValue('model', id)}
         />
         <PriceFields
           known={price.data?.model === model ? price.data.price : undefined}

@@ -3,6 +3,7 @@
  * server, so the setup can be interrupted. `?agent=new` starts another setup, `?agent=ID` continues with that agent, `?overview` skips it.
  */
 import { useQuery } from '@tanstack/react-query'
+import { lazy } from 'react'
 import { Redirect, useSearchParams } from 'wouter'
 import { call } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
@@ -11,8 +12,10 @@ import type { Agent, Page as PageOf, Turn } from '../../api/types.ts'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { isDemo } from './is-demo.ts'
-import { Overview } from './overview.tsx'
-import { Walk } from './walk.tsx'
+
+// One of the two is shown, so the other is not loaded.
+const Overview = lazy(() => import('./overview.tsx').then(({ Overview: page }) => ({ default: page })))
+const Walk = lazy(() => import('./walk.tsx').then(({ Walk: page }) => ({ default: page })))
 
 export function Start() {
   const agents = useAgents()

@@ -1,11 +1,11 @@
 /** The stored reply of a turn and the new one of its rerun, side by side, and how the new one came about. */
+import { useTurn } from '../../api/turns.ts'
 import { Badge, Group, Loader, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { TurnRerun, TurnTrace } from '../../api/types.ts'
 import { Markdown } from '../../show/markdown.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
-import { useTurn } from '../../show/turn-details.tsx'
 import { Attempts } from '../../show/turn-trace.tsx'
 
 type RepliesProps = {
@@ -41,11 +41,11 @@ export function Replies({ trace, rerun, ran, isRunning }: RepliesProps) {
         </Reply>
       </SimpleGrid>
       {!isRunning && rerun ? (
-        <Stack component="section" gap="sm" maw={720} aria-label="Trace of the new reply">
+        <Stack component="section" gap="sm" aria-label="Trace of the new reply">
           <Title order={3} size="h4">
             Trace of the new reply
           </Title>
-          <Attempts spans={rerun.spans} />
+          <Attempts spans={rerun.spans} layout="wide" />
         </Stack>
       ) : null}
     </Stack>

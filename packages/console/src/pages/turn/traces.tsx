@@ -1,19 +1,20 @@
-/** All turns, newest first, by agent and state. Each leads to its trace. The filters are in the address. */
-import { Anchor, Group, Select, Stack, Table, Text } from '@mantine/core'
+/** All turns, newest first, by agent, state and trace ID. Each leads to its trace. The filters are in the address. */
+import { Anchor, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { Empty } from '../../show/empty.tsx'
 import { ListTable } from '../../show/list-table.tsx'
-import { writeMs } from '../../show/measures.ts'
+import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
-import { AgentCell, endOfId } from '../../show/turn-cells.tsx'
+import classes from '../../show/trace.module.css'
+import { AgentCell, TraceCell } from '../../show/turn-cells.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
 const states = [
@@ -24,15 +25,25 @@ const states = [
   { value: 'cancelled', label: 'Cancelled' },
 ]
 
+// Running turns are in the list, and end.
+const readAgainMs = 5_000
+const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
+
 export function Traces() {
   const [params, setParams] = useSearchParams()
-  const filters = { agent_id: params.get('agent_id'), status: states.find(({ value }) => value === params.get('status'))?.value ?? null }
+  const given = params.get('trace_id')
+  const filters = {
+    agent_id: params.get('agent_id'),
+    status: states.find(({ value }) => value === params.get('status'))?.value ?? null,
+    trace_id: given !== null && isTraceId(given) ? given : null,
+  }
+  const isFiltered = Object.values(filters).some((value) => value !== null)
   const change = (changed: Partial<typeof filters>): void =>
     setParams(Object.entries({ ...filters, ...changed }).filter((entry): entry is [string, string] => entry[1] !== null))
-  const list = useList<Turn>(['turns', 'all'], '/turns', filters)
+  const list = useList<Turn>(['turns', 'all'], '/turns', filters, { refetchMs: readAgainMs })
   return (
     <Page title="Traces" lead="Every turn with what the agent was sent, what it did, and what it cost.">
-      <Group align="flex-end" gap="sm" component="search" aria-label="Traces">
+      <Group align="flex-start" gap="sm" component="search" aria-label="Traces">
         <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id })} clearable />
         <Select
           label="State"
@@ -45,11 +56,35 @@ export function Traces() {
           w="100%"
           maw={200}
         />
+        <TraceIdInput key={filters.trace_id} value={filters.trace_id} onChange={(id) => change({ trace_id: id })} />
       </Group>
       <Waiting for={list.query} what="turns">
         {() =>
           list.items.length === 0 ? (
-            <Empty title="No turns">A turn starts with a message to an agent, from your program or from the playground.</Empty>
+            isFiltered ? (
+              <Empty
+                title="No turns match"
+                action={
+                  <Button variant="default" size="xs" onClick={() => setParams({})}>
+                    Clear filters
+                  </Button>
+                }
+              >
+                No turn has this agent, state and trace ID.
+              </Empty>
+            ) : (
+              <Empty
+                title="No turns yet"
+                action={
+                  <Anchor component={Link} href="/playground" underline="always">
+                    Open the playground
+                  </Anchor>
+                }
+              >
+                A turn starts with a message to an agent, from your program or from the playground. Its trace shows what the agent was sent
+                and what it did.
+              </Empty>
+            )
           ) : (
             <Stack gap="xs">
               <TurnTable turns={list.items} />
@@ -62,19 +97,45 @@ export function Traces() {
   )
 }
 
-function TurnTable({ turns }: { turns: Turn[] }) {
+/** Of a `traceparent` header, as a caller's own tracing shows it. Applied when it is complete. */
+function TraceIdInput({ value, onChange }: { value: string | null; onChange(id: string | null): void }) {
+  const [text, setText] = useState(value ?? '')
+  const id = text.trim().toLowerCase()
+  const apply = (): void => {
+    if (id === '' ? value !== null : isTraceId(id) && id !== value) onChange(id === '' ? null : id)
+  }
   return (
-    <ListTable minWidth={820} aria-label="Turns, newest first" highlightOnHover>
+    <TextInput
+      label="Trace ID"
+      placeholder="32 hexadecimal digits"
+      value={text}
+      error={id !== '' && id.length >= 32 && !isTraceId(id) ? 'Enter 32 hexadecimal digits.' : null}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={apply}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') apply()
+      }}
+      w="100%"
+      maw={300}
+    />
+  )
+}
+
+function TurnTable({ turns }: { turns: Turn[] }) {
+  const longestMs = Math.max(1, ...turns.map((turn) => latencyOf(turn) ?? 0))
+  return (
+    <ListTable minWidth={860} aria-label="Turns, newest first" highlightOnHover>
       <Table.Thead>
         <Table.Tr>
-          {['Turn', 'State', 'Agent', 'Started', 'Cause'].map((name) => (
+          {['Turn', 'State', 'Agent', 'Started'].map((name) => (
             <Table.Th key={name} scope="col">
               {name}
             </Table.Th>
           ))}
           <Table.Th scope="col" ta="right">
-            Latency
+            Tokens
           </Table.Th>
+          <Table.Th scope="col">Latency</Table.Th>
           <Table.Th scope="col" ta="right">
             Charge
           </Table.Th>
@@ -82,44 +143,47 @@ function TurnTable({ turns }: { turns: Turn[] }) {
       </Table.Thead>
       <Table.Tbody>
         {turns.map((turn) => (
-          <TurnRow key={turn.request_id} turn={turn} />
+          <TurnRow key={turn.request_id} turn={turn} longestMs={longestMs} />
         ))}
       </Table.Tbody>
     </ListTable>
   )
 }
 
-function TurnRow({ turn }: { turn: Turn }) {
-  const { request_id: requestId, failure, usage, started_at: startedAt, ended_at: endedAt } = turn
+function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
+  const { request_id: requestId, failure, usage, state } = turn
+  const took = latencyOf(turn)
   return (
     <Table.Tr>
-      <Table.Th scope="row" fw={500}>
-        <Anchor
-          component={Link}
-          href={`/turns/${segment(requestId)}`}
-          size="xs"
-          ff="monospace"
-          title={requestId}
-          aria-label={`Open trace of request ${requestId}`}
-        >
-          <span aria-hidden="true">…</span>
-          {endOfId(requestId)}
-        </Anchor>
-      </Table.Th>
-      <Table.Td>
-        <StateBadge state={turn.state} />
+      <TraceCell requestId={requestId} />
+      <Table.Td maw={280}>
+        <Group gap={8} wrap="nowrap">
+          <StateBadge state={state} />
+          {failure && state !== 'cancelled' ? (
+            <Text span size="xs" c="red" ff="monospace" className="as-name">
+              {failure.cause_kind ?? failure.code}
+            </Text>
+          ) : null}
+        </Group>
       </Table.Td>
       <AgentCell agentId={turn.agent_id} />
       <Table.Td>
         <Moment at={turn.started_at} />
       </Table.Td>
-      <Table.Td maw={320}>
-        <Text size="xs" {...(failure ? { c: 'red', className: 'as-written' } : { c: 'dimmed' })} lineClamp={2}>
-          {failure ? (failure.cause_kind ?? failure.code) : '–'}
-        </Text>
-      </Table.Td>
       <Table.Td ta="right" className="figures">
-        {endedAt === null ? '–' : writeMs(Date.parse(endedAt) - Date.parse(startedAt))}
+        {usage === null ? '–' : writeCount(usage.total_tokens)}
+      </Table.Td>
+      <Table.Td className="figures">
+        {took === null ? (
+          '–'
+        ) : (
+          <span className={classes['latency']}>
+            <span>{writeMs(took)}</span>
+            <span className={classes['meter']} aria-hidden="true">
+              <span data-failed={failure ? '' : undefined} style={{ width: `${(took / longestMs) * 100}%` }} />
+            </span>
+          </span>
+        )}
       </Table.Td>
       <Table.Td ta="right">{usage === null ? '–' : <Money amount={usage.charged_usd} />}</Table.Td>
     </Table.Tr>

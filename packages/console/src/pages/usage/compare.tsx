@@ -1,5 +1,5 @@
 /** The totals of each agent, most expensive first. It needs one report per agent, so it is requested by a button. */
-import { Anchor, Box, Button, Stack, Table, Text, Title } from '@mantine/core'
+import { Anchor, Button, Stack, Table, Text } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -8,11 +8,13 @@ import { useAgents } from '../../api/lists.ts'
 import type { Agent, Usage } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
+import { ListTable } from '../../show/list-table.tsx'
 import { Money } from '../../show/money.tsx'
+import { Panel } from '../../show/panel.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { readAmount } from '../../api/amounts.ts'
-import { writeAsked } from './asked.ts'
-import type { Asked, Span } from './asked.ts'
+import { writeAsked } from '../../show/usage-range.ts'
+import type { Asked, Span } from '../../show/usage-range.ts'
 
 /** The maximum number of reports: each scans the turns of the whole range. */
 const maxAgents = 20
@@ -23,10 +25,7 @@ export function Compare({ asked, span }: { asked: Asked; span: Span }) {
   const [wanted, setWanted] = useState(false)
   const agents = useAgents()
   return (
-    <Box component="section" aria-labelledby="compare">
-      <Title order={2} size="h4" mb="xs" id="compare">
-        By agent
-      </Title>
+    <Panel title="By agent">
       {wanted ? (
         <Waiting for={agents} what="agents">
           {(all) => (
@@ -38,11 +37,13 @@ export function Compare({ asked, span }: { asked: Asked; span: Span }) {
           )}
         </Waiting>
       ) : (
-        <Button variant="default" onClick={() => setWanted(true)}>
-          Compare agents
-        </Button>
+        <div className="panel-body">
+          <Button variant="default" onClick={() => setWanted(true)}>
+            Compare agents
+          </Button>
+        </div>
       )}
-    </Box>
+    </Panel>
   )
 }
 
@@ -64,7 +65,7 @@ function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; s
   return (
     <Stack gap="xs">
       <FailureNote error={error} title="Could not load every agent" />
-      <Text size="sm" c="dimmed" aria-live="polite">
+      <Text size="sm" c="dimmed" aria-live="polite" px="md">
         {pending > 0 ? `Loading ${pending} of ${asking.length} agents…` : null}
         {pending === 0 && agents.length > maxAgents
           ? `Showing the newest ${maxAgents} of ${agents.length} agents. Choose an owner to narrow the list.`
@@ -72,25 +73,23 @@ function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; s
         {agents.length === 0 ? 'No agents to compare.' : null}
       </Text>
       {rows.length > 0 ? (
-        <Table.ScrollContainer minWidth={640}>
-          <Table aria-label="Agents by charges, highest first">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th scope="col">Agent</Table.Th>
-                {['Turns', 'Errors', 'Tokens', 'Charged', 'Latency p95', 'First token p95'].map((label) => (
-                  <Table.Th key={label} scope="col" ta="right">
-                    {label}
-                  </Table.Th>
-                ))}
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {rows.map((row) => (
-                <Row key={row.agent.id} {...row} asked={asked} />
+        <ListTable minWidth={640} aria-label="Agents by charges, highest first" horizontalSpacing="md">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Agent</Table.Th>
+              {['Turns', 'Errors', 'Tokens', 'Charged', 'Latency p95', 'First token p95'].map((label) => (
+                <Table.Th key={label} scope="col" ta="right">
+                  {label}
+                </Table.Th>
               ))}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {rows.map((row) => (
+              <Row key={row.agent.id} {...row} asked={asked} />
+            ))}
+          </Table.Tbody>
+        </ListTable>
       ) : null}
     </Stack>
   )

@@ -1,17 +1,19 @@
 /** The range and the filters. The selection is in the address, so that a view can be bookmarked and shared. */
-import { Box, Group, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
-import { useId } from 'react'
+import { Group, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { useEffect, useState } from 'react'
 import { useAgents } from '../../api/lists.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { OwnerSelect } from '../../show/owner-select.tsx'
-import { rangeLabels, rangeNames, suggestedDays } from './asked.ts'
-import type { Asked, RangeName, SpanWrong } from './asked.ts'
+import { RangeControl } from '../../show/range-control.tsx'
+import { rangeLabels, rangeNames, suggestedDays } from '../../show/usage-range.ts'
+import type { Asked, RangeName, SpanWrong } from '../../show/usage-range.ts'
 import { KeySelect } from '../../show/key-select.tsx'
+
+const choices = rangeNames.map((value) => ({ value, label: rangeLabels[value] }))
 
 type FiltersProps = { asked: Asked; wrong: SpanWrong | null; onChange: (asked: Asked) => void }
 
 export function Filters({ asked, wrong, onChange }: FiltersProps) {
-  const labelId = useId()
   const agents = useAgents()
   const chooseRange = (range: RangeName): void => onChange({ ...asked, ...(range === 'own' ? suggestedDays(Date.now()) : {}), range })
   // Filters that depend on the previous owner or agent no longer apply.
@@ -24,18 +26,7 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
   return (
     <Stack gap="sm">
       <Group align="flex-end" gap="md">
-        <Box>
-          <Text size="sm" fw={500} id={labelId}>
-            Time range
-          </Text>
-          <SegmentedControl
-            aria-labelledby={labelId}
-            size="xs"
-            value={asked.range}
-            onChange={(value) => chooseRange(rangeNames.find((name) => name === value) ?? '7d')}
-            data={rangeNames.map((value) => ({ value, label: rangeLabels[value] }))}
-          />
-        </Box>
+        <RangeControl value={asked.range} choices={choices} onChange={chooseRange} />
         {asked.range === 'own'
           ? (['from', 'to'] as const).map((field) => (
               <TextInput
@@ -49,11 +40,36 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
             ))
           : null}
       </Group>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }}>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
         <OwnerSelect value={asked.ownerId} onChange={chooseOwner} clearable />
         <AgentSelect value={asked.agentId} onChange={chooseAgent} clearable />
         <KeySelect agentId={asked.agentId} value={asked.keyId} onChange={(keyId) => onChange({ ...asked, keyId })} />
+        <UserFilter value={asked.externalUserId} onChange={(externalUserId) => onChange({ ...asked, externalUserId })} />
       </SimpleGrid>
     </Stack>
+  )
+}
+
+/** Used when it is left or Enter is pressed: each report scans turns. */
+function UserFilter({ value, onChange }: { value: string | null; onChange: (value: string | null) => void }) {
+  const [text, setText] = useState(value ?? '')
+  // The address may change without this field.
+  useEffect(() => setText(value ?? ''), [value])
+  const commit = (): void => {
+    if (text !== (value ?? '')) onChange(text === '' ? null : text)
+  }
+  return (
+    <TextInput
+      label="External user"
+      placeholder="All external users"
+      value={text}
+      maxLength={255}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={commit}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') commit()
+      }}
+      maw={320}
+    />
   )
 }

@@ -1,10 +1,11 @@
 /** Downloads the usage of the range as CSV, grouped as chosen. The server writes it; the page only names the file. */
-import { Button, Group, Select, Stack } from '@mantine/core'
+import { Button, Group, Select } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { send } from '../../api/client.ts'
 import type { Query } from '../../api/client.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { Panel } from '../../show/panel.tsx'
 import { saveFile } from '../../show/save-file.ts'
 
 const groupings = [
@@ -24,8 +25,8 @@ export function UsageCsv({ range }: { range: Query }) {
     },
   })
   return (
-    <Stack gap="xs">
-      <Group align="flex-end">
+    <Panel title="Export" note="of this range and these filters">
+      <Group align="flex-end" className="panel-body">
         <Select
           label="CSV lines by"
           data={groupings}
@@ -37,7 +38,11 @@ export function UsageCsv({ range }: { range: Query }) {
           Download CSV
         </Button>
       </Group>
-      <FailureNote error={download.error} title="Could not download the usage" />
-    </Stack>
+      {download.error ? (
+        <div className="panel-body">
+          <FailureNote error={download.error} title="Could not download the usage" />
+        </div>
+      ) : null}
+    </Panel>
   )
 }

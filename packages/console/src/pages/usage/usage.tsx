@@ -9,12 +9,12 @@ import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { readAsked, spanOf, writeAsked } from './asked.ts'
-import type { Span } from './asked.ts'
+import { readAsked, spanOf, writeAsked } from '../../show/usage-range.ts'
+import type { Span } from '../../show/usage-range.ts'
 import { Compare } from './compare.tsx'
 import { Filters } from './filters.tsx'
-import { Plot } from './plot.tsx'
-import { plotsOf } from './plots.ts'
+import { Plot } from '../../show/plot/plot.tsx'
+import { plotsOf } from '../../show/plot/plots.ts'
 import { Totals } from './totals.tsx'
 import { UsageCsv } from './usage-csv.tsx'
 
@@ -28,7 +28,7 @@ export function UsagePage() {
   const found = spanOf(asked, useNow())
   const wrong = 'wrong' in found ? found : null
   const span = 'wrong' in found ? null : found
-  const query = { ...span, owner_id: asked.ownerId, agent_id: asked.agentId, key_id: asked.keyId }
+  const query = { ...span, owner_id: asked.ownerId, agent_id: asked.agentId, key_id: asked.keyId, external_user_id: asked.externalUserId }
   const usage = useQuery({
     queryKey: ['usage', query],
     // The range belongs to its response: the previous one is shown until the new response is there.
@@ -42,7 +42,6 @@ export function UsagePage() {
       <Filters asked={asked} wrong={wrong} onChange={(next) => setParams(writeAsked(next), { replace: true })} />
       {span ? (
         <>
-          <UsageCsv range={{ ...query, bucket: undefined }} />
           <Text component="output" size="sm" c="dimmed">
             {usage.isPlaceholderData ? 'Loading…' : ''}
           </Text>
@@ -50,7 +49,9 @@ export function UsagePage() {
           <Waiting for={usage} what="usage">
             {({ report, unit }) => <Report report={report} unit={unit} />}
           </Waiting>
-          {asked.agentId === null ? <Compare asked={asked} span={span} /> : null}
+          {asked.agentId === null && asked.externalUserId === null ? <Compare asked={asked} span={span} /> : null}
+          {/* Not before the report, which would move it away. */}
+          {usage.data ? <UsageCsv range={{ ...query, bucket: undefined }} /> : null}
         </>
       ) : null}
     </Page>

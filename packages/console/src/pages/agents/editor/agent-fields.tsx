@@ -1,6 +1,7 @@
 /** The fields of a new or an existing agent. Does not save. */
-import { Fieldset, NumberInput, Select, SimpleGrid, Stack, Text, TextInput, Textarea } from '@mantine/core'
+import { Autocomplete, Fieldset, NumberInput, Select, SimpleGrid, Stack, Text, TextInput, Textarea } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { useProviderModels } from '../../../api/provider-models.ts'
 import type { Agent } from '../../../api/types.ts'
 import type { AgentForm } from './agent-values.ts'
 import { languageOptions } from './languages.ts'
@@ -98,6 +99,10 @@ function Limit({ form, name, ...props }: { form: AgentForm; name: LimitName; ste
 }
 
 function Knowledge({ form }: { form: AgentForm }) {
+  const { provider } = form.values.model
+  // Suggestions from the provider of the model. Another provider's model can be entered.
+  const { models } = useProviderModels(provider)
+  const embedding = models.filter(({ id }) => /embed/i.test(id)).map(({ id }) => `${provider}/${id}`)
   return (
     <Fieldset legend="Knowledge">
       <Stack>
@@ -108,8 +113,9 @@ function Knowledge({ form }: { form: AgentForm }) {
         <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Limit form={form} name="knowledge.top_k" />
           <Limit form={form} name="knowledge.max_tokens" step={500} />
-          <TextInput
+          <Autocomplete
             label="Embedding model"
+            data={embedding}
             description="Also finds passages by meaning. Enter <provider name>/<model ID>, or leave empty to search by words only (default)."
             placeholder="openai/text-embedding-3-small"
             maxLength={300}

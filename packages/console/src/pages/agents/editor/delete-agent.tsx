@@ -1,16 +1,25 @@
 /** Deletes an agent: explains what is deleted and what stays, and requires its name, because deletion cannot be undone. */
-import { Button, Fieldset, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Fieldset, Group, List, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import { call, segment } from '../../../api/client.ts'
 import type { Agent } from '../../../api/types.ts'
-import { FailureNote } from '../../../show/failure-note.tsx'
+import { TypedName } from '../../../show/typed-name.tsx'
 
 export function DeleteAgent({ agent }: { agent: Agent }) {
   const [opened, { open, close }] = useDisclosure()
+  const [, navigate] = useLocation()
+  const queries = useQueryClient()
+  const gone = useMutation({
+    meta: { done: 'Agent deleted' },
+    mutationFn: () => call<void>(`/agents/${segment(agent.id)}`, { method: 'DELETE' }),
+    onSuccess: () => {
+      navigate('/agents')
+      queries.removeQueries({ queryKey: ['agents', agent.id] })
+      void queries.invalidateQueries({ queryKey: ['agents'] })
+    },
+  })
   return (
     <Fieldset legend="Delete agent" mt="lg">
       <Group justify="space-between">
@@ -21,34 +30,16 @@ export function DeleteAgent({ agent }: { agent: Agent }) {
           Delete agent…
         </Button>
       </Group>
-      <Modal opened={opened} onClose={close} title="Delete agent?" centered closeButtonProps={{ 'aria-label': 'Close' }}>
-        <Meaning agent={agent} onClose={close} />
-      </Modal>
-    </Fieldset>
-  )
-}
-
-function Meaning({ agent, onClose }: { agent: Agent; onClose(): void }) {
-  const [, navigate] = useLocation()
-  const queries = useQueryClient()
-  const [typed, setTyped] = useState('')
-  const gone = useMutation({
-    meta: { done: 'Agent deleted' },
-    mutationFn: () => call<void>(`/agents/${segment(agent.id)}`, { method: 'DELETE' }),
-    onSuccess: () => {
-      navigate('/agents')
-      queries.removeQueries({ queryKey: ['agents', agent.id] })
-      void queries.invalidateQueries({ queryKey: ['agents'] })
-    },
-  })
-  const isNamed = typed.trim() === agent.name.trim()
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    if (isNamed) gone.mutate()
-  }
-  return (
-    <form onSubmit={submit}>
-      <Stack>
+      <TypedName
+        opened={opened}
+        what="agent"
+        name={agent.name}
+        verb="Delete"
+        pending={gone.isPending}
+        error={gone.error}
+        onConfirm={() => gone.mutate()}
+        onClose={close}
+      >
         <List size="sm" spacing={4}>
           <List.Item>
             New messages are rejected with 404 <code>agent_not_found</code>. Its API keys stay active but work for no other agent.
@@ -63,23 +54,7 @@ function Meaning({ agent, onClose }: { agent: Agent; onClose(): void }) {
             <strong>This cannot be undone.</strong>
           </List.Item>
         </List>
-        <TextInput
-          label={`Type the agent’s name to confirm: ${agent.name}`}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          autoComplete="off"
-          data-autofocus
-        />
-        <FailureNote error={gone.error} title="Could not delete the agent" />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" color="red" disabled={!isNamed} loading={gone.isPending}>
-            Delete agent
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      </TypedName>
+    </Fieldset>
   )
 }

@@ -2,11 +2,12 @@
  * The model and its price. Choosing a different model sets its listed price unless the price was edited. If none is listed, a price is
  * required.
  */
-import { Anchor, Autocomplete, Button, Fieldset, Group, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Fieldset, Group, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useAgents, useProviders } from '../../../api/lists.ts'
 import type { Agent, ModelPrice } from '../../../api/types.ts'
+import { ModelInput } from '../../../show/model-input.tsx'
 import { describeSource } from '../../../show/price-calculation.tsx'
 import { builtInProvider, joinModel, noPrice, shortPrice, splitModel } from './agent-values.ts'
 import type { AgentForm, AgentValues } from './agent-values.ts'
@@ -161,13 +162,13 @@ function ModelField({ form, onChoose }: FieldProps) {
   const used = (agents.data ?? []).map((agent) => splitModel(agent.model)).filter(({ provider }) => provider === model.provider)
   const { onChange: _, value: __, ...props } = form.getInputProps('model.id')
   return (
-    <Autocomplete
+    <ModelInput
       label="Model ID"
-      description="As listed by the provider. Suggestions are models that your other agents use."
-      data={[...new Set(used.map(({ id }) => id))]}
-      maxLength={250}
+      description="Choose a model of the provider, or enter its ID."
       required
       {...props}
+      provider={model.provider}
+      used={used.map(({ id }) => id)}
       value={model.id}
       onChange={(id) => onChoose({ ...model, id })}
     />

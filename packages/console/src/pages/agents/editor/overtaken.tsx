@@ -1,7 +1,7 @@
 /** Another operator has saved meanwhile: shows their changes, your changes, and the two options. */
 import { Button, Group, List, Modal, Stack, Text } from '@mantine/core'
 import type { Agent } from '../../../api/types.ts'
-import { changedLabels } from '../versions/agent-content.ts'
+import { changedLabels } from '../../../show/agent-content.ts'
 
 type OvertakenProps = {
   /** Null: no other operator has saved. */

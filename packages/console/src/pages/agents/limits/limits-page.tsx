@@ -1,5 +1,5 @@
 /** The spend limits of all agents and how much of them is used. They are changed on the agent's own page. */
-import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Anchor, Button, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../../api/client.ts'
 import { useAgents } from '../../../api/lists.ts'
@@ -7,10 +7,8 @@ import type { Agent } from '../../../api/types.ts'
 import { Empty } from '../../../show/empty.tsx'
 import { Page } from '../../../show/page.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
-import { labelOf, scopes, windows } from './limit-names.ts'
-import { useSpending } from './spending.ts'
-import { SpendingTable } from './spending-table.tsx'
-import { Money } from '../../../show/money.tsx'
+import { Panel } from '../../../show/panel.tsx'
+import { ChangeLink, LimitRows } from '../../../show/limits/limits-of.tsx'
 
 export function Limits() {
   const agents = useAgents()
@@ -32,13 +30,24 @@ function LimitList({ agents }: { agents: Agent[] }) {
   return (
     <Stack>
       {limited.length === 0 ? (
-        <Empty title="No limits yet">
+        <Empty
+          title="No limits yet"
+          action={
+            others[0] ? (
+              <Button component={Link} href={`/agents/${segment(others[0].id)}/limits`}>
+                Set a limit
+              </Button>
+            ) : null
+          }
+        >
           A limit is set on an agent, for the agent, each of its API keys, or each external user. Without one, only the balance of the owner
           limits what is spent.
         </Empty>
       ) : null}
       {limited.map((agent) => (
-        <LimitsOf key={agent.id} agent={agent} />
+        <Panel key={agent.id} title={agent.name} aside={<ChangeLink agent={agent} />}>
+          <LimitRows agent={agent} />
+        </Panel>
       ))}
       {others.length > 0 ? (
         <Text size="sm" component="div">
@@ -54,31 +63,5 @@ function LimitList({ agents }: { agents: Agent[] }) {
         </Text>
       ) : null}
     </Stack>
-  )
-}
-
-function LimitsOf({ agent: { id, name, spend_limits: limits } }: { agent: Agent }) {
-  const spending = useSpending(id)
-  return (
-    <Paper withBorder p="md" component="section" aria-label={name}>
-      <Group justify="space-between" mb="xs">
-        <Title order={2} size="h4" className="as-name">
-          {name}
-        </Title>
-        <Anchor component={Link} href={`/agents/${segment(id)}/limits`} size="sm">
-          Change limits<span className="for-readers-only"> of {name}</span>
-        </Anchor>
-      </Group>
-      <Text size="sm" c="dimmed" component="div">
-        {limits.map(({ scope, window, usd }) => (
-          <div key={`${scope} ${window}`}>
-            {labelOf(scopes, scope)}, {labelOf(windows, window)}: <Money amount={usd} />
-          </div>
-        ))}
-      </Text>
-      <Waiting for={spending} what="what is spent">
-        {({ data }) => (data.length === 0 ? null : <SpendingTable rows={data} />)}
-      </Waiting>
-    </Paper>
   )
 }

@@ -6,10 +6,11 @@ import { call, segment } from '../../../api/client.ts'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { Money } from '../../../show/money.tsx'
+import { Panel } from '../../../show/panel.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
-import { useSpending } from './spending.ts'
-import { SpendingTable } from './spending-table.tsx'
-import { labelOf, scopes, windows } from './limit-names.ts'
+import { useSpending } from '../../../show/limits/spending.ts'
+import { SpendingTable } from '../../../show/limits/spending-table.tsx'
+import { labelOf, scopes, windows } from '../../../show/limits/limit-names.ts'
 
 type Limit = Agent['spend_limits'][number]
 
@@ -47,7 +48,13 @@ export function LimitsTab({ agent }: { agent: Agent }) {
       />
       <FailureNote error={save.error} title="Could not change the limits" />
       <Waiting for={spending} what="what is spent">
-        {({ data }) => (data.length === 0 ? null : <SpendingTable rows={data} />)}
+        {({ data }) =>
+          data.length === 0 ? null : (
+            <Panel title="Used now">
+              <SpendingTable agentId={agent.id} rows={data} />
+            </Panel>
+          )
+        }
       </Waiting>
     </Stack>
   )

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { call, segment } from '../../../api/client.ts'
 import type { Agent, ToolDifferences } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
-import { TextDiff } from '../versions/text-diff.tsx'
+import { TextDiff } from '../../../show/text-diff.tsx'
 
 type Difference = ToolDifferences['data'][number]
 
@@ -87,9 +87,7 @@ function Change({ difference: { server, tool, change, before, now } }: { differe
   return (
     <Stack gap={4}>
       <Group gap="xs">
-        <Badge variant="outline" color={colors[change]}>
-          {change}
-        </Badge>
+        <Badge color={colors[change]}>{change}</Badge>
         <Text ff="monospace" size="sm" className="as-written">
           {tool} on {server}
         </Text>

@@ -1,20 +1,27 @@
 /** Creates or changes an HTTP tool. */
-import { NumberInput, Select, SimpleGrid, Switch, TextInput, Textarea } from '@mantine/core'
+import { Fieldset, NumberInput, Select, SimpleGrid, Switch, TextInput, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
+import { AuthInput } from './auth-input.tsx'
+import { headersToSend } from './auth-presets.ts'
 import { EditDialog } from './edit-dialog.tsx'
-import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
-import type { TextRow } from './texts-input.tsx'
+import { ParametersInput } from './parameters-input.tsx'
+import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
+import type { TextRow } from './text-rows.ts'
 import { losesValues, priceGiven, priceProblem, priceValue, readObject } from './tool-data.ts'
 import type { GivenTool, HttpTool } from './tool-data.ts'
 import { showToolFailure, toolFailure } from './tool-failure.ts'
+import { Trial } from './trial.tsx'
 import { useSaveTools } from './use-save-tools.ts'
 
 type Values = {
   name: string
   description: string
+  /** JSON. */
   parameters: string
+  /** Whether all rows of the form are in `parameters`. */
+  isComplete: boolean
   method: string
   url: string
   headers: TextRow[]
@@ -30,6 +37,7 @@ const valuesOf = (tool: HttpTool | null): Values => ({
   name: tool?.name ?? '',
   description: tool?.description ?? '',
   parameters: JSON.stringify(tool?.parameters ?? emptyParameters, undefined, 2),
+  isComplete: true,
   method: tool?.method ?? 'GET',
   url: tool?.url ?? '',
   headers: rowsOf(Object.keys(tool?.headers ?? {})),
@@ -47,7 +55,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const { values } = form
   const mustReenter = losesValues(before, values)
   const submit = (given: Values): void =>
-    save.mutate({ before, after: toolOf(given) }, { onError: (error) => showToolFailure(form, error) })
+    save.mutate({ before, after: toolOf(given, before) }, { onError: (error) => showToolFailure(form, error) })
   return (
     <EditDialog
       title={before ? `Edit ${before.name}` : 'Add HTTP tool'}
@@ -104,35 +112,26 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
         autoComplete="off"
         {...form.getInputProps('url')}
       />
-      <Textarea
-        label="Parameters"
-        description="JSON Schema of the arguments, of type object. Arguments that properties does not list are rejected."
-
-        autosize
-        minRows={6}
-        maxRows={20}
-        required
-        spellCheck={false}
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-        {...form.getInputProps('parameters')}
+      <ParametersInput
+        value={values.parameters}
+        error={asText(form.errors['parameters'])}
+        onChange={(parameters, isComplete) => {
+          form.setFieldValue('parameters', parameters)
+          form.setFieldValue('isComplete', isComplete)
+          form.clearFieldError('parameters')
+        }}
       />
-      <TextsInput
-        label="Headers"
-        singular="header"
-        description="{name} in a value inserts the secret of that name, such as “Bearer {shop_key}”. Values are never shown again."
-        rows={values.headers}
+      <AuthInput
+        rows={values}
         mustReenter={mustReenter}
-        error={asText(form.errors['headers'])}
-        onChange={(rows) => form.setFieldValue('headers', rows)}
-      />
-      <TextsInput
-        label="Secrets"
-        singular="secret"
-        description="Values for the placeholders, at least 4 characters each. They are encrypted, and redacted if a response contains them."
-        rows={values.secrets}
-        mustReenter={mustReenter}
-        error={asText(form.errors['secrets'])}
-        onChange={(rows) => form.setFieldValue('secrets', rows)}
+        errors={{ headers: asText(form.errors['headers']), secrets: asText(form.errors['secrets']) }}
+        headersHelp="{name} in a value inserts the secret of that name, such as “Bearer {shop_key}”. Values are never shown again."
+        onChange={({ headers, secrets }) => {
+          form.setFieldValue('headers', headers)
+          form.setFieldValue('secrets', secrets ?? [])
+          form.clearFieldError('headers')
+          form.clearFieldError('secrets')
+        }}
       />
       <TextInput
         label="Price per call"
@@ -147,21 +146,34 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
         description="On (default): each call is made at most once, even after a crash. Off: the tool is read-only or honors the Idempotency-Key, so a call can be repeated after a crash."
         {...form.getInputProps('side_effects', { type: 'checkbox' })}
       />
+      <Fieldset legend="Test before saving">
+        <Trial
+          agent={agent}
+          tried={{ server: null, tool: values.name, sideEffects: values.side_effects, parameters: schemaOf(values) }}
+          definition={() => (form.validate().hasErrors ? null : toolOf(form.getValues(), before))}
+        />
+      </Fieldset>
       <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Could not save the tool" />
     </EditDialog>
   )
 }
 
-/** Validated before; see `problemsOf`. */
-function toolOf({ parameters, headers, secrets, timeout_seconds: timeout, name, url, price_usd: price, ...rest }: Values): GivenTool {
+/** An empty one while the text is not valid. */
+function schemaOf({ parameters }: Pick<Values, 'parameters'>): Record<string, unknown> {
   const read = readObject(parameters)
+  return 'value' in read ? read.value : {}
+}
+
+/** Validated before; see `problemsOf`. */
+function toolOf(values: Values, before: HttpTool | null): GivenTool {
+  const { parameters, isComplete: _, headers: __, secrets, timeout_seconds: timeout, name, url, price_usd: price, ...rest } = values
   return {
     type: 'http',
     ...rest,
     name: name.trim(),
     url: url.trim(),
-    parameters: 'value' in read ? read.value : {},
-    headers: givenOf(headers),
+    parameters: schemaOf({ parameters }),
+    headers: givenOf(headersToSend(values, losesValues(before, values))),
     secrets: givenOf(secrets),
     timeout_seconds: Number(timeout),
     price_usd: priceGiven(price),
@@ -176,9 +188,9 @@ function problemsOf(values: Values, before: HttpTool | null): Record<string, str
     name: nameProblem(values.name),
     description: values.description.trim() === '' ? 'Enter a description. The model relies on it to use the tool.' : undefined,
     url: values.url.trim() === '' ? 'Enter a URL.' : undefined,
-    parameters: 'problem' in parameters ? parameters.problem : undefined,
+    parameters: 'problem' in parameters ? parameters.problem : values.isComplete ? undefined : 'Correct the marked parameters.',
     timeout_seconds: Number.isInteger(seconds) && seconds >= 1 && seconds <= 60 ? undefined : 'Enter a whole number from 1 to 60.',
-    headers: problemOfRows(values.headers, mustReenter),
+    headers: problemOfRows(headersToSend(values, mustReenter), mustReenter),
     price_usd: priceProblem(values.price_usd),
     secrets: problemOfRows(values.secrets, mustReenter),
   }

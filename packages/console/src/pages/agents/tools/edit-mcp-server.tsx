@@ -3,10 +3,11 @@ import { Checkbox, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
+import { AuthInput } from './auth-input.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { asText, nameProblem } from './edit-http-tool.tsx'
-import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
-import type { TextRow } from './texts-input.tsx'
+import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
+import type { TextRow } from './text-rows.ts'
 import { losesValues, priceGiven, priceProblem, priceValue } from './tool-data.ts'
 import type { McpServer } from './tool-data.ts'
 import { showToolFailure, toolFailure } from './tool-failure.ts'
@@ -77,14 +78,15 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
         autoComplete="off"
         {...form.getInputProps('url')}
       />
-      <TextsInput
-        label="Headers"
-        singular="header"
-        description="Sent with each call, such as Authorization. Values are encrypted and never shown again."
-        rows={values.headers}
+      <AuthInput
+        rows={{ headers: values.headers, secrets: null }}
         mustReenter={losesValues(before, values)}
-        error={asText(form.errors['headers'])}
-        onChange={(rows) => form.setFieldValue('headers', rows)}
+        errors={{ headers: asText(form.errors['headers']), secrets: undefined }}
+        headersHelp="Sent with each call, such as Authorization. Values are encrypted and never shown again."
+        onChange={({ headers }) => {
+          form.setFieldValue('headers', headers)
+          form.clearFieldError('headers')
+        }}
       />
       <Checkbox
         label="Allow all tools"

@@ -17,9 +17,7 @@ export function HttpToolCard({ tool, onEdit, onRemove, onTry }: CardProps) {
               {name}
             </Text>
             <SideEffects has={sideEffects} />
-            <Badge variant="outline" color="gray">
-              {timeout} s timeout
-            </Badge>
+            <Badge color="gray">{timeout} s timeout</Badge>
           </Group>
           <Group gap="xs">
             <Button size="xs" variant="default" onClick={onTry} aria-label={`Test ${name}`}>

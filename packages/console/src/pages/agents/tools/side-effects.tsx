@@ -10,7 +10,7 @@ export function SideEffects({ has }: { has: boolean }) {
           : 'A call can be repeated after a crash, with the same Idempotency-Key.'
       }
     >
-      <Badge variant="outline" color={has ? 'orange' : 'gray'} tabIndex={0}>
+      <Badge color={has ? 'orange' : 'gray'} tabIndex={0}>
         {has ? 'Side effects' : 'Read-only'}
       </Badge>
     </Tooltip>

@@ -1,12 +1,12 @@
 /** Tools as they are shown and sent: values of headers and secrets are sent and never returned; null keeps a stored one. Pure. */
 import type { Tool } from '../../../api/types.ts'
+import type { GivenTexts } from './text-rows.ts'
 import { shortAmount } from '../../../show/short-amount.ts'
 
 export type HttpTool = Extract<Tool, { type: 'http' }>
 export type McpServer = Extract<Tool, { type: 'mcp' }>
 export type BuiltInTool = Extract<Tool, { type: 'builtin' }>
 
-export type GivenTexts = Record<string, string | null>
 export type GivenTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
   | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })

@@ -2,9 +2,12 @@
 import { Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useQueryClient } from '@tanstack/react-query'
-import type { Agent } from '../../../api/types.ts'
 import { Confirm } from '../../../show/confirm.tsx'
+import { useMay } from '../../../api/session.ts'
+import type { Agent } from '../../../api/types.ts'
 import { Empty } from '../../../show/empty.tsx'
+import { FailureNote } from '../../../show/failure-note.tsx'
+import { useToast } from '../../../show/toasts.tsx'
 import { AskServers } from './ask-servers.tsx'
 import { BuiltInTools } from './built-in-tools.tsx'
 import { EditHttpTool } from './edit-http-tool.tsx'
@@ -13,8 +16,9 @@ import { HttpToolCard } from './http-tool-card.tsx'
 import { McpServerCard } from './mcp-server-card.tsx'
 import type { HttpTool, McpServer } from './tool-data.ts'
 import { TryTool } from './try-tool.tsx'
-import type { Tried } from './try-tool.tsx'
+import type { Tried } from './trial.tsx'
 import { useSaveTools } from './use-save-tools.ts'
+import { useUndoRemoval } from './use-undo-removal.ts'
 
 /** `before` null: a new tool. */
 type Editing = { type: 'http'; before: HttpTool | null } | { type: 'mcp'; before: McpServer | null }
@@ -24,11 +28,15 @@ export function ToolsTab({ agent }: { agent: Agent }) {
   const [editing, setEditing] = useState<Editing | null>(null)
   const [removing, setRemoving] = useState<HttpTool | McpServer | null>(null)
   const [tried, setTried] = useState<Tried | null>(null)
-  const [said, setSaid] = useState('')
+  const toast = useToast()
+  const undo = useUndoRemoval(agent.id)
+  // Rolling back concerns prices.
+  const mayUndo = useMay('agents', true)
   const http = agent.tools.filter((tool) => tool.type === 'http')
   const servers = agent.tools.filter((tool) => tool.type === 'mcp')
-  const remove = useSaveTools(agent, ({ version }) => {
-    setSaid(`Removed ${removing?.name ?? 'the tool'}. Saved as version ${version}.`)
+  const remove = useSaveTools(agent, ({ version }, { before }) => {
+    const name = before?.name ?? 'the tool'
+    toast(`Removed ${name}. Saved as version ${version}.`, mayUndo ? () => undo.mutate({ name, removed: version }) : undefined)
     setRemoving(null)
   })
   const close = (): void => {
@@ -38,7 +46,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
   }
   const done = (sentence: string): void => {
     setEditing(null)
-    setSaid(sentence)
+    toast(sentence)
   }
   const askToRemove = (tool: HttpTool | McpServer): void => {
     remove.reset()
@@ -58,9 +66,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
           </Button>
         </Group>
       </Group>
-      <Text size="sm" aria-live="polite">
-        {said}
-      </Text>
+      <FailureNote error={undo.error} title="Could not restore the tool" />
       {http.length + servers.length === 0 ? (
         <Empty title="No tools yet">
           An HTTP tool calls one endpoint of your API. An MCP server provides several tools that you approve. The demo model does not call
@@ -104,7 +110,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
       ) : null}
       <BuiltInTools
         agent={agent}
-        onSaved={setSaid}
+        onSaved={(sentence) => toast(sentence)}
         onTry={(tool, parameters) => setTried({ server: null, tool, sideEffects: false, parameters })}
       />
       {editing?.type === 'http' ? <EditHttpTool agent={agent} before={editing.before} onClose={close} onDone={done} /> : null}

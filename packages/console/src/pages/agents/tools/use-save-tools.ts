@@ -15,7 +15,6 @@ export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolC
   const queries = useQueryClient()
   const path = `/agents/${segment(agent.id)}`
   return useMutation({
-    meta: { done: 'Tools saved' },
     mutationFn: async ({ before, after }: ToolChange) => {
       const now = await call<Agent>(path)
       const at = before === null ? now.tools.length : now.tools.findIndex((tool) => isSameTool(tool, before))

@@ -2,9 +2,9 @@
 import { Button, Group, Paper, Select, Stack, Switch, Table, Text, Title } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import type { AgentVersion } from '../../../api/types.ts'
-import { compare } from './agent-content.ts'
-import type { Difference } from './agent-content.ts'
-import { TextDiff } from './text-diff.tsx'
+import { compare } from '../../../show/agent-content.ts'
+import type { Difference } from '../../../show/agent-content.ts'
+import { TextDiff } from '../../../show/text-diff.tsx'
 
 type Pair = { before: number; now: number }
 type CompareProps = { versions: AgentVersion[]; pair: Pair; onChoose(pair: Pair): void; onClose(): void }

@@ -3,11 +3,13 @@ import { Badge, Button, Group, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { segment } from '../../../api/client.ts'
 import { useList } from '../../../api/lists.ts'
+import { useMay } from '../../../api/session.ts'
 import type { Agent, AgentVersion } from '../../../api/types.ts'
 import { Moment } from '../../../show/moment.tsx'
 import { MoreButton } from '../../../show/more-button.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
-import { changedLabels } from './agent-content.ts'
+import { changedLabels } from '../../../show/agent-content.ts'
+import { useSavers } from './use-savers.ts'
 import { CompareVersions } from './compare-versions.tsx'
 import { Prices } from './prices.tsx'
 import { RollBack } from './roll-back.tsx'
@@ -61,12 +63,15 @@ export function VersionsTab({ agent }: { agent: Agent }) {
 type VersionsProps = { agent: Agent; versions: AgentVersion[]; onCompare(version: number): void; onRollBack(version: number): void }
 
 function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
+  const savers = useSavers(agent.id)
+  const showsSavers = useMay('audit', true)
   return (
     <ListTable minWidth={720} aria-label="Versions" verticalSpacing="sm">
       <Table.Thead>
         <Table.Tr>
           <Table.Th scope="col">Version</Table.Th>
           <Table.Th scope="col">Saved</Table.Th>
+          {showsSavers ? <Table.Th scope="col">Saved by</Table.Th> : null}
           <Table.Th scope="col">Changes</Table.Th>
           <Table.Th scope="col">Actions</Table.Th>
         </Table.Tr>
@@ -78,7 +83,7 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
               <Group gap="xs" wrap="nowrap">
                 {version.version}
                 {version.version === agent.version ? (
-                  <Badge variant="outline" color="teal" flex="none">
+                  <Badge color="teal" flex="none">
                     Current
                   </Badge>
                 ) : null}
@@ -87,6 +92,7 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
             <Table.Td>
               <Moment at={version.created_at} />
             </Table.Td>
+            {showsSavers ? <Table.Td className="as-written">{savers.get(version.version) ?? '–'}</Table.Td> : null}
             <Table.Td maw={360}>{sayChanges(version, versions[index + 1])}</Table.Td>
             <Table.Td>
               <Group gap="xs" wrap="nowrap">

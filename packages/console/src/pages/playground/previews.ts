@@ -1,0 +1,78 @@
+/** Runs of this visit that are not stored: a version or a draft of the agent (`rerun.harmless`). */
+import { useEffect, useRef, useState } from 'react'
+import { ApiFailure, call, segment } from '../../api/client.ts'
+import type { Preview } from '../../api/types.ts'
+import type { Setting } from './settings.ts'
+
+export type PreviewRun = {
+  id: string
+  message: string
+  setting: Setting
+  /** waiting: for the turn that it is compared with; lost: no response; refused: the server returned an error. */
+  state: 'waiting' | 'running' | 'ended' | 'stopped' | 'lost' | 'refused'
+  preview: Preview | null
+  failure: ApiFailure | null
+  /** From sending to the response, in milliseconds. */
+  tookMs: number | null
+}
+
+export type Previews = {
+  all: PreviewRun[]
+  running: boolean
+  /** Adds one. It starts when `start` is called. */
+  add(run: Pick<PreviewRun, 'id' | 'message' | 'setting'>): void
+  /** `beforeTurn`: has the history of this turn. Otherwise that of the conversation. */
+  start(run: Pick<PreviewRun, 'id' | 'message' | 'setting'>, beforeTurn?: string): void
+  /** Ends all. The server ends them when their connection is closed. */
+  stop(): void
+}
+
+export const isGoing = ({ state }: PreviewRun): boolean => state === 'waiting' || state === 'running'
+
+export function usePreviews(agentId: string, externalUserId: string): Previews {
+  const [all, setAll] = useState<PreviewRun[]>([])
+  const running = useRef(new Map<string, AbortController>())
+  useEffect(() => {
+    const { current } = running
+    return () => {
+      for (const one of current.values()) one.abort()
+    }
+  }, [])
+  const change = (id: string, changed: Partial<PreviewRun>): void =>
+    setAll((before) => before.map((one) => (one.id === id ? { ...one, ...changed } : one)))
+
+  async function run({ id, message, setting }: Pick<PreviewRun, 'id' | 'message' | 'setting'>, beforeTurn?: string): Promise<void> {
+    if (running.current.has(id)) return
+    const startedAt = performance.now()
+    const stopping = new AbortController()
+    running.current.set(id, stopping)
+    change(id, { state: 'running', failure: null, preview: null })
+    try {
+      const body = {
+        message,
+        ...(beforeTurn === undefined ? { external_user_id: externalUserId } : { before_turn: beforeTurn }),
+        ...(setting.version === null ? {} : { version: setting.version }),
+        overrides: setting.overrides,
+      }
+      const preview = await call<Preview>(`/agents/${segment(agentId)}/preview`, { method: 'POST', body, signal: stopping.signal })
+      change(id, { state: 'ended', preview, tookMs: Math.round(performance.now() - startedAt) })
+    } catch (error) {
+      if (stopping.signal.aborted) return change(id, { state: 'stopped' })
+      if (!(error instanceof ApiFailure)) throw error
+      change(id, { state: error.status === 0 ? 'lost' : 'refused', failure: error })
+    } finally {
+      running.current.delete(id)
+    }
+  }
+
+  return {
+    all,
+    running: all.some(isGoing),
+    add: (added) => setAll((before) => [...before, { ...added, state: 'waiting', preview: null, failure: null, tookMs: null }]),
+    start: (started, beforeTurn) => void run(started, beforeTurn),
+    stop() {
+      for (const one of running.current.values()) one.abort()
+      setAll((before) => before.map((one) => (one.state === 'waiting' ? { ...one, state: 'stopped' } : one)))
+    },
+  }
+}

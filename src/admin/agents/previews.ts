@@ -1,0 +1,75 @@
+/**
+ * Runs a message with a version of an agent, and with drafted changes to it, before they are saved (`rerun.harmless`). The audit log names who made the run before it starts (`audit.trials`).
+ */
+import { ApiError } from '../../errors.ts'
+import { parseAgentConfig } from '../../agent/agent-config.ts'
+import { definitionsOf } from '../../agent/tools/tools.ts'
+import type { HistoryMessage } from '../../store/turn-records.ts'
+import type { AdminStore } from '../admin-store.ts'
+import { historyBefore } from '../reruns.ts'
+import { findTraced, modelOf } from '../traces.ts'
+import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
+import type { Overrides, UnstoredRun, UnstoredRunOptions } from '../unstored-run.ts'
+
+export type Preview = UnstoredRun & { version: number }
+
+export type PreviewsAdmin = {
+  /**
+   * `version`: by default the current one. The cost is at the price of the version. Throws ApiError `not_found` for an agent, a version or a
+   * turn that does not exist, `validation_error` for a message that is longer than the version accepts, and `service_unavailable` if the store is
+   * unavailable or the server stops meanwhile. A failure of the model is part of the result.
+   */
+  previewAgent(
+    agentId: string,
+    asked: {
+      message: string
+      historyOf: History
+      version?: number | undefined
+      overrides: Overrides
+      requestId: string
+      /** Aborted when the reader of the result is gone. */
+      left: AbortSignal
+    },
+  ): Promise<Preview>
+}
+
+/** The history: of the playground's conversation with this external user, or what this turn of the agent had. */
+type History = { externalUserId: string } | { beforeTurn: string }
+
+type Options = UnstoredRunOptions & { store: AdminStore }
+
+export function createPreviewsAdmin(options: Options): PreviewsAdmin {
+  const { store } = options
+
+  async function readHistory(agentId: string, wanted: History, maxTokens: number): Promise<HistoryMessage[]> {
+    if ('beforeTurn' in wanted) {
+      const turn = await findTraced(store, wanted.beforeTurn)
+      if (turn.agentId !== agentId) throw new ApiError('not_found', 'This agent has no such turn.')
+      return historyBefore(store, turn, maxTokens)
+    }
+    const { externalUserId } = wanted
+    const key = await store.read.findPlaygroundKey(agentId)
+    const id = key.kind === 'found' ? await store.read.findConversationId(key.apiKeyId, externalUserId) : undefined
+    return id === undefined ? [] : withinWindow(await store.read.listNewestMessages({ conversationId: id, limit: maxHistory }), maxTokens)
+  }
+
+  return {
+    async previewAgent(agentId, { message, historyOf, version, overrides, requestId, left }) {
+      const agent = await store.read.findAgent(agentId)
+      if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
+      const { present } = agent
+      const chosen = version === undefined || version === present.version ? present : await store.read.agentVersion(agentId, version)
+      if (!chosen) throw new ApiError('not_found', `This agent has no version ${version}.`)
+      const config = parseAgentConfig(chosen)
+      const { maxMessageLength, historyMaxTokens } = config
+      if (message.length > maxMessageLength && [...message].length > maxMessageLength)
+        throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+      await store.write.recordTrial({ agentId, tool: null })
+      const history = await readHistory(agentId, historyOf, historyMaxTokens)
+      const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
+      const { version: agentVersion, price } = chosen
+      const wanted = { requestId, agentId, agentVersion, context, price, overrides, message, history, left }
+      return { ...(await runUnstored(options, wanted)), version: agentVersion }
+    },
+  }
+}

@@ -1,0 +1,62 @@
+/** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '../../../errors.ts'
+import { callerGone } from '../../edge/caller-gone.ts'
+import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
+import { Type } from '../../edge/schema.ts'
+import { about, answers } from '../answers.ts'
+import { AgentParams, wellFormed } from '../fields.ts'
+import { previewAnswer } from '../trace-answers.ts'
+import { overrideFields, readOverrides, writeUnstored } from '../traces.ts'
+import { usualUser } from './playground.ts'
+
+const closed = { additionalProperties: false } as const
+
+const PreviewBody = Type.Object(
+  {
+    message: Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern }),
+    external_user_id: Type.Optional({
+      ...wellFormed({ minLength: 1, maxLength: 255 }),
+      description: `The history is that of this external user’s conversation in the playground. By default \`${usualUser}\`.`,
+    }),
+    before_turn: Type.Optional({
+      ...wellFormed({ minLength: 1, maxLength: 100 }),
+      description:
+        'Request ID of a turn of the agent. The history is what that turn had, also while it runs: to compare with its reply. Not together with `external_user_id`.',
+    }),
+    version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'By default the current version.' })),
+    overrides: Type.Optional(Type.Object(overrideFields, { ...closed, description: 'What differs from the version.' })),
+  },
+  { ...closed, examples: [{ message: 'What does the premium plan cost?', overrides: { temperature: 0.2 } }] },
+)
+
+export const previewRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/agents/:id/preview',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'previewAgent',
+          'Try a version or a draft of an agent',
+          'Runs the message with the history of a conversation of the playground, with a version of the agent, and with the changes in `overrides`. Searches the knowledge base and calls tools without side effects. A call with side effects is not made. Stores nothing and charges no one; the provider bills the model calls. If the model fails, the response is a 200 with `failure`. If the caller disconnects, the run ends.',
+        ),
+        params: AgentParams,
+        body: PreviewBody,
+        response: answers(previewAnswer, 'validation_error', 'payload_too_large', 'not_found'),
+      },
+    },
+    async (request, reply) => {
+      const { message, external_user_id: externalUserId, before_turn: beforeTurn, version, overrides = {} } = request.body
+      if (beforeTurn !== undefined && externalUserId !== undefined)
+        throw new ApiError(
+          'validation_error',
+          'Use either external_user_id or before_turn: each of them says which history the message has.',
+        )
+      const historyOf = beforeTurn === undefined ? { externalUserId: externalUserId ?? usualUser } : { beforeTurn }
+      const asked = { message, historyOf, version, overrides: readOverrides(overrides), requestId: request.id, left: callerGone(reply) }
+      const preview = await request.admin.previewAgent(request.params.id, asked)
+      return { version: preview.version, ...writeUnstored(preview) }
+    },
+  )
+}

@@ -1,0 +1,67 @@
+/** Conversations: from a text that a user saw to the trace of the reply, by the keyboard, and messages of turns without a reply. */
+import assert from 'node:assert/strict'
+import { openConsole } from '../support/browser.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+inConsole(
+  'console: a text leads to its conversation, to the reply and to its trace, by the keyboard alone',
+  async ({ page, app, open }) => {
+    app.model.script('The parcel is in **Zürich**.', 'Good day.', 'Nothing else.')
+    const { json: found } = await app.chat('Where is it?', { user: 'ann' })
+    await app.chatRequest({ rating: 'down', comment: 'It is not there.' }, { path: `turns/${found.request_id}/feedback` })
+    await app.chat('Hello', { user: 'bob' })
+    await app.chat('And else?', { user: 'ann' })
+    await open('/conversations')
+    const table = page.getByRole('table', { name: 'Conversations, newest first' })
+    await table.getByRole('row').nth(2).waitFor()
+    await page.getByLabel('Search messages').fill('zürich')
+    await page.keyboard.press('Enter')
+    await table.locator('mark', { hasText: 'Zürich' }).waitFor()
+    assert.deepEqual(await table.getByRole('rowheader').getByRole('link').allTextContents(), ['ann'])
+    assert.match(page.url(), /\?q=z%C3%BCrich$/)
+
+    await page.getByRole('heading', { name: 'Conversations', level: 1 }).focus()
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    const turn = page.getByRole('region', { name: 'Turn', exact: true })
+    await turn.getByRole('option', { name: /^Settlement/ }).waitFor()
+    await turn.getByText(found.request_id).waitFor()
+    const reply = page.getByRole('article', { name: 'Reply', exact: true }).filter({ hasText: 'Zürich' })
+    await reply.getByText('It is not there.').waitFor()
+    await page.waitForFunction('CSS.highlights.get("found")?.size === 1')
+
+    // Escape closes the trace; from the list, arrow keys go to a message and Enter opens its trace.
+    await turn.getByRole('button', { name: 'Close turn' }).focus()
+    await page.keyboard.press('Escape')
+    await turn.waitFor({ state: 'detached' })
+    await page.getByRole('region', { name: 'Messages' }).focus()
+    for (const key of ['ArrowUp', 'k', 'ArrowUp', 'ArrowDown']) await page.keyboard.press(key)
+    await page.waitForFunction('document.activeElement.getAttribute("aria-posinset") === "3"')
+    await page.keyboard.press('Enter')
+    await turn.getByRole('option', { name: /^Settlement/ }).waitFor()
+    assert.ok(!page.url().includes(found.request_id))
+  },
+)
+
+inConsole(
+  'console: a turn without a reply shows its message, the cause and what to do, and is found by its state',
+  async ({ page, app, open }) => {
+    app.model.script({ status: 400, body: { error: { message: 'no such model' } } })
+    await app.chat('Is anyone there?', { user: 'eve' })
+    await app.chat('Hello', { user: 'bob' })
+    await open('/conversations?status=released')
+    const table = page.getByRole('table', { name: 'Conversations, newest first' })
+    await table.getByText('Is anyone there?').waitFor()
+    assert.deepEqual(await table.getByRole('rowheader').getByRole('link').allTextContents(), ['eve'])
+    await table.getByRole('link', { name: 'eve' }).click()
+    const article = page.getByRole('article', { name: 'Turn without a reply' })
+    await article.getByText('Is anyone there?').waitFor()
+    await article.getByText(/no such model/).waitFor()
+    await article.getByRole('link', { name: 'Test provider' }).waitFor()
+    await page.goBack()
+    await page.getByRole('button', { name: 'Remove filter State' }).click()
+    await table.getByRole('link', { name: 'bob' }).waitFor()
+  },
+)
