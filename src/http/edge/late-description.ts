@@ -23,8 +23,9 @@ export function describeLate(app: FastifyInstance, options: FastifyDynamicSwagge
 /** An app that handles no request has the same routes and the plugin. */
 async function describe(scopes: FastifyInstance[], routes: RouteOptions[], options: FastifyDynamicSwaggerOptions): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger')
-  const compilersFactory = { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify }
-  const shadow = fastify({ exposeHeadRoutes: false, schemaController: { compilersFactory } })
+  const shadow = fastify({ exposeHeadRoutes: false })
+  shadow.setValidatorCompiler(() => () => true)
+  shadow.setSerializerCompiler(() => JSON.stringify)
   const schemas: Record<string, unknown> = Object.assign({}, ...scopes.map((scope) => scope.getSchemas()))
   for (const schema of Object.values(schemas)) shadow.addSchema(schema)
   await shadow.register(swagger, options)
