@@ -10,7 +10,10 @@ const answer = { 200: { $ref: 'Answer#' } }
 void test('the description has the routes and schemas added after it, in nested scopes too, and no others', async () => {
   const app = fastify()
   app.get('/before', () => 'before')
-  const describe = describeLate(app, { openapi: { openapi: '3.1.0', info }, refResolver: { buildLocalReference: ({ $id }) => String($id) } })
+  const describe = describeLate(app, {
+    openapi: { openapi: '3.1.0', info },
+    refResolver: { buildLocalReference: ({ $id }) => String($id) },
+  })
   app.get('/hidden', { schema: { hide: true } as object }, () => 'hidden')
   await app.register(
     async (scope) => {
