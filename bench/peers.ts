@@ -35,7 +35,7 @@ export async function startPeer(
   // What the folder's README requires of an adapter. The first call shows whether it is true.
   const { default: adapter } = (await import(pathToFileURL(resolve(file)).href)) as { default: Adapter }
   const { cmd, args = [], cwd, env = {}, ready } = adapter.start
-  const spawned = await spawnServer({ command: cmd, args, cwd, env, ready, folder: makeFolder() })
+  const spawned = await spawnServer({ command: cmd, args, cwd, env, ready, folder: makeFolder(), endsAll: true })
   await adapter.setup?.(new URL(adapter.base))
   return {
     name,
@@ -45,7 +45,11 @@ export async function startPeer(
     stop: spawned.stop,
     call(mode: Mode) {
       const { path, headers = {}, body } = adapter[mode](marks.user, marks.text)
-      return { path, headers, body: JSON.stringify(body), whole: [lastToken] }
+      // An adapter is called once, so the key that it has made is replaced: every turn has its own.
+      const keyed = Object.fromEntries(
+        Object.entries(headers).map(([header, value]) => [header, header.toLowerCase() === 'idempotency-key' ? marks.key : value]),
+      )
+      return { path, headers: keyed, body: JSON.stringify(body), whole: [lastToken] }
     },
   }
 }

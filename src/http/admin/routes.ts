@@ -14,6 +14,7 @@ import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
 import { erasureRoutes } from './erasure.ts'
+import { feedbackRoutes } from './feedback.ts'
 import { conversationRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
 import { meRoutes } from './me.ts'
@@ -84,6 +85,7 @@ const nounRoutes = [
   documentRoutes,
   keyRoutes,
   conversationRoutes,
+  feedbackRoutes,
   traceRoutes,
   usageRoutes,
   auditRoutes,
