@@ -636,8 +636,8 @@ function readBefore(row: Row): bigint {
     edits: [
       edit(
         'src/store/queries/feedback.ts',
-        'tags = excluded.tags,\n       updated_at = excluded.updated_at`',
-        'tags = excluded.tags,\n       updated_at = excluded.updated_at where excluded.rating = feedback.rating`',
+        'where feedback.rating <> excluded.rating or feedback.comment is distinct from excluded.comment or feedback.tags <> excluded.tags`',
+        'where feedback.rating = excluded.rating`',
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['feedback'] },
