@@ -58,7 +58,7 @@ export type AdminRoutesOptions = {
   session: Omit<SessionOptions, 'admin'>
   service: ModulesOfRoutes['service']
   /** Receives the function that returns the description of these routes, for the reference page. */
-  described?: (describe: () => object) => void
+  described?: (describe: () => Promise<object>) => void
 }
 
 declare module 'fastify' {
@@ -118,7 +118,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
     attachNeeds(known)
-    const describe = await describeAdminApi(known, publicUrl)
+    const describe = describeAdminApi(known, publicUrl)
     options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
     const signIn = { ...options.session, admin }
