@@ -23,7 +23,7 @@ export function ConversationTable({ conversations, filters }: TableProps) {
     <ListTable minWidth={820} verticalSpacing="sm" highlightOnHover aria-label="Conversations, newest first">
       <Table.Thead>
         <Table.Tr>
-          <Table.Th scope="col">External user</Table.Th>
+          <Table.Th scope="col">End user</Table.Th>
           <Table.Th scope="col">{isSearch(filters) ? 'Found turn' : 'Last turn'}</Table.Th>
           <Table.Th scope="col" ta="right">
             Messages

@@ -63,7 +63,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
           </Button>
           {user === null || agentId === undefined ? null : (
             <Button component={Link} href={pathOfEndUser(agentId, user)} variant="default">
-              External user
+              End user
             </Button>
           )}
           <Allowed permission="erase">
@@ -74,7 +74,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
                 </Menu.Target>
                 <Menu.Dropdown>
                   <Menu.Item onClick={() => setAsking('conversation')}>Erase conversation</Menu.Item>
-                  {user === null ? null : <Menu.Item onClick={() => setAsking('end user')}>Erase external user</Menu.Item>}
+                  {user === null ? null : <Menu.Item onClick={() => setAsking('end user')}>Erase end user</Menu.Item>}
                 </Menu.Dropdown>
               </Menu>
             )}
@@ -99,7 +99,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
                   <MessageList
                     rows={rows}
                     messages={messages}
-                    user={user ?? 'External user'}
+                    user={user ?? 'End user'}
                     agentId={agentId}
                     cancel={cancel}
                     openTurn={openTurn}
@@ -168,7 +168,7 @@ function useRepliesOf(messages: Messages, isRunning: boolean): void {
 const NoMessages = ({ isErased }: { isErased: boolean }) =>
   isErased ? (
     <Empty title="This conversation was erased">
-      Its messages and its external user ID were removed permanently. The ledger still lists the charges.
+      Its messages and its end user ID were removed permanently. The ledger still lists the charges.
     </Empty>
   ) : (
     <Empty title="No messages">The conversation was erased, or none of its turns ended with a reply.</Empty>

@@ -30,8 +30,8 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
   const change = (changed: Partial<Asked>): void => setParams({ ...asked, ...changed }, { replace: true })
   return (
     <Page
-      title="External users"
-      lead="Everyone who has written to an agent, with what their turns were charged. The API keys of an agent share its external users."
+      title="End users"
+      lead="Everyone who has written to an agent, with what their turns were charged. The API keys of an agent share its end users."
     >
       <Group align="flex-end">
         <AgentSelect
@@ -58,7 +58,7 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
         )}
       </Group>
       {agentId === undefined ? (
-        <Empty title="Choose an agent">Each agent has its own external users.</Empty>
+        <Empty title="Choose an agent">Each agent has its own end users.</Empty>
       ) : (
         <Found agentId={agentId} asked={asked} />
       )}
@@ -69,10 +69,10 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
 function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
   const list = useList<EndUser>(['end-users', agentId], `/agents/${segment(agentId)}/end-users`, asked)
   return (
-    <Waiting for={list.query} what="external users">
+    <Waiting for={list.query} what="end users">
       {() =>
         list.items.length === 0 ? (
-          <Empty title="No external users in this period">
+          <Empty title="No end users in this period">
             Users are listed when a turn of theirs has ended. Erased users are not listed.
           </Empty>
         ) : (
@@ -88,10 +88,10 @@ function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
 
 function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] }) {
   return (
-    <ListTable minWidth={640} verticalSpacing="sm" highlightOnHover aria-label="External users">
+    <ListTable minWidth={640} verticalSpacing="sm" highlightOnHover aria-label="End users">
       <Table.Thead>
         <Table.Tr>
-          <Table.Th scope="col">External user</Table.Th>
+          <Table.Th scope="col">End user</Table.Th>
           <Table.Th scope="col" ta="right">
             Spent
           </Table.Th>

@@ -24,7 +24,7 @@ export function DocumentTable({ documents, agent, selected, ...acts }: TableProp
   const count = documents.filter(({ id }) => selected?.has(id)).length
   const isAll = count === documents.length
   return (
-    <ListTable minWidth={760} aria-label="Documents" verticalSpacing="sm">
+    <ListTable minWidth={760} aria-label="Documents" verticalSpacing="sm" hasInputs>
       <Table.Thead>
         <Table.Tr>
           <Table.Th scope="col">

@@ -1,5 +1,5 @@
 /**
- * The playground: the operator talks to an agent as an external user would, through the real pipeline, including billing; or tries a version
+ * The playground: the operator talks to an agent as an end user would, through the real pipeline, including billing; or tries a version
  * or a draft of it, without storing anything. The address has the conversation and the versions.
  */
 import { ActionIcon, Alert, Anchor, Box, Button, Tooltip } from '@mantine/core'
@@ -25,7 +25,7 @@ import { SettingBar } from './setting-bar.tsx'
 import { readVersion } from './settings.ts'
 import type { Overrides, Setting } from './settings.ts'
 
-/** The external user if none is named, as on the server. */
+/** The end user if none is named, as on the server. */
 const usualUser = 'playground'
 
 export function Playground({ agentId }: { agentId: string | undefined }) {

@@ -1,4 +1,4 @@
-/** What the external user wrote and what the agent replied. The reply of a running turn grows here. */
+/** What the end user wrote and what the agent replied. The reply of a running turn grows here. */
 import { Anchor, Group, Loader, Text } from '@mantine/core'
 import { memo, useState } from 'react'
 import type { TurnWithSteps } from '../../api/types.ts'
@@ -9,7 +9,7 @@ import { Markdown } from '../../show/markdown.tsx'
 import { writeCount } from '../../show/measures.ts'
 import classes from '../../show/trace.module.css'
 
-/** The message of an external user that is too long for the title. */
+/** The message of an end user that is too long for the title. */
 export const Message = ({ text }: { text: string }) => (
   // A text may be long, so the keyboard must be able to scroll it.
   <div className={`${classes['bubble']} as-written`} role="region" aria-label="Message" tabIndex={0}>
@@ -19,7 +19,7 @@ export const Message = ({ text }: { text: string }) => (
 
 type SaidProps = { requestId: string; isRunning: boolean; reply: string | null; feedback: TurnWithSteps['feedback'] }
 
-/** The reply, and what the external user thought of it. Memoized, because a long reply takes longer to draw than a selected span. */
+/** The reply, and what the end user thought of it. Memoized, because a long reply takes longer to draw than a selected span. */
 export const Said = memo(function Said({ requestId, isRunning, reply, feedback }: SaidProps) {
   if (!isRunning && reply === null && feedback === null) return null
   return (
