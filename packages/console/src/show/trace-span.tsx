@@ -92,6 +92,8 @@ const statuses: Record<SpanOf<'tool_call'>['status'], { word: string; color: str
   running: { word: 'Running', color: 'blue' },
 }
 
+const usualReasons = new Set(['stop', 'tool_calls'])
+
 function RowBadge({ row }: { row: Row }) {
   const shown = badgeOf(row)
   return shown ? <Badge color={shown.color}>{shown.word}</Badge> : null
@@ -105,7 +107,8 @@ function badgeOf(row: Row): { word: string; color: string } | undefined {
   if (span.type !== 'model_call') return undefined
   if (span.error) return { word: span.error.kind.replaceAll('_', ' '), color: 'red' }
   if (row.status === 'running') return { word: 'Running', color: 'blue' }
-  return span.finish_reason === null ? undefined : { word: span.finish_reason, color: span.finish_reason === 'length' ? 'yellow' : 'teal' }
+  // The usual reasons are among the parameters; a badge is for what may need attention.
+  return span.finish_reason === null || usualReasons.has(span.finish_reason) ? undefined : { word: span.finish_reason, color: 'yellow' }
 }
 
 function Attempt({ end }: { end: SpanOf<'attempt'> | undefined }) {

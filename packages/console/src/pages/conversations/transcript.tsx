@@ -10,7 +10,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
-import { StopOutcome } from '../../show/stop-turn.tsx'
+import { CancelOutcome } from '../../show/cancel-turn.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EraseConversation, EraseEndUser } from '../../show/erase.tsx'
 import type { Erased } from '../../show/erase.tsx'
@@ -90,7 +90,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
             Turns without a reply are shown back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not included.
           </Text>
         ) : null}
-        <StopOutcome cancel={cancel} />
+        <CancelOutcome cancel={cancel} />
         <Waiting for={messages} what="messages">
           {() =>
             rows.length > 0 ? (

@@ -46,8 +46,16 @@ function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) 
             A tag must match exactly. Erased conversations have no feedback.
           </Empty>
         ) : (
-          <Empty title="No feedback yet">
-            Callers send feedback on a turn to its feedback endpoint, with the request ID of the message.
+          <Empty
+            title="No feedback yet"
+            action={
+              <Button component="a" href="/docs" variant="default">
+                Open API docs
+              </Button>
+            }
+          >
+            Feedback is what an end user thought of a reply: up or down, a comment, tags. Your program sends it to the feedback endpoint of
+            the turn.
           </Empty>
         )
       }

@@ -76,7 +76,7 @@ export function Chat({ agent, externalUserId, versions, settings, onSetting, dra
         {comparing ? <Compared agent={agent} versions={versions} settings={settings} onSetting={onSetting} /> : null}
         <MessageLog {...{ agent, externalUserId, stored, rounds, replyOf, shown, comparing, end }} onShow={show} onWrite={write} />
         <div className={classes['foot']}>
-          <FailureNote error={rounds.exchanges.stopFailure} title="Could not stop the turn" />
+          <FailureNote error={rounds.exchanges.stopFailure} title="Could not cancel the turn" />
           <MessageBox
             box={box}
             text={text}
