@@ -10,7 +10,10 @@ import type { Agent, Key, Owner, Page, Provider, Turn } from './types.ts'
 export const maxPage = 100
 
 /** The most items of a list that a page has at a time. More of them would make each change of the page slow. */
-export const maxItems = 500
+export const maxItems = 150
+
+/** Two screens of rows: fast to render, and seldom pressed for more. */
+export const pageSize = 25
 
 /** `first`: how many items before `items` are not in the page anymore. */
 export type List<Item> = {
@@ -33,7 +36,7 @@ export function useList<Item>(
   query: Query = {},
   options: { limit?: number; refetchMs?: number; enabled?: boolean; keepsAll?: boolean } = {},
 ): List<Item> {
-  const { limit = 50, refetchMs, enabled = true, keepsAll = false } = options
+  const { limit = pageSize, refetchMs, enabled = true, keepsAll = false } = options
   const queries = useQueryClient()
   const queryKey = [...key, query]
   const found = useInfiniteQuery({

@@ -17,7 +17,7 @@ export function OwnerSelect({ value, onChange, label = 'Owner', description, cle
       data={chooseAmong(owners.data, value)}
       value={value}
       onChange={(id) => onChange(id)}
-      error={owners.error?.message}
+      error={owners.error ? `Could not load owners. ${owners.error.message}` : null}
       clearable={clearable}
       clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
       allowDeselect={false}

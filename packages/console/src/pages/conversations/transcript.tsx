@@ -84,7 +84,11 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
     >
       <Stack gap="md">
         <TranscriptFacts id={id} conversation={conversation.data} />
-        <FailureNote error={conversation.error ?? unanswered.error} title="Could not load all details of the conversation" />
+        <FailureNote
+          error={conversation.error ?? unanswered.error}
+          title="Could not load all details of the conversation"
+          onRetry={() => void Promise.all([conversation, unanswered].map(({ refetch }) => refetch()))}
+        />
         {unanswered.data?.lookedBackTo ? (
           <Text size="sm" c="dimmed" component="div">
             Turns without a reply are shown back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not included.
