@@ -24,6 +24,7 @@ import classes from './playground.module.css'
 import { SettingBar } from './setting-bar.tsx'
 import { readVersion } from './settings.ts'
 import type { Overrides, Setting } from './settings.ts'
+import { useKept } from './use-kept.ts'
 
 /** The end user if none is named, as on the server. */
 const usualUser = 'playground'
@@ -99,7 +100,7 @@ function OfAgent({ agentId }: { agentId: string }) {
   const mayAgents = useMay('agents', true)
   const mayPreview = useMay('conversations', true) && mayAgents
   const versions = useVersions(agentId, mayPreview)
-  const [drafts, setDrafts] = useState<readonly Overrides[]>([{}, {}])
+  const [drafts, setDrafts] = useKept<readonly Overrides[]>(`settings ${agentId}`, [{}, {}])
   const isSmall = useMediaQuery('(max-width: 61.99em)', undefined, { getInitialValueInEffect: false }) ?? false
   const [details, setDetails] = useState(!isSmall && !search.has('compare'))
   const user = search.get('user') || usualUser
@@ -109,7 +110,7 @@ function OfAgent({ agentId }: { agentId: string }) {
     return { version, overrides: drafts[index] ?? {} }
   })
   const setSetting = (index: number, { version, overrides }: Setting): void => {
-    setDrafts((before) => before.map((one, at) => (at === index ? overrides : one)))
+    setDrafts(drafts.map((one, at) => (at === index ? overrides : one)))
     change({ [versionNames[index]!]: version === null ? (index === 0 ? null : currentWord) : String(version) })
   }
   const listed = versions.data?.data ?? []

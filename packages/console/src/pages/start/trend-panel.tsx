@@ -1,5 +1,5 @@
 /** Four figures in one panel, each above its chart. The pointer in one chart shows the values of that hour or day in all of them. */
-import { Group, Skeleton, Stack, Text } from '@mantine/core'
+import { Group, Stack, Text } from '@mantine/core'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import { FiguresTable } from '../../show/plot/figures-table.tsx'
 import { colorVariable, heightOf } from '../../show/plot/plot-types.ts'
@@ -102,26 +102,3 @@ function TrendCell({ trend: { label, value, note, alarming, change, plot }, inde
 
 /** Without the year and the note about UTC, which the table has. */
 const shortName = (name: string): string => name.replace(/, \d{4} \(UTC\)$/, '')
-
-/** Has the size of the panel. */
-export function TrendsLoading() {
-  return (
-    <div role="status" aria-label="Loading figures">
-      <div className="trend-panel">
-        {['Turns', 'Error rate', 'Spend', 'Latency p95'].map((label) => (
-          <div key={label} className="trend">
-            <div className="trend-words">
-              <Text size="sm" c="dimmed">
-                {label}
-              </Text>
-              <Skeleton h={26} w="40%" my={3} />
-              <Skeleton h={13} w="70%" my={3} />
-            </div>
-            <div style={{ height: heightOf({ isSmall: true }) + 30 }} />
-          </div>
-        ))}
-      </div>
-      <div style={{ height: 58 }} />
-    </div>
-  )
-}
