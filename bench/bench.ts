@@ -87,7 +87,8 @@ export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, p
     },
     async measure(target, spec) {
       const model = await bench.upstream()
-      const used = (): number[] => [target.pid, model.pid, target.databasePid].map((pid) => (pid === undefined ? 0 : cpuMs(pid)))
+      const used = (): number[] =>
+        [[target.pid], [model.pid], target.databasePids ?? []].map((pids) => pids.reduce((sum, pid) => sum + cpuMs(pid), 0))
       const before = used()
       const load = await bench.load({ ...spec, base: target.base })
       const [own, upstreams, databases] = used().map((after, place) => (after - before[place]!) / load.turns)
@@ -96,7 +97,7 @@ export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, p
       return {
         ...load,
         cpuMsPerTurn: own!,
-        databaseCpuMsPerTurn: target.databasePid === undefined ? undefined : databases,
+        databaseCpuMsPerTurn: target.databasePids === undefined ? undefined : databases,
         upstreamCpuMsPerTurn: upstreams!,
         clientCpuMsPerTurn: load.clientCpuMs / load.turns,
       }

@@ -1,14 +1,20 @@
 /**
  * Fills a store with turns using SQL only: one real turn, made over HTTP, is copied with its messages and its charge under other ids,
- * twenty per conversation, and the owner's balance matches its ledger. So every copy is as the service writes it, and every invariant holds
- * afterwards.
+ * twenty per conversation, with random Idempotency-Keys and end users, and the owner's balance matches its ledger. So every copy is as the
+ * service writes it, and every invariant holds afterwards.
  */
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { databaseFile } from '../src/store/sqlite/database.ts'
 import { withClient } from '../test/support/postgres-server.ts'
 
 /** A connection to a store that is to be filled. */
-type Sql = { columns(table: string): Promise<string[]>; run(statement: string): Promise<void> }
+type Sql = {
+  columns(table: string): Promise<string[]>
+  run(statement: string): Promise<void>
+  /** An expression with another random text for each row. */
+  random: string
+}
 
 const turnsOfConversation = 20
 const dayMs = 86_400_000
@@ -28,12 +34,17 @@ export async function fillSqlite(folder: string, ownerIds: string[], turns: numb
           .all(table)
           .map(({ name }) => String(name)),
       run: async (statement) => db.exec(statement),
+      random: 'lower(hex(randomblob(16)))',
     }
     for (const ownerId of ownerIds) await fill(sql, ownerId, turns)
     db.exec('commit; pragma wal_checkpoint(truncate)')
   } finally {
     db.close()
   }
+  // Otherwise the system writes these pages to the disk while the turns are measured.
+  const file = openSync(databaseFile(folder), 'r+')
+  fsyncSync(file)
+  closeSync(file)
 }
 
 /** The same while a server is using the database. Afterwards the tables are as autovacuum would leave them. */
@@ -48,6 +59,7 @@ export async function fillPostgres(url: string, ownerIds: string[], turns: numbe
         return rows.map(({ name }) => name)
       },
       run: async (statement) => void (await client.query(statement)),
+      random: 'gen_random_uuid()::text',
     }
     for (const ownerId of ownerIds) await fill(sql, ownerId, turns)
     await client.query('vacuum analyze')
@@ -55,7 +67,7 @@ export async function fillPostgres(url: string, ownerIds: string[], turns: numbe
   })
 }
 
-async function fill({ columns, run }: Sql, ownerId: string, turns: number): Promise<void> {
+async function fill({ columns, run, random }: Sql, ownerId: string, turns: number): Promise<void> {
   const conversations = turns / turnsOfConversation
   // Below every ID of a real time, as IDs of older rows are. The owner's last letters distinguish the owners.
   const id = (prefix: string, number: string): string =>
@@ -77,7 +89,7 @@ async function fill({ columns, run }: Sql, ownerId: string, turns: number): Prom
   await run(`create temporary table the_turn as select request_id, conversation_id from turns where owner_id = '${ownerId}'`)
   await copy('conversations', conversations, `id = (select conversation_id from the_turn)`, {
     id: id('conv', 'n.i'),
-    external_user_id: `'filled-' || n.i`,
+    external_user_id: random,
     message_count: `s.message_count * ${turnsOfConversation}`,
     message_tokens: `s.message_tokens * ${turnsOfConversation}`,
     created_at: earlier('created_at'),
@@ -85,7 +97,7 @@ async function fill({ columns, run }: Sql, ownerId: string, turns: number): Prom
   })
   await copy('turns', turns, `request_id = (select request_id from the_turn)`, {
     request_id: requestId,
-    idempotency_key: `'filled-' || n.i`,
+    idempotency_key: random,
     conversation_id: conversationId,
     created_at: earlier('created_at'),
     started_at: earlier('started_at'),

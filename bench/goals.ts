@@ -2,6 +2,7 @@
  * The goals of the design, each with the place of its figure in the findings: met, not met, or not run. Only this file judges figures. A
  * ratio is one of medians of the same run; a goal relative to a peer needs that peer.
  */
+import { onPostgres } from './contenders.ts'
 import type { Finding, Row } from './scenario.ts'
 import { headings, ratio } from './spread.ts'
 import type { Spread } from './spread.ts'
@@ -115,6 +116,24 @@ const goals: Goal[] = [
         find('stores', { store: 'PostgreSQL', mode: 'sync' }, headings.rate),
         find('stores', { store: 'SQLite', mode: 'sync' }, headings.rate),
       ),
+  },
+  {
+    figure: 'sync turns/s at 64 callers, PostgreSQL and Redis, beside the turn on Restate',
+    bound: { atLeast: 6 },
+    unit: '×',
+    needs: 'sync with the peer restate',
+    value: (find) =>
+      beside(
+        find('sync', { server: onPostgres, callers: 64 }, headings.rate),
+        find('sync', { server: 'restate', callers: 64 }, headings.rate),
+      ),
+  },
+  {
+    figure: 'a lone sync turn, PostgreSQL and Redis, p50',
+    bound: { atMost: 2.5 },
+    unit: 'ms',
+    needs: 'sync with a peer',
+    value: (find) => find('sync', { server: onPostgres, callers: 1 }, headings.p50)?.median,
   },
   ...(['SQLite', 'PostgreSQL'] as const).flatMap((store): Goal[] => [
     {

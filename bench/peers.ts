@@ -45,7 +45,11 @@ export async function startPeer(
     stop: spawned.stop,
     call(mode: Mode) {
       const { path, headers = {}, body } = adapter[mode](marks.user, marks.text)
-      return { path, headers, body: JSON.stringify(body), whole: [lastToken] }
+      // An adapter is called once, so the key that it has made is replaced: every turn has its own.
+      const keyed = Object.fromEntries(
+        Object.entries(headers).map(([header, value]) => [header, header.toLowerCase() === 'idempotency-key' ? marks.key : value]),
+      )
+      return { path, headers: keyed, body: JSON.stringify(body), whole: [lastToken] }
     },
   }
 }

@@ -86,8 +86,8 @@ export type Target = {
   base: string
   /** Its process; all descendants are counted with it. */
   pid: number
-  /** The process of its PostgreSQL, counted separately. */
-  databasePid?: number
+  /** The processes of its PostgreSQL and its Redis, counted separately. */
+  databasePids?: number[]
   call(mode: Mode): Call
   /** SIGTERM, and waits for the end. The bench does it for servers that a scenario leaves running. */
   stop(): Promise<void>
@@ -185,7 +185,7 @@ export type Load = {
 /** A load with the CPU time of each process. */
 export type Measured = Load & {
   cpuMsPerTurn: number
-  /** Undefined without a PostgreSQL. */
+  /** PostgreSQL and Redis; undefined without them. */
   databaseCpuMsPerTurn: number | undefined
   upstreamCpuMsPerTurn: number
   clientCpuMsPerTurn: number

@@ -11,7 +11,7 @@ export const headings = {
   p99: 'p99, ms',
   firstDelta50: 'first delta p50, ms',
   firstDelta99: 'first delta p99, ms',
-  databaseCpu: 'PostgreSQL CPU ms a turn',
+  databaseCpu: 'PostgreSQL and Redis CPU ms a turn',
   upstreamCpu: 'upstream CPU ms a turn',
   clientCpu: 'client CPU ms a turn',
 } as const

@@ -99,7 +99,7 @@ export async function startTurnkeep(options: ServerOptions, { folder, modelUrl, 
       const { totals } = (await admin('GET', `/usage?from=${from}`)) as { totals: Record<'completed' | 'failed' | 'released', number> }
       return { completed: totals.completed, failed: totals.failed, released: totals.released }
     },
-    ...(backends ? { databaseUrl: backends.postgres.url, databasePid: backends.postgres.pid } : {}),
+    ...(backends ? { databaseUrl: backends.postgres.url, databasePids: [backends.postgres.pid, backends.redis.pid] } : {}),
     async stop() {
       await spawned.stop()
       await backends?.stop()

@@ -60,7 +60,11 @@ export const newThresholds = ({
   used: Amount
   needed: Amount
   reported: number
-}): number[] =>
-  spendThresholds.filter(
-    (percent) => percent > reported && (used * 100n >= limit * BigInt(percent) || (percent === 100 && used + needed > limit)),
+}): number[] => {
+  const isUsedUp = used + needed > limit
+  // The limit may be newer than the turns of the window, whose next end reports it.
+  if (needed > 0n && !isUsedUp) return []
+  return spendThresholds.filter(
+    (percent) => percent > reported && (used * 100n >= limit * BigInt(percent) || (percent === 100 && isUsedUp)),
   )
+}

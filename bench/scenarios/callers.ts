@@ -21,7 +21,7 @@ export const stream: Scenario = {
 }
 
 async function compare(bench: Bench, mode: Mode): Promise<Finding> {
-  const { server, contenders, notes } = await startContenders(bench)
+  const { servers, contenders, notes } = await startContenders(bench)
   const able = contenders.filter(({ modes }) => modes.includes(mode)).map(({ target }) => target)
   const rows: Row[] = []
   for (const callers of bench.quick ? [16] : callerCounts) {
@@ -34,7 +34,7 @@ async function compare(bench: Bench, mode: Mode): Promise<Finding> {
     )
     bench.say(`${mode}: ${callers} callers done`)
   }
-  await bench.audit(server)
+  for (const server of servers) await bench.audit(server)
   return { rows, notes, plots: plotsOf(rows, mode) }
 }
 

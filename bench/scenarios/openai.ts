@@ -12,8 +12,8 @@ export const openai: Scenario = {
   name: 'openai',
   sentence: `The same turns through each wire format, sync and streamed, ${callers} callers.`,
   async run(bench) {
-    const { server, contenders, notes } = await startContenders(bench)
-    const peers = contenders.filter(({ target }) => target !== server && target.name !== 'the model itself')
+    const { servers, peers, notes } = await startContenders(bench)
+    const [server] = servers
     const lanes = modes.flatMap((mode): Lane[] => {
       const lane = (target: Lane['target'], format: string, call: Call): Lane => ({
         labels: { server: target.name, format, mode },
@@ -28,7 +28,7 @@ export const openai: Scenario = {
       ]
     })
     const rows = await sideBySide(bench, lanes)
-    await bench.audit(server)
+    for (const ours of servers) await bench.audit(ours)
     return { rows, notes }
   },
 }

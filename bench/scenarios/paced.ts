@@ -21,7 +21,7 @@ export const paced: Scenario = {
   name: 'paced',
   sentence: `Streams of ${pace.chunks} chunks: ${pace.firstMs} ms to the first one, then ${pace.gapMs} ms each.`,
   async run(bench: Bench): Promise<Finding> {
-    const { server, contenders, notes } = await startContenders(bench, { env: { TURNKEEP_MAX_TURNS: String(maxTurns) } })
+    const { servers, contenders, notes } = await startContenders(bench, { env: { TURNKEEP_MAX_TURNS: String(maxTurns) } })
     const upstream = await bench.upstream()
     const able = contenders.filter(({ modes }) => modes.includes('stream')).map(({ target }) => target)
     await upstream.configure(bench.quick ? { ...pace, chunks: 5 } : pace)
@@ -37,7 +37,7 @@ export const paced: Scenario = {
       bench.say(`paced: ${callers} callers done`)
     }
     await upstream.configure({})
-    await bench.audit(server)
+    for (const server of servers) await bench.audit(server)
     return {
       rows,
       notes: [

@@ -60,6 +60,18 @@ export const webhookMutants: Mutant[] = [
     caughtBy: { file: 'store/postgres.test.ts', title: 'webhook.once spend_limit.reached: the first turn that the rest does not cover' },
   },
   {
+    rule: 'webhook.once',
+    removes: 'a refusal reports only windows that it finds used up',
+    edits: [edit('src/spend-limits.ts', '  if (needed > 0n && !isUsedUp) return []\n')],
+    caughtBy: { file: store, title: 'webhook.once spend_limit.reached: a refusal reports the windows that refuse' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'on PostgreSQL a refusal reports only windows that it finds used up',
+    edits: [edit(hot, '        and (u.needed = 0 or u.used + u.needed > u.max_amount)\n')],
+    caughtBy: { file: 'store/postgres.test.ts', title: 'webhook.once spend_limit.reached: a refusal reports the windows that refuse' },
+  },
+  {
     rule: 'webhook.delivered',
     removes: 'only the last claim stores its result',
     edits: [edit(deliveries, 'deliveries.fence = r.fence', 'deliveries.fence >= r.fence')],

@@ -119,6 +119,31 @@ export function spendLimitEventsConformance(check: Check): void {
     },
   )
 
+  check(
+    'webhook.once spend_limit.reached: a refusal reports the windows that refuse, and the next end those whose limit was lowered meanwhile',
+    async (store) => {
+      const bench = await Bench.make(store, plenty, 0)
+      const id = await makeWebhook(store, { events })
+      const { hold } = await (await Bench.make(store, plenty, 0)).admitted()
+      const ofUser = 2n * hold - 1n
+      const limitTo = (amount: bigint) =>
+        setLimits(bench, { scope: 'agent', span: 'total', amount }, { scope: 'end_user', span: 'total', amount: ofUser })
+      await limitTo(4n * hold)
+      await pay(bench, hold)
+      await pay(bench, hold, 'another')
+      const before = [`agent 50 of ${4n * hold}`, ...['50', '50'].map((percent) => `end_user ${percent} of ${ofUser}`)]
+      assert.deepEqual(await reached(store, id), before.toSorted())
+      await limitTo(4n * hold - 1n)
+      assert.equal((await bench.admit({ externalUserId: user })).kind, 'spend_limit_exceeded')
+      const refused = `end_user 100 of ${ofUser}`
+      assert.deepEqual(await reached(store, id), [...before, refused].toSorted(), 'the agent has room for the turn')
+      await bench.verify()
+      await pay(bench, 0n, 'a third')
+      assert.deepEqual(await reached(store, id), [...before, refused, `agent 50 of ${4n * hold - 1n}`].toSorted())
+      await bench.verify()
+    },
+  )
+
   check('webhook.once spend_limit.reached: of many charges at once, each threshold is one event', async (store) => {
     const bench = await Bench.make(store, plenty, 0)
     const id = await makeWebhook(store, { events })

@@ -847,6 +847,8 @@ begin
         cross join lateral (select s.id, coalesce(c.max_amount, s.max_amount) as max_amount, s.spent + s.unpaid as used, c.needed) as u
         cross join (values (50), (80), (100)) as p (percent)
       where p.percent > case when s.reported_limit = u.max_amount then s.reported_percent else 0 end
+        -- The limit of a refused turn may be newer than the turns of the window, whose next end reports it.
+        and (u.needed = 0 or u.used + u.needed > u.max_amount)
         -- of numeric, because a product may not fit in 64 bits
         and (u.used * 100.0 >= u.max_amount * p.percent::numeric or p.percent = 100 and u.used + u.needed > u.max_amount)
         and exists (select from webhooks w where w.enabled = 1 and (w.events = '["*"]' or w.events like '%"spend_limit.reached"%')
