@@ -100,8 +100,7 @@ async function takeFilled(browser: Browser, { folder, only, seed, states: wanted
       const found = await findSamples(createClient({ url: clock.url, adminUrl, adminToken }))
       const shots = (isAll ? allPages : featured)(found).filter(({ name }) => name.includes(only))
       for (const state of wanted.filter((one) => one !== 'empty'))
-        for (const look of isAll ? [...looks, phone] : looks)
-          await take({ browser, adminUrl, adminToken, folder, state }, shots, look)
+        for (const look of isAll ? [...looks, phone] : looks) await take({ browser, adminUrl, adminToken, folder, state }, shots, look)
     } finally {
       clock.close()
     }

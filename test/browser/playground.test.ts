@@ -260,20 +260,23 @@ for (const [name, viewport] of [
     { context: { viewport } },
   )
 
-inConsole('console: a message that was not sent is there again after a visit of another page, until it is sent', async ({ page, app, open }) => {
-  await open(`/playground/${app.caller.agentId}?user=kept-draft`)
-  const box = page.getByLabel('Message', { exact: true })
-  await box.fill('half a question')
-  await page.getByRole('link', { name: 'Webhooks' }).click()
-  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
-  await page.goBack()
-  await box.waitFor()
-  assert.equal(await box.inputValue(), 'half a question')
-  await box.press('Enter')
-  await page.getByRole('log', { name: 'Conversation' }).getByText('You said: half a question').waitFor()
-  await page.getByRole('link', { name: 'Webhooks' }).click()
-  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
-  await page.goBack()
-  await box.waitFor()
-  assert.equal(await box.inputValue(), '')
-})
+inConsole(
+  'console: a message that was not sent is there again after a visit of another page, until it is sent',
+  async ({ page, app, open }) => {
+    await open(`/playground/${app.caller.agentId}?user=kept-draft`)
+    const box = page.getByLabel('Message', { exact: true })
+    await box.fill('half a question')
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+    await page.goBack()
+    await box.waitFor()
+    assert.equal(await box.inputValue(), 'half a question')
+    await box.press('Enter')
+    await page.getByRole('log', { name: 'Conversation' }).getByRole('button', { name: 'Turn details' }).waitFor()
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+    await page.goBack()
+    await box.waitFor()
+    assert.equal(await box.inputValue(), '')
+  },
+)

@@ -62,7 +62,11 @@ export function App() {
   if (session.error && session.data === undefined)
     return (
       <Center mih="100dvh" p="md">
-        <FailureNote error={session.error} title={isReached(session.error) ? 'The server could not open the console' : 'Cannot reach the server'} onRetry={() => void session.refetch()} />
+        <FailureNote
+          error={session.error}
+          title={isReached(session.error) ? 'The server could not open the console' : 'Cannot reach the server'}
+          onRetry={() => void session.refetch()}
+        />
       </Center>
     )
   if (!session.data)

@@ -10,7 +10,7 @@ import type { Agent, Key, Owner, Page, Provider, Turn } from './types.ts'
 export const maxPage = 100
 
 /** The most items of a list that a page has at a time. More of them would make each change of the page slow. */
-export const maxItems = 150
+const maxItems = 150
 
 /** Two screens of rows: fast to render, and seldom pressed for more. */
 export const pageSize = 25

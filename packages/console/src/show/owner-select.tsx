@@ -3,7 +3,13 @@ import { Select } from '@mantine/core'
 import { useOwners } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'
 
-type OwnerSelectProps = { value: string | null; onChange(id: string | null): void; label?: string; description?: string; clearable?: boolean }
+type OwnerSelectProps = {
+  value: string | null
+  onChange(id: string | null): void
+  label?: string
+  description?: string
+  clearable?: boolean
+}
 
 export function OwnerSelect({ value, onChange, label = 'Owner', description, clearable = false }: OwnerSelectProps) {
   const owners = useOwners()

@@ -118,7 +118,7 @@ const NothingFits = ({ onClear }: { onClear: () => void }) => (
       </Button>
     }
   >
-    Text, state and feedback must be those of one turn. The end user ID must match exactly, and erased conversations no longer have
-    one. Dates refer to when a conversation started.
+    Text, state and feedback must be those of one turn. The end user ID must match exactly, and erased conversations no longer have one.
+    Dates refer to when a conversation started.
   </Empty>
 )
