@@ -96,7 +96,15 @@ const usualReasons = new Set(['stop', 'tool_calls'])
 
 function RowBadge({ row }: { row: Row }) {
   const shown = badgeOf(row)
-  return shown ? <Badge color={shown.color}>{shown.word}</Badge> : null
+  if (!shown) return null
+  // Nothing to look into: a word, and not a colored mark.
+  if (usualReasons.has(shown.word))
+    return (
+      <Text span size="xs" ff="monospace" c="dimmed">
+        {shown.word}
+      </Text>
+    )
+  return <Badge color={shown.color}>{shown.word}</Badge>
 }
 
 function badgeOf(row: Row): { word: string; color: string } | undefined {
@@ -107,8 +115,7 @@ function badgeOf(row: Row): { word: string; color: string } | undefined {
   if (span.type !== 'model_call') return undefined
   if (span.error) return { word: span.error.kind.replaceAll('_', ' '), color: 'red' }
   if (row.status === 'running') return { word: 'Running', color: 'blue' }
-  // The usual reasons are among the parameters; a badge is for what may need attention.
-  return span.finish_reason === null || usualReasons.has(span.finish_reason) ? undefined : { word: span.finish_reason, color: 'yellow' }
+  return span.finish_reason === null ? undefined : { word: span.finish_reason, color: 'yellow' }
 }
 
 function Attempt({ end }: { end: SpanOf<'attempt'> | undefined }) {
