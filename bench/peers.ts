@@ -35,7 +35,7 @@ export async function startPeer(
   // What the folder's README requires of an adapter. The first call shows whether it is true.
   const { default: adapter } = (await import(pathToFileURL(resolve(file)).href)) as { default: Adapter }
   const { cmd, args = [], cwd, env = {}, ready } = adapter.start
-  const spawned = await spawnServer({ command: cmd, args, cwd, env, ready, folder: makeFolder() })
+  const spawned = await spawnServer({ command: cmd, args, cwd, env, ready, folder: makeFolder(), endsAll: true })
   await adapter.setup?.(new URL(adapter.base))
   return {
     name,

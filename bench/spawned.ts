@@ -28,13 +28,25 @@ export type SpawnOptions = {
   folder: string
   /** The number of files that it may open, if the machine allows it. */
   openFiles?: number
+  /** `stop` also ends the processes that it has started, because it does not do so itself. */
+  endsAll?: boolean
 }
 
 const readyWithinMs = 90_000
 // The resolution of the figure.
 const askEveryMs = 5
 
-export async function spawnServer({ command, args, env, cwd, ready, readyIs200, folder, openFiles }: SpawnOptions): Promise<Spawned> {
+export async function spawnServer({
+  command,
+  args,
+  env,
+  cwd,
+  ready,
+  readyIs200,
+  folder,
+  openFiles,
+  endsAll = false,
+}: SpawnOptions): Promise<Spawned> {
   const log = join(folder, 'log')
   const settings = Object.entries({ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env }).map(
     ([name, value]) => `${name}=${value}`,
@@ -59,7 +71,8 @@ export async function spawnServer({ command, args, env, cwd, ready, readyIs200, 
     pid: started.pid,
     startMs,
     async stop() {
-      started.signal('SIGTERM')
+      if (endsAll) started.signalAll('SIGTERM')
+      else started.signal('SIGTERM')
       await started.exited
     },
   }

@@ -421,3 +421,18 @@ describe('data folder', () => {
     assert.equal(statSync(path).mode & 0o777, 0o750)
   })
 })
+
+test('an install fills the compile cache, and succeeds and says so if the server cannot start', () => {
+  const fill = (environment: Record<string, string>, ...words: string[]) =>
+    spawnSync(process.execPath, [join(import.meta.dirname, '../deploy/fill-compile-cache.js'), ...words], {
+      env: { PATH: process.env['PATH'], ...environment },
+      encoding: 'utf8',
+    })
+  const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { scripts: { prepare: string } }
+  assert.match(scripts.prepare, /&& node deploy\/fill-compile-cache\.js --or-say-why-not$/)
+  assert.deepEqual([fill({}).status, fill({}, '--or-say-why-not').stderr], [0, ''])
+  const nowhere = { TMPDIR: '/nonexistent' }
+  assert.equal(fill(nowhere).status, 1)
+  const { status, stderr } = fill(nowhere, '--or-say-why-not')
+  assert.deepEqual([status, /^The compile cache is not filled, so the first start takes longer: ENOENT/.test(stderr)], [0, true], stderr)
+})

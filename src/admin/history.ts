@@ -1,8 +1,8 @@
-/** Conversations and their messages, turns and their steps, feedback. Read-only. */
+/** Conversations and their messages, turns and their steps, feedback. Read-only but for the feedback of a turn. */
 import { ApiError } from '../errors.ts'
 import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
 import type { FoundConversation, TurnConditions } from '../store/queries/conversation-search.ts'
-import type { Feedback, FeedbackFilter, FeedbackOfTurn } from '../store/queries/feedback.ts'
+import type { Feedback, FeedbackFilter, FeedbackOfTurn, GivenFeedback } from '../store/queries/feedback.ts'
 import { boundedPageOf, boundedRequest, encodeCursor, pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
@@ -44,6 +44,10 @@ export type HistoryAdmin = {
   recordTurnReading(requestId: string): Promise<void>
   /** The newest changes first. */
   listFeedback(filter: FeedbackFilter, page: PageWanted): Promise<Page<FeedbackOfTurn>>
+  /** Replaces the feedback of the turn, whoever gave it. Throws ApiError `not_found`, `validation_error` if the turn still runs. */
+  putFeedback(requestId: string, feedback: GivenFeedback): Promise<Feedback>
+  /** Has no effect on a turn without feedback. Throws ApiError `not_found`. */
+  removeFeedback(requestId: string): Promise<void>
 }
 
 export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
@@ -76,7 +80,7 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     listTurns: async (filter, page) => pageOf(await store.read.listTurns(filter, pageRequest(page)), page),
     async findTurn(requestId) {
       const [turn, feedback] = await Promise.all([store.read.findTurn(requestId), store.read.findFeedback(requestId)])
-      if (!turn) throw new ApiError('not_found', 'This turn does not exist.')
+      if (!turn) throw noSuchTurn()
       const charge = turn.usage && (await explainCharge(store, turn))
       return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null, charge }
     },
@@ -88,5 +92,17 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
       const { data, nextCursor } = pageOf(placed, page)
       return { data: data.map(({ feedback }) => feedback), nextCursor }
     },
+    async putFeedback(requestId, feedback) {
+      const given = await store.write.putFeedback({ requestId, apiKeyId: undefined, ...feedback })
+      if (given) return given
+      const turn = await store.read.findTurnStatus(requestId)
+      throw turn?.state === 'running' ? stillRunning() : noSuchTurn()
+    },
+    async removeFeedback(requestId) {
+      if ((await store.write.removeFeedback(requestId)) === 'not_found') throw noSuchTurn()
+    },
   }
 }
+
+const noSuchTurn = (): ApiError => new ApiError('not_found', 'This turn does not exist.')
+const stillRunning = (): ApiError => new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')

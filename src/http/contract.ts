@@ -50,6 +50,7 @@ export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type TurnRerun = Static<typeof traces.TurnRerun.ref>
 export type Preview = Static<typeof traces.Preview.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
+export type StoredFeedback = Static<typeof turns.StoredFeedback.ref>
 export type Webhook = Static<typeof webhooks.Webhook.ref>
 export type ShownWebhook = Static<typeof webhooks.ShownWebhook.ref>
 export type WebhookTest = Static<typeof webhooks.WebhookTest.ref>

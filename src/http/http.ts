@@ -164,8 +164,8 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
     const brake = createBrake(createGuessLimit(monotonicMs))
-    let describeAdmin = (): object => ({})
-    const described = (describe: () => object): void => void (describeAdmin = describe)
+    let describeAdmin = async (): Promise<object> => ({})
+    const described = (describe: () => Promise<object>): void => void (describeAdmin = describe)
     const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
     await app.register(metricsRoute, {
@@ -260,8 +260,7 @@ type PublicOptions = NonNullable<HttpLayerOptions['public']> & {
 async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promise<void> {
   const { access, turns, conversations, publicUrl, baseUrl, streams } = options
   for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) app.addSchema(schema)
-  await describeApi(app, publicUrl)
-  await app.register(docsRoute, { baseUrl })
+  await app.register(docsRoute, { baseUrl, describe: describeApi(app, publicUrl) })
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access, agentInPath))
     limitUnread(api, streams.unread)
@@ -277,7 +276,7 @@ type AdminScopeOptions = Omit<AdminOptions, 'openMetrics'> & {
   brake: Brake
   publicUrl: string | undefined
   streams: StreamOptions
-  described: (describe: () => object) => void
+  described: (describe: () => Promise<object>) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {

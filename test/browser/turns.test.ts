@@ -1,4 +1,4 @@
-/** Running turns on the conversation pages: their text while it is generated, and the button that stops them; and the list of feedback. */
+/** Running turns on the conversation pages: their text while it is generated, and the button that stops them; and feedback: the list, and its change. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
 import { gate } from '../support/model-server.ts'
@@ -92,3 +92,39 @@ inConsole('console: feedback is listed with filters, and shown with its turn', a
   await reply.getByText('Down', { exact: true }).waitFor()
   await reply.getByText('<b>Wrong</b> price.').waitFor()
 })
+
+inConsole(
+  'console: the feedback on a turn is given, changed with the keyboard, removed, and restored by Undo',
+  async ({ page, app, open }) => {
+    const { json } = await app.chat('hi', { user: 'rated' })
+    const stored = async (): Promise<Json> => (await app.made('GET', `/turns/${json.request_id}`)).feedback
+    await open(`/turns/${json.request_id}`)
+    const group = page.getByRole('group', { name: 'Feedback' })
+    await group.getByRole('button', { name: 'Down' }).click()
+    const edit = group.getByRole('button', { name: 'Edit feedback' })
+    // Shown when the focus is on the group.
+    await page.locator('.toast', { hasText: 'Feedback saved' }).waitFor()
+    assert.equal((await stored()).rating, 'down')
+
+    await edit.press('Enter')
+    await group.getByLabel('Comment').fill('Too long.')
+    await group.getByLabel('Tags').fill('long')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Control+Enter')
+    await group.getByText('Too long.').waitFor()
+    const { rating, comment, tags } = await stored()
+    assert.deepEqual([rating, comment, tags], ['down', 'Too long.', ['long']])
+
+    await edit.click()
+    await group.getByLabel('Comment').fill('not saved')
+    await page.keyboard.press('Escape')
+    await group.getByText('Too long.').waitFor()
+
+    await group.getByRole('button', { name: 'Remove' }).click()
+    await group.getByText('No feedback yet.').waitFor()
+    assert.equal(await stored(), null)
+    await page.locator('.toast', { hasText: 'Feedback removed' }).getByRole('button', { name: 'Undo' }).click()
+    await group.getByText('Too long.').waitFor()
+    assert.deepEqual((await stored()).tags, ['long'])
+  },
+)

@@ -164,6 +164,7 @@ void test('contract: every example of a request body of the admin API is accepte
   await send('previewAgent', { id: app.caller.agentId })
   const [{ request_id: turn }] = (await app.made('GET', '/turns'))['data']
   await send('cancelTurn', { request_id: turn })
+  await send('putFeedback', { request_id: turn })
   const [delivery] = (await app.made('GET', `/webhooks/${webhook['id']}/deliveries`))['data']
   await send('retryDelivery', { id: webhook['id'], delivery_id: delivery['id'] })
   // Not its own example, which will be more than 30 days ago.

@@ -112,6 +112,24 @@ export const turnMutants: Mutant[] = [
   },
   {
     rule: 'feedback',
+    removes: 'an operator gives feedback on turns of every key',
+    edits: [edit(feedback, '(cast($2 as text) is null or api_key_id = $2)', 'api_key_id = $2')],
+    caughtBy: { file: suite, title: 'feedback: an operator sets it on a turn of any key, and removes it' },
+  },
+  {
+    rule: 'feedback',
+    removes: 'the audit log has no comment',
+    edits: [edit('src/store/queries/audited-fields.ts', "'feedback.comment': withheld(comment)", "'feedback.comment': comment")],
+    caughtBy: { file: suite, title: 'feedback: an operator sets it on a turn of any key, and removes it' },
+  },
+  {
+    rule: 'feedback',
+    removes: 'the same feedback again changes nothing',
+    edits: [edit(feedback, 'where feedback.rating <> excluded.rating or', 'where 1 = 1 or')],
+    caughtBy: { file: suite, title: 'feedback: an operator sets it on a turn of any key, and removes it' },
+  },
+  {
+    rule: 'feedback',
     removes: 'an erasure removes feedback',
     edits: [
       edit(

@@ -15,8 +15,8 @@ import { plant, staleness } from '../mutants/mutant.ts'
 import type { Explored } from './explore.ts'
 
 const root = join(import.meta.dirname, '../..')
-// The bugs that are hardest to find need some thousand schedules; the limit allows for a busy machine.
-const minutes = '2'
+// The bugs that are hardest to find need ten thousand schedules; the limit allows for a busy machine.
+const minutes = '4'
 let tree = ''
 
 before(() => {

@@ -1,4 +1,4 @@
-/** Admin API: the operator cancels and follows turns of any key, and reads the feedback on them. */
+/** Admin API: the operator cancels and follows turns of any key, and reads and changes the feedback on them. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -180,6 +180,62 @@ void test('feedback: a turn shows it, and the list filters by agent, rating and 
   await refused(app.admin('GET', '/feedback?rating=good'), 422, 'validation_error', /rating/)
   await refused(app.admin('GET', '/feedback?tag='), 422, 'validation_error', /tag/)
   await refused(app.admin('GET', '/feedback?key_id=key_x'), 422, 'validation_error', /key_id/)
+})
+
+void test('feedback: an operator sets, changes and removes that of any turn, once in the audit log and once as an event', async () => {
+  await using own = await startTestApp()
+  const webhook = await own.made('POST', '/webhooks', { url: 'https://shop.example/hook', events: ['feedback.created'] })
+  const { json } = await own.chat('hi', { user: 'rated' })
+  const path = `/turns/${json.request_id}/feedback`
+  const given = { rating: 'down', comment: 'Too long.', tags: ['long', 'long'] }
+  const first = await own.admin('PUT', path, given)
+  assert.equal(first.status, 200, first.text)
+  const { created_at, updated_at } = first.json
+  assert.deepEqual(first.json, { request_id: json.request_id, ...given, tags: ['long'], created_at, updated_at })
+  assert.deepEqual(await own.made('PUT', path, given), first.json, 'the same again changes nothing')
+  const { rating, comment, tags } = await own.made('PUT', path, { rating: 'up' })
+  assert.deepEqual([rating, comment, tags], ['up', null, []])
+  assert.equal((await own.made('GET', `/turns/${json.request_id}`)).feedback.rating, 'up')
+  for (const _ of ['first', 'again']) assert.equal((await own.admin('DELETE', path)).status, 204)
+  assert.equal((await own.made('GET', `/turns/${json.request_id}`)).feedback, null)
+  assert.equal((await own.made('PUT', path, given)).rating, 'down')
+  const audited = (await own.made('GET', '/audit?noun=turn&verb=change')).data
+  assert.deepEqual(
+    audited.map(({ changes }: Json) => changes['feedback.rating']).toReversed(),
+    [
+      [null, 'down'],
+      ['down', 'up'],
+      ['up', null],
+      [null, 'down'],
+    ].map(([before, after]) => ({ before, after })),
+  )
+  assert.equal(audited.at(-1).request_id, first.headers.get('x-request-id'))
+  const { data } = await own.made('GET', `/webhooks/${webhook.id}/deliveries`)
+  assert.deepEqual(
+    data.map(({ type }: Json) => type),
+    ['feedback.created'],
+  )
+  await own.verify()
+})
+
+void test('feedback: an operator cannot give it to a turn that runs, was erased or does not exist, or without a rating', async () => {
+  await using own = await startTestApp()
+  const held = gate()
+  own.model.script([held, 'done'])
+  const asked = own.chat('hi', { user: 'forgotten' })
+  await held.reached
+  const { request_id: id } = await runningTurn(own)
+  const path = `/turns/${id}/feedback`
+  await refused(own.admin('PUT', path, { rating: 'up' }), 422, 'validation_error', /still running/)
+  held.open()
+  await asked
+  await refused(own.admin('PUT', path, { comment: 'no rating' }), 422, 'validation_error', /rating/)
+  await refused(own.admin('PUT', path, { rating: 'up', comment: '' }), 422, 'validation_error', /comment/)
+  for (const method of ['PUT', 'DELETE'] as const)
+    await refused(own.admin(method, `/turns/${randomUUID()}/feedback`, method === 'PUT' ? { rating: 'up' } : undefined), 404, 'not_found')
+  await own.made('DELETE', `/agents/${own.caller.agentId}/end-users?external_user_id=forgotten`)
+  await refused(own.admin('PUT', path, { rating: 'up' }), 404, 'not_found')
+  await own.verify()
 })
 
 void test('feedback: the text of an end user is erased with the end user', async () => {

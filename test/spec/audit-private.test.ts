@@ -27,6 +27,8 @@ const entryOf: Record<string, string> = {
   revokeApiKey: 'revoke key',
   rotateApiKey: 'rotate key',
   requestCancel: 'cancel turn',
+  putFeedback: 'change turn',
+  removeFeedback: 'change turn',
   eraseConversations: 'erase conversation',
   putDocument: 'put document',
   deleteDocument: 'delete document',
@@ -147,6 +149,9 @@ async function changeTurns(app: TestApp): Promise<string[]> {
   const { json } = await app.chat(userText, { user: userName })
   const feedback = { rating: 'up', comment: userText, tags: [userText] }
   await app.chatRequest(feedback, { path: `turns/${json.request_id}/feedback` })
+  await app.made('PUT', `/turns/${json.request_id}/feedback`, { rating: 'down', comment: `${userText} 2`, tags: [`${userText} 2`] })
+  await app.made('DELETE', `/turns/${json.request_id}/feedback`)
+  await app.made('PUT', `/turns/${json.request_id}/feedback`, feedback)
   await app.made('GET', `/conversations/${json.conversation_id}/messages`)
   await app.made('GET', '/feedback')
   await app.made('GET', `/turns/${json.request_id}/trace`)

@@ -74,7 +74,8 @@ export function turnResourceConformance(check: Check): void {
     const stranger = await bench.another()
     const turn = await bench.admitted()
     const { requestId } = turn
-    const put = (apiKeyId = bench.apiKeyId, of = requestId) => store.write.putFeedback({ requestId: of, apiKeyId, ...good })
+    const put = (apiKeyId: string | undefined = bench.apiKeyId, of = requestId) =>
+      store.write.putFeedback({ requestId: of, apiKeyId, ...good })
     assert.equal(await put(), undefined, 'the turn is running')
     await bench.fail(turn, 'failed')
     assert.equal(await put(stranger.apiKeyId), undefined)
@@ -106,6 +107,65 @@ export function turnResourceConformance(check: Check): void {
     assert.deepEqual([last!.rating, last!.comment, last!.tags, last!.createdAt], ['up', null, [], first!.createdAt])
     assert.ok(last!.updatedAt >= stored.updatedAt + 1_000)
     assert.deepEqual(await store.read.findFeedback(turn.requestId), last)
+    await bench.verify()
+  })
+
+  check('feedback: an operator sets it on a turn of any key, and removes it; the audit log has the rating and no text', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted()
+    const { requestId } = turn
+    const entryIds: string[] = []
+    const write = () => {
+      entryIds.push(`aud_${randomUUID()}`)
+      return store.writeAs({ who: 'admin_token', requestId: 'r', entryIds: entryIds.slice(-1) })
+    }
+    const put = (feedback: GivenFeedback) => write().putFeedback({ requestId, apiKeyId: undefined, ...feedback })
+    const bad: GivenFeedback = { rating: 'down', comment: 'secret words', tags: ['secret tag'] }
+    assert.equal(await put(good), undefined, 'the turn is running')
+    await bench.settle(turn)
+    assert.equal(await write().removeFeedback(requestId), 'none')
+    assert.equal(await write().removeFeedback(randomUUID()), 'not_found')
+    const first = await put(good)
+    assert.ok(first, 'it is stored')
+    await store.moveClock(1_000)
+    assert.deepEqual(await put(good), first, 'the same again changes nothing')
+    const second = (await put(bad))!
+    assert.deepEqual([second.rating, second.comment, second.createdAt], ['down', 'secret words', first.createdAt])
+    assert.ok(second.updatedAt > first.updatedAt)
+    await put({ ...bad, comment: 'other words' })
+    await put({ ...bad, comment: null })
+    assert.equal(await write().removeFeedback(requestId), 'removed')
+    assert.equal(await store.read.findFeedback(requestId), undefined)
+    assert.equal(await write().removeFeedback(requestId), 'none')
+    const entries = await store.read.listAudit({ noun: 'turn' }, firstPage)
+    const rating = (before: string | null, after: string | null) => ({ 'feedback.rating': { before, after } })
+    assert.deepEqual(
+      entries
+        .toSorted((a, b) => entryIds.indexOf(a.id) - entryIds.indexOf(b.id))
+        .map(({ verb, subjectId, fields, changes }) => [verb, subjectId, fields, changes]),
+      [
+        ['change', requestId, ['feedback.rating'], rating(null, 'up')],
+        ['change', requestId, ['feedback.rating', 'feedback.comment', 'feedback.tags'], rating('up', 'down')],
+        ['change', requestId, ['feedback.comment'], null],
+        ['change', requestId, ['feedback.comment'], null],
+        ['change', requestId, ['feedback.rating', 'feedback.tags'], rating('down', null)],
+      ],
+    )
+    await bench.verify()
+  })
+
+  check('feedback: of a removal and 20 others at the same time, one is the last, and verify finds nothing', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted()
+    await bench.settle(turn)
+    const { requestId } = turn
+    const put = (comment: string) => store.write.putFeedback({ requestId, apiKeyId: bench.apiKeyId, ...good, comment })
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? put(`${n}`) : store.write.removeFeedback(requestId))),
+    )
+    assert.ok(outcomes.every((outcome) => outcome !== undefined && outcome !== 'not_found'))
+    const last = await put('last')
+    assert.deepEqual(await store.read.findFeedback(requestId), last)
     await bench.verify()
   })
 

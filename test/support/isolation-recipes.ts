@@ -216,7 +216,9 @@ export const recipes: Record<string, Recipe> = {
   'POST /tokens': (of) => [{ body: { name: 'n', role: 'viewer', owner_id: of.owner, agent_id: of.agent } }],
   'DELETE /tokens/{id}': byId('token'),
 
+  'PUT /turns/{request_id}/feedback': ofEnded({ body: { rating: 'up', comment: 'a note', tags: ['read'] } }),
   'POST /turns/{request_id}/cancel': ofTurns(),
+  'DELETE /turns/{request_id}/feedback': ofTurns(),
   'DELETE /agents/{id}/documents/{document_id}': ofDocument('spareDocument'),
   'DELETE /agents/{id}/end-users/limits': ofUser('user'),
   'DELETE /conversations/{id}': byId('spareConversation'),

@@ -21,6 +21,8 @@ export const scopedWrites: Rules<Writes> = {
   putContentPart: unrestricted,
   recordTrial: ofAgent(({ agentId }) => agentId, undefined),
   requestCancel: ofTurn(({ requestId }) => requestId, undefined),
+  putFeedback: ofTurn(({ requestId }) => requestId, undefined),
+  removeFeedback: ofTurn((requestId) => requestId, 'not_found'),
 
   createWebhook: ({ scope }, given) => ({ args: [given, scope] }),
   changeWebhook: ({ scope }, id, change) => ({ args: [id, change, scope] }),
@@ -58,7 +60,6 @@ export const scopedWrites: Rules<Writes> = {
   closeSession: refused,
   endSessions: refused,
   touchApiKeys: refused,
-  putFeedback: refused,
   eraseConversations: refused,
   clearExpired: refused,
   clearTraces: refused,

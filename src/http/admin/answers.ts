@@ -16,6 +16,7 @@ import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './a
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { turnSchemas } from './turn-answers.ts'
+import { FeedbackRequest } from '../public/turn-schemas.ts'
 import { PriceCalculation } from './price-answers.ts'
 import { ModelPrice, ProviderModels, Session, Status, ToolTrial, Verification } from './console-answers.ts'
 import { traceSchemas } from './trace-answers.ts'
@@ -192,6 +193,7 @@ export const adminSchemas = [
   ShownKey,
   PriceCalculation,
   ...turnSchemas,
+  FeedbackRequest,
   Erased,
   Usage,
   UsageLine,

@@ -6,7 +6,8 @@ import { about, answers, ndjson, pageOf } from './answers.ts'
 import { EndUser, EndUserDetail } from './end-user-answers.ts'
 import { AgentParams, ExternalUserId, pageQuery, readPage, writePage, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
 import { writeConversation, writeMessage } from './history.ts'
-import { writeFeedback, writeTurn } from './turns.ts'
+import { writeFeedback } from './feedback.ts'
+import { writeTurn } from './turns.ts'
 import { Type } from '../edge/schema.ts'
 
 type Listed = Awaited<ReturnType<AdminCalls['listEndUsers']>>['data'][number]

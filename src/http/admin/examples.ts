@@ -200,6 +200,7 @@ export const answerExamples: Record<string, object> = {
       { run: 1, step: 1, part: 2, kind: 'tool_finished', payload: call, created_at: asked },
     ],
   },
+  StoredFeedback: { request_id: exampleId, ...feedback },
   Feedback: {
     request_id: exampleId,
     agent_id: agent,

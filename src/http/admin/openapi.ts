@@ -1,9 +1,9 @@
 /** Serves /admin/v1/openapi.json, generated from the schemas of the admin routes. Requires the admin token, like the API itself. */
-import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { adminSchemas } from './answers.ts'
 import { documentBodies } from './agents/documents.ts'
 import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
+import { describeLate } from '../edge/late-description.ts'
 import { Type } from '../edge/schema.ts'
 
 const description = [
@@ -52,9 +52,9 @@ const session = {
  * Describes every route added to `app` after this call, and serves the description at /openapi.json. Returns a function that returns it
  * when the app is ready.
  */
-export async function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): Promise<() => object> {
+export function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): () => Promise<object> {
   for (const schema of adminSchemas) app.addSchema(schema)
-  await app.register(swagger, {
+  const describe = describeLate(app, {
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -87,8 +87,8 @@ export async function describeAdminApi(app: FastifyInstance, publicUrl: string |
       return { url, schema: { ...schema, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
     },
   })
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
-  return () => app.swagger()
+  app.get('/openapi.json', { schema: { hide: true } }, describe)
+  return describe
 }
 
 type Schemas = Record<string, { properties: Record<string, { const: string }> }>

@@ -14,6 +14,7 @@ import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
 import { erasureRoutes } from './erasure.ts'
+import { feedbackRoutes } from './feedback.ts'
 import { conversationRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
 import { meRoutes } from './me.ts'
@@ -57,7 +58,7 @@ export type AdminRoutesOptions = {
   session: Omit<SessionOptions, 'admin'>
   service: ModulesOfRoutes['service']
   /** Receives the function that returns the description of these routes, for the reference page. */
-  described?: (describe: () => object) => void
+  described?: (describe: () => Promise<object>) => void
 }
 
 declare module 'fastify' {
@@ -84,6 +85,7 @@ const nounRoutes = [
   documentRoutes,
   keyRoutes,
   conversationRoutes,
+  feedbackRoutes,
   traceRoutes,
   usageRoutes,
   auditRoutes,
@@ -116,7 +118,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
     attachNeeds(known)
-    const describe = await describeAdminApi(known, publicUrl)
+    const describe = describeAdminApi(known, publicUrl)
     options.described?.(describe)
     for (const routes of nounRoutes) await known.register(routes)
     const signIn = { ...options.session, admin }

@@ -159,6 +159,7 @@ export const Feedback = define(
     ...feedbackFields,
   }),
 )
+export const StoredFeedback = define('StoredFeedback', Type.Object({ request_id: RequestId, ...feedbackFields }))
 export const TurnWithSteps = define(
   'TurnWithSteps',
   Type.Object({
@@ -169,4 +170,4 @@ export const TurnWithSteps = define(
   }),
 )
 
-export const turnSchemas = [ListedConversation, StoredConversation, StoredMessage, Turn, TurnWithSteps, Feedback]
+export const turnSchemas = [ListedConversation, StoredConversation, StoredMessage, Turn, TurnWithSteps, Feedback, StoredFeedback]

@@ -1,18 +1,18 @@
 /**
- * The admin routes for turns and the feedback on them: lists, the details of a turn with the cause of a failure, its stream, and cancel. Only
- * here can an operator see the details of a turn.
+ * The admin routes for turns: the list, the details of a turn with the cause of a failure, its stream, and cancel. Only here can an operator
+ * see the details of a turn.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf, streamed } from './answers.ts'
-import { Feedback as FeedbackAnswer, Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
+import { writeFeedback } from './feedback.ts'
+import { Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
 import {
   TurnParams,
   idGiven,
   EmptyBody,
   pageQuery,
   readPage,
-  wellFormed,
   writePage,
   writePrice,
   writeTime,
@@ -29,7 +29,6 @@ import { Type } from '../edge/schema.ts'
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
 type Turn = Awaited<ReturnType<AdminCalls['listTurns']>>['data'][number]
 type DetailedTurn = Awaited<ReturnType<AdminCalls['findTurn']>>
-type Feedback = Awaited<ReturnType<AdminCalls['listFeedback']>>['data'][number]
 type Step = DetailedTurn['steps'][number]
 
 const closed = { additionalProperties: false } as const
@@ -50,18 +49,6 @@ const TurnQuery = Type.Object(
   },
   closed,
 )
-const FeedbackQuery = Type.Object(
-  {
-    ...pageQuery,
-    agent_id: Type.Optional(idGiven('agt', 'Only feedback on turns of this agent.')),
-    rating: Type.Optional(Type.Enum(['up', 'down'], { description: 'Only feedback with this rating.' })),
-    tag: Type.Optional(
-      Type.String({ ...wellFormed({ minLength: 1, maxLength: 64 }), description: 'Only feedback with this tag; exact match.' }),
-    ),
-  },
-  closed,
-)
-
 export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.get(
     '/turns',
@@ -151,26 +138,6 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       return writeTurnWithSteps(await request.admin.findTurn(requestId))
     },
   )
-
-  app.get(
-    '/feedback',
-    {
-      schema: {
-        ...about(
-          'History',
-          'listFeedback',
-          'List feedback, the newest changes first',
-          'Callers give feedback on turns. A turn has at most one; the last one counts. Erasing a conversation erases its feedback.',
-        ),
-        querystring: FeedbackQuery,
-        response: answers(pageOf(FeedbackAnswer), 'validation_error'),
-      },
-    },
-    async (request) => {
-      const { agent_id: agentId, rating, tag, ...page } = request.query
-      return writePage(await request.admin.listFeedback({ agentId, rating, tag }, readPage(page)), writeListedFeedback)
-    },
-  )
 }
 
 export const writeTurn = (turn: Turn): object => ({
@@ -207,25 +174,6 @@ const writeTurnWithSteps = (turn: DetailedTurn): object => ({
   price_calculation: turn.charge && writeCalculation(turn.charge),
   feedback: turn.feedback && writeFeedback(turn.feedback),
   steps: turn.steps.map(writeStep),
-})
-
-export const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: NonNullable<DetailedTurn['feedback']>): object => ({
-  rating,
-  comment,
-  tags,
-  created_at: writeTime(createdAt),
-  updated_at: writeTime(updatedAt),
-})
-
-const writeListedFeedback = (feedback: Feedback): object => ({
-  request_id: feedback.requestId,
-  agent_id: feedback.agentId,
-  conversation_id: feedback.conversationId,
-  key_id: feedback.apiKeyId,
-  state: feedback.state,
-  message: feedback.message,
-  reply: feedback.reply,
-  ...writeFeedback(feedback),
 })
 
 type Usage = Pick<Message['turn'], 'promptTokens' | 'completionTokens' | 'usageEstimated' | 'charged'>

@@ -13,6 +13,8 @@ import type { ServedFile } from '../edge/served-file.ts'
 export type DocsOptions = {
   /** Returns the base URL to show, which is known once the server listens. */
   baseUrl: () => string
+  /** Returns the description of the API. */
+  describe: () => Promise<object>
 }
 
 // Nothing is loaded from or sent to other origins, and inline scripts and styles are blocked.
@@ -23,23 +25,21 @@ const securityHeaders = {
   'referrer-policy': 'no-referrer',
 }
 
-export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl }) => {
+export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl, describe }) => {
   const errorPages = readErrorPages()
   servePage(app, '/docs', async (assets) => {
     // Loaded at the first request, so that it does not delay the start.
     const { renderPage } = await import('./page.ts')
-    const document: ApiDocument = JSON.parse(JSON.stringify(app.swagger()))
+    const document: ApiDocument = JSON.parse(JSON.stringify(await describe()))
     return renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets })
   })
 }
 
-/** `describe` returns the description of the admin API. Unlike that API, its reference needs no token. */
-export type AdminDocsOptions = DocsOptions & { describe: () => object }
-
-export const adminDocsRoute: FastifyPluginAsync<AdminDocsOptions> = async (app, { baseUrl, describe }) => {
+/** Unlike the admin API, its reference needs no token. */
+export const adminDocsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl, describe }) => {
   servePage(app, '/admin/docs', async (assets) => {
     const { renderAdminPage } = await import('./admin-page.ts')
-    const document: ApiDocument = JSON.parse(JSON.stringify(describe()))
+    const document: ApiDocument = JSON.parse(JSON.stringify(await describe()))
     return renderAdminPage({ document, baseUrl: baseUrl(), assets })
   })
 }
@@ -56,12 +56,12 @@ function servePage(app: FastifyInstance, path: string, render: (assets: Assets) 
   const address = (name: keyof typeof files): string => `${path.split('/').at(-1)!}/${name}?v=${files[name].version}`
   const assets = { style: address('style.css'), script: address('copy.js'), icon: address('icon.svg') }
 
-  let page: Promise<ServedFile> | undefined
+  let page: ServedFile | undefined
   const makePage = async (): Promise<ServedFile> => servedText('text/html; charset=utf-8', await render(assets))
 
   // The browser revalidates each time and gets 304 while the page is unchanged.
   app.get(path, { schema: { hide: true } }, async (request, reply) =>
-    sendFile(request, reply, await (page ??= makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
+    sendFile(request, reply, (page ??= await makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
   )
   for (const [name, file] of Object.entries(files)) {
     // The URL contains the version.

@@ -8,7 +8,7 @@ const description = [
   '`user`. Call it from your server: an API key must never reach a browser.',
 ].join(' ')
 
-export const describeOpenAi = (app: FastifyInstance, publicUrl: string | undefined): Promise<void> =>
+export const describeOpenAi = (app: FastifyInstance, publicUrl: string | undefined): (() => Promise<object>) =>
   serveDescription(app, '/openai/openapi.json', publicUrl, {
     title: 'Agents for OpenAI clients',
     description,

@@ -15,7 +15,7 @@ import type { ResponseOptions } from './response-routes.ts'
 export type OpenAiRoutesOptions = ResponseOptions & { access: Access; publicUrl: string | undefined }
 
 export async function openAiRoutes(app: FastifyInstance, { access, publicUrl, ...options }: OpenAiRoutesOptions): Promise<void> {
-  await describeOpenAi(app, publicUrl)
+  describeOpenAi(app, publicUrl)
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))
     limitUnread(api, options.streams.unread)

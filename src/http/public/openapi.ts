@@ -1,7 +1,7 @@
 /** Serves /openapi.json, the description of the public API, generated from the schemas that validate its requests. */
-import swagger from '@fastify/swagger'
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
+import { describeLate } from '../edge/late-description.ts'
 import { Type } from '../edge/schema.ts'
 import { sendFile, servedText } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
@@ -50,14 +50,14 @@ type Described = {
   transform: NonNullable<FastifyDynamicSwaggerOptions['transform']>
 }
 
-/** Describes every route added to `app` after this call, and serves the description at `path`. */
-export async function serveDescription(
+/** Describes every route added to `app` after this call, and serves the description at `path`. Returns a function that returns it. */
+export function serveDescription(
   app: FastifyInstance,
   path: string,
   publicUrl: string | undefined,
   { title, description, tags, transform }: Described,
-): Promise<void> {
-  await app.register(swagger, {
+): () => Promise<object> {
+  const describe = describeLate(app, {
     openapi: {
       openapi: '3.1.0',
       info: { title, version: '1.0.0', description, contact, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -75,10 +75,11 @@ export async function serveDescription(
   })
   // Written once: anyone may ask for it, as often as they like, without reading the responses.
   let file: ServedFile | undefined
-  app.get(path, { schema: { hide: true } }, (request, reply) => {
-    file ??= servedText('application/json; charset=utf-8', JSON.stringify(app.swagger()))
+  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+    file ??= servedText('application/json; charset=utf-8', JSON.stringify(await describe()))
     return sendFile(request, reply, file, { 'cache-control': 'no-cache' })
   })
+  return describe
 }
 
 /** Keeps the name of a named schema. */
@@ -86,8 +87,8 @@ export const refNames: NonNullable<FastifyDynamicSwaggerOptions['refResolver']> 
   buildLocalReference: ({ $id }, _baseUri, _fragment, index) => (typeof $id === 'string' ? $id : `Schema${index}`),
 }
 
-/** Serves /openapi.json. */
-export const describeApi = (app: FastifyInstance, publicUrl: string | undefined): Promise<void> =>
+/** Serves /openapi.json. Returns a function that returns it. */
+export const describeApi = (app: FastifyInstance, publicUrl: string | undefined): (() => Promise<object>) =>
   serveDescription(app, '/openapi.json', publicUrl, {
     title: 'Agent Chat API',
     description: summary,

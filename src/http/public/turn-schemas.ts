@@ -61,7 +61,7 @@ const Turn = define(
 
 export type FeedbackRequest = Static<typeof FeedbackRequest.ref>
 const maxTags = 20
-const FeedbackRequest = define(
+export const FeedbackRequest = define(
   'FeedbackRequest',
   Type.Object(
     {

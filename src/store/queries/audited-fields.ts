@@ -10,6 +10,7 @@ import type { Changes, NewAuditEntry, Shown } from './audit.ts'
 import type { Agent } from './agents.ts'
 import type { ApiKeyRecord } from './api-key-records.ts'
 import type { StoredDocument } from './knowledge/documents.ts'
+import type { GivenFeedback } from './feedback.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { AdminToken } from './admin-tokens.ts'
 import type { Operator } from './operators.ts'
@@ -155,6 +156,14 @@ export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title
   agent_id: document.agentId,
   title: document.title,
 })
+
+/** Of a turn. The comment and the tags may be texts of an end user. */
+export const feedbackFields = ({ rating, comment, tags }: GivenFeedback | typeof noFeedback): AuditedFields => ({
+  'feedback.rating': rating,
+  'feedback.comment': withheld(comment),
+  'feedback.tags': withheld(tags),
+})
+export const noFeedback = { rating: null, comment: null, tags: [] }
 
 /** Of an end user, without the name. */
 export const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })

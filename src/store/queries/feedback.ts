@@ -1,4 +1,4 @@
-/** What external users thought of a turn (`feedback`): one row for each turn, the latest. Erased with the turn. */
+/** What external users thought of a turn (`feedback`): one row for each turn, the latest, which an operator may change. Erased with the turn. */
 import type { Row, Sql } from '../sql.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import { recordEvent } from './webhooks/events.ts'
@@ -21,17 +21,21 @@ export type FeedbackOfTurn = Feedback & {
   reply: string | null
 }
 
-/** Undefined if the turn does not exist, was erased, still runs or belongs to another key; the caller cannot tell which. */
+/**
+ * The same feedback again changes nothing. `apiKeyId` undefined: of any key, for the operator. Returns undefined if the turn does not exist, was
+ * erased, still runs or belongs to another key; the caller cannot tell which.
+ */
 export async function putFeedback(
   sql: Sql,
-  { requestId, apiKeyId, rating, comment, tags }: GivenFeedback & { requestId: string; apiKeyId: string },
+  { requestId, apiKeyId, rating, comment, tags }: GivenFeedback & { requestId: string; apiKeyId: string | undefined },
 ): Promise<Feedback | undefined> {
   // Locks the conversation, as an erasure does, so that no comment is stored for a turn that is being erased.
   const found = await sql.run(
     `update conversations set id = id where external_user_id is not null
-       and id = (select conversation_id from turns where request_id = $1 and api_key_id = $2 and erased_at is null and state <> 'running')`,
+       and id = (select conversation_id from turns where request_id = $1 and (cast($2 as text) is null or api_key_id = $2)
+         and erased_at is null and state <> 'running')`,
     requestId,
-    apiKeyId,
+    apiKeyId ?? null,
   )
   if (found === 0) return undefined
   const now = await sql.now()
@@ -39,7 +43,8 @@ export async function putFeedback(
     `insert into feedback (request_id, agent_id, rating, comment, tags, created_at, updated_at)
      select request_id, agent_id, $2, $3, $4, $5, $5 from turns where request_id = $1
      on conflict (request_id) do update set rating = excluded.rating, comment = excluded.comment, tags = excluded.tags,
-       updated_at = excluded.updated_at`,
+       updated_at = excluded.updated_at
+     where feedback.rating <> excluded.rating or feedback.comment is distinct from excluded.comment or feedback.tags <> excluded.tags`,
     requestId,
     rating,
     comment,
@@ -59,6 +64,13 @@ export async function putFeedback(
     agentId: text(turn!, 'agent_id'),
   })
   return readFeedback(row!)
+}
+
+/** `none`: the turn has no feedback. */
+export async function removeFeedback(sql: Sql, requestId: string): Promise<'removed' | 'none' | 'not_found'> {
+  if ((await sql.run('delete from feedback where request_id = $1', requestId)) > 0) return 'removed'
+  const [turn] = await sql.all('select request_id from turns where request_id = $1', requestId)
+  return turn ? 'none' : 'not_found'
 }
 
 export type FeedbackFilter = {

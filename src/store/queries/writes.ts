@@ -15,9 +15,11 @@ import {
   deleted,
   differing,
   documentFields,
+  feedbackFields,
   ledgerEntryFields,
   limitFields,
   newOwnerFields,
+  noFeedback,
   ownerFields,
   providerFields,
   webhookFields,
@@ -30,7 +32,7 @@ import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner, findOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider, findProviderById } from './providers.ts'
-import { putFeedback } from './feedback.ts'
+import { findFeedback, putFeedback, removeFeedback } from './feedback.ts'
 import { deleteEndUserLimits, findEndUserLimits, putEndUserLimits } from './spend-limits.ts'
 import { clearTraces } from './traces.ts'
 import { requestCancel } from './turn-status.ts'
@@ -126,7 +128,16 @@ export const writes = {
     changesCaches: false,
     failpoints: ['cancel.before-commit', 'cancel.after-commit'],
   }),
-  putFeedback: write(putFeedback, { audit: null, changesCaches: false }),
+  putFeedback: write(putFeedback, {
+    before: (sql, [{ requestId }]) => findFeedback(sql, requestId),
+    audit: (given, [{ requestId }], before) => changed('turn', requestId, feedbackFields, before ?? noFeedback, given),
+    changesCaches: false,
+  }),
+  removeFeedback: write(removeFeedback, {
+    before: (sql, [requestId]) => findFeedback(sql, requestId),
+    audit: (outcome, [requestId], before) => changed('turn', requestId, feedbackFields, before, outcome === 'removed' && noFeedback),
+    changesCaches: false,
+  }),
 
   eraseConversations: write(eraseConversations, {
     audit: (outcome) => (outcome.kind === 'erased' ? outcome.conversationIds.flatMap((id) => when(true, 'erase', 'conversation', id)) : []),

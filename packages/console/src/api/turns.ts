@@ -1,10 +1,10 @@
-/** What a page does with one turn: read it, cancel it, and follow its text, also after a lost connection. */
+/** What a page does with one turn: read it, cancel it, change its feedback, and follow its text, also after a lost connection. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent } from 'react'
 import { ApiFailure, call, segment } from './client.ts'
 import { followTurn } from './stream.ts'
 import type { FollowEvent } from './stream.ts'
-import type { TurnTrace, TurnWithSteps } from './types.ts'
+import type { StoredFeedback, TurnTrace, TurnWithSteps } from './types.ts'
 
 export const useTurn = (requestId: string) =>
   useQuery({
@@ -29,6 +29,25 @@ export function useCancel() {
   return useMutation({
     mutationFn: (requestId: string) => call<TurnWithSteps>(`/turns/${segment(requestId)}/cancel`, { method: 'POST' }),
     onSettled: () => Promise.all(changedByTurns.map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
+  })
+}
+
+export type GivenFeedback = Pick<StoredFeedback, 'rating' | 'comment' | 'tags'>
+
+/** Everything that shows feedback. */
+const changedByFeedback = ['turns', 'feedback', 'conversations', 'end-users']
+
+/** Sets the feedback on a turn, or with null removes it. Resolves when the page shows it. */
+export function useSaveFeedback(requestId: string) {
+  const queries = useQueryClient()
+  const path = `/turns/${segment(requestId)}/feedback`
+  return useMutation({
+    async mutationFn(feedback: GivenFeedback | null): Promise<void> {
+      if (feedback === null) return call<void>(path, { method: 'DELETE' })
+      const { rating, comment, tags } = feedback
+      await call<StoredFeedback>(path, { method: 'PUT', body: { rating, tags, ...(comment === null ? {} : { comment }) } })
+    },
+    onSuccess: () => Promise.all(changedByFeedback.map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
   })
 }
 

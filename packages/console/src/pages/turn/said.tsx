@@ -2,12 +2,13 @@
 import { Anchor, Group, Loader, Text } from '@mantine/core'
 import { memo, useState } from 'react'
 import type { TurnWithSteps } from '../../api/types.ts'
-import { FeedbackOfTurn } from '../../show/feedback.tsx'
+import { Allowed } from '../../show/allowed.tsx'
 import { useFollowEnd } from '../../show/follow-end.ts'
 import { useLiveText } from '../../show/live-turn.tsx'
 import { Markdown } from '../../show/markdown.tsx'
 import { writeCount } from '../../show/measures.ts'
 import classes from '../../show/trace.module.css'
+import { Feedback } from './feedback.tsx'
 
 /** The message of an end user that is too long for the title. */
 export const Message = ({ text }: { text: string }) => (
@@ -17,15 +18,24 @@ export const Message = ({ text }: { text: string }) => (
   </div>
 )
 
-type SaidProps = { requestId: string; isRunning: boolean; reply: string | null; feedback: TurnWithSteps['feedback'] }
+type SaidProps = {
+  requestId: string
+  isRunning: boolean
+  reply: string | null
+  /** Undefined: not loaded yet. */
+  feedback: TurnWithSteps['feedback'] | undefined
+}
 
 /** The reply, and what the end user thought of it. Memoized, because a long reply takes longer to draw than a selected span. */
 export const Said = memo(function Said({ requestId, isRunning, reply, feedback }: SaidProps) {
-  if (!isRunning && reply === null && feedback === null) return null
   return (
     <div className={classes['said']}>
       {isRunning ? <LiveReply requestId={requestId} /> : reply === null ? null : <Reply text={reply} />}
-      <FeedbackOfTurn feedback={feedback} />
+      {isRunning || feedback === undefined ? null : (
+        <Allowed permission="conversations">
+          <Feedback requestId={requestId} feedback={feedback} />
+        </Allowed>
+      )}
     </div>
   )
 })

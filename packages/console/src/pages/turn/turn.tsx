@@ -58,7 +58,7 @@ export function TurnPage({ requestId }: { requestId: string }) {
       <FailureNote error={error} title="Could not load the trace" onRetry={() => void Promise.all([turn.refetch(), trace.refetch()])} />
       {message === undefined || isTitle ? null : <Message text={message} />}
       {trace.data ? (
-        <Views trace={trace.data} readAt={trace.dataUpdatedAt} feedback={turn.data?.feedback ?? null} />
+        <Views trace={trace.data} readAt={trace.dataUpdatedAt} feedback={turn.data?.feedback} />
       ) : error ? null : (
         <Skeleton h={420} radius="md" />
       )}
@@ -82,7 +82,7 @@ function titleOf(message: string): string {
 }
 
 /** What is chosen is in the address: a span, another turn, or the form. */
-function Views({ trace, readAt, feedback }: { trace: TurnTrace; readAt: number; feedback: TurnWithSteps['feedback'] }) {
+function Views({ trace, readAt, feedback }: { trace: TurnTrace; readAt: number; feedback: TurnWithSteps['feedback'] | undefined }) {
   const [search, setSearch] = useSearchParams()
   const mayRunAgain = useMay('agents')
   const view = search.has('compare') ? 'compare' : search.get('view') === 'again' && mayRunAgain ? 'again' : 'trace'

@@ -1,0 +1,68 @@
+/** The form for the feedback on a turn. Escape closes it without saving, Ctrl Enter saves. */
+import { Button, Group, Radio, Stack, TagsInput, Textarea } from '@mantine/core'
+import { useState } from 'react'
+import type { GivenFeedback } from '../../api/turns.ts'
+
+// The limits of the API.
+const maxComment = 2_000
+const maxTags = 20
+const maxTag = 64
+
+type EditFeedbackProps = { feedback: GivenFeedback; pending: boolean; onSave: (feedback: GivenFeedback) => void; onCancel: () => void }
+
+export function EditFeedback({ feedback, pending, onSave, onCancel }: EditFeedbackProps) {
+  const [rating, setRating] = useState(feedback.rating)
+  const [comment, setComment] = useState(feedback.comment ?? '')
+  const [tags, setTags] = useState(feedback.tags)
+  const save = (): void => onSave({ rating, comment: comment.trim() === '' ? null : comment, tags })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        save()
+      }}
+    >
+      <Stack
+        gap="sm"
+        maw={560}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') onCancel()
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !pending) save()
+        }}
+      >
+        <Radio.Group label="Rating" value={rating} onChange={(chosen) => setRating(chosen === 'up' ? 'up' : 'down')}>
+          <Group gap="md" mt={4}>
+            <Radio value="up" label="Up" />
+            <Radio value="down" label="Down" />
+          </Group>
+        </Radio.Group>
+        <Textarea
+          label="Comment"
+          value={comment}
+          onChange={({ currentTarget: { value } }) => setComment(value)}
+          maxLength={maxComment}
+          autosize
+          minRows={2}
+          maxRows={8}
+          autoFocus
+        />
+        <TagsInput
+          label="Tags"
+          description={`Press Enter after each. The list of feedback can filter by them. At most ${maxTags}.`}
+          value={tags}
+          onChange={(next) => setTags(next.map((tag) => tag.slice(0, maxTag).toWellFormed()))}
+          maxTags={maxTags}
+          acceptValueOnBlur
+        />
+        <Group gap="xs">
+          <Button type="submit" size="sm" loading={pending}>
+            Save feedback
+          </Button>
+          <Button variant="default" size="sm" onClick={onCancel}>
+            Cancel
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
