@@ -1,19 +1,21 @@
 /**
  * `npm run pictures`: takes the pictures of the console in docs/pictures from a server with sample data, in light and dark. With --all, takes
- * every page in light, dark and on a phone into another folder, to look at. Exit codes: 0 done · 1 failed · 2 wrong usage.
+ * every page in light, dark and on a phone into another folder, to look at: full, empty as in a new
+ * installation, failing because the admin API answers 500, and loading because it does not answer. Exit codes: 0 done · 1 failed · 2 wrong usage.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext } from 'playwright-core'
 import { findChromium, noConsole } from '../test/support/browser.ts'
 import { holdClock } from './clock-socket.ts'
+import { allPages, emptyPages, featured, findSamples } from './pictures/shots.ts'
+import type { Shot } from './pictures/shots.ts'
 import { fill } from './seed/fill.ts'
 import { planTraffic } from './seed/plan.ts'
 import { createClient } from './seed/client.ts'
-import type { Client } from './seed/client.ts'
 import { startServerProcess } from './server-process.ts'
 
 const help = `Take the pictures of the console in docs/pictures from sample data. Needs Chromium and a built console (npm run build:console).
@@ -22,11 +24,11 @@ Usage: npm run pictures -- [options]
 
   --all FOLDER   Take every page in light, dark and on a phone into FOLDER instead
   --only TEXT    Only pages whose name contains TEXT
+  --state STATE  With --all: only full, empty, failing or loading pages
   --seed N       Choose the sample data (default 1)
   --help         Show this help
 `
 
-type Shot = { name: string; path: string; prepare?: (page: Page) => Promise<void> }
 type Look = { name: string; colorScheme: 'light' | 'dark'; viewport: { width: number; height: number } }
 
 const wide = { width: 1440, height: 900 }
@@ -36,148 +38,119 @@ const looks: Look[] = [
 ]
 const phone: Look = { name: 'phone', colorScheme: 'light', viewport: { width: 390, height: 844 } }
 
-/** What the pages are of: found in the sample data. */
-type Found = Record<'agent' | 'owner' | 'turn' | 'failed' | 'conversation' | 'document' | 'webhook' | 'operator' | 'user', string> & {
-  documentAgent: string
-}
+const states = ['full', 'empty', 'failing', 'loading'] as const
+type State = (typeof states)[number]
 
-async function findSamples(client: Client): Promise<Found> {
-  const named = async (path: string, field: string, value: string): Promise<string> => {
-    const found = (await client.list(path)).find((item) => item[field] === value)
-    if (!found) throw new Error(`the sample data has no ${path} with ${field} ${value}`)
-    return String(found['id'])
-  }
-  const agent = await named('/agents', 'name', 'Order desk')
-  const documentAgent = await named('/agents', 'name', 'Reading room')
-  const turns = await client.list(`/turns?agent_id=${agent}`)
-  const failed = (await client.list(`/turns?agent_id=${documentAgent}`)).find(({ state }) => state === 'released')!
-  // The newest one that called a tool, which shows most kinds of spans.
-  let chosen = turns[0]!
-  for (const turn of turns) {
-    const { spans } = (await client.get(`/turns/${String(turn['request_id'])}/trace`)) as { spans: { type: string }[] }
-    if (!spans.some(({ type }) => type === 'tool_call')) continue
-    chosen = turn
-    break
-  }
-  const conversation = String(chosen['conversation_id'])
-  return {
-    agent,
-    owner: String((await client.get(`/agents/${agent}`))['owner_id']),
-    turn: String(chosen['request_id']),
-    failed: String(failed['request_id']),
-    conversation,
-    user: String((await client.get(`/conversations/${conversation}`))['external_user_id']),
-    documentAgent,
-    document: await named(`/agents/${documentAgent}/documents`, 'status', 'ready'),
-    webhook: await named('/webhooks', 'description', 'Customer records'),
-    operator: await named('/operators', 'role', 'viewer'),
-  }
-}
+type Job = { browser: Browser; adminUrl: string; adminToken: string; folder: string; state: State }
 
-/** The pages of the README and the documentation. */
-const featured = ({ agent, turn }: Found): Shot[] => [
-  { name: 'overview', path: '/?range=30d' },
-  { name: 'trace', path: `/turns/${turn}` },
-  {
-    name: 'playground',
-    path: `/playground/${agent}`,
-    async prepare(page) {
-      await page.getByRole('textbox', { name: 'Message' }).fill('Where is my order 4711?')
-      await page.keyboard.press('Enter')
-      await page.getByRole('log').getByText('Order 4711 was sent').last().waitFor()
-    },
-  },
-]
-
-const allPages = (found: Found): Shot[] => [
-  ...featured(found),
-  { name: 'failed trace', path: `/turns/${found.failed}` },
-  { name: 'compared traces', path: `/turns/${found.turn}?compare=${found.failed}` },
-  { name: 'agents', path: '/agents' },
-  { name: 'new agent', path: '/agents/new' },
-  ...['', '/knowledge', '/tools', '/limits', '/keys', '/versions', '/activity'].map((tab) => ({
-    name: `agent${tab.replace('/', ' ')}`,
-    path: `/agents/${found.agent}${tab}`,
-  })),
-  { name: 'knowledge', path: `/knowledge/${found.documentAgent}` },
-  { name: 'document', path: `/knowledge/${found.documentAgent}/${found.document}` },
-  { name: 'conversations', path: '/conversations' },
-  { name: 'conversation', path: `/conversations/${found.conversation}` },
-  { name: 'traces', path: '/turns' },
-  { name: 'external users', path: `/end-users/${found.agent}?window=total` },
-  { name: 'external user', path: `/end-users/${found.agent}/one?external_user_id=${encodeURIComponent(found.user)}` },
-  { name: 'feedback', path: '/feedback' },
-  { name: 'usage', path: '/usage' },
-  { name: 'owners', path: '/money' },
-  { name: 'owner', path: `/money/${found.owner}` },
-  { name: 'limits', path: '/limits' },
-  { name: 'keys', path: `/keys/${found.agent}` },
-  { name: 'webhooks', path: '/webhooks' },
-  { name: 'webhook', path: `/webhooks/${found.webhook}` },
-  { name: 'providers', path: '/providers' },
-  { name: 'status', path: '/operations' },
-  { name: 'audit', path: '/audit' },
-  { name: 'operators', path: '/operators' },
-  { name: 'operator', path: `/operators/${found.operator}` },
-  { name: 'tokens', path: '/tokens' },
-  { name: 'account', path: '/account' },
-]
-
-type Job = { browser: Browser; adminUrl: string; adminToken: string; folder: string }
-
-async function take({ browser, adminUrl, adminToken, folder }: Job, shots: Shot[], look: Look): Promise<void> {
+async function take({ browser, adminUrl, adminToken, folder, state }: Job, shots: Shot[], look: Look): Promise<void> {
   const { viewport, colorScheme } = look
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
   await context.request.post(`${adminUrl}/admin/v1/session`, { data: { token: adminToken } })
+  if (state === 'failing' || state === 'loading') await disturb(context, state)
   const page = await context.newPage()
   for (const { name, path, prepare } of shots) {
     await page.goto(`${adminUrl}/console${path}`)
-    await page.waitForLoadState('networkidle')
-    await prepare?.(page)
-    // Charts are drawn, and fonts are loaded.
-    await page.waitForTimeout(700)
-    await page.screenshot({ path: join(folder, `console-${name.replaceAll(' ', '-')}-${look.name}.png`) })
+    if (state !== 'loading') await page.waitForLoadState('networkidle')
+    if (state === 'full') await prepare?.(page)
+    // Charts are drawn, fonts are loaded, and failed requests have been repeated.
+    await page.waitForTimeout(state === 'failing' ? 2_500 : 900)
+    const suffix = state === 'full' ? look.name : `${state}-${look.name}`
+    await page.screenshot({ path: join(folder, `console-${name.replaceAll(' ', '-')}-${suffix}.png`) })
   }
   await context.close()
 }
 
-async function main(): Promise<void> {
+// Without them, no page opens.
+const openers = new Set(['/admin/v1/session', '/admin/v1/me'])
+
+/** The session is answered, so that the pages open. Every other request of the admin API fails, or waits until the browser ends. */
+async function disturb(context: BrowserContext, state: 'failing' | 'loading'): Promise<void> {
+  const error = { code: 'internal_error', message: 'An internal error occurred.', request_id: '01920000-0000-7000-8000-000000000000' }
+  await context.route('**/admin/v1/**', (route) => {
+    if (openers.has(new URL(route.request().url()).pathname)) return route.continue()
+    if (state === 'failing') return route.fulfill({ status: 500, headers: { 'X-Request-Id': error.request_id }, json: { error } })
+    return undefined
+  })
+}
+
+type NewServer = { data: string; adminUrl: string; adminToken: string }
+
+/** Runs `work` with a new installation, which is removed afterwards. */
+async function withServer(work: (server: NewServer) => Promise<void>): Promise<void> {
+  const data = mkdtempSync(join(tmpdir(), 'turnkeep-pictures-'))
+  const server = startServerProcess({ ...process.env, TURNKEEP_DATA_DIR: data, PORT: '0', TURNKEEP_LOG_LEVEL: 'silent' })
+  try {
+    const { adminUrl } = await server.ready
+    await work({ data, adminUrl, adminToken: readFileSync(join(data, 'admin.token'), 'utf8').trim() })
+  } finally {
+    await server.stop()
+    if (existsSync(data)) rmSync(data, { recursive: true })
+  }
+}
+
+type Wanted = { folder: string; only: string; seed: number; states: State[]; isAll: boolean }
+
+async function takeFilled(browser: Browser, { folder, only, seed, states: wanted, isAll }: Wanted): Promise<void> {
+  await withServer(async ({ data, adminUrl, adminToken }) => {
+    const clock = await holdClock(data)
+    if (!clock) throw new Error('the development server does not answer')
+    try {
+      await fill({ ...clock, adminToken }, planTraffic(seed))
+      const found = await findSamples(createClient({ url: clock.url, adminUrl, adminToken }))
+      const shots = (isAll ? allPages : featured)(found).filter(({ name }) => name.includes(only))
+      for (const state of wanted.filter((one) => one !== 'empty'))
+        for (const look of isAll ? [...looks, phone] : looks) await take({ browser, adminUrl, adminToken, folder, state }, shots, look)
+    } finally {
+      clock.close()
+    }
+  })
+}
+
+async function takeEmpty(browser: Browser, { folder, only }: Wanted): Promise<void> {
+  await withServer(async ({ adminUrl, adminToken }) => {
+    const client = createClient({ url: '', adminUrl, adminToken })
+    // The first start creates them.
+    const [demo] = await client.list('/agents')
+    if (!demo) throw new Error('a new installation has no demo agent')
+    const shots = emptyPages({ agent: String(demo['id']), owner: String(demo['owner_id']) }).filter(({ name }) => name.includes(only))
+    for (const look of [...looks, phone]) await take({ browser, adminUrl, adminToken, folder, state: 'empty' }, shots, look)
+  })
+}
+
+function readWanted(): Wanted | 'help' {
   const { values } = parseArgs({
     options: {
       all: { type: 'string' },
       only: { type: 'string', default: '' },
       seed: { type: 'string', default: '1' },
+      state: { type: 'string' },
       help: { type: 'boolean' },
     },
   })
-  if (values.help) return void process.stdout.write(help)
+  if (values.help) return 'help'
+  const isAll = values.all !== undefined
+  const state = states.find((one) => one === values.state)
+  if (values.state !== undefined && (!state || !isAll))
+    throw new TypeError('--state takes full, empty, failing or loading, together with --all')
+  const folder = values.all === undefined ? join(import.meta.dirname, '..', 'docs', 'pictures') : resolve(values.all)
+  return { folder, only: values.only, seed: Number(values.seed), states: state ? [state] : isAll ? [...states] : ['full'], isAll }
+}
+
+async function main(): Promise<void> {
+  const wanted = readWanted()
+  if (wanted === 'help') return void process.stdout.write(help)
   const missing = noConsole()
   if (missing) throw new Error(missing)
-  const folder = values.all === undefined ? join(import.meta.dirname, '..', 'docs', 'pictures') : resolve(values.all)
-  mkdirSync(folder, { recursive: true })
-  const data = mkdtempSync(join(tmpdir(), 'turnkeep-pictures-'))
-  const server = startServerProcess({ ...process.env, TURNKEEP_DATA_DIR: data, PORT: '0', TURNKEEP_LOG_LEVEL: 'silent' })
+  mkdirSync(wanted.folder, { recursive: true })
+  const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
   try {
-    const { adminUrl } = await server.ready
-    const adminToken = readFileSync(join(data, 'admin.token'), 'utf8').trim()
-    const clock = await holdClock(data)
-    if (!clock) throw new Error('the development server does not answer')
-    await fill({ ...clock, adminToken }, planTraffic(Number(values.seed)))
-    const found = await findSamples(createClient({ url: clock.url, adminUrl, adminToken }))
-    const shots = (values.all === undefined ? featured : allPages)(found).filter(({ name }) => name.includes(values.only))
-    const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
-    try {
-      for (const look of values.all === undefined ? looks : [...looks, phone])
-        await take({ browser, adminUrl, adminToken, folder }, shots, look)
-    } finally {
-      await browser.close()
-      clock.close()
-    }
-    console.log(`${shots.length} pages are in ${folder}.`)
+    if (wanted.states.some((state) => state !== 'empty')) await takeFilled(browser, wanted)
+    if (wanted.states.includes('empty')) await takeEmpty(browser, wanted)
   } finally {
-    await server.stop()
-    if (existsSync(data)) rmSync(data, { recursive: true })
+    await browser.close()
   }
+  console.log(`The pictures are in ${wanted.folder}.`)
 }
 
 try {

@@ -224,7 +224,7 @@ at low tide, and the narrow sound with its red boathouses. At the south quay a b
   { role: 'timetable', question: 'Draw me the route as a picture.', reply: '', thinkMs: 1_100, trouble: 'empty' },
 ]
 
-/** What external users say of replies, and of turns with trouble. */
+/** What end users say of replies, and of turns with trouble. */
 export const feedbackTexts = {
   up: {
     comments: ['Quick and correct.', 'Exactly what I needed, thank you!', '谢谢，很有帮助。', 'Friendly, and right the first time.'],

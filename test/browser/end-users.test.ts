@@ -1,4 +1,4 @@
-/** The pages of external users: the list with its periods and orders, one of them, the export and the erasure. */
+/** The pages of end users: the list with its periods and orders, one of them, the export and the erasure. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { openConsole } from '../support/browser.ts'
@@ -19,7 +19,7 @@ inConsole('console: end-users: are listed by spend, and one is opened, exported 
   await open('/end-users')
   await page.getByText('Choose an agent', { exact: true }).waitFor()
   await open(`/end-users/${app.caller.agentId}`)
-  const table = page.getByRole('table', { name: 'External users' })
+  const table = page.getByRole('table', { name: 'End users' })
   await table.waitFor()
   assert.deepEqual(await table.getByRole('rowheader').allTextContents(), [odd, 'ben'])
   assert.equal(await table.getByRole('cell', { name: '1 / 0', exact: true }).count(), 2)
@@ -49,11 +49,11 @@ inConsole('console: end-users: are listed by spend, and one is opened, exported 
     ['conversation', 'message', 'message', 'turn', 'feedback', 'ledger_entry'],
   )
 
-  await page.getByRole('button', { name: 'Erase external user' }).click()
+  await page.getByRole('button', { name: 'Erase end user' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('zoë/', { exact: false }).waitFor()
-  await dialog.getByRole('button', { name: 'Erase external user' }).click()
-  await page.getByRole('heading', { name: 'External user erased' }).waitFor()
+  await dialog.getByRole('button', { name: 'Erase end user' }).click()
+  await page.getByRole('heading', { name: 'End user erased' }).waitFor()
   await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click()
   // The list that was loaded before the erasure may be shown until it is loaded again.
   await table.getByRole('rowheader', { name: odd }).waitFor({ state: 'detached' })

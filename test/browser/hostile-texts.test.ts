@@ -1,5 +1,5 @@
 /**
- * Texts of external users, models, tools, documents and operators are shown and never executed. Every visit checks that nothing ran, opened
+ * Texts of end users, models, tools, documents and operators are shown and never executed. Every visit checks that nothing ran, opened
  * a dialog, was blocked by the policy or left the origin; these tests check that the texts were there and created no element.
  */
 import assert from 'node:assert/strict'

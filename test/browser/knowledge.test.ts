@@ -49,12 +49,12 @@ inConsole('console: a document is opened from its row, and shows its chunks page
   await page.getByRole('link', { name: 'Parts' }).click()
   await page.getByRole('heading', { name: 'Parts', level: 1 }).waitFor()
   const list = page.getByRole('region', { name: 'Chunks' })
-  await list.getByText('Showing the first 50').waitFor()
+  await list.getByText('Showing the first 25').waitFor()
   await list.getByText('Part 0', { exact: true }).waitFor()
   assert.match(await list.innerText(), /Sentence 0\. Sentence 0\./)
   while (await list.getByRole('button', { name: 'Load more' }).isVisible()) {
     await list.getByRole('button', { name: 'Load more' }).click()
-    await list.getByText(/^Showing (the first (?!50$)|all )/).waitFor()
+    await list.getByText(/^Showing (the first (?!25$)|all )/).waitFor()
   }
   await list.getByText(`Showing all ${chunks}`).waitFor()
   await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click()

@@ -17,7 +17,7 @@ inConsole('console: a spend limit is set, shown with what is spent under it, rep
   await field.fill('0.50')
   await page.getByRole('button', { name: 'Set limit' }).click()
   const limits = page.getByRole('table', { name: 'Spend limits' })
-  await limits.getByRole('row', { name: /Each external user UTC day/ }).waitFor()
+  await limits.getByRole('row', { name: /Each end user UTC day/ }).waitFor()
   assert.deepEqual((await app.made('GET', `/agents/${agentId}`))['spend_limits'], [{ scope: 'end_user', usd: '0.50000000', window: 'day' }])
 
   await app.made('PATCH', `/agents/${agentId}`, { spend_limits: [{ scope: 'agent', usd: '1', window: 'total' }] })

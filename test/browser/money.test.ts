@@ -68,7 +68,7 @@ inConsole('console: the usage of a range can be downloaded as CSV, by what is ch
   await app.chat('hello', { user: 'ann' })
   await open(`/usage?range=24h&agent_id=${app.caller.agentId}`)
   await page.getByRole('combobox', { name: 'CSV lines by' }).click()
-  await page.getByRole('option', { name: 'External user' }).click()
+  await page.getByRole('option', { name: 'End user' }).click()
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()])
   assert.equal(file.suggestedFilename(), 'usage-by-end-user.csv')
   const [heading, line, ...rest] = (await readFile(await file.path(), 'utf8')).trim().split('\r\n')
@@ -104,12 +104,12 @@ inConsole(
   },
 )
 
-inConsole('console: an owner shows its balance by day, its top external users and the ledger by kind and day', async (visitor) => {
+inConsole('console: an owner shows its balance by day, its top end users and the ledger by kind and day', async (visitor) => {
   const { page, app, open } = visitor
   for (const user of ['gil', 'gil', 'hal']) await app.chat('hello', { user })
   await open(`/money/${app.caller.ownerId}`)
   await page.getByRole('img', { name: /^Balance by day since .* now; lasts / }).waitFor()
-  const users = page.getByRole('table', { name: 'External users by spend' })
+  const users = page.getByRole('table', { name: 'End users by spend' })
   assert.match(await users.getByRole('row').nth(1).innerText(), /\d/)
   const ledger = page.getByRole('table', { name: 'Ledger, newest first' })
   await ledger.getByRole('cell', { name: 'Charge', exact: true }).first().waitFor()

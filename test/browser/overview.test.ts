@@ -75,7 +75,7 @@ inConsole(
   },
 )
 
-inConsole('console: the overview ranks agents, and shows a running turn that can be stopped', async ({ page, app, open }) => {
+inConsole('console: the overview ranks agents, and shows a running turn that can be cancelled', async ({ page, app, open }) => {
   const agent = await app.makeAgent(app.caller.ownerId, { name: 'Busy desk' })
   const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
   const caller = { agentId: agent.id, apiKey: key.api_key, ownerId: app.caller.ownerId }
@@ -90,7 +90,7 @@ inConsole('console: the overview ranks agents, and shows a running turn that can
   await held.reached
   const running = page.getByRole('list', { name: 'Running turns' })
   await running.getByText('Busy desk').waitFor()
-  await running.getByRole('button', { name: /^Stop turn/ }).click()
+  await running.getByRole('button', { name: /^Cancel turn/ }).click()
   await page.getByText('No turn is running.').waitFor()
   held.open()
   await answer

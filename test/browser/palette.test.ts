@@ -30,7 +30,7 @@ inConsole('console: the command palette finds pages, agents, owners and keys, an
   await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor()
 })
 
-inConsole('console: the command palette recognizes the IDs of turns and conversations, and looks up an external user', async (visitor) => {
+inConsole('console: the command palette recognizes the IDs of turns and conversations, and looks up an end user', async (visitor) => {
   const { page, app, open, settled } = visitor
   await open('/')
   const go = async (text: string, option: RegExp): Promise<void> => {
@@ -66,7 +66,7 @@ inConsole('console: the command palette closes with Escape and returns the focus
 
 inConsole('console: ? lists the shortcuts, and g with a letter opens a page but not while typing', async ({ page, open }) => {
   await open('/conversations')
-  const user = page.getByLabel('External user ID')
+  const user = page.getByLabel('End user ID')
   await user.click()
   await page.keyboard.type('g u?')
   assert.equal(await user.inputValue(), 'g u?')

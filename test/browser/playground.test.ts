@@ -92,18 +92,18 @@ inConsole('console: a failed message shows the reason, charges nothing, and can 
   assert.equal((await app.owner()).balance_usd, before)
 })
 
-inConsole('console: Stop cancels the turn: text so far is the reply, and without text nothing is charged', async ({ page, app, open }) => {
+inConsole('console: Cancel ends the turn: text so far is the reply, and without text nothing is charged', async ({ page, app, open }) => {
   const late = gate()
   app.model.script(['The parcel ', late, 'is lost'])
   await open(`/playground/${app.caller.agentId}?user=stopping`)
   const box = page.getByLabel('Message', { exact: true })
   const log = page.getByRole('log', { name: 'Conversation' })
-  const stop = page.getByRole('button', { name: 'Stop', exact: true })
+  const cancel = page.getByRole('button', { name: 'Cancel', exact: true })
   await box.fill('Where is my parcel?')
   await box.press('Enter')
   await log.getByText('The parcel').waitFor()
-  await stop.click()
-  await log.getByText('Stopped. The text so far is the reply, and it is charged.').waitFor()
+  await cancel.click()
+  await log.getByText('Cancelled. The text so far is the reply, and it is charged.').waitFor()
   await log.getByText('Incomplete', { exact: true }).waitFor()
   late.open()
   const turn = page.getByRole('region', { name: 'Turn details' })
@@ -115,8 +115,8 @@ inConsole('console: Stop cancels the turn: text so far is the reply, and without
   await box.fill('And now?')
   await box.press('Enter')
   await early.reached
-  await stop.click()
-  await log.getByText('Stopped before the agent had replied. Nothing was charged').waitFor()
+  await cancel.click()
+  await log.getByText('Cancelled before the agent had replied. Nothing was charged').waitFor()
   await turn.getByText('Cancelled', { exact: true }).first().waitFor()
   assert.equal((await app.owner()).balance_usd, before)
   assert.equal((await app.made('GET', '/turns?status=cancelled')).data.length, 1)
@@ -125,7 +125,7 @@ inConsole('console: Stop cancels the turn: text so far is the reply, and without
   assert.equal(await box.inputValue(), 'And now?')
 })
 
-inConsole('console: a turn that runs in the conversation is shown live, and can be stopped there', async ({ page, app, open }) => {
+inConsole('console: a turn that runs in the conversation is shown live, and can be cancelled there', async ({ page, app, open }) => {
   const held = gate()
   app.model.script(['On its ', held, 'way'])
   await open(`/playground/${app.caller.agentId}?user=elsewhere`)
@@ -133,12 +133,12 @@ inConsole('console: a turn that runs in the conversation is shown live, and can 
   await box.fill('Where is it?')
   await box.press('Enter')
   await held.reached
-  // Leaving does not stop the turn.
+  // Leaving does not end the turn.
   await open('/agents')
   await open(`/playground/${app.caller.agentId}?user=elsewhere`)
   await page.getByRole('region', { name: 'Reply so far' }).getByText('On its').waitFor()
-  await page.getByRole('button', { name: /^Stop turn / }).click()
-  await page.getByRole('status').filter({ hasText: 'stopped. The text so far is the reply' }).waitFor()
+  await page.getByRole('button', { name: /^Cancel turn / }).click()
+  await page.getByRole('status').filter({ hasText: 'cancelled. The text so far is the reply' }).waitFor()
   await page.getByRole('log', { name: 'Conversation' }).getByText('Incomplete', { exact: true }).waitFor()
   held.open()
 })
@@ -174,7 +174,7 @@ inConsole('console: a version and a draft are tried without storing or charging 
   await box.press('Enter')
   await held.reached
   await box.press('Escape')
-  await log.getByText('Stopped. Nothing was stored or charged.').waitFor()
+  await log.getByText('Cancelled. Nothing was stored or charged.').waitFor()
   held.open()
   await log.getByRole('button', { name: 'Run again' }).last().click()
   await log.getByText('From the draft.').waitFor()
@@ -259,3 +259,24 @@ for (const [name, viewport] of [
     },
     { context: { viewport } },
   )
+
+inConsole(
+  'console: a message that was not sent is there again after a visit of another page, until it is sent',
+  async ({ page, app, open }) => {
+    await open(`/playground/${app.caller.agentId}?user=kept-draft`)
+    const box = page.getByLabel('Message', { exact: true })
+    await box.fill('half a question')
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+    await page.goBack()
+    await box.waitFor()
+    assert.equal(await box.inputValue(), 'half a question')
+    await box.press('Enter')
+    await page.getByRole('log', { name: 'Conversation' }).getByRole('button', { name: 'Turn details' }).waitFor()
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+    await page.goBack()
+    await box.waitFor()
+    assert.equal(await box.inputValue(), '')
+  },
+)

@@ -166,7 +166,7 @@ inConsole(
   },
 )
 
-inConsole('console: the page of a running turn follows it to its end by itself, and can stop it', async ({ page, app, open }) => {
+inConsole('console: the page of a running turn follows it to its end by itself, and can cancel it', async ({ page, app, open }) => {
   const held = gate()
   app.model.script(['First words. ', held, 'Last words.'])
   const answer = app.chat('Take your time', { user: 'live' })
@@ -175,13 +175,13 @@ inConsole('console: the page of a running turn follows it to its end by itself, 
   await open(`/turns/${running['request_id']}`)
   await page.getByRole('region', { name: 'Reply so far' }).getByText('First words.').waitFor()
   await page.getByRole('option', { name: /^Model call 1.* running$/, selected: true }).waitFor()
-  await page.getByRole('button', { name: /^Stop turn/ }).waitFor()
+  await page.getByRole('button', { name: /^Cancel turn/ }).waitFor()
   held.open()
   await answer
   await page.getByRole('region', { name: 'Reply', exact: true }).getByText('First words. Last words.').waitFor()
   await page.getByRole('option', { name: /^Settlement/ }).waitFor()
   await page.getByText('Completed', { exact: true }).first().waitFor()
-  assert.equal(await page.getByRole('button', { name: /^Stop turn/ }).count(), 0)
+  assert.equal(await page.getByRole('button', { name: /^Cancel turn/ }).count(), 0)
 })
 
 inConsole(

@@ -16,7 +16,7 @@ async function startTurn(app: TestApp, user: string, held: Gate): Promise<{ turn
   return { turn: data[0], answer }
 }
 
-inConsole('console: a running turn is listed with the conversations, and Stop cancels it and says so', async ({ page, app, open }) => {
+inConsole('console: a running turn is listed with the conversations, and Cancel ends it and says so', async ({ page, app, open }) => {
   const held = gate()
   app.model.script([held, 'too late'])
   const { turn, answer } = await startTurn(app, 'listed', held)
@@ -25,8 +25,8 @@ inConsole('console: a running turn is listed with the conversations, and Stop ca
     .getByRole('table', { name: 'Running turns' })
     .getByRole('row')
     .filter({ hasText: turn.request_id.slice(-12) })
-  await row.getByRole('button', { name: `Stop turn ${turn.request_id}` }).click()
-  await page.getByRole('status').filter({ hasText: 'stopped before there was any text. Nothing was charged.' }).waitFor()
+  await row.getByRole('button', { name: `Cancel turn ${turn.request_id}` }).click()
+  await page.getByRole('status').filter({ hasText: 'cancelled before there was any text. Nothing was charged.' }).waitFor()
   await row.waitFor({ state: 'detached' })
   assert.equal((await answer).json.error.code, 'turn_cancelled')
   assert.equal((await app.made('GET', `/turns/${turn.request_id}`)).state, 'cancelled')
@@ -35,11 +35,11 @@ inConsole('console: a running turn is listed with the conversations, and Stop ca
   await open(`/conversations/${turn.conversation_id}`)
   const shown = page.getByRole('article', { name: 'Turn without a reply' })
   await shown.getByText('Cancelled', { exact: true }).waitFor()
-  await shown.getByText('The turn was stopped before there was any text.').waitFor()
+  await shown.getByText('The turn was cancelled before there was any text.').waitFor()
 })
 
 inConsole(
-  'console: a conversation shows the text of its running turn live; after Stop it is the reply, marked incomplete',
+  'console: a conversation shows the text of its running turn live; after a cancel it is the reply, marked incomplete',
   async ({ page, app, open }) => {
     const [first, second] = [gate(), gate()]
     app.model.script(['The parcel ', first, 'is **on its way** ', second, 'and arrives'])
@@ -50,8 +50,8 @@ inConsole(
     assert.equal(await live.getByText('on its way').count(), 0)
     first.open()
     await live.locator('strong', { hasText: 'on its way' }).waitFor()
-    await page.getByRole('button', { name: `Stop turn ${turn.request_id}` }).click()
-    await page.getByRole('status').filter({ hasText: 'stopped. The text so far is the reply, marked as incomplete' }).waitFor()
+    await page.getByRole('button', { name: `Cancel turn ${turn.request_id}` }).click()
+    await page.getByRole('status').filter({ hasText: 'cancelled. The text so far is the reply, marked as incomplete' }).waitFor()
     const reply = page.getByRole('article', { name: 'Reply', exact: true })
     await reply.getByText('Incomplete', { exact: true }).waitFor()
     await reply.locator('strong', { hasText: 'on its way' }).waitFor()

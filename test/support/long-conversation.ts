@@ -6,22 +6,15 @@
 import { DatabaseSync } from 'node:sqlite'
 import { databaseFile } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { copyRows, padded } from './copy-rows.ts'
 
 /** The folder's only turn becomes the last of `turns`; message number n, from 1, is "Message n of …". */
 export async function lengthenConversation(folder: string, turns: number): Promise<void> {
   const db = new DatabaseSync(databaseFile(folder))
   const copies = turns - 1
   const earlier = (column: string): string => `s.${column} - (${copies} - n.i) * 60000`
-  const padded = (prefix: string, number: string): string => `'${prefix}' || substr(cast(10000000 + ${number} as text), 2)`
-
-  function copy(table: string, changes: Record<string, string>): void {
-    const columns = db.prepare('select name from pragma_table_info(?)').all(table)
-    const names = columns.map(({ name }) => String(name))
-    db.exec(`insert into ${table} (${names.join(', ')})
-      select ${names.map((name) => changes[name] ?? `s.${name}`).join(', ')}
-      from (select * from ${table} where request_id is not null) as s,
-        (with recursive numbers (i) as (select 0 union all select i + 1 from numbers where i < ${copies - 1}) select i from numbers) as n`)
-  }
+  const copy = (table: string, changes: Record<string, string>): void =>
+    copyRows(db, table, { times: copies, changes, where: 'request_id is not null' })
 
   try {
     db.exec('pragma synchronous = off; begin')

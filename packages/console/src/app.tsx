@@ -2,6 +2,7 @@
 import { Center, Loader } from '@mantine/core'
 import { Suspense, lazy, useState } from 'react'
 import { Redirect, Route, Switch, useLocation } from 'wouter'
+import { ApiFailure } from './api/client.ts'
 import { useSession } from './api/session.ts'
 import { FailureNote } from './show/failure-note.tsx'
 import { PageBoundary } from './show/page-boundary.tsx'
@@ -40,6 +41,9 @@ const Limits = lazy(() => import('./pages/agents/limits/limits-page.tsx').then((
 const AuditLog = lazy(() => import('./pages/operations/audit.tsx').then(({ AuditLog: page }) => ({ default: page })))
 const Operations = lazy(() => import('./pages/operations/operations.tsx').then(({ Operations: page }) => ({ default: page })))
 
+/** Whether it was a server that answered. */
+const isReached = (error: unknown): boolean => error instanceof ApiFailure && error.status > 0
+
 const reading = (
   <Center mih="40dvh">
     <Loader aria-label="Loading" />
@@ -58,7 +62,11 @@ export function App() {
   if (session.error && session.data === undefined)
     return (
       <Center mih="100dvh" p="md">
-        <FailureNote error={session.error} title="Cannot reach the server" onRetry={() => void session.refetch()} />
+        <FailureNote
+          error={session.error}
+          title={isReached(session.error) ? 'The server could not open the console' : 'Cannot reach the server'}
+          onRetry={() => void session.refetch()}
+        />
       </Center>
     )
   if (!session.data)

@@ -44,7 +44,7 @@ export const groups: Group[] = [
     items: [
       { href: '/conversations', label: 'Conversations', icon: IconMessages, needs: read, keys: 'c' },
       { href: '/turns', label: 'Traces', icon: IconListTree, needs: read, keys: 't' },
-      { href: '/end-users', label: 'External users', icon: IconUsers, needs: read, keys: 'e' },
+      { href: '/end-users', label: 'End users', icon: IconUsers, needs: read, keys: 'e' },
       { href: '/feedback', label: 'Feedback', icon: IconThumbUp, needs: { permission: 'conversations' } },
       { href: '/usage', label: 'Usage', icon: IconChartBar, needs: read, keys: 'u' },
     ],

@@ -1,4 +1,4 @@
-/** What the command palette finds: pages, agents, owners, API keys, IDs, external users, and actions. */
+/** What the command palette finds: pages, agents, owners, API keys, IDs, end users, and actions. */
 import { useMantineColorScheme, useComputedColorScheme } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import {
@@ -161,7 +161,7 @@ const maxConversations = 6
 // As long as a pause in typing.
 const pauseMs = 250
 
-/** The conversations of the external user with exactly this ID, which the server looks up in an index. */
+/** The conversations of the end user with exactly this ID, which the server looks up in an index. */
 function useUserConversations(text: string, agents: Agent[], navigate: Navigate): Entry[] {
   const [wanted] = useDebouncedValue(text, pauseMs)
   const { data } = useQuery({
@@ -173,7 +173,7 @@ function useUserConversations(text: string, agents: Agent[], navigate: Navigate)
   if (wanted !== text) return []
   return (data?.data ?? []).map(({ id, agent_id: agentId, message_count: count }) => ({
     id: `conversation ${id}`,
-    group: 'External users',
+    group: 'End users',
     label: wanted,
     hint: `Conversation with ${agents.find((agent) => agent.id === agentId)?.name ?? agentId} · ${count} messages`,
     icon: IconMessages,
@@ -193,10 +193,10 @@ const textEntry = (wanted: string, navigate: Navigate): Entry => ({
 /** The list of all conversations of a user, by the exact name. */
 const userEntries = (wanted: string, navigate: Navigate): Entry[] => [
   {
-    id: 'external user',
-    group: 'External users',
+    id: 'end user',
+    group: 'End users',
     label: `Conversations of “${wanted}”`,
-    hint: 'External user ID',
+    hint: 'End user ID',
     icon: IconUser,
     run: () => navigate(`/conversations?${new URLSearchParams({ external_user_id: wanted }).toString()}`),
   },

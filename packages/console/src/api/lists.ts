@@ -1,5 +1,5 @@
 /** The lists of the admin API as the pages use them. A mutation invalidates lists by the first word of their key. */
-import { queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { queryOptions, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { call, segment } from './client.ts'
 import type { Query } from './client.ts'
@@ -9,29 +9,55 @@ import type { Agent, Key, Owner, Page, Provider, Turn } from './types.ts'
 /** The largest page size of the server. */
 export const maxPage = 100
 
-export type List<Item> = { items: Item[]; more: boolean; query: UseInfiniteQueryResult<unknown, Error>; loadMore(): void }
+/** The most items of a list that a page has at a time. More of them would make each change of the page slow. */
+const maxItems = 150
 
-/** Loads page after page, for long lists. */
+/** Two screens of rows: fast to render, and seldom pressed for more. */
+export const pageSize = 25
+
+/** `first`: how many items before `items` are not in the page anymore. */
+export type List<Item> = {
+  items: Item[]
+  first: number
+  more: boolean
+  query: UseInfiniteQueryResult<unknown, Error>
+  loadMore(): void
+  /** Loads the start of the list again. */
+  backToStart(): void
+}
+
+/** Where a page of a list starts: its cursor, and how many items are before it. */
+type Start = { cursor: string | undefined; first: number }
+
+/** Loads page after page, for long lists. Only the last `maxItems` items stay in the page, unless it `keepsAll`. */
 export function useList<Item>(
   key: readonly unknown[],
   path: string,
   query: Query = {},
-  options: { limit?: number; refetchMs?: number; enabled?: boolean } = {},
+  options: { limit?: number; refetchMs?: number; enabled?: boolean; keepsAll?: boolean } = {},
 ): List<Item> {
-  const { limit = 50, refetchMs, enabled = true } = options
+  const { limit = pageSize, refetchMs, enabled = true, keepsAll = false } = options
+  const queries = useQueryClient()
+  const queryKey = [...key, query]
   const found = useInfiniteQuery({
-    queryKey: [...key, query],
-    queryFn: ({ pageParam, signal }) => call<Page<Item>>(path, { query: { ...query, limit, cursor: pageParam }, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_cursor: next }) => next ?? undefined,
+    queryKey,
+    queryFn: ({ pageParam: { cursor }, signal }) => call<Page<Item>>(path, { query: { ...query, limit, cursor }, signal }),
+    initialPageParam: { cursor: undefined, first: 0 } as Start,
+    getNextPageParam: ({ next_cursor: next, data }, _pages, { first }): Start | undefined =>
+      next ? { cursor: next, first: first + data.length } : undefined,
+    // There are no cursors backwards: the start is loaded again.
+    getPreviousPageParam: () => undefined,
+    ...(keepsAll ? {} : { maxPages: Math.max(1, Math.floor(maxItems / limit)) }),
     refetchInterval: refetchMs ?? false,
     enabled,
   })
   return {
     items: found.data?.pages.flatMap(({ data }) => data) ?? [],
+    first: (found.data?.pageParams[0] as Start | undefined)?.first ?? 0,
     more: found.hasNextPage,
     query: found,
     loadMore: () => void found.fetchNextPage(),
+    backToStart: () => void queries.resetQueries({ queryKey, exact: true }),
   }
 }
 

@@ -1,16 +1,14 @@
-/** What owners spent in the last seven days: one report for all of them, or for one. Both scan the turns of those days. */
+/** What owners spent in the last seven UTC days, of which today is one, as on the other pages: one report for all of them, or for one. */
 import { useQuery } from '@tanstack/react-query'
 import { call } from './client.ts'
 import type { Page, Usage, UsageLine } from './types.ts'
 import { readAmount } from './amounts.ts'
 import { maxPage } from './lists.ts'
 
-const hourMs = 3_600_000
-const sevenDaysMs = 7 * 24 * hourMs
+const dayMs = 86_400_000
 const staleTime = 60_000
 
-/** The start moves once an hour, so that a result can be reused. */
-const sevenDaysAgo = (): string => new Date(Math.floor(Date.now() / hourMs) * hourMs - sevenDaysMs).toISOString()
+const sevenDaysAgo = (): string => new Date((Math.floor(Date.now() / dayMs) - 6) * dayMs).toISOString()
 
 /** The decimal text of the API. */
 export function useSpent(ownerId: string) {

@@ -23,11 +23,10 @@ export const useTrace = (requestId: string) =>
 /** Everything that the end of a turn changes. */
 const changedByTurns = ['conversations', 'owners', 'turns', 'usage', 'ledger']
 
-/** Cancels a running turn. The data is the turn afterwards; it may still run. */
+/** Cancels a running turn. The data is the turn afterwards, which may still run; pages show it, so there is no toast. */
 export function useCancel() {
   const queries = useQueryClient()
   return useMutation({
-    meta: { done: 'Cancel requested' },
     mutationFn: (requestId: string) => call<TurnWithSteps>(`/turns/${segment(requestId)}/cancel`, { method: 'POST' }),
     onSettled: () => Promise.all(changedByTurns.map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
   })

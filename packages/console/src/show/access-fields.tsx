@@ -6,7 +6,8 @@ import { roleChoices, roleTexts } from './role-names.ts'
 
 export type Access = { role: Role; permissions: 'conversations'[]; owner_id: string | null }
 
-export const newAccess: Access = { role: 'editor', permissions: [], owner_id: null }
+/** The role with the fewest permissions, so that more of them are a decision. */
+export const newAccess: Access = { role: 'viewer', permissions: [], owner_id: null }
 
 /** A role that has the permission already sends none in addition. */
 export const writeAccess = ({ role, permissions, owner_id }: Access): Access => ({
@@ -35,7 +36,13 @@ export function AccessFields({ value, onChange }: { value: Access; onChange: (va
           onChange={(event) => onChange({ ...value, permissions: event.currentTarget.checked ? ['conversations'] : [] })}
         />
       ) : null}
-      <OwnerSelect label="Only this owner" value={value.owner_id} onChange={(id) => onChange({ ...value, owner_id: id })} clearable />
+      <OwnerSelect
+        label="Access to"
+        description="One owner limits the role to that owner’s agents, conversations and money."
+        value={value.owner_id}
+        onChange={(id) => onChange({ ...value, owner_id: id })}
+        clearable
+      />
     </Stack>
   )
 }

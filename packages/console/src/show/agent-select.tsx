@@ -17,7 +17,7 @@ export function AgentSelect({ value, onChange, label = 'Agent', clearable = fals
       data={chooseAmong(named, value)}
       value={value}
       onChange={(id) => onChange(id)}
-      error={agents.error?.message}
+      error={agents.error ? `Could not load agents. ${agents.error.message}` : null}
       clearable={clearable}
       clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
       allowDeselect={false}

@@ -1,4 +1,4 @@
-/** The address of the page of one external user. The name is in the query, because it may be any text. */
+/** The address of the page of one end user. The name is in the query, because it may be any text. */
 import { segment } from '../api/client.ts'
 
 export const pathOfEndUser = (agentId: string, externalUserId: string): string =>

@@ -31,8 +31,8 @@ export function EraseConversation({ conversationId, onErased, onClose }: ErasePr
       onClose={onClose}
     >
       <WhatGoes>
-        <List.Item>Removed: the messages, the texts and steps of the turns, and the external user ID.</List.Item>
-        <List.Item>The next message of this external user starts a new conversation without history.</List.Item>
+        <List.Item>Removed: the messages, the texts and steps of the turns, and the end user ID.</List.Item>
+        <List.Item>The next message of this end user starts a new conversation without history.</List.Item>
       </WhatGoes>
     </Confirm>
   )
@@ -45,8 +45,8 @@ export function EraseEndUser({ agentId, externalUserId, onErased, onClose }: Era
   return (
     <Confirm
       opened
-      title="Erase external user?"
-      verb="Erase external user"
+      title="Erase end user?"
+      verb="Erase end user"
       pending={erase.isPending}
       error={erase.error}
       onConfirm={() => erase.mutate()}
@@ -57,7 +57,7 @@ export function EraseEndUser({ agentId, externalUserId, onErased, onClose }: Era
       </Text>
       <WhatGoes>
         <List.Item>
-          Removed: all conversations of this external user with this agent, under any API key, including messages, texts, steps, and the ID
+          Removed: all conversations of this end user with this agent, under any API key, including messages, texts, steps, and the ID
           itself.
         </List.Item>
         <List.Item>Conversations with other agents are not affected.</List.Item>

@@ -30,7 +30,7 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
       }
     case 'spend_limit_exceeded':
       return {
-        text: 'The hold for this turn does not fit in a spend limit of the agent, the API key or the external user. Raise the limit, or wait until its window ends.',
+        text: 'The hold for this turn does not fit in a spend limit of the agent, the API key or the end user. Raise the limit, or wait until its window ends.',
         link: { href: `/agents/${agentId}/limits`, label: 'View limits' },
       }
     case 'agent_disabled':

@@ -15,6 +15,9 @@ export function FailureNote({ error, title = 'Request failed', onRetry }: { erro
           : 'The console hit an unexpected error. Reload the page; if the error persists, check the browser’s developer console.'}
       </Text>
       {isForbidden ? <Text size="sm">Ask an admin if you need it.</Text> : null}
+      {failure && failure.status >= 500 && onRetry ? (
+        <Text size="sm">Retry. If it fails again, search the server’s log for the request ID, and check the Status page.</Text>
+      ) : null}
       {failure?.retryAfterSeconds ? <Text size="sm">Try again in {failure.retryAfterSeconds} seconds.</Text> : null}
       {failure?.requestId ? (
         <Text size="xs" c="dimmed" mt={4}>

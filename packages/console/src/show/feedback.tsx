@@ -1,4 +1,4 @@
-/** What an external user thought of a turn: the rating as an icon and a word, and the whole feedback with its comment and tags. */
+/** What an end user thought of a turn: the rating as an icon and a word, and the whole feedback with its comment and tags. */
 import { Badge, Group, Stack, Text, Title, Tooltip } from '@mantine/core'
 import { IconThumbDown, IconThumbUp } from '@tabler/icons-react'
 import type { TurnWithSteps } from '../api/types.ts'

@@ -20,7 +20,14 @@ function KeysOf({ agentId, ...props }: Omit<KeySelectProps, 'agentId'> & { agent
     id,
     name: `${name ?? keyId}${revoked ? ' (revoked)' : ''}`,
   }))
-  return <Choice placeholder={keys.isPending ? 'Loading API keys…' : 'All API keys'} keys={named} error={keys.error?.message} {...props} />
+  return (
+    <Choice
+      placeholder={keys.isPending ? 'Loading API keys…' : 'All API keys'}
+      keys={named}
+      error={keys.error ? `Could not load API keys. ${keys.error.message}` : undefined}
+      {...props}
+    />
+  )
 }
 
 type ChoiceProps = Omit<KeySelectProps, 'agentId'> & {

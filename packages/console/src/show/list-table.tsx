@@ -1,21 +1,22 @@
 /**
  * A table of a list. On a phone, each row is a card: the first cell is its heading, and the others have the names of their columns before
  * them. On a wide screen it scrolls sideways if there is too little room. `j` and `k` go from row to row, and so do the arrow keys from a
- * row on; Enter opens the row.
+ * row on; Enter opens the row. Hundreds of rows are rendered piece by piece, so that the page reacts meanwhile.
  */
 import { Table } from '@mantine/core'
 import type { TableProps } from '@mantine/core'
-import { useEffect, useRef } from 'react'
+import { useDeferredValue, useEffect, useRef } from 'react'
 
-/** `minWidth` in pixels, for screens that are wider than a phone. */
-export function ListTable({ minWidth, children, ...props }: TableProps & { minWidth: number }) {
+/** `minWidth` in pixels, for screens that are wider than a phone. `hasInputs`: rows change in one piece, because an input must not lag. */
+export function ListTable({ minWidth, hasInputs = false, children, ...props }: TableProps & { minWidth: number; hasInputs?: boolean }) {
+  const deferred = useDeferredValue(children)
   const table = useRef<HTMLTableElement>(null)
   useEffect(() => nameCells(table.current!), [])
   useEffect(() => walkRows(table.current!), [])
   return (
     <Table.ScrollContainer minWidth={minWidth} className="list-scroll">
       <Table ref={table} className="list-table" {...props}>
-        {children}
+        {hasInputs ? children : deferred}
       </Table>
     </Table.ScrollContainer>
   )

@@ -1,4 +1,4 @@
-/** A running turn: its text as it is generated, and the button that stops it. The parent shows what the stop did. */
+/** A running turn: its text as it is generated, and the button that cancels it. The parent shows what the cancel did. */
 import { Box, Group, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
@@ -8,7 +8,7 @@ import { useFollowEnd } from './follow-end.ts'
 import { Markdown } from './markdown.tsx'
 import { pacedText } from './paced-text.ts'
 import type { PacedText } from './paced-text.ts'
-import { StopButton } from './stop-turn.tsx'
+import { CancelButton } from './cancel-turn.tsx'
 
 // Some lines of text, and less than the list on a phone.
 const textHeight = 180
@@ -22,7 +22,7 @@ export function LiveTurn({ requestId, cancel }: { requestId: string; cancel: Ret
         <Text size="sm" role="status">
           {text === '' ? 'The agent is working on the reply.' : 'The agent is replying.'}
         </Text>
-        <StopButton requestId={requestId} cancel={cancel} />
+        <CancelButton requestId={requestId} cancel={cancel} />
       </Group>
       {/* Of one height, so that the row does not grow out of view. */}
       <Box

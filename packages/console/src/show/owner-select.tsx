@@ -3,20 +3,27 @@ import { Select } from '@mantine/core'
 import { useOwners } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'
 
-type OwnerSelectProps = { value: string | null; onChange(id: string | null): void; label?: string; clearable?: boolean }
+type OwnerSelectProps = {
+  value: string | null
+  onChange(id: string | null): void
+  label?: string
+  description?: string
+  clearable?: boolean
+}
 
-export function OwnerSelect({ value, onChange, label = 'Owner', clearable = false }: OwnerSelectProps) {
+export function OwnerSelect({ value, onChange, label = 'Owner', description, clearable = false }: OwnerSelectProps) {
   const owners = useOwners()
   return (
     <Select
       label={label}
+      description={description}
       placeholder={
         owners.isPending ? 'Loading owners…' : owners.data?.length === 0 ? 'No owners yet' : clearable ? 'All owners' : 'Choose an owner'
       }
       data={chooseAmong(owners.data, value)}
       value={value}
       onChange={(id) => onChange(id)}
-      error={owners.error?.message}
+      error={owners.error ? `Could not load owners. ${owners.error.message}` : null}
       clearable={clearable}
       clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
       allowDeselect={false}

@@ -1,4 +1,4 @@
-/** The turns that are running on all processes, each with a button that stops it. An attempt above 1 means that a turn was recovered. */
+/** The turns that are running on all processes, each with a button that cancels it. An attempt above 1 means that a turn was recovered. */
 import { Stack, Table, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useList } from '../api/lists.ts'
@@ -9,7 +9,7 @@ import { writeSpan } from './measures.ts'
 import { Moment } from './moment.tsx'
 import { Money } from './money.tsx'
 import { MoreButton } from './more-button.tsx'
-import { StopButton, StopOutcome } from './stop-turn.tsx'
+import { CancelButton, CancelOutcome } from './cancel-turn.tsx'
 import { AgentCell, TurnCell } from './turn-cells.tsx'
 import { Waiting } from './waiting.tsx'
 import { ListTable } from './list-table.tsx'
@@ -17,7 +17,7 @@ import { ListTable } from './list-table.tsx'
 // Fast enough to watch a turn, slow enough that ten open pages cause little load.
 const refetchMs = 5_000
 
-/** `heading` is shown above running turns and what a stop did, `none` if no turn is running. */
+/** `heading` is shown above running turns and what a cancel did, `none` if no turn is running. */
 export function RunningTurns({ agentId, heading, none }: { agentId?: string; heading?: ReactNode; none?: ReactNode }) {
   const list = useList<Turn>(['turns', 'running'], '/turns', { status: 'running', agent_id: agentId }, { refetchMs })
   const cancel = useCancel()
@@ -29,7 +29,7 @@ export function RunningTurns({ agentId, heading, none }: { agentId?: string; hea
         <Stack gap="xs">
           {isShown ? heading : null}
           <FailureNote error={list.query.isRefetchError ? list.query.error : null} title="Could not refresh running turns" />
-          <StopOutcome cancel={cancel} />
+          <CancelOutcome cancel={cancel} />
           {list.items.length === 0 ? none : <RunningTable turns={list.items} now={list.query.dataUpdatedAt} cancel={cancel} />}
           <MoreButton list={list} />
         </Stack>
@@ -60,9 +60,9 @@ function RunningTable({ turns, now, cancel }: { turns: Turn[]; now: number; canc
             <TurnCell turn={turn} />
             <Table.Td>
               {turn.cancel_requested_at === null ? (
-                <StopButton requestId={turn.request_id} cancel={cancel} />
+                <CancelButton requestId={turn.request_id} cancel={cancel} />
               ) : (
-                <Text size="sm">Stopping…</Text>
+                <Text size="sm">Cancelling…</Text>
               )}
             </Table.Td>
             <AgentCell agentId={turn.agent_id} />

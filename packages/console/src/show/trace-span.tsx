@@ -92,9 +92,19 @@ const statuses: Record<SpanOf<'tool_call'>['status'], { word: string; color: str
   running: { word: 'Running', color: 'blue' },
 }
 
+const usualReasons = new Set(['stop', 'tool_calls'])
+
 function RowBadge({ row }: { row: Row }) {
   const shown = badgeOf(row)
-  return shown ? <Badge color={shown.color}>{shown.word}</Badge> : null
+  if (!shown) return null
+  // Nothing to look into: a word, and not a colored mark.
+  if (usualReasons.has(shown.word))
+    return (
+      <Text span size="xs" ff="monospace" c="dimmed">
+        {shown.word}
+      </Text>
+    )
+  return <Badge color={shown.color}>{shown.word}</Badge>
 }
 
 function badgeOf(row: Row): { word: string; color: string } | undefined {
@@ -105,7 +115,7 @@ function badgeOf(row: Row): { word: string; color: string } | undefined {
   if (span.type !== 'model_call') return undefined
   if (span.error) return { word: span.error.kind.replaceAll('_', ' '), color: 'red' }
   if (row.status === 'running') return { word: 'Running', color: 'blue' }
-  return span.finish_reason === null ? undefined : { word: span.finish_reason, color: span.finish_reason === 'length' ? 'yellow' : 'teal' }
+  return span.finish_reason === null ? undefined : { word: span.finish_reason, color: 'yellow' }
 }
 
 function Attempt({ end }: { end: SpanOf<'attempt'> | undefined }) {

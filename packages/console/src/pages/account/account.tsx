@@ -3,6 +3,7 @@ import { Badge, Button, Fieldset, Group, Stack, Table, Text, TextInput } from '@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
+import { Link } from 'wouter'
 import { call, segment } from '../../api/client.ts'
 import { useRefreshMe, useMe } from '../../api/session.ts'
 import type { Me, OwnSession } from '../../api/types.ts'
@@ -22,7 +23,14 @@ export function Account() {
   if (me.who !== 'operator')
     return (
       <Page title="Account">
-        <Empty title="The admin token has no account">
+        <Empty
+          title="The admin token has no account"
+          action={
+            <Button component={Link} href="/operators">
+              Open operators
+            </Button>
+          }
+        >
           It is shared by everyone who knows it. Invite yourself as an operator, and sign in with your own account.
         </Empty>
       </Page>

@@ -172,7 +172,7 @@ function Actions({ agent }: { agent: Agent }) {
   const pages = [
     { label: 'Conversations', href: `/conversations?agent_id=${id}` },
     { label: 'Traces', href: `/turns?agent_id=${id}` },
-    { label: 'External users', href: `/end-users/${id}` },
+    { label: 'End users', href: `/end-users/${id}` },
     ...(mayRead ? [{ label: 'Feedback', href: `/feedback?agent_id=${id}` }] : []),
     { label: 'Usage', href: `/usage?agent_id=${id}` },
   ]

@@ -9,6 +9,7 @@ import { Highlighted } from '../../show/highlighted.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
+import { plainText } from '../../show/plain-text.ts'
 import { StateBadge } from '../../show/state-badge.tsx'
 import { isSearch } from './filter-query.ts'
 import type { Filters } from './filter-query.ts'
@@ -23,7 +24,7 @@ export function ConversationTable({ conversations, filters }: TableProps) {
     <ListTable minWidth={820} verticalSpacing="sm" highlightOnHover aria-label="Conversations, newest first">
       <Table.Thead>
         <Table.Tr>
-          <Table.Th scope="col">External user</Table.Th>
+          <Table.Th scope="col">End user</Table.Th>
           <Table.Th scope="col">{isSearch(filters) ? 'Found turn' : 'Last turn'}</Table.Th>
           <Table.Th scope="col" ta="right">
             Messages
@@ -72,9 +73,6 @@ function Row({ conversation, agentName, filters }: { conversation: ListedConvers
     </Table.Tr>
   )
 }
-
-// An excerpt is one line of text: the marks of Markdown would only disturb.
-const plainText = (markdown: string): string => markdown.replaceAll(/\*\*|__|`/g, '')
 
 /** How it ended, what was thought of it, and the start of its text. */
 function FoundTurn({ turn, wanted }: { turn: ListedConversation['turn']; wanted: string }) {

@@ -1,5 +1,5 @@
 /**
- * All conversations, newest first, by text, agent, key, external user, state, feedback and time. The filters are in the address, so that a
+ * All conversations, newest first, by text, agent, key, end user, state, feedback and time. The filters are in the address, so that a
  * view can be bookmarked and shared.
  */
 import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core'
@@ -26,7 +26,7 @@ export function Conversations() {
   return (
     <Page
       title="Conversations"
-      lead="What external users and your agents wrote to each other. A conversation has all turns of one user with one API key."
+      lead="What end users and your agents wrote to each other. A conversation has all turns of one user with one API key."
     >
       <FilterBar filters={filters} onChange={change} />
       <RunningTurns
@@ -45,7 +45,10 @@ export function Conversations() {
 function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) {
   const backwards = isBackwards(filters)
   const excerpts = useMay('conversations') ? 'true' : undefined
-  const list = useList<ListedConversation>(['conversations'], '/conversations', { ...queryOf(filters), excerpts }, { enabled: !backwards })
+  const query = { ...queryOf(filters), excerpts }
+  // Pages of a search may be empty, and are counted.
+  const options = { enabled: !backwards, keepsAll: isSearch(filters) }
+  const list = useList<ListedConversation>(['conversations'], '/conversations', query, options)
   const search = useSearchOn(list)
   if (backwards) return <NothingFits onClear={onClear} />
   return (
@@ -94,7 +97,7 @@ function SearchState({ count, search, error }: { count: number; search: ReturnTy
 
 const NoneYet = () => (
   <Empty title="No conversations yet">
-    A conversation starts with the first message of an external user. Send one in the{' '}
+    A conversation starts with the first message of an end user. Send one in the{' '}
     <Anchor component={Link} href="/playground" inherit underline="always">
       playground
     </Anchor>
@@ -115,7 +118,7 @@ const NothingFits = ({ onClear }: { onClear: () => void }) => (
       </Button>
     }
   >
-    Text, state and feedback must be those of one turn. The external user ID must match exactly, and erased conversations no longer have
-    one. Dates refer to when a conversation started.
+    Text, state and feedback must be those of one turn. The end user ID must match exactly, and erased conversations no longer have one.
+    Dates refer to when a conversation started.
   </Empty>
 )

@@ -67,8 +67,8 @@ export function FilterFields({ filters, draft, onDraft, onApply, isStacked }: Fi
       )}
       <TextInput
         size="sm"
-        aria-label="External user ID"
-        placeholder="External user ID"
+        aria-label="End user ID"
+        placeholder="End user ID"
         title="The exact ID. Press Enter to apply."
         w={width(170)}
         maxLength={maxId}

@@ -10,7 +10,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
-import { StopOutcome } from '../../show/stop-turn.tsx'
+import { CancelOutcome } from '../../show/cancel-turn.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EraseConversation, EraseEndUser } from '../../show/erase.tsx'
 import type { Erased } from '../../show/erase.tsx'
@@ -63,7 +63,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
           </Button>
           {user === null || agentId === undefined ? null : (
             <Button component={Link} href={pathOfEndUser(agentId, user)} variant="default">
-              External user
+              End user
             </Button>
           )}
           <Allowed permission="erase">
@@ -74,7 +74,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
                 </Menu.Target>
                 <Menu.Dropdown>
                   <Menu.Item onClick={() => setAsking('conversation')}>Erase conversation</Menu.Item>
-                  {user === null ? null : <Menu.Item onClick={() => setAsking('end user')}>Erase external user</Menu.Item>}
+                  {user === null ? null : <Menu.Item onClick={() => setAsking('end user')}>Erase end user</Menu.Item>}
                 </Menu.Dropdown>
               </Menu>
             )}
@@ -84,13 +84,17 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
     >
       <Stack gap="md">
         <TranscriptFacts id={id} conversation={conversation.data} />
-        <FailureNote error={conversation.error ?? unanswered.error} title="Could not load all details of the conversation" />
+        <FailureNote
+          error={conversation.error ?? unanswered.error}
+          title="Could not load all details of the conversation"
+          onRetry={() => void Promise.all([conversation, unanswered].map(({ refetch }) => refetch()))}
+        />
         {unanswered.data?.lookedBackTo ? (
           <Text size="sm" c="dimmed" component="div">
             Turns without a reply are shown back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not included.
           </Text>
         ) : null}
-        <StopOutcome cancel={cancel} />
+        <CancelOutcome cancel={cancel} />
         <Waiting for={messages} what="messages">
           {() =>
             rows.length > 0 ? (
@@ -99,7 +103,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
                   <MessageList
                     rows={rows}
                     messages={messages}
-                    user={user ?? 'External user'}
+                    user={user ?? 'End user'}
                     agentId={agentId}
                     cancel={cancel}
                     openTurn={openTurn}
@@ -168,7 +172,7 @@ function useRepliesOf(messages: Messages, isRunning: boolean): void {
 const NoMessages = ({ isErased }: { isErased: boolean }) =>
   isErased ? (
     <Empty title="This conversation was erased">
-      Its messages and its external user ID were removed permanently. The ledger still lists the charges.
+      Its messages and its end user ID were removed permanently. The ledger still lists the charges.
     </Empty>
   ) : (
     <Empty title="No messages">The conversation was erased, or none of its turns ended with a reply.</Empty>

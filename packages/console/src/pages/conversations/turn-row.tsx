@@ -15,7 +15,7 @@ const said = {
   completed: 'The reply was stored.',
   failed: 'The turn ended without a reply.',
   released: 'No reply yet. If the caller retries, the same turn runs again.',
-  cancelled: 'The turn was stopped before there was any text.',
+  cancelled: 'The turn was cancelled before there was any text.',
 } as const
 
 type TurnRowProps = {

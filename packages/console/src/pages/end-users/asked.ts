@@ -1,4 +1,4 @@
-/** The selection of the list of external users, as in its address and in the request. */
+/** The selection of the list of end users, as in its address and in the request. */
 export const windows = [
   { value: 'day', label: 'Today (UTC)' },
   { value: 'month', label: 'This month (UTC)' },

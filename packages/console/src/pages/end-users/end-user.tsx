@@ -1,4 +1,4 @@
-/** One external user of an agent: spend, feedback and conversations, the export of all data, and the erasure. */
+/** One end user of an agent: spend, feedback and conversations, the export of all data, and the erasure. */
 import { Anchor, Button, Stack, Table, Text, Title } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -28,8 +28,8 @@ export function EndUserPage({ agentId }: { agentId: string }) {
   const [isErased, setErased] = useState(false)
   if (user === '' || isErased)
     return (
-      <Page title={isErased ? 'External user erased' : 'No external user'} trail={trailOf(agentId)}>
-        <Empty title={isErased ? 'Erased' : 'The address names no external user'}>
+      <Page title={isErased ? 'End user erased' : 'No end user'} trail={trailOf(agentId)}>
+        <Empty title={isErased ? 'Erased' : 'The address names no end user'}>
           {isErased ? 'Texts and the name were removed. Charges and usage are kept without them.' : 'Choose one from the list.'}
         </Empty>
       </Page>
@@ -56,7 +56,7 @@ function Known({ agentId, user, onErased }: KnownProps) {
     <Page
       title={user}
       trail={trailOf(agentId, agent?.name)}
-      lead={<>External user of {agent?.name ?? <IdText id={agentId} />}</>}
+      lead={<>End user of {agent?.name ?? <IdText id={agentId} />}</>}
       actions={
         detail.data ? (
           <>
@@ -68,7 +68,7 @@ function Known({ agentId, user, onErased }: KnownProps) {
             </Allowed>
             <Allowed permission="erase">
               <Button variant="default" color="red" onClick={() => setAsking(true)}>
-                Erase external user
+                Erase end user
               </Button>
             </Allowed>
           </>
@@ -88,7 +88,7 @@ function Known({ agentId, user, onErased }: KnownProps) {
           }}
         />
       ) : null}
-      <Waiting for={detail} what="the external user">
+      <Waiting for={detail} what="the end user">
         {(found) => <Detail found={found} />}
       </Waiting>
     </Page>
@@ -107,7 +107,7 @@ const SearchMessages = ({ agentId, user }: { agentId: string; user: string }) =>
 )
 
 const trailOf = (agentId: string, agentName = 'Agent'): Crumb[] => [
-  { href: '/end-users', label: 'External users' },
+  { href: '/end-users', label: 'End users' },
   { href: `/end-users/${segment(agentId)}`, label: agentName },
 ]
 
@@ -131,7 +131,7 @@ function Detail({ found }: { found: EndUserDetail }) {
           Conversations
         </Title>
         <Text size="sm" c="dimmed" component="div">
-          One for each API key through which this external user has written. The last turn ended: <Moment at={found.last_activity_at} />
+          One for each API key through which this end user has written. The last turn ended: <Moment at={found.last_activity_at} />
         </Text>
         <ListTable minWidth={720} verticalSpacing="sm" highlightOnHover aria-label="Conversations">
           <Table.Thead>

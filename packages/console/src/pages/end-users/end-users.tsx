@@ -1,5 +1,5 @@
 /** The end users of an agent, by spend or last activity, of the current day or month or of all time. The selection is in the address. */
-import { Anchor, Group, Select, Stack, Table } from '@mantine/core'
+import { Anchor, Button, Group, Select, Stack, Table } from '@mantine/core'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
@@ -30,8 +30,8 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
   const change = (changed: Partial<Asked>): void => setParams({ ...asked, ...changed }, { replace: true })
   return (
     <Page
-      title="External users"
-      lead="Everyone who has written to an agent, with what their turns were charged. The API keys of an agent share its external users."
+      title="End users"
+      lead="Everyone who has written to an agent, with what their turns were charged. The API keys of an agent share its end users."
     >
       <Group align="flex-end">
         <AgentSelect
@@ -58,22 +58,36 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
         )}
       </Group>
       {agentId === undefined ? (
-        <Empty title="Choose an agent">Each agent has its own external users.</Empty>
+        <Empty title="Choose an agent">Each agent has its own end users.</Empty>
       ) : (
-        <Found agentId={agentId} asked={asked} />
+        <Found agentId={agentId} asked={asked} onAllTime={() => change({ window: 'total' })} />
       )}
     </Page>
   )
 }
 
-function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
+function Found({ agentId, asked, onAllTime }: { agentId: string; asked: Asked; onAllTime: () => void }) {
   const list = useList<EndUser>(['end-users', agentId], `/agents/${segment(agentId)}/end-users`, asked)
   return (
-    <Waiting for={list.query} what="external users">
+    <Waiting for={list.query} what="end users">
       {() =>
         list.items.length === 0 ? (
-          <Empty title="No external users in this period">
-            Users are listed when a turn of theirs has ended. Erased users are not listed.
+          <Empty
+            title={asked.window === 'total' ? 'No end users yet' : 'No end users in this period'}
+            action={
+              asked.window === 'total' ? (
+                <Button component={Link} href={`/playground/${segment(agentId)}`}>
+                  Send a message
+                </Button>
+              ) : (
+                <Button variant="default" onClick={onAllTime}>
+                  Show all time
+                </Button>
+              )
+            }
+          >
+            An end user is whoever your program names as external_user_id. They are listed when a turn of theirs has ended, until they are
+            erased.
           </Empty>
         ) : (
           <Stack>
@@ -88,10 +102,10 @@ function Found({ agentId, asked }: { agentId: string; asked: Asked }) {
 
 function EndUserTable({ agentId, users }: { agentId: string; users: EndUser[] }) {
   return (
-    <ListTable minWidth={640} verticalSpacing="sm" highlightOnHover aria-label="External users">
+    <ListTable minWidth={640} verticalSpacing="sm" highlightOnHover aria-label="End users">
       <Table.Thead>
         <Table.Tr>
-          <Table.Th scope="col">External user</Table.Th>
+          <Table.Th scope="col">End user</Table.Th>
           <Table.Th scope="col" ta="right">
             Spent
           </Table.Th>

@@ -3,6 +3,7 @@ import { Anchor, Group, Stack, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import type { Feedback } from '../../api/types.ts'
+import { plainText } from '../../show/plain-text.ts'
 import { RatingBadge, TagList } from '../../show/feedback.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { Moment } from '../../show/moment.tsx'
@@ -86,7 +87,7 @@ function Excerpts({ feedback: { message, reply, state } }: { feedback: Feedback 
         </div>
       ) : (
         <Text size="sm" lineClamp={2} className="excerpt">
-          {reply}
+          {plainText(reply)}
         </Text>
       )}
     </Stack>

@@ -1,4 +1,4 @@
-/** The feedback of external users on turns, the newest changes first, by agent, rating and tag. The filters are in the address. */
+/** The feedback of end users on turns, the newest changes first, by agent, rating and tag. The filters are in the address. */
 import { Button, Stack } from '@mantine/core'
 import { useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
@@ -17,7 +17,7 @@ export function FeedbackPage() {
   const filters = readFilters(params)
   const change = (changed: Filters): void => setParams(writeFilters(changed))
   return (
-    <Page title="Feedback" lead="What external users thought of replies, as callers sent it. The last feedback on a turn counts.">
+    <Page title="Feedback" lead="What end users thought of replies, as callers sent it. The last feedback on a turn counts.">
       <FeedbackFilters filters={filters} onChange={change} />
       <Found filters={filters} onClear={() => change(noFilters)} />
     </Page>
@@ -46,8 +46,16 @@ function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) 
             A tag must match exactly. Erased conversations have no feedback.
           </Empty>
         ) : (
-          <Empty title="No feedback yet">
-            Callers send feedback on a turn to its feedback endpoint, with the request ID of the message.
+          <Empty
+            title="No feedback yet"
+            action={
+              <Button component="a" href="/docs" variant="default">
+                Open API docs
+              </Button>
+            }
+          >
+            Feedback is what an end user thought of a reply: up or down, a comment, tags. Your program sends it to the feedback endpoint of
+            the turn.
           </Empty>
         )
       }

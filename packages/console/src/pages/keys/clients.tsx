@@ -19,7 +19,7 @@ export function Clients({ agentId }: { agentId: string }) {
   return (
     <Stack>
       <Text size="sm" c="dimmed">
-        For a client with a single user, set the default external user ID of its key. MCP clients call the agent as a tool.
+        For a client with a single user, set the default end user ID of its key. MCP clients call the agent as a tool.
       </Text>
       <Stack gap={4}>
         {addressesFor({ apiUrl, agentId }).map(({ label, text, copy }) => (

@@ -61,7 +61,7 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
         limited by the owner’s balance.
       </Text>
       <TextInput
-        label="Default external user ID"
+        label="Default end user ID"
         description="The end user of requests that name none, for single-user tools that use the OpenAI endpoints or MCP. Optional."
         maxLength={maxExternalUserId}
         autoComplete="off"

@@ -1,7 +1,7 @@
 /** The chunks of a document in its order, as searches find them. A search within them loads them all. */
 import { Badge, Group, Mark, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { useEffect, useMemo } from 'react'
+import { memo, useEffect, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
 import type { Chunk, Document } from '../../api/types.ts'
@@ -17,11 +17,13 @@ export function ChunkList({ path, document }: { path: string; document: Document
   const [params, setParams] = useSearchParams()
   const wanted = params.get('find') ?? ''
   const isSearch = wanted.trim() !== ''
-  const list = useList<Chunk>(['documents', document.agent_id, document.id, 'chunks', document.indexed_at], `${path}/chunks`)
-  const { items, more, query, loadMore } = list
-  const loadsNext = isSearch && more && !query.isFetching && !query.isError
+  const key = ['documents', document.agent_id, document.id, 'chunks', document.indexed_at]
+  const list = useList<Chunk>(key, `${path}/chunks`, {}, { keepsAll: isSearch })
+  const { items, first, more, query, loadMore, backToStart } = list
+  // A search that starts in the middle of the list also has to find what is before it.
+  const loadsNext = isSearch && (more || first > 0) && !query.isFetching && !query.isError
   useEffect(() => {
-    if (loadsNext) loadMore()
+    if (loadsNext) (first > 0 ? backToStart : loadMore)()
   })
   const found = useMemo(
     () => (isSearch ? items.filter(({ section, text }) => holds(`${section ?? ''}\n${text}`, wanted)) : items),
@@ -65,7 +67,7 @@ export function ChunkList({ path, document }: { path: string; document: Document
   )
 }
 
-function ChunkCard({ chunk: { position, section, text }, wanted }: { chunk: Chunk; wanted: string }) {
+const ChunkCard = memo(function ChunkCard({ chunk: { position, section, text }, wanted }: { chunk: Chunk; wanted: string }) {
   return (
     <Paper withBorder p="md">
       <Group gap="xs" mb="xs" justify="space-between">
@@ -88,7 +90,7 @@ function ChunkCard({ chunk: { position, section, text }, wanted }: { chunk: Chun
       </Text>
     </Paper>
   )
-}
+})
 
 /** The text with every occurrence marked. */
 function Found({ text, wanted }: { text: string; wanted: string }) {

@@ -1,7 +1,7 @@
 /** The documents of an agent, newest first. Polled while one of them is being indexed. */
 import { useState } from 'react'
 import { segment } from '../../api/client.ts'
-import { useList } from '../../api/lists.ts'
+import { pageSize, useList } from '../../api/lists.ts'
 import type { List } from '../../api/lists.ts'
 import type { Document } from '../../api/types.ts'
 
@@ -16,7 +16,7 @@ export function useDocuments(agentId: string, status: Document['status'] | null)
   const path = `/agents/${segment(agentId)}/documents`
   // Every loaded page is loaded again, so a long list less often.
   const list = useList<Document>(['documents', agentId], path, { status }, pages > 0 ? { refetchMs: whileBusyMs * pages } : {})
-  const busyPages = list.items.some(isBusy) ? Math.max(1, Math.ceil(list.items.length / 50)) : 0
+  const busyPages = list.items.some(isBusy) ? Math.max(1, Math.ceil(list.items.length / pageSize)) : 0
   if (busyPages !== pages) setPages(busyPages)
   return list
 }

@@ -1,4 +1,4 @@
-/** The external users of an owner's agents that cost most in a month. */
+/** The end users of an owner's agents that cost most in a month. */
 import { Anchor, SegmentedControl, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -23,7 +23,7 @@ export function EndUserSpend({ ownerId }: { ownerId: string }) {
   const lines = useQuery({ queryKey: ['usage', 'lines', query], queryFn: ({ signal }) => readLines(query, signal) })
   return (
     <Panel
-      title="Top external users"
+      title="Top end users"
       aside={
         <SegmentedControl
           size="xs"
@@ -37,7 +37,7 @@ export function EndUserSpend({ ownerId }: { ownerId: string }) {
         />
       }
     >
-      <Waiting for={lines} what="external users">
+      <Waiting for={lines} what="end users">
         {(found) => <Users lines={found} ownerId={ownerId} month={month} />}
       </Waiting>
     </Panel>
@@ -51,17 +51,17 @@ function Users({ lines, ownerId, month }: { lines: UsageLine[]; ownerId: string;
   if (top.length === 0)
     return (
       <Text size="sm" c="dimmed" className="panel-body">
-        No external user has caused a charge in this month.
+        No end user has caused a charge in this month.
       </Text>
     )
   const hrefOf = (user: string): string =>
     `/usage?${writeAsked({ range: month, from: '', to: '', ownerId, agentId: null, keyId: null, externalUserId: user })}`
   return (
     <>
-      <ListTable minWidth={320} aria-label="External users by spend" horizontalSpacing="md">
+      <ListTable minWidth={320} aria-label="End users by spend" horizontalSpacing="md">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th scope="col">External user</Table.Th>
+            <Table.Th scope="col">End user</Table.Th>
             <Table.Th scope="col" ta="right">
               Turns
             </Table.Th>
@@ -90,7 +90,7 @@ function Users({ lines, ownerId, month }: { lines: UsageLine[]; ownerId: string;
       </ListTable>
       {lines.length >= maxLines ? (
         <Text size="xs" c="dimmed" className="panel-body">
-          Of the first {writeCount(maxLines)} external users by agent. The list of one agent is complete.
+          Of the first {writeCount(maxLines)} end users by agent. The list of one agent is complete.
         </Text>
       ) : null}
     </>

@@ -62,7 +62,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
               Available
             </Table.Th>
             <Table.Th scope="col" ta="right">
-              Spend, 7 days
+              Spend, 7 UTC days
             </Table.Th>
             <Table.Th scope="col">Lasts</Table.Th>
             <Table.Th scope="col">Status</Table.Th>

@@ -1,4 +1,4 @@
-/** One owner: its balance and how long it lasts, its agents, limits and external users, its entries and charges. */
+/** One owner: its balance and how long it lasts, its agents, limits and end users, its entries and charges. */
 import { Anchor, Button, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'

@@ -8,10 +8,10 @@ import type { Asked } from './audit-asked.ts'
 type FiltersProps = { asked: Asked; onChange: (asked: Asked) => void }
 
 const texts = [
-  { field: 'verb', label: 'Action', placeholder: 'change' },
-  { field: 'noun', label: 'Object type', placeholder: 'agent' },
-  { field: 'subjectId', label: 'Object ID', placeholder: 'agt_…' },
-  { field: 'authorId', label: 'Actor ID', placeholder: 'opr_…' },
+  { field: 'verb', label: 'Action', placeholder: 'Any, such as change' },
+  { field: 'noun', label: 'Object type', placeholder: 'Any, such as agent' },
+  { field: 'subjectId', label: 'Object ID', placeholder: 'Any' },
+  { field: 'authorId', label: 'Actor ID', placeholder: 'Any' },
 ] as const
 const days = [
   { field: 'from', label: 'Start date (UTC)' },

@@ -18,7 +18,7 @@ import { isFiltered, queryOf, readAsked, writeAsked } from './audit-asked.ts'
 import { AuditFilters } from './audit-filters.tsx'
 
 /** More are loaded on request. */
-const shownFirst = 50
+const shownFirst = 25
 
 export function AuditLog() {
   const [params, setParams] = useSearchParams()

@@ -110,7 +110,7 @@ function Counted({ status: { counted, started_at: startedAt } }: { status: Statu
   const figures = [
     { label: 'Completed', count: counted.completed },
     { label: 'Errors', count: counted.errors, note: 'runs without a reply', alarming: counted.errors > 0 },
-    { label: 'Cancelled', count: counted.cancelled, note: 'stopped before any text' },
+    { label: 'Cancelled', count: counted.cancelled, note: 'before any text' },
     { label: 'Recovered', count: counted.recovered, note: 'resumed after another process stopped' },
     { label: 'Lost', count: counted.lost, note: 'taken over by another process' },
     { label: 'Replayed', count: counted.replayed, note: 'stored reply returned, not charged' },

@@ -2,26 +2,29 @@
 import { SegmentedControl, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useList } from '../../api/lists.ts'
+import type { List } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { StateBadge } from '../../show/state-badge.tsx'
+import { mergeLists } from './merge-lists.ts'
 import { Part } from './part.tsx'
 import { seldomMs } from './polling.ts'
 import { AgentCell, TurnCell } from '../../show/turn-cells.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 
-const states = { failed: 'Failed', released: 'Released', cancelled: 'Cancelled' } as const
+const states = { errors: 'Errors', failed: 'Failed', released: 'Released', cancelled: 'Cancelled' } as const
 type Ended = keyof typeof states
 /** A short list; more are loaded on request. */
 const shownFirst = 10
 
 export function EndedTurns() {
-  const [state, setState] = useState<Ended>('failed')
+  const [state, setState] = useState<Ended>('errors')
   return (
     <Part
       title="Turns without a reply"
-      lead="Failed and released turns are errors: failed turns are final, released turns run again if the caller retries. Cancelled turns were stopped before they had any text. None is charged."
+      lead="Failed and released turns are errors: failed turns are final, released turns run again if the caller retries. Cancelled turns had no text yet. None is charged."
       actions={
         <SegmentedControl
           size="xs"
@@ -32,24 +35,37 @@ export function EndedTurns() {
         />
       }
     >
-      <EndedList key={state} state={state} />
+      {state === 'errors' ? <Errors /> : <OneState key={state} state={state} />}
     </Part>
   )
 }
 
-function EndedList({ state }: { state: Ended }) {
-  const list = useList<Turn>(['turns', state], '/turns', { status: state }, { limit: shownFirst, refetchMs: seldomMs })
+const useEnded = (status: Turn['state']): List<Turn> =>
+  useList<Turn>(['turns', status], '/turns', { status }, { limit: shownFirst, refetchMs: seldomMs })
+
+function OneState({ state }: { state: Exclude<Ended, 'errors'> }) {
+  return <EndedList list={useEnded(state)} name={states[state]} />
+}
+
+/** Two lists of the server as one, so that neither kind of error hides the other. */
+function Errors() {
+  return <EndedList list={mergeLists(useEnded('failed'), useEnded('released'))} name="Failed or released" />
+}
+
+function EndedList({ list, name }: { list: List<Turn>; name: string }) {
+  const what = `${name.toLowerCase()} turns`
   return (
-    <Waiting for={list.query} what={`${state} turns`}>
+    <Waiting for={list.query} what={what}>
       {() =>
         list.items.length === 0 ? (
-          <Text size="sm">No {state} turns.</Text>
+          <Text size="sm">No {what}.</Text>
         ) : (
           <Stack gap="xs">
-            <ListTable minWidth={720} aria-label={`${states[state]} turns, newest first`}>
+            <ListTable minWidth={800} aria-label={`${name} turns, newest first`}>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th scope="col">Turn</Table.Th>
+                  <Table.Th scope="col">State</Table.Th>
                   <Table.Th scope="col">Agent</Table.Th>
                   <Table.Th scope="col">Ended</Table.Th>
                   <Table.Th scope="col">Cause</Table.Th>
@@ -75,12 +91,15 @@ function EndedRow({ turn }: { turn: Turn }) {
   return (
     <Table.Tr>
       <TurnCell turn={turn} />
+      <Table.Td>
+        <StateBadge state={turn.state} />
+      </Table.Td>
       <AgentCell agentId={turn.agent_id} />
       <Table.Td>
         <Moment at={turn.ended_at} />
       </Table.Td>
       <Table.Td>
-        <Text span size="xs" ff="monospace" c="red">
+        <Text span size="xs" ff="monospace" {...(turn.state === 'cancelled' ? {} : { c: 'red' })}>
           {turn.failure?.cause_kind ?? turn.failure?.code ?? '–'}
         </Text>
       </Table.Td>

@@ -26,7 +26,7 @@ export function InviteOperator({ onClose }: { onClose: () => void }) {
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['operators'] }),
   })
-  if (link !== null) return <ShownLink {...link} onClose={onClose} />
+  if (link !== null) return <ShownLink {...link} access={access} onClose={onClose} />
   const errors = { name: errorOfField(invite.error, 'name'), email: errorOfField(invite.error, 'email') }
   const submit = (event: FormEvent): void => {
     event.preventDefault()

@@ -58,7 +58,8 @@ export function OperatorPage({ id }: { id: string }) {
   )
 }
 
-function SignIn({ operator: { id, name, state } }: { operator: Operator }) {
+function SignIn({ operator }: { operator: Operator }) {
+  const { id, name, state } = operator
   const me = useMe()
   const queries = useQueryClient()
   const path = `/operators/${segment(id)}`
@@ -99,7 +100,13 @@ function SignIn({ operator: { id, name, state } }: { operator: Operator }) {
       </Group>
       <FailureNote error={invite.error ?? end.error ?? enable.error} title="Could not change the sign-in" />
       {link === null ? null : (
-        <ShownLink url={link.invitation_url} name={name} expiresAt={link.invitation_expires_at} onClose={() => setLink(null)} />
+        <ShownLink
+          url={link.invitation_url}
+          name={name}
+          access={operator}
+          expiresAt={link.invitation_expires_at}
+          onClose={() => setLink(null)}
+        />
       )}
     </Fieldset>
   )

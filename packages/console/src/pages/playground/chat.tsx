@@ -10,6 +10,7 @@ import { CostHint } from './cost-hint.tsx'
 import { MessageBox } from './message-box.tsx'
 import { MessageLog } from './message-log.tsx'
 import classes from './playground.module.css'
+import { useKept } from './use-kept.ts'
 import { useRounds } from './rounds.ts'
 import type { Rounds, Shown } from './rounds.ts'
 import { SettingBar } from './setting-bar.tsx'
@@ -34,7 +35,8 @@ type ChatProps = {
 }
 
 export function Chat({ agent, externalUserId, versions, settings, onSetting, draft, details, onDetails }: ChatProps) {
-  const [text, setText] = useState(draft)
+  // A message in the address is a message of its own, which another visit does not find.
+  const [text, setText] = useKept(`message ${agent.id} ${externalUserId} ${draft}`, draft)
   const [chosen, setChosen] = useState<Shown | null>(null)
   const box = useRef<HTMLTextAreaElement>(null)
   const isSmall = useMediaQuery('(max-width: 61.99em)') ?? false
@@ -76,7 +78,7 @@ export function Chat({ agent, externalUserId, versions, settings, onSetting, dra
         {comparing ? <Compared agent={agent} versions={versions} settings={settings} onSetting={onSetting} /> : null}
         <MessageLog {...{ agent, externalUserId, stored, rounds, replyOf, shown, comparing, end }} onShow={show} onWrite={write} />
         <div className={classes['foot']}>
-          <FailureNote error={rounds.exchanges.stopFailure} title="Could not stop the turn" />
+          <FailureNote error={rounds.exchanges.stopFailure} title="Could not cancel the turn" />
           <MessageBox
             box={box}
             text={text}

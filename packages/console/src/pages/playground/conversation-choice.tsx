@@ -1,4 +1,4 @@
-/** Selects a conversation: each external user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a toolbar. */
+/** Selects a conversation: each end user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a toolbar. */
 import { ActionIcon, Autocomplete, Tooltip } from '@mantine/core'
 import { IconPlus, IconUser } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -26,7 +26,7 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
   return (
     <>
       <Autocomplete
-        aria-label="External user ID"
+        aria-label="End user ID"
         leftSection={<IconUser size={15} aria-hidden="true" />}
         data={played}
         value={draft}

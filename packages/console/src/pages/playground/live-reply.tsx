@@ -56,12 +56,12 @@ export function LiveReply({
       ) : null}
       {state === 'cancelled' ? (
         <Text size="sm" role="status">
-          Stopped before the agent had replied. Nothing was charged, and the message is not part of the conversation.
+          Cancelled before the agent had replied. Nothing was charged, and the message is not part of the conversation.
         </Text>
       ) : null}
       {state === 'completed' && incomplete ? (
         <Text size="sm" role="status">
-          Stopped. The text so far is the reply, and it is charged.
+          Cancelled. The text so far is the reply, and it is charged.
         </Text>
       ) : null}
       {state === 'lost' || ended ? (

@@ -1,5 +1,5 @@
 /**
- * The message input. Enter and Ctrl+Enter send, Shift+Enter adds a line, Escape stops, and Enter that selects a word of an input method does
+ * The message input. Enter and Ctrl+Enter send, Shift+Enter adds a line, Escape cancels, and Enter that selects a word of an input method does
  * none of it.
  */
 import { Button, Text, Textarea } from '@mantine/core'
@@ -70,7 +70,7 @@ export function MessageBox({ text, placeholder, hint, onChange, onSend, onStop, 
             leftSection={<IconPlayerStopFilled size={14} aria-hidden="true" />}
             aria-keyshortcuts="Escape"
           >
-            Stop
+            Cancel
           </Button>
         ) : null}
         <Button size="sm" disabled={!ready} onClick={onSend} leftSection={<IconArrowUp size={16} aria-hidden="true" />}>

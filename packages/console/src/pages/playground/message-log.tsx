@@ -6,7 +6,7 @@ import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import type { useFollowEnd } from '../../show/follow-end.ts'
 import { LiveTurn } from '../../show/live-turn.tsx'
-import { StopOutcome } from '../../show/stop-turn.tsx'
+import { CancelOutcome } from '../../show/cancel-turn.tsx'
 import { Busy } from './live-reply.tsx'
 import classes from './playground.module.css'
 import { ReplyFoot } from './reply-foot.tsx'
@@ -77,7 +77,7 @@ export function MessageLog(props: MessageLogProps) {
         {rounds.all.map((round) => (
           <RoundView key={round.id} {...props} round={round} />
         ))}
-        <StopOutcome cancel={cancel} />
+        <CancelOutcome cancel={cancel} />
         {running ? <LiveTurn requestId={running.request_id} cancel={cancel} /> : null}
       </div>
     </div>

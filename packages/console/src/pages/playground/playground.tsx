@@ -1,5 +1,5 @@
 /**
- * The playground: the operator talks to an agent as an external user would, through the real pipeline, including billing; or tries a version
+ * The playground: the operator talks to an agent as an end user would, through the real pipeline, including billing; or tries a version
  * or a draft of it, without storing anything. The address has the conversation and the versions.
  */
 import { ActionIcon, Alert, Anchor, Box, Button, Tooltip } from '@mantine/core'
@@ -24,8 +24,9 @@ import classes from './playground.module.css'
 import { SettingBar } from './setting-bar.tsx'
 import { readVersion } from './settings.ts'
 import type { Overrides, Setting } from './settings.ts'
+import { useKept } from './use-kept.ts'
 
-/** The external user if none is named, as on the server. */
+/** The end user if none is named, as on the server. */
 const usualUser = 'playground'
 
 export function Playground({ agentId }: { agentId: string | undefined }) {
@@ -99,7 +100,7 @@ function OfAgent({ agentId }: { agentId: string }) {
   const mayAgents = useMay('agents', true)
   const mayPreview = useMay('conversations', true) && mayAgents
   const versions = useVersions(agentId, mayPreview)
-  const [drafts, setDrafts] = useState<readonly Overrides[]>([{}, {}])
+  const [drafts, setDrafts] = useKept<readonly Overrides[]>(`settings ${agentId}`, [{}, {}])
   const isSmall = useMediaQuery('(max-width: 61.99em)', undefined, { getInitialValueInEffect: false }) ?? false
   const [details, setDetails] = useState(!isSmall && !search.has('compare'))
   const user = search.get('user') || usualUser
@@ -109,7 +110,7 @@ function OfAgent({ agentId }: { agentId: string }) {
     return { version, overrides: drafts[index] ?? {} }
   })
   const setSetting = (index: number, { version, overrides }: Setting): void => {
-    setDrafts((before) => before.map((one, at) => (at === index ? overrides : one)))
+    setDrafts(drafts.map((one, at) => (at === index ? overrides : one)))
     change({ [versionNames[index]!]: version === null ? (index === 0 ? null : currentWord) : String(version) })
   }
   const listed = versions.data?.data ?? []

@@ -26,7 +26,7 @@ export function PreviewReply({ run, name, shown, onShow, onRunAgain, onEdit }: P
         {isGoing(run) ? <Busy text="The agent is replying…" /> : null}
         {state === 'stopped' ? (
           <Text size="sm" role="status">
-            Stopped. Nothing was stored or charged.
+            Cancelled. Nothing was stored or charged.
           </Text>
         ) : null}
         {failure ? <FailureNote error={failure} title={state === 'lost' ? 'Connection lost' : `No reply: ${failure.code}`} /> : null}

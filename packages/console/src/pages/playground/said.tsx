@@ -1,4 +1,4 @@
-/** One text of a conversation: a message of the external user, or a reply with what belongs to it. */
+/** One text of a conversation: a message of the end user, or a reply with what belongs to it. */
 import { Box, Group, Text } from '@mantine/core'
 import { memo } from 'react'
 import type { ReactNode } from 'react'

@@ -20,7 +20,7 @@ function usePlaygroundConversations(agentId: string, externalUserId?: string) {
   return { ...found, error: found.error ?? keys.error, data: listed && found.data?.data.filter(({ key_id: keyId }) => !listed.has(keyId)) }
 }
 
-/** External users of earlier playground conversations, newest first. */
+/** End users of earlier playground conversations, newest first. */
 export function usePlayedUsers(agentId: string): string[] {
   const conversations = usePlaygroundConversations(agentId)
   return [...new Set(conversations.data?.flatMap(({ external_user_id: user }) => user ?? []))]
@@ -35,7 +35,7 @@ export function useStoredConversation(agentId: string, externalUserId: string) {
     ['conversations', id, 'messages'],
     `/conversations/${id}/messages`,
     {},
-    { limit: 30, enabled: id !== '' },
+    { limit: 30, enabled: id !== '', keepsAll: true },
   )
   return { conversation, messages, error: found.error ?? messages.query.error }
 }

@@ -1,4 +1,4 @@
-/** The turns that run now, of all processes, each with a button that stops it. It updates by itself. */
+/** The turns that run now, of all processes, each with a button that cancels it. It updates by itself. */
 import { Anchor, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
@@ -8,7 +8,7 @@ import { useCancel } from '../../api/turns.ts'
 import type { Agent, Turn } from '../../api/types.ts'
 import { writeSpan } from '../../show/measures.ts'
 import { Panel } from '../../show/panel.tsx'
-import { StopButton, StopOutcome } from '../../show/stop-turn.tsx'
+import { CancelButton, CancelOutcome } from '../../show/cancel-turn.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { RowsLoading } from './attention-panel.tsx'
 
@@ -31,7 +31,7 @@ export function RunningPanel({ agents }: { agents: Agent[] }) {
             <>
               {cancel.data || cancel.error ? (
                 <div className="panel-body">
-                  <StopOutcome cancel={cancel} />
+                  <CancelOutcome cancel={cancel} />
                 </div>
               ) : null}
               {count === 0 ? (
@@ -57,9 +57,9 @@ export function RunningPanel({ agents }: { agents: Agent[] }) {
                         </Text>
                       </Text>
                       {turn.cancel_requested_at === null ? (
-                        <StopButton requestId={turn.request_id} cancel={cancel} />
+                        <CancelButton requestId={turn.request_id} cancel={cancel} />
                       ) : (
-                        <Text size="sm">Stopping…</Text>
+                        <Text size="sm">Cancelling…</Text>
                       )}
                     </li>
                   ))}

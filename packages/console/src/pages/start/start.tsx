@@ -11,6 +11,7 @@ import { useMay } from '../../api/session.ts'
 import type { Agent, Page as PageOf, Turn } from '../../api/types.ts'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
+import { TrendsLoading } from './trends-loading.tsx'
 import { isDemo } from './is-demo.ts'
 
 // One of the two is shown, so the other is not loaded.
@@ -22,9 +23,13 @@ export function Start() {
   if (agents.data === undefined)
     return (
       <Page title="Overview">
-        <Waiting for={agents} what="agents">
-          {() => null}
-        </Waiting>
+        {agents.error ? (
+          <Waiting for={agents} what="agents">
+            {() => null}
+          </Waiting>
+        ) : (
+          <TrendsLoading />
+        )}
       </Page>
     )
   return <Decided agents={agents.data} />

@@ -1,8 +1,9 @@
 /** Four figures in one panel, each above its chart. The pointer in one chart shows the values of that hour or day in all of them. */
-import { Skeleton, Text } from '@mantine/core'
+import { Group, Stack, Text } from '@mantine/core'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import { FiguresTable } from '../../show/plot/figures-table.tsx'
-import { heightOf } from '../../show/plot/plot-types.ts'
+import { colorVariable, heightOf } from '../../show/plot/plot-types.ts'
+import type { Color } from '../../show/plot/plot-types.ts'
 import { tableOf, trendsOf } from './trends.ts'
 import type { Periods, Trend } from './trends.ts'
 
@@ -20,10 +21,34 @@ export function TrendPanel({ periods }: { periods: Periods }) {
           <TrendCell key={trend.label} trend={trend} index={index} onIndex={setIndex} />
         ))}
       </div>
-      <div style={{ marginTop: 8 }}>
+      <Stack gap="xs" mt={8}>
+        <Legend period={periods.period} />
         <FiguresTable plot={table} />
-      </div>
+      </Stack>
     </section>
+  )
+}
+
+/** What the lines mean, in all of the charts. */
+const Legend = ({ period }: { period: string }) => (
+  <Group gap="md" aria-hidden="true">
+    <LegendLine color="accent" text="This period" />
+    <LegendLine color="graphic" text={period.replace('previous', 'Previous')} dashed />
+    <LegendLine color="tool" text="Latency p50" />
+  </Group>
+)
+
+function LegendLine({ color, text, dashed = false }: { color: Color; text: string; dashed?: boolean }) {
+  const ink = `var(${colorVariable(color)})`
+  return (
+    <Group gap={6} wrap="nowrap">
+      <svg width="16" height="12">
+        <line x1="0" y1="6" x2="16" y2="6" stroke={ink} strokeWidth="2" {...(dashed ? { strokeDasharray: '4 4' } : {})} />
+      </svg>
+      <Text size="xs" c="dimmed">
+        {text}
+      </Text>
+    </Group>
   )
 }
 
@@ -77,26 +102,3 @@ function TrendCell({ trend: { label, value, note, alarming, change, plot }, inde
 
 /** Without the year and the note about UTC, which the table has. */
 const shortName = (name: string): string => name.replace(/, \d{4} \(UTC\)$/, '')
-
-/** Has the size of the panel. */
-export function TrendsLoading() {
-  return (
-    <div role="status" aria-label="Loading figures">
-      <div className="trend-panel">
-        {['Turns', 'Error rate', 'Spend', 'Latency p95'].map((label) => (
-          <div key={label} className="trend">
-            <div className="trend-words">
-              <Text size="sm" c="dimmed">
-                {label}
-              </Text>
-              <Skeleton h={26} w="40%" my={3} />
-              <Skeleton h={13} w="70%" my={3} />
-            </div>
-            <div style={{ height: heightOf({ isSmall: true }) + 30 }} />
-          </div>
-        ))}
-      </div>
-      <div style={{ height: 30 }} />
-    </div>
-  )
-}

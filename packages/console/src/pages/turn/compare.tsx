@@ -105,7 +105,11 @@ function Both({ trace, other, onChoose }: { trace: TurnTrace; other: string; onC
   if (error)
     return (
       <Stack gap="md">
-        <FailureNote error={error} title="Could not load the other turn" />
+        <FailureNote
+          error={error}
+          title="Could not load the other turn"
+          onRetry={() => void Promise.all([turnB, traceB].map(({ refetch }) => refetch()))}
+        />
         <Choice trace={trace} onChoose={onChoose} />
       </Stack>
     )

@@ -1,4 +1,4 @@
-/** What the external user wrote and what the agent replied. The reply of a running turn grows here. */
+/** What the end user wrote and what the agent replied. The reply of a running turn grows here. */
 import { Anchor, Group, Loader, Text } from '@mantine/core'
 import { memo, useState } from 'react'
 import type { TurnWithSteps } from '../../api/types.ts'
@@ -10,7 +10,7 @@ import { writeCount } from '../../show/measures.ts'
 import classes from '../../show/trace.module.css'
 import { Feedback } from './feedback.tsx'
 
-/** The message of an external user that is too long for the title. */
+/** The message of an end user that is too long for the title. */
 export const Message = ({ text }: { text: string }) => (
   // A text may be long, so the keyboard must be able to scroll it.
   <div className={`${classes['bubble']} as-written`} role="region" aria-label="Message" tabIndex={0}>
@@ -26,7 +26,7 @@ type SaidProps = {
   feedback: TurnWithSteps['feedback'] | undefined
 }
 
-/** The reply, and what the external user thought of it. Memoized, because a long reply takes longer to draw than a selected span. */
+/** The reply, and what the end user thought of it. Memoized, because a long reply takes longer to draw than a selected span. */
 export const Said = memo(function Said({ requestId, isRunning, reply, feedback }: SaidProps) {
   return (
     <div className={classes['said']}>

@@ -9,7 +9,7 @@ import { useCancel, useTrace, useTurn } from '../../api/turns.ts'
 import type { Conversation, TurnTrace, TurnWithSteps } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Page } from '../../show/page.tsx'
-import { StopButton, StopOutcome } from '../../show/stop-turn.tsx'
+import { CancelButton, CancelOutcome } from '../../show/cancel-turn.tsx'
 import { LiveTrace } from '../../show/turn-trace.tsx'
 import { Message, Said } from './said.tsx'
 import { TurnActions } from './turn-actions.tsx'
@@ -39,7 +39,7 @@ export function TurnPage({ requestId }: { requestId: string }) {
       actions={
         turn.data && message !== undefined ? (
           <>
-            {turn.data.state === 'running' ? <StopButton requestId={requestId} cancel={cancel} size="sm" /> : null}
+            {turn.data.state === 'running' ? <CancelButton requestId={requestId} cancel={cancel} size="sm" /> : null}
             {user ? <TurnActions agentId={turn.data.agent_id} externalUserId={user} message={message} /> : null}
           </>
         ) : null
@@ -53,7 +53,7 @@ export function TurnPage({ requestId }: { requestId: string }) {
       ) : error ? null : (
         <Skeleton h={56} radius="md" />
       )}
-      <StopOutcome cancel={cancel} />
+      <CancelOutcome cancel={cancel} />
       {turn.data ? <TurnFailure turn={turn.data} /> : null}
       <FailureNote error={error} title="Could not load the trace" onRetry={() => void Promise.all([turn.refetch(), trace.refetch()])} />
       {message === undefined || isTitle ? null : <Message text={message} />}

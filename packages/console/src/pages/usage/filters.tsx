@@ -60,8 +60,8 @@ function UserFilter({ value, onChange }: { value: string | null; onChange: (valu
   }
   return (
     <TextInput
-      label="External user"
-      placeholder="All external users"
+      label="End user"
+      placeholder="All end users"
       value={text}
       maxLength={255}
       onChange={(event) => setText(event.currentTarget.value)}

@@ -12,7 +12,7 @@ const groupings = [
   { value: 'day,api_key', label: 'Day and API key' },
   { value: 'month,agent', label: 'Month and agent' },
   { value: 'month,owner', label: 'Month and owner' },
-  { value: 'end_user', label: 'External user' },
+  { value: 'end_user', label: 'End user' },
 ]
 
 /** `range` has the same filters as the report, without its buckets. */

@@ -88,7 +88,7 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
           />
           <EventFields events={draft.events} onChange={(events) => set({ events })} />
           <Group gap="md" align="flex-start" wrap="wrap">
-            <OwnerSelect label="Only this owner" value={draft.owner_id} onChange={(id) => set({ owner_id: id })} clearable />
+            <OwnerSelect label="Events of" value={draft.owner_id} onChange={(id) => set({ owner_id: id })} clearable />
             <AgentSelect label="Only this agent" value={draft.agent_id} onChange={(id) => set({ agent_id: id })} clearable />
           </Group>
           <Checkbox

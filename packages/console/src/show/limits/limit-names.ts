@@ -1,6 +1,6 @@
 /** How the scopes and windows of spend limits are called. */
 export const scopes = [
-  { value: 'end_user', label: 'Each external user' },
+  { value: 'end_user', label: 'Each end user' },
   { value: 'api_key', label: 'Each API key' },
   { value: 'agent', label: 'This agent' },
 ]

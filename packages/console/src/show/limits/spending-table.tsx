@@ -77,7 +77,7 @@ function SpendingRow({ agentId, row, keys }: { agentId: string; row: Spending; k
         )}
         {scope === 'agent' ? null : (
           <Text size="xs" c="dimmed">
-            {scope === 'api_key' ? 'API key' : 'External user'}
+            {scope === 'api_key' ? 'API key' : 'End user'}
           </Text>
         )}
       </Table.Td>

@@ -1,4 +1,4 @@
-/** How external users rated the newest replies, with the newest comments. */
+/** How end users rated the newest replies, with the newest comments. */
 import { Anchor, Group, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../../api/client.ts'

@@ -15,7 +15,7 @@ export function Limits() {
   return (
     <Page
       title="Limits"
-      lead="What agents, API keys and external users may spend. Over a limit, messages are rejected with 402 until the window ends."
+      lead="What agents, API keys and end users may spend. Over a limit, messages are rejected with 402 until the window ends."
     >
       <Waiting for={agents} what="agents">
         {(data) => <LimitList agents={data} />}
@@ -40,7 +40,7 @@ function LimitList({ agents }: { agents: Agent[] }) {
             ) : null
           }
         >
-          A limit is set on an agent, for the agent, each of its API keys, or each external user. Without one, only the balance of the owner
+          A limit is set on an agent, for the agent, each of its API keys, or each end user. Without one, only the balance of the owner
           limits what is spent.
         </Empty>
       ) : null}

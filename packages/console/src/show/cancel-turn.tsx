@@ -9,45 +9,45 @@ import { Allowed } from './allowed.tsx'
 
 type Cancel = UseMutationResult<TurnWithSteps, Error, string>
 
-type StopButtonProps = { requestId: string; cancel: Cancel; size?: 'compact-sm' | 'sm' }
+type CancelButtonProps = { requestId: string; cancel: Cancel; size?: 'compact-sm' | 'sm' }
 
 /** `cancel` belongs to the parent, because the button disappears with the running turn. */
-export function StopButton({ requestId, cancel, size = 'compact-sm' }: StopButtonProps) {
+export function CancelButton({ requestId, cancel, size = 'compact-sm' }: CancelButtonProps) {
   return (
     <Allowed permission="agents">
       <Button
         size={size}
         variant="default"
         loading={cancel.isPending && cancel.variables === requestId}
-        aria-label={`Stop turn ${requestId}`}
+        aria-label={`Cancel turn ${requestId}`}
         onClick={() => cancel.mutate(requestId)}
       >
-        Stop
+        Cancel turn
       </Button>
     </Allowed>
   )
 }
 
 /** What the last cancel did. */
-export function StopOutcome({ cancel }: { cancel: Cancel }) {
-  if (cancel.error) return <FailureNote error={cancel.error} title="Could not stop the turn" />
+export function CancelOutcome({ cancel }: { cancel: Cancel }) {
+  if (cancel.error) return <FailureNote error={cancel.error} title="Could not cancel the turn" />
   if (!cancel.data) return null
   return (
     <Alert color="gray" variant="light" role="status" py="xs">
       <Text size="sm">
-        Turn …{endOfId(cancel.data.request_id)}: <StopText turn={cancel.data} />
+        Turn …{endOfId(cancel.data.request_id)}: <CancelText turn={cancel.data} />
       </Text>
     </Alert>
   )
 }
 
-function StopText({ turn: { state, incomplete, usage } }: { turn: TurnWithSteps }) {
-  if (state === 'running') return 'stopping. It ends when its current tool call has ended.'
-  if (state === 'cancelled') return 'stopped before there was any text. Nothing was charged.'
+function CancelText({ turn: { state, incomplete, usage } }: { turn: TurnWithSteps }) {
+  if (state === 'running') return 'being cancelled. It ends when its current tool call has ended.'
+  if (state === 'cancelled') return 'cancelled before there was any text. Nothing was charged.'
   if (state !== 'completed' || !incomplete) return 'it had already ended.'
   return (
     <>
-      stopped. The text so far is the reply, marked as incomplete
+      cancelled. The text so far is the reply, marked as incomplete
       {usage ? (
         <>
           ; <Money amount={usage.charged_usd} /> was charged
