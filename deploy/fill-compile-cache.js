@@ -47,6 +47,8 @@ try {
   await fill()
 } catch (error) {
   const mayFail = process.argv.includes('--or-say-why-not')
-  console.error(mayFail ? `The compile cache is not filled, so the first start takes longer: ${error.message}` : error)
+  process.stderr.write(
+    mayFail ? `The compile cache is not filled, so the first start takes longer: ${error.message}\n` : `${error.stack}\n`,
+  )
   process.exit(mayFail ? 0 : 1)
 }

@@ -434,5 +434,6 @@ test('an install fills the compile cache, and succeeds and says so if the server
   const nowhere = { TMPDIR: '/nonexistent' }
   assert.equal(fill(nowhere).status, 1)
   const { status, stderr } = fill(nowhere, '--or-say-why-not')
-  assert.deepEqual([status, /^The compile cache is not filled, so the first start takes longer: ENOENT/.test(stderr)], [0, true], stderr)
+  assert.equal(status, 0)
+  assert.ok(stderr.startsWith('The compile cache is not filled, so the first start takes longer: ENOENT'), stderr)
 })

@@ -95,11 +95,11 @@ inConsole(
     await open('/turns')
     const rowOf = ({ request_id: id }: typeof json): Locator => page.getByRole('row').filter({ hasText: String(id).slice(-12) })
     await rowOf(other).getByRole('link', { name: 'ben', exact: true }).waitFor()
-    assert.equal(await page.getByLabel('External user', { exact: true }).isDisabled(), true)
+    assert.equal(await page.getByLabel('End user', { exact: true }).isDisabled(), true)
 
     await open(`/turns?agent_id=${agentId}`)
     await rowOf(other).waitFor()
-    await page.getByLabel('External user', { exact: true }).fill(user)
+    await page.getByLabel('End user', { exact: true }).fill(user)
     await page.keyboard.press('Enter')
     await page.waitForURL((url) => url.searchParams.get('external_user_id') === user && url.searchParams.get('agent_id') === agentId)
     await rowOf(other).waitFor({ state: 'detached' })

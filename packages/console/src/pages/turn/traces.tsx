@@ -1,4 +1,4 @@
-/** All turns, newest first, by agent, external user, state and trace ID. Each leads to its trace. The filters are in the address. */
+/** All turns, newest first, by agent, end user, state and trace ID. Each leads to its trace. The filters are in the address. */
 import { Anchor, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
@@ -36,7 +36,7 @@ export function Traces() {
   const agentId = params.get('agent_id')
   const filters = {
     agent_id: agentId,
-    // An external user is one of an agent.
+    // An end user is one of an agent.
     external_user_id: agentId === null ? null : params.get('external_user_id') || null,
     status: states.find(({ value }) => value === params.get('status'))?.value ?? null,
     trace_id: given !== null && isTraceId(given) ? given : null,
@@ -80,7 +80,7 @@ export function Traces() {
                   </Button>
                 }
               >
-                No turn has all of these: agent, external user, state and trace ID.
+                No turn has all of these: agent, end user, state and trace ID.
               </Empty>
             ) : (
               <Empty
@@ -115,7 +115,7 @@ function UserInput({ value, disabled, onChange }: { value: string | null; disabl
   }
   return (
     <TextInput
-      label="External user"
+      label="End user"
       placeholder={disabled ? 'Choose an agent first' : 'Exact ID'}
       value={text}
       maxLength={255}
@@ -164,7 +164,7 @@ function TurnTable({ turns }: { turns: Turn[] }) {
     <ListTable minWidth={960} aria-label="Turns, newest first" highlightOnHover>
       <Table.Thead>
         <Table.Tr>
-          {['Turn', 'State', 'Agent', 'External user', 'Started'].map((name) => (
+          {['Turn', 'State', 'Agent', 'End user', 'Started'].map((name) => (
             <Table.Th key={name} scope="col">
               {name}
             </Table.Th>
