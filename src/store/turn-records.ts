@@ -49,10 +49,8 @@ export type Admission = {
  */
 export type SpendLimitExceeded = { kind: 'spend_limit_exceeded'; retryAfterSeconds: number | null }
 
-export type Admitted = { kind: 'admitted'; turn: AdmittedTurn }
-
 export type AdmissionOutcome =
-  | Admitted
+  | { kind: 'admitted'; turn: AdmittedTurn }
   | { kind: 'replay'; reply: StoredReply }
   /** A replay whose reply is larger than `largeReply`: read it with `read.findReply`. */
   | { kind: 'large_replay'; requestId: string; bytes: number }
