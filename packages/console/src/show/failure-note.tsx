@@ -12,7 +12,9 @@ export function FailureNote({ error, title = 'Request failed', onRetry }: { erro
       <Text size="sm" className="as-written">
         {failure
           ? failure.message
-          : 'The console hit an unexpected error. Reload the page; if the error persists, check the browser’s developer console.'}
+          : typeof error === 'string'
+            ? error
+            : 'The console hit an unexpected error. Reload the page; if the error persists, check the browser’s developer console.'}
       </Text>
       {isForbidden ? <Text size="sm">Ask an admin if you need it.</Text> : null}
       {failure && failure.status >= 500 && onRetry ? (

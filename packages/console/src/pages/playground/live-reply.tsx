@@ -66,7 +66,10 @@ export function LiveReply({
       ) : null}
       {state === 'lost' || ended ? (
         <>
-          <FailureNote error={failure ?? new Error(code)} title={ended ? `No reply: ${code}` : 'Connection lost'} />
+          <FailureNote
+            error={failure ?? (ended ? 'The turn ended without a reply.' : 'The connection ended before the reply.')}
+            title={ended ? `No reply: ${code}` : 'Connection lost'}
+          />
           <FailureAdvice code={code} agentId={agent.id} ownerId={agent.ownerId} />
         </>
       ) : null}

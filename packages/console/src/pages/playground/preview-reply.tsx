@@ -30,9 +30,7 @@ export function PreviewReply({ run, name, shown, onShow, onRunAgain, onEdit }: P
           </Text>
         ) : null}
         {failure ? <FailureNote error={failure} title={state === 'lost' ? 'Connection lost' : `No reply: ${failure.code}`} /> : null}
-        {preview?.failure ? (
-          <FailureNote error={new Error(preview.failure.cause)} title={`No reply: ${preview.failure.cause_kind}`} />
-        ) : null}
+        {preview?.failure ? <FailureNote error={preview.failure.cause} title={`No reply: ${preview.failure.cause_kind}`} /> : null}
         {isGoing(run) ? null : (
           <Group gap="sm">
             {preview ? (
