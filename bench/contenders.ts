@@ -7,10 +7,10 @@ import { warmTurns } from './side-by-side.ts'
 import type { Bench, Load, Mode, Server, ServerOptions, Target } from './scenario.ts'
 
 export type Contender = { target: Target; modes: Mode[] }
-/** `contenders`: the model itself, `servers`, `peers`. The first of ours is on SQLite. */
+/** `servers` are those of Turnkeep, the first one on SQLite. `contenders` are the model itself, `servers` and `peers`. */
 export type Contenders = { servers: [Server, ...Server[]]; peers: Contender[]; contenders: Contender[]; notes: string[] }
 
-/** The name of ours on PostgreSQL and Redis. */
+/** The name in tables of Turnkeep on PostgreSQL and Redis. */
 export const onPostgres = 'turnkeep, PostgreSQL'
 
 export async function startContenders(bench: Bench, options: ServerOptions = {}): Promise<Contenders> {

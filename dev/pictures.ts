@@ -1,7 +1,7 @@
 /**
  * `npm run pictures`: takes the pictures of the console in docs/pictures from a server with sample data, in light and dark. With --all, takes
- * every page in light, dark and on a phone into another folder, to look at: full, empty as in a new
- * installation, failing because the admin API answers 500, and loading because it does not answer. Exit codes: 0 done · 1 failed · 2 wrong usage.
+ * every page in light, dark and on a phone into another folder, to look at: full, empty as in a new installation, failing because the admin
+ * API answers 500, and loading because it does not answer. Exit codes: 0 done · 1 failed · 2 wrong usage.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

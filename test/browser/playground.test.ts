@@ -184,7 +184,10 @@ inConsole('console: a version and a draft are tried without storing or charging 
   assert.equal(await box.inputValue(), 'Again')
   app.model.script({ status: 400, body: { error: { message: 'out of order until Monday' } } })
   await box.press('Enter')
-  await log.getByRole('alert').getByText(/out of order until Monday/).waitFor()
+  await log
+    .getByRole('alert')
+    .getByText(/out of order until Monday/)
+    .waitFor()
   assert.deepEqual((await app.made('GET', `/turns?agent_id=${agent.id}`)).data, [])
   assert.equal((await app.owner()).balance_usd, before)
   assert.equal((await app.made('GET', `/agents/${agent.id}`))['system_prompt'], 'The second one.')

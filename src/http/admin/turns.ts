@@ -53,6 +53,7 @@ const TurnQuery = Type.Object(
   },
   closed,
 )
+
 export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.get(
     '/turns',
