@@ -52,10 +52,11 @@ inConsole('console: a document is opened from its row, and shows its chunks page
   await list.getByText('Showing the first 25').waitFor()
   await list.getByText('Part 0', { exact: true }).waitFor()
   assert.match(await list.innerText(), /Sentence 0\. Sentence 0\./)
-  while (await list.getByRole('button', { name: 'Load more' }).isVisible()) {
+  for (let shown = 50; shown < chunks; shown += 25) {
     await list.getByRole('button', { name: 'Load more' }).click()
-    await list.getByText(/^Showing (the first (?!25$)|all )/).waitFor()
+    await list.getByText(`Showing the first ${shown}`).waitFor()
   }
+  await list.getByRole('button', { name: 'Load more' }).click()
   await list.getByText(`Showing all ${chunks}`).waitFor()
   await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click()
   await page.getByRole('row', { name: /Parts/ }).waitFor()

@@ -111,6 +111,8 @@ inConsole(
     await group.getByLabel('Tags').fill('long')
     await page.keyboard.press('Enter')
     await page.keyboard.press('Control+Enter')
+    // The form closes when the feedback is stored.
+    await edit.waitFor()
     await group.getByText('Too long.').waitFor()
     const { rating, comment, tags } = await stored()
     assert.deepEqual([rating, comment, tags], ['down', 'Too long.', ['long']])
@@ -118,6 +120,7 @@ inConsole(
     await edit.click()
     await group.getByLabel('Comment').fill('not saved')
     await page.keyboard.press('Escape')
+    await edit.waitFor()
     await group.getByText('Too long.').waitFor()
 
     await group.getByRole('button', { name: 'Remove' }).click()

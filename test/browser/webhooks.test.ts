@@ -23,10 +23,10 @@ inConsole('console: a delivery that failed is listed with its error, and is sent
   await row.getByText('Retrying').waitFor()
   receiver.on('/retried', (_, response) => void response.writeHead(204).end())
   await row.getByRole('button', { name: /^Retry evt_/ }).click()
-  const [first, second] = await receiver.got('/retried', 2)
-  assert.equal(second!.id, first!.id)
-  await page.reload()
+  // Before the click there may have been another attempt, without the operator.
   await row.getByText('Delivered').waitFor()
+  const [first, ...others] = await receiver.got('/retried', 2)
+  for (const other of others) assert.equal(other.id, first!.id)
 })
 
 inConsole('console: a test event is sent from the page of a webhook, which shows the answer', async ({ page, app, open }) => {

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { adminToken } from './test-app.ts'
 
@@ -44,6 +45,12 @@ export type Visitor<App extends ConsoleApp = ConsoleApp> = {
 
 type Visit<App extends ConsoleApp> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
 
+/**
+ * Milliseconds by which each request to the admin API arrives later. A test that reads before the page has saved fails with it, and not
+ * only on a busy machine: `TEST_SLOW_API_MS=600 npm test -- browser/`
+ */
+const slowApiMs = Number(process.env['TEST_SLOW_API_MS'] ?? 0)
+
 // A limit for what never arrives, not a measurement: the machine may be very busy.
 const waitsMs = 20_000
 
@@ -58,6 +65,7 @@ export async function visitConsole<App extends ConsoleApp>(
   try {
     const origins = [new URL(app.adminUrl).origin, ...(app.identityOrigin === undefined ? [] : [app.identityOrigin])]
     await watch(context, { origins, refusals: options.refusals ?? [], pageErrors })
+    if (slowApiMs > 0) await slowDown(context)
     if (options.signedIn !== false) await signIn(context, app.adminUrl)
     const page = await context.newPage()
     const settled = (): Promise<void> => settle(page)
@@ -110,6 +118,14 @@ async function watch(
   })
   context.on('page', (page) => {
     page.on('framenavigated', (frame) => noSecret(frame.url()))
+  })
+}
+
+async function slowDown(context: BrowserContext): Promise<void> {
+  await context.route('**/admin/v1/**', async (route) => {
+    await delay(slowApiMs)
+    // The page may have been closed, or may have ended the request.
+    await route.continue().catch(() => undefined)
   })
 }
 
