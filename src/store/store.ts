@@ -11,6 +11,7 @@ import type { Methods } from './methods.ts'
 import type {
   Admission,
   AdmissionOutcome,
+  Admitted,
   Advance,
   AdvanceOutcome,
   Claims,
@@ -34,6 +35,8 @@ export class StoreUnavailable extends Error {}
 export type Each<Outcome> = Outcome | { kind: 'error'; error: Error }
 /** Nothing was done for this item, because the answer to the batch would be too large. Send it again. At least one item gets an outcome. */
 export type Later = { kind: 'later' }
+/** `index`: the position of the item in its batch. */
+export type OnEarly = (index: number, outcome: Admitted) => void
 
 /** Units of a rate window that are requested together. */
 export type WindowSpend = { apiKeyId: string; limit: number; windowSeconds: number; units: number }
@@ -50,8 +53,14 @@ export interface SharedStore extends Store {
 }
 
 export interface Store {
-  /** Each item is atomic. Items may share a commit; their outcomes are returned after the commit is durable. */
-  admitMany(items: Admission[]): Promise<(Each<AdmissionOutcome> | Later)[]>
+  /**
+   * Each item is atomic. Items may share a commit; their outcomes are returned after the commit is durable.
+   *
+   * `onEarly` (`turn.durable-first`): called at most once per item, when the statements of its transaction have succeeded and their commit
+   * is not durable yet. If this transaction commits, the same object is returned as the outcome. If another object is returned, what was
+   * reported early never took place.
+   */
+  admitMany(items: Admission[], onEarly?: OnEarly): Promise<(Each<AdmissionOutcome> | Later)[]>
   settleMany(items: Settlement[]): Promise<Each<SettlementOutcome>[]>
   failMany(items: TurnFailure[]): Promise<Each<TurnFailureOutcome>[]>
   /**

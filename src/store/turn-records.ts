@@ -49,8 +49,10 @@ export type Admission = {
  */
 export type SpendLimitExceeded = { kind: 'spend_limit_exceeded'; retryAfterSeconds: number | null }
 
+export type Admitted = { kind: 'admitted'; turn: AdmittedTurn }
+
 export type AdmissionOutcome =
-  | { kind: 'admitted'; turn: AdmittedTurn }
+  | Admitted
   | { kind: 'replay'; reply: StoredReply }
   /** A replay whose reply is larger than `largeReply`: read it with `read.findReply`. */
   | { kind: 'large_replay'; requestId: string; bytes: number }

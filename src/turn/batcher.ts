@@ -18,12 +18,16 @@ type Waiting<Item, Outcome> = {
   keys: string[]
   bytes: number
   shareOf: string
+  onEarly: ((outcome: Outcome) => void) | undefined
   resolve(outcome: Outcome): void
   reject(error: Error): void
 }
 
+/** `onEarly`: for a store that reports outcomes before their commit is durable (`turn.durable-first`). */
+type Send<Item, Outcome> = (items: Item[], onEarly: (index: number, outcome: Outcome) => void) => Promise<(Each<Outcome> | Later)[]>
+
 export class Batcher<Item, Outcome extends { kind: string }> {
-  readonly #send: (items: Item[]) => Promise<(Each<Outcome> | Later)[]>
+  readonly #send: Send<Item, Outcome>
   readonly #keysOf: (item: Item) => string[]
   readonly #bytesOf: (item: Item) => number
   #waiting: Waiting<Item, Outcome>[] = []
@@ -34,11 +38,7 @@ export class Batcher<Item, Outcome extends { kind: string }> {
    * `keysOf` returns keys that may occur only once per batch: an item with a key that is taken waits for the next batch. `bytesOf` returns
    * the size of an item. Both are called once per item.
    */
-  constructor(
-    send: (items: Item[]) => Promise<(Each<Outcome> | Later)[]>,
-    keysOf: (item: Item) => string[],
-    bytesOf: (item: Item) => number = () => 0,
-  ) {
+  constructor(send: Send<Item, Outcome>, keysOf: (item: Item) => string[], bytesOf: (item: Item) => number = () => 0) {
     this.#send = send
     this.#keysOf = keysOf
     this.#bytesOf = bytesOf
@@ -50,11 +50,11 @@ export class Batcher<Item, Outcome extends { kind: string }> {
 
   /**
    * Resolves with the outcome of this item after its commit, or rejects with its error. `shareOf` is the owner to whose share the item
-   * counts.
+   * counts. `onEarly` receives the outcome before its commit is durable, if the store reports it then.
    */
-  push(item: Item, shareOf = ''): Promise<Outcome> {
+  push(item: Item, shareOf = '', onEarly?: (outcome: Outcome) => void): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, keys: this.#keysOf(item), bytes: this.#bytesOf(item), shareOf, resolve, reject })
+      this.#waiting.push({ item, keys: this.#keysOf(item), bytes: this.#bytesOf(item), shareOf, onEarly, resolve, reject })
       if (!this.#sending) {
         this.#sending = true
         // Items that arrive in the same tick of the event loop go into the first batch, too.
@@ -67,13 +67,28 @@ export class Batcher<Item, Outcome extends { kind: string }> {
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch()
       try {
-        this.#answer(batch, await this.#send(batch.map(({ item }) => item)))
+        this.#answer(batch, await this.#sendOne(batch))
       } catch (error) {
         this.#limit = halfOf(batch.length)
         for (const { reject } of batch) reject(error as Error)
       }
     }
     this.#sending = false
+  }
+
+  async #sendOne(batch: Waiting<Item, Outcome>[]): Promise<(Each<Outcome> | Later)[]> {
+    let isAnswered = false
+    const onEarly = (index: number, outcome: Outcome): void => {
+      if (!isAnswered) batch[index]!.onEarly?.(outcome)
+    }
+    try {
+      return await this.#send(
+        batch.map(({ item }) => item),
+        onEarly,
+      )
+    } finally {
+      isAnswered = true
+    }
   }
 
   #answer(batch: Waiting<Item, Outcome>[], outcomes: (Each<Outcome> | Later)[]): void {

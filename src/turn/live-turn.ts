@@ -10,9 +10,9 @@ import type { TextListener, TextPosition } from './turn-text.ts'
 
 /**
  * Why a run was stopped from outside. `deadline` and `cancel` end the turn here. With the others, the turn is left to the process that
- * claims it.
+ * claims it. `withdrawn`: its admission was not stored.
  */
-export type StopReason = 'deadline' | 'cancel' | 'lease_lost' | 'drain'
+export type StopReason = 'deadline' | 'cancel' | 'lease_lost' | 'drain' | 'withdrawn'
 
 /** `toolCalls`: the price of the finished ones. */
 type Used = { usage: ModelUsage; toolCalls: Amount }
@@ -22,6 +22,8 @@ const noTokens = { promptTokens: 0, cachedPromptTokens: 0, cacheWriteTokens: 0, 
 export class LiveTurn implements RunningTurn {
   readonly admitted: AdmittedTurn
   readonly end: Promise<TurnEnd>
+  /** `turn.durable-first`: resolves when the admission is durable, or with false if it was not stored, so that there is no such turn. */
+  readonly durable: Promise<boolean>
   readonly #startedAt = performance.now()
   readonly #stop = new AbortController()
   readonly #timers: NodeJS.Timeout[]
@@ -29,6 +31,7 @@ export class LiveTurn implements RunningTurn {
   readonly #unknownCalls = new Set<string>()
   readonly #text = new TurnText()
   #resolveEnd!: (end: TurnEnd) => void
+  #resolveDurable!: (isStored: boolean) => void
   #stopReason: StopReason | undefined
   #ended = false
   /** Milliseconds from the admission to the first delta, or null before it. */
@@ -42,9 +45,12 @@ export class LiveTurn implements RunningTurn {
   #used: Used | undefined
   #usedBefore: Used | undefined
 
-  constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }) {
+  /** `isEarly`: its admission is not durable yet, so one of `confirm` and `withdraw` must be called. */
+  constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }, isEarly = false) {
     this.admitted = admitted
     this.end = new Promise((resolve) => (this.#resolveEnd = resolve))
+    this.durable = new Promise((resolve) => (this.#resolveDurable = resolve))
+    if (!isEarly) this.confirm()
     this.noteStarted(admitted.journal)
     this.noteEnded(admitted.journal)
     this.#timers = [
@@ -189,6 +195,19 @@ export class LiveTurn implements RunningTurn {
 
   #abort(): void {
     this.#stop.abort(new Error(`the turn was stopped: ${this.#stopReason}`))
+  }
+
+  /** The admission is durable. Text that has arrived before can leave now. */
+  confirm(): void {
+    if (this.firstDeltaMs !== null) this.firstDeltaMs = Math.round(this.ageMs)
+    this.#resolveDurable(true)
+  }
+
+  /** The admission was not stored. Nothing that this run did may have any effect. */
+  withdraw(): void {
+    this.#resolveDurable(false)
+    this.stop('withdrawn')
+    this.finish({ kind: 'failed', code: 'service_unavailable', state: null })
   }
 
   /** Passes the result to the callers. Only the first result counts. */

@@ -62,11 +62,13 @@ export function createTurnRunner({
     try {
       const result = await generate(turn)
       await failpoints.reach('model.done', turn.admitted.message)
-      stored = await end(turn, result)
+      // `turn.durable-first`
+      stored = (await turn.durable) && (await end(turn, result))
     } catch (error) {
       // The turn stays `running` in the store. Its lease expires, and recovery ends it.
       log.error({ err: error, request_id: turn.requestId }, 'turn interrupted: internal error; recovery will finish it')
     }
+    if (!(await turn.durable)) return
     if (!stored) metrics.turnEnded({ outcome: 'lost' }, turn)
     // Does nothing if the turn was finished above. After a lost lease, a drain or an internal error, it may still complete elsewhere and be
     // charged once (`unavailable.unknown`).

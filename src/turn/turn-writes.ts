@@ -92,12 +92,16 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
    * Repeats a write until the store responds, so that an outage does not lose a generated reply. The outcome is the same if an earlier
    * attempt was stored. Returns undefined if the turn was stopped for one of the reasons in `until`: during a drain, and for a step also
    * after the deadline, so that the turn ends and its hold is released as soon as the store responds.
+   *
+   * `turn.durable-first`: every write of a turn passes here, and every tool call is preceded by one. None is made before the admission is
+   * durable.
    */
   async function untilStored<Outcome extends { kind: string }>(
     turn: LiveTurn,
     push: Fenced<Outcome>,
     until: StopReason[] = ['drain'],
   ): Promise<Outcome | undefined> {
+    if (!(await turn.durable)) return undefined
     for (let tries = 0; ; tries++) {
       // Does not stop after a lost lease: an earlier attempt may have been stored although its response was lost. Only the store knows.
       if (turn.stopReason !== undefined && until.includes(turn.stopReason)) return undefined

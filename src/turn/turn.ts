@@ -11,10 +11,12 @@ import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { bytesOf } from '../store/budget.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { AdmittedTurn, Admission, AdmissionOutcome, Lease } from '../store/turn-records.ts'
+import type { Admitted, AdmittedTurn, Admission, AdmissionOutcome, Lease } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
 import { fingerprint } from './fingerprint.ts'
 import { Batcher } from './batcher.ts'
+import { EarlyRun } from './early-run.ts'
+import type { Run } from './early-run.ts'
 import { LiveTurn } from './live-turn.ts'
 import type { BeginResult, TurnRequest } from './outcome.ts'
 import { createLargeReplies } from './large-replies.ts'
@@ -82,7 +84,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   let abandoned = false
 
   const admissions = new Batcher<Admission, AdmissionOutcome>(
-    (items) => store.admitMany(items),
+    (items, onEarly) => store.admitMany(items, onEarly),
     (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
     bytesOf.admit,
   )
@@ -93,7 +95,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     capacity: () => (draining ? 0 : slots.free),
     begin: beginClaim,
     mayClaim: () => !draining,
-    launch: (turn: AdmittedTurn) => launch(turn, slots.takeAnyway(), 0),
+    launch: (turn: AdmittedTurn) => launch(startRun(turn, 0), slots.takeAnyway()),
   }
   const leases = keepLeases({ store, live, failpoints, log, warnings, metrics, settings, ...claims })
 
@@ -114,10 +116,17 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     if (!release) return refuseOverload()
     let isRunning = false
     const askedAt = performance.now()
+    let early: EarlyRun | undefined
+    // `turn.durable-first`: the model may be called now, and nothing else.
+    const onEarly = (outcome: AdmissionOutcome): void => {
+      if (outcome.kind === 'admitted' && !abandoned)
+        early = new EarlyRun(outcome, startRun(outcome.turn, performance.now() - askedAt, true))
+    }
     if (slot) admitting++
     try {
-      const outcome = await admissions.push(admissionOf(request, slot !== undefined), request.shareOf)
-      const result = outcome.kind === 'large_replay' ? await replies.read(outcome, request.shareOf) : answer(outcome, release, askedAt)
+      const outcome = await admissions.push(admissionOf(request, slot !== undefined), request.shareOf, onEarly)
+      const runOf = (admitted: Admitted): Run => early?.confirm(admitted) ?? startRun(admitted.turn, performance.now() - askedAt)
+      const result = outcome.kind === 'large_replay' ? await replies.read(outcome, request.shareOf) : answer(outcome, release, runOf)
       isRunning = result.kind === 'running'
       if (result.kind === 'replay' || result.kind === 'replayed_failure') metrics.replayed()
       return result
@@ -129,6 +138,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       log.error({ err: error }, 'could not admit turn: internal error')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
+      early?.withdraw()
       if (slot) admitting--
       if (!isRunning) release()
     }
@@ -160,12 +170,16 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function answer(outcome: Exclude<AdmissionOutcome, { kind: 'large_replay' }>, release: Release, askedAt: number): BeginResult {
+  function answer(
+    outcome: Exclude<AdmissionOutcome, { kind: 'large_replay' }>,
+    release: Release,
+    runOf: (admitted: Admitted) => Run,
+  ): BeginResult {
     switch (outcome.kind) {
       case 'admitted':
         // The commit returned after the drain's limit. Another process will claim the turn.
         if (abandoned) return releaseLeases([outcome.turn])
-        return { kind: 'running', turn: launch(outcome.turn, release, performance.now() - askedAt) }
+        return { kind: 'running', turn: launch(runOf(outcome), release) }
       case 'replay':
       case 'replayed_failure':
       case 'message_too_long':
@@ -181,11 +195,15 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
+  function startRun(admitted: AdmittedTurn, waitMs: number, isEarly = false): Run {
+    const turn = new LiveTurn(admitted, settings, isEarly)
+    return { turn, ended: run(turn, waitMs) }
+  }
+
   /** The turn runs to its end even without a listener, and holds its slot until then. */
-  function launch(admitted: AdmittedTurn, release: Release, waitMs: number): LiveTurn {
-    const turn = new LiveTurn(admitted, settings)
+  function launch({ turn, ended }: Run, release: Release): LiveTurn {
     live.set(turn.requestId, turn)
-    void run(turn, waitMs).finally(() => {
+    void ended.finally(() => {
       if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
       followed.ended(turn)
       release()

@@ -190,6 +190,9 @@ export function takesSeveralSteps(message: string): boolean {
   return ['tools', 'rounds', 'empty', 'mute'].includes(readMessage(message)?.behaviour ?? '')
 }
 
+/** The maximum of model calls of a run whose admission was not stored: it does not get beyond its first step (`turn.durable-first`). */
+export const maxCallsOfLostRun = callsPerRun
+
 /** The maximum of model calls per attempt: three for each step before the first text, one after it, and one more after an empty answer. */
 export function maxCallsPerAttempt(message: string): number {
   const read = readMessage(message)

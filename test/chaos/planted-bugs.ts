@@ -179,6 +179,33 @@ function readBefore(row: Row): bigint {
     caughtBy: { harness: 'simulation', checks: ['idempotency', 'runs'] },
   },
   {
+    name: 'delta-before-durability',
+    part: 'admission',
+    removes: 'nothing leaves towards the caller before the admission is durable',
+    edits: [
+      edit(
+        'src/turn/batcher.ts',
+        '      if (!isAnswered) batch[index]!.onEarly?.(outcome)\n',
+        '      batch[index]!.onEarly?.(outcome)\n      batch[index]!.resolve(outcome)\n',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['durable-first'] },
+  },
+  {
+    name: 'tool-before-durability',
+    part: 'admission',
+    removes: 'no journal entry and no tool call before the admission is durable',
+    edits: [edit('src/turn/turn-writes.ts', '    if (!(await turn.durable)) return undefined\n')],
+    caughtBy: { harness: 'simulation', checks: ['durable-first'] },
+  },
+  {
+    name: 'run-of-a-lost-admission',
+    part: 'admission',
+    removes: 'a run counts only if the transaction that reported it has committed',
+    edits: [edit('src/turn/early-run.ts', '    if (final !== this.#reported) return undefined\n', '    void final\n')],
+    caughtBy: { harness: 'simulation', checks: ['charge', 'history', 'one-model-call', 'fence', 'journal'] },
+  },
+  {
     name: 'answered-before-the-commit',
     part: 'settlement',
     removes: 'a reply is returned after its commit',

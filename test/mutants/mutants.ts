@@ -3,6 +3,7 @@ import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
 import { auditMutants } from './audit-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
+import { earlyMutants } from './early-mutants.ts'
 import { httpLayerMutants } from './http-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
@@ -35,6 +36,7 @@ export const mutants: Mutant[] = [
   ...operatorMutants,
   ...scopeMutants,
   ...admissionMutants,
+  ...earlyMutants,
   ...endingMutants,
   ...priceMutants,
   ...overloadMutants,

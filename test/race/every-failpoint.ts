@@ -16,7 +16,7 @@ const all = Object.keys(failpointNames) as FailpointName[]
 /** PostgreSQL behaves differently only in its commits and at its start. The other points are in code that does not depend on the store. */
 const ownOf: Record<StoreKind, (name: FailpointName) => boolean> = {
   sqlite: () => true,
-  postgres: (name) => /commit|^start\./.test(name),
+  postgres: (name) => /commit|^start\.|^admit\./.test(name),
 }
 const pointsOf = (store: StoreKind): FailpointName[] =>
   all.filter((name) => (failpointStores[name] ?? store) === store && ownOf[store](name))

@@ -49,21 +49,30 @@ async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; maxMs: number }> {
 const storedOf = (fleet: Fleet, message: string): Promise<Record<string, string>[]> =>
   fleet.rows('select state, attempt from turns where message = $1', [message])
 
-void test(
-  'fault.postgres-connection-lost P0: a session ended before an admission commits: 503 and nothing stored, then the same key runs',
-  { skip },
-  async (t) => {
-    const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'admit.before-commit=delay:2000@1' } })
-    const sent = fleet.sent('hello')
-    const asked = fleet.try(sent, 0)
-    await inTransaction(fleet, 'admit_v1')
-    await endSessions(fleet)
-    assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
-    assert.deepEqual(await storedOf(fleet, 'hello'), [])
-    assert.equal(fleet.model.calls.length, 0)
-    await fleet.checkReplies([await fleet.send(sent)])
-  },
-)
+for (const [point, modelCalls] of [
+  ['admit.before-commit', 0],
+  ['admit.early', 1],
+] as const) {
+  void test(
+    `fault.postgres-connection-lost P0: a session ended before an admission commits, at ${point}: 503 and nothing stored, then the same key runs`,
+    { skip },
+    async (t) => {
+      const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: `${point}=delay:2000@1` } })
+      const held = gate()
+      fleet.model.script(...Array.from({ length: modelCalls }, () => ['never sent ', held]))
+      const sent = fleet.sent('hello')
+      const asked = fleet.try(sent, 0)
+      await inTransaction(fleet, 'admit_v1')
+      await fleet.model.waitForCalls(modelCalls)
+      await endSessions(fleet)
+      assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
+      assert.deepEqual(await storedOf(fleet, 'hello'), [])
+      assert.equal(fleet.model.calls.length, modelCalls)
+      for (const call of fleet.model.calls) assert.equal(await call.ended, 'aborted')
+      await fleet.checkReplies([await fleet.send(sent)])
+    },
+  )
+}
 
 const heldAt: { point: string; parts(held: Part): Part[] }[] = [
   { point: 'P1', parts: (held) => [held, 'one ', 'two'] },

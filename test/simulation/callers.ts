@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredReply } from '../../src/store/turn-records.ts'
 import type { BeginResult, RunningTurn, TurnRequest } from '../../src/turn/outcome.ts'
+import type { LiveTurn } from '../../src/turn/live-turn.ts'
 import { textStart } from '../../src/turn/turn-text.ts'
 import type { TextPosition } from '../../src/turn/turn-text.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
@@ -49,6 +50,7 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
         return
       case 'running': {
         one.requestId = started.turn.requestId
+        checkDurable(started.turn as LiveTurn)
         let heard = ''
         const leave = started.turn.listen({ onText: (text) => (heard += text), onReset: () => (heard = '') })
         if (leaves) return leave()
@@ -62,6 +64,12 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
         })
       }
     }
+  }
+
+  /** `turn.durable-first` */
+  function checkDurable({ requestId, admitted: { run } }: LiveTurn): void {
+    const turn = storeModel.turns.get(requestId)
+    if (!turn || turn.run < run) accuse('durable-first', `${requestId} run ${run} was returned as running and is not stored`)
   }
 
   function hearReply(one: Sent, reply: StoredReply): void {

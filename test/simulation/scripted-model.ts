@@ -111,7 +111,8 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
       sideEffects: (name) => (names.includes(name) ? name === 'effect' : undefined),
       price: (name) => toolPrices[name] ?? 0,
       async call({ name, arguments: given, idempotencyKey, signal }) {
-        const [requestId] = idempotencyKey.split(':')
+        const requestId = idempotencyKey.split(':')[0]!
+        if (!storeModel.turns.has(requestId)) accuse('durable-first', `a tool is called for ${requestId}, which is not stored`)
         const effect = `${requestId} ${given}`
         const before = effects.get(effect)
         if (name === 'effect' && before !== undefined)

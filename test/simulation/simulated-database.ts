@@ -113,6 +113,18 @@ export async function createSimulatedDatabase() {
       db.exec('savepoint schedule')
     },
     end: (): void => db.exec('rollback to schedule; release schedule'),
+    /** Runs `act`, whose commits succeed, and then removes everything it wrote: statements that succeed and are not durable. */
+    async rehearse<Result>(act: () => Promise<Result>): Promise<Result> {
+      const failing = failingCommits
+      failingCommits = 0
+      db.exec('savepoint rehearsal')
+      try {
+        return await act()
+      } finally {
+        db.exec('rollback to rehearsal; release rehearsal')
+        failingCommits = failing
+      }
+    },
     /** Makes the next `times` commits fail with a full disk. */
     failCommits: (times: number): void => void (failingCommits = times),
     query(text: string, ...values: SQLInputValue[]): Row[] {

@@ -27,6 +27,8 @@ const mustHappen = [
   'a turn counts in a window',
   'admission: spend_limit_exceeded',
   'a hold exceeds a limit',
+  'an early run is confirmed',
+  'an early run is withdrawn',
 ]
 
 void test('simulation: a minute of schedules keeps every promise', { timeout: 280_000 }, async (t) => {

@@ -67,6 +67,8 @@ export type StoreModel = ReturnType<typeof createStoreModel>
 const figures = ['run', 'attempt', 'fence'] as const
 const reported = (turn: Row | Turn): string =>
   `${'requestId' in turn ? turn.requestId : turn.request_id} ${turn.state} run ${turn.run} attempt ${turn.attempt} fence ${turn.fence}`
+/** An answer without text and tool calls is not a step of the prompt. */
+const isStep = ({ kind, payload }: JournalEntry): boolean => kind === 'model' && !payload.includes('"toolCalls":[]')
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 export function createStoreModel(accuse: Accuse) {
@@ -194,6 +196,19 @@ export function createStoreModel(accuse: Accuse) {
     handedOver(now, turn, released?.continuesFrom ?? undefined)
   }
 
+  /** `turn.durable-first`: a run that starts before its admission is durable may call the model, like an attempt. */
+  function reportedEarly({ message, history, journal }: AdmittedTurn): Attempt {
+    const attempt = { message, history, stepsHanded: journal.filter(isStep).length }
+    attempts.push(attempt)
+    return attempt
+  }
+
+  /** `isConfirmed`: it is the attempt of the admission that was committed, and no further one. */
+  function endedEarly(attempt: Attempt, isConfirmed: boolean): void {
+    saw(isConfirmed ? 'an early run is confirmed' : 'an early run is withdrawn')
+    if (isConfirmed) attempts.splice(attempts.indexOf(attempt), 1)
+  }
+
   /** Checks what an attempt receives: the stored history, and the journal from `firstRun` on. */
   function handedOver(turn: Turn, given: AdmittedTurn, firstRun: number | undefined): void {
     const { requestId } = turn
@@ -205,8 +220,7 @@ export function createStoreModel(accuse: Accuse) {
       accuse('journal', `${requestId} was handed ${given.journal.length} steps of ${steps.length}`)
     const before = Math.max(0, ...turn.journal.filter((step) => !steps.includes(step)).map(({ step }) => step))
     if (given.stepsBefore !== before) accuse('journal', `${requestId} counts on from step ${given.stepsBefore}, and ${before} were made`)
-    // An answer without text and tool calls is not a step of the prompt.
-    const asked = steps.filter(({ kind, payload }) => kind === 'model' && !payload.includes('"toolCalls":[]'))
+    const asked = steps.filter(isStep)
     if (given.cancelRequested !== turn.cancelRequested)
       accuse('cancel', `${requestId} was handed over with cancel ${given.cancelRequested}`)
     // `turn.cancel`: an attempt that starts after the request calls no model.
@@ -433,6 +447,8 @@ export function createStoreModel(accuse: Accuse) {
   return {
     turns,
     attempts,
+    reportedEarly,
+    endedEarly,
     seen,
     get unpaid() {
       return unpaid

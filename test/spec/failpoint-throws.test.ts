@@ -38,6 +38,8 @@ const table: Thrown[] = [
     retryLater: 'reply',
   },
   { points: ['admit.before-commit'], sees: fault, retryNow: 'reply', retryLater: 'reply' },
+  // The batch is rolled back, and its item is admitted alone.
+  { points: ['admit.early'], sees: 'reply', retryNow: 'reply', retryLater: 'reply' },
   { points: ['admit.after-commit'], sees: fault, retryNow: 'in progress', retryLater: 'reply' },
   { points: ['model.before-call', 'model.first-delta', 'model.delta'], sees: fault, retryNow: 'reply', retryLater: 'reply' },
   {
@@ -92,7 +94,7 @@ function reportedBy({ status, json }: Answer): Seen {
 }
 
 /** Where PostgreSQL behaves differently; the other points are in code that does not depend on the store. */
-const isOfStore = (point: FailpointName): boolean => storeKind === 'sqlite' || point.endsWith('-commit')
+const isOfStore = (point: FailpointName): boolean => storeKind === 'sqlite' || point.endsWith('-commit') || point === 'admit.early'
 
 for (const { points, turn, sees, retryNow, retryLater, toolCalls = 0 } of table)
   for (const point of points.filter(isOfStore)) {

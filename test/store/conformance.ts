@@ -273,6 +273,30 @@ export function conformance(check: Check): void {
     },
   )
 
+  check(
+    'turn.durable-first: an admitted turn is reported early, once, and the same object is its outcome; nothing else is',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const released = bench.admission()
+      await bench.fail(await bench.admitted(released), 'released')
+      const first = bench.admission()
+      const batch = [first, { ...first, requestId: randomUUID() }, bench.admission({ agentId: 'agt_none' }), bench.admission(), released]
+      const early = new Map<number, AdmissionOutcome>()
+      let isAnswered = false
+      const answering = store.admitMany(batch, (index, outcome) => {
+        assert.ok(!isAnswered && !early.has(index), 'once, before the answer')
+        early.set(index, outcome)
+      })
+      const outcomes = await answering.finally(() => (isAnswered = true))
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ['admitted', 'idempotency_in_progress', 'agent_not_found', 'admitted', 'admitted'],
+      )
+      for (const [index, outcome] of outcomes.entries()) assert.equal(early.get(index), outcome.kind === 'admitted' ? outcome : undefined)
+      await bench.verify()
+    },
+  )
+
   check('conversation.busy: stores nothing for the rejected message and leaves its key usable', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted({ externalUserId: 'ann' })

@@ -13,6 +13,8 @@ import { startApp } from '../../src/app.ts'
 import type { App } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { createFailpoints } from '../../src/failpoints.ts'
+import { openStores } from '../../src/process/open-stores.ts'
+import type { Store } from '../../src/store/store.ts'
 import type { ModelsOptions } from '../../src/agent/models/models.ts'
 import type { TurnSettings } from '../../src/turn/turn.ts'
 import type { WebhookSettings } from '../../src/webhooks/webhooks.ts'
@@ -46,6 +48,11 @@ export type TestAppOptions = {
   accessLog?: Logger
   /** Another provider than the default one. */
   token?: string
+  /**
+   * `turn.durable-first`: whether the model may be called before the admission is durable. By default not, so that a test whose model has been
+   * called can read the stored turn.
+   */
+  earlyRuns?: boolean
 }
 
 export type Caller = { agentId: string; apiKey: string; ownerId: string }
@@ -249,11 +256,15 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   })
   if (outcome.kind !== 'config') throw new Error(outcome.problems.join('\n'))
   const { config } = outcome
+  const log = options.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
+  const failpoints = createFailpoints(config.failpoints)
+  const opened = openStores(config, { monotonicMs: () => performance.now(), failpoints, log })
   const app = await startApp(config, {
     adminToken: options.token ?? adminToken,
     encryptionKeys: [encryptionKey],
-    log: options.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
-    failpoints: createFailpoints(config.failpoints),
+    log,
+    failpoints,
+    stores: options.earlyRuns ? opened : opened.then((stores) => ({ ...stores, store: withLateReports(stores.store) })),
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
     ...(options.modelSettings ? { modelSettings: options.modelSettings } : {}),
@@ -263,6 +274,23 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   if (!options.seeded) await test.makeProvider(model)
   test.caller = options.seeded?.caller ?? (await test.makeCaller(options))
   return test
+}
+
+/** The store, except that it reports an admission early only when it is durable. */
+function withLateReports(store: Store): Store {
+  const admitMany: Store['admitMany'] = async (items, onEarly) => {
+    const reported: Parameters<NonNullable<typeof onEarly>>[] = []
+    const outcomes = await store.admitMany(items, (...report) => void reported.push(report))
+    for (const report of reported) onEarly?.(...report)
+    return outcomes
+  }
+  return new Proxy(store, {
+    get(_, name) {
+      if (name === 'admitMany') return admitMany
+      const value: unknown = Reflect.get(store, name)
+      return typeof value === 'function' ? value.bind(store) : value
+    },
+  })
 }
 
 export const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-test-'))

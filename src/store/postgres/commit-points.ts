@@ -5,14 +5,19 @@ import type { Connection } from './connections.ts'
 /** Before a commit and after it. */
 export type CommitPoints = [before: FailpointName, after: FailpointName]
 
-type Committing = { connection: Connection; failpoints: Failpoints; key: string; statement?: string }
+/** `onWritten`: called before the commit (`turn.durable-first`). */
+type Committing = { connection: Connection; failpoints: Failpoints; key: string; statement?: string; onWritten?: (() => void) | undefined }
 
 /** Rejects as the commit does. `key` names what is committed, for failpoints that apply to one operation. */
 export async function commitBetween(
   points: CommitPoints,
-  { connection, failpoints, key, statement = 'commit' }: Committing,
+  { connection, failpoints, key, statement = 'commit', onWritten }: Committing,
 ): Promise<void> {
   await failpoints.reach(points[0], key, connection.drop)
+  if (onWritten) {
+    onWritten()
+    await failpoints.reach('admit.early', key, connection.drop)
+  }
   const committed = connection.query(statement)
   // Awaited below, unless the failpoint ends the call first.
   committed.catch(() => undefined)

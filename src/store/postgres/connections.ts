@@ -36,6 +36,11 @@ export type Work<Result> = (connection: Connection) => Promise<Result>
 
 export type Connection = {
   query(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult>
+  /**
+   * One statement that is its own transaction. `onRow` receives each row before the commit is durable. If it becomes durable, the same
+   * objects are in the result (`turn.durable-first`).
+   */
+  queryEarly(query: QueryConfig, onRow: (row: Record<string, unknown>) => void): Promise<QueryResult>
   /** As the server reported it when the connection was opened. */
   processId: number | undefined
   /** Closes its socket, as a broken network would; for failpoints. */
@@ -152,7 +157,15 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
     started ||= typeof text === 'string' && text.startsWith('begin')
     return client.query(text as string, values)
   }
-  const done = work({ query, processId, drop: () => hangUp(client) })
+  const queryEarly: Connection['queryEarly'] = (text, onRow) =>
+    new Promise((resolve, reject) => {
+      const asked = new FlushedQuery(text as QueryConfig<unknown[]>, undefined, (error: Error | null | undefined, result: QueryResult) =>
+        error ? reject(error) : resolve(result),
+      )
+      asked.on('row', onRow)
+      client.query(asked)
+    })
+  const done = work({ query, queryEarly, processId, drop: () => hangUp(client) })
   try {
     const result = await before(until, done, 'the database did not answer in time')
     client.release()
@@ -178,6 +191,20 @@ function before<Value>(until: number, answer: Promise<Value>, words: string): Pr
   return within(Math.max(1, until - performance.now()), answer, () => {
     throw new Unheard(words)
   })
+}
+
+type Protocol = { execute(portal: { portal: string }): void; flush(): void; sync(): void }
+
+/**
+ * A statement whose rows the server sends before it commits. It commits at Sync, and otherwise sends nothing until it has; Flush in front of
+ * it makes it send the rows. All of it is one packet, so nothing takes another round trip. `_getRows` is where pg sends Execute and Sync.
+ */
+class FlushedQuery extends pg.Query {
+  _getRows(connection: Protocol): void {
+    connection.execute({ portal: '' })
+    connection.flush()
+    connection.sync()
+  }
 }
 
 function destroy(client: PoolClient): void {

@@ -63,40 +63,56 @@ const pauseMs = 20
 const awayMs = 100
 
 export function createTurnPath({ connections, failpoints, named, deadlines }: TurnPathOptions): TurnPath {
-  /** One call of a function in one transaction, with failpoints around its commit if there are any. */
+  /**
+   * One call of a function in one transaction, with failpoints around its commit if there are any. `onEarly` receives the outcomes before the
+   * commit; the same object is returned unless it was repeated.
+   */
   function call<Answer>(
     purpose: Purpose,
     name: TurnPathFunction,
     values: unknown[],
     deadlineMs: number,
-    around: CommitPoints | undefined = commitPoints[name],
+    {
+      around = commitPoints[name],
+      onEarly,
+    }: { around?: CommitPoints | undefined; onEarly?: ((outcomes: Answer) => void) | undefined } = {},
   ): Promise<Answer> {
     const places = values.map((_, index) => `$${index + 1}`).join(', ')
     const query = { text: `select ${name}(${places}) as outcomes`, values, ...(named ? { name } : {}) }
     const points = failpoints.spec === '' ? undefined : around
     const ask = withoutFlush.has(name) ? connections.ask : connections.askDurably
     return ask(purpose, deadlineMs, async (connection) => {
+      if (!points && onEarly) return (await connection.queryEarly(query, ({ outcomes }) => onEarly(outcomes as Answer))).rows[0].outcomes
       if (!points) return (await connection.query(query)).rows[0].outcomes
       await connection.query('begin')
       const { outcomes } = (await connection.query(query)).rows[0]
-      await commitBetween(points, { connection, failpoints, key: name })
+      await commitBetween(points, { connection, failpoints, key: name, onWritten: onEarly && (() => onEarly(outcomes)) })
       return outcomes
     })
   }
 
   /**
    * Outcomes in the order of the items. `keysOf` returns keys that a call may contain only once. `read` converts an outcome, or returns
-   * undefined to repeat the item.
+   * undefined to repeat the item. `onEarly`: receives the outcomes of the first call for an item, before its commit.
    */
   async function each<Item, Outcome, Answer>(
     items: Item[],
     { purpose, name, deadlineMs, keysOf, lockedBy, bytesOf: size, write, read }: Batch<Item, Outcome, Answer>,
+    onEarly?: (index: number, outcome: Outcome | undefined) => unknown,
   ): Promise<Each<Outcome>[]> {
     const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
-    const send = async (places: number[]): Promise<void> => {
+    const send = async (places: number[], early?: typeof onEarly): Promise<void> => {
       const sent = JSON.stringify(places.map((place, index) => ({ ord: index + 1, ...write(items[place]!) })))
-      const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs)
-      for (const [index, place] of places.entries()) outcomes[place] = read(answers[index]!, items[place]!)
+      const readAll = (answers: Answer[]): (Outcome | undefined)[] => places.map((place, index) => read(answers[index]!, items[place]!))
+      let reported: { answers: Answer[]; outcomes: (Outcome | undefined)[] } | undefined
+      const report = (answers: Answer[]): void => {
+        if (reported) return
+        reported = { answers, outcomes: readAll(answers) }
+        for (const [index, place] of places.entries()) early!(place, reported.outcomes[index])
+      }
+      const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs, { onEarly: early && report })
+      const final = answers === reported?.answers ? reported.outcomes : readAll(answers)
+      for (const [index, place] of places.entries()) outcomes[place] = final[index]
     }
     const keep = (places: number[], error: unknown): void => {
       for (const place of places) outcomes[place] = { kind: 'error', error: error as Error }
@@ -112,7 +128,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
       const waves = wavesOf(left, (place) => keysOf(items[place]!))
       for (const wave of waves.flatMap((places) => withinBudget(places, (place) => size(items[place]!)))) {
         try {
-          await send(wave)
+          await send(wave, tries === 0 ? onEarly : undefined)
         } catch (error) {
           if (isLockTimeout(error) && lockedBy) {
             // Another transaction holds the row of one owner, so the others need not wait for it.
@@ -151,11 +167,15 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   /** The holder of the next claim. A claim without an answer is repeated with the same one and counts no second attempt. */
   const claimers = { fresh: randomUUID(), suspect: randomUUID() }
   return {
-    async admitMany(items) {
+    async admitMany(items, onEarly) {
       // Requests that waited behind a batch for an unavailable database have waited long enough.
       if (performance.now() < awayUntil)
         return items.map(() => ({ kind: 'error', error: new StoreUnavailable('the database was away just now') }))
-      const outcomes = await each(items, admission)
+      const outcomes = await each(
+        items,
+        admission,
+        onEarly && ((index, outcome) => outcome?.kind === 'admitted' && onEarly(index, outcome)),
+      )
       if (outcomes.every((outcome) => outcome.kind === 'error' && isConnectionLost(outcome.error.cause)))
         awayUntil = performance.now() + awayMs
       return outcomes
@@ -208,7 +228,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
       return leases.filter(({ requestId }) => lost.has(requestId))
     },
     async releaseLeases(leases) {
-      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs, releasePoints)
+      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs, { around: releasePoints })
     },
     async claimOrphans({ which, limit, leaseMs, running }): Promise<Claims> {
       const claimed = await call<ClaimsAnswer>('settlement', 'claim_v1', [which, limit, leaseMs, running, claimers[which]], settlementMs)

@@ -1,6 +1,7 @@
 /**
  * Commits groups: all waiting items share one transaction and one flush of the disk, but succeed or fail individually. A group above the
- * budget of a transaction (budget.ts) takes several. No outcome is returned before the commit is durable. Does not know about threads.
+ * budget of a transaction (budget.ts) takes several. No outcome is returned before the commit is durable; those of admissions are reported
+ * before it, too (`turn.durable-first`). Does not know about threads.
  *
  * The fast path has no savepoints. A savepoint copies every page that its item writes and needs two more statements, a quarter of the cost
  * of a turn. Operations of the turn path return refusals and throw only on errors, so after the first error the group is rolled back and
@@ -16,7 +17,9 @@ import type { Sql } from '../sql.ts'
 import type { TurnPath } from './turn-path.ts'
 import { forget } from './forget.ts'
 import { toWire } from './protocol.ts'
-import type { Answer, Call, WireOutcome } from './protocol.ts'
+import type { Answer, Call, EarlyAnswer, WireOutcome } from './protocol.ts'
+import { earlyAnswers } from './early-answers.ts'
+import type { Item } from './early-answers.ts'
 import { WriteCheck } from './write-check.ts'
 
 /** The failpoints before and after the commit of these operations. */
@@ -31,7 +34,7 @@ const commitPoints: Record<string, [FailpointName, FailpointName]> = {
 
 const betweenTransactions = new Set(['forget', 'ping'])
 
-type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
+type OnEarlyAnswers = (answers: EarlyAnswer[]) => void
 
 /** The part of a connection that is needed here. */
 export type Writable = Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>
@@ -51,19 +54,21 @@ export class Writer {
     this.#check = new WriteCheck(db, monotonicMs)
   }
 
-  /** Returns one outcome per item of each call. Never rejects, and awaits only settled promises. */
-  async answer(calls: Call[]): Promise<Answer[]> {
+  /**
+   * Returns one outcome per item of each call. Never rejects, and awaits only settled promises. `onEarly`: called before a commit. Of what
+   * it receives, an outcome holds if the same object is in the answer.
+   */
+  async answer(calls: Call[], onEarly: OnEarlyAnswers = () => {}): Promise<Answer[]> {
     const answers = calls.map(({ id, items }): Answer => ({ id, outcomes: Array.from({ length: items.length }) }))
     const items = calls.flatMap((call, callIndex) =>
       (betweenTransactions.has(call.operation) ? [] : call.items).map((argument, index): Item => {
-        const { outcomes } = answers[callIndex]!
-        return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
+        return { operation: call.operation, argument, answer: answers[callIndex]!, index }
       }),
     )
     for (const part of items.length > 0 ? withinBudget(items, sizeOf) : []) {
       // If a transaction fails as a whole (disk full at the commit), the items are tried one by one, so that one bad row does not affect
       // the others.
-      if (await this.#commitTogether(part)) continue
+      if (await this.#commitTogether(part, onEarly)) continue
       for (const item of part) await this.#commitAlone(item)
     }
     // Between transactions, because within one the log cannot be checkpointed.
@@ -74,18 +79,19 @@ export class Writer {
     return answers
   }
 
-  async #commitTogether(items: Item[]): Promise<boolean> {
+  async #commitTogether(items: Item[], onEarly: OnEarlyAnswers): Promise<boolean> {
     try {
       this.#db.exec('begin immediate')
-      if (!(await this.#writeAll(items))) {
+      const early = (await this.#writeAll(items)) ? earlyAnswers(items) : undefined
+      if (!early) {
         if (this.#db.isTransaction) this.#db.exec('rollback')
         this.#db.exec('begin immediate')
         for (const item of items) {
-          item.keep(await this.#inSavepoint(item))
+          keep(item, await this.#inSavepoint(item))
           if (!this.#db.isTransaction) return false
         }
       }
-      this.#commit(items)
+      this.#commit(items, early?.length ? () => onEarly(early) : undefined)
       return true
     } catch {
       // Not reported here: each item is tried alone and reports the same failure.
@@ -98,12 +104,12 @@ export class Writer {
   async #writeAll(items: Item[]): Promise<boolean> {
     for (const item of items) {
       if (item.operation === 'write') {
-        item.keep(await this.#inSavepoint(item))
+        keep(item, await this.#inSavepoint(item))
         if (!this.#db.isTransaction) return false
         continue
       }
       try {
-        item.keep({ value: this.#operate(item) })
+        keep(item, { value: this.#operate(item) })
       } catch {
         // Not reported here: the item is tried in a savepoint and reports the same failure.
         return false
@@ -128,18 +134,25 @@ export class Writer {
     try {
       this.#db.exec('begin immediate')
       const value = await this.#operate(item)
-      item.keep({ value })
+      keep(item, { value })
       this.#commit([item])
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('rollback')
-      item.keep(this.#check.failed(error))
+      keep(item, this.#check.failed(error))
     }
   }
 
-  #commit(items: Item[]): void {
-    if (!this.#failpoints.spec) return this.#db.exec('commit')
+  #commit(items: Item[], reportEarly?: () => void): void {
+    if (!this.#failpoints.spec) {
+      reportEarly?.()
+      return this.#db.exec('commit')
+    }
     const around = new Map(items.map((item) => [keyOf(item), pointsAround(item)]))
     for (const [key, points] of around) if (points) this.#failpoints.hit(points[0], key)
+    if (reportEarly) {
+      reportEarly()
+      this.#failpoints.hit('admit.early', 'admit')
+    }
     this.#db.exec('commit')
     for (const [key, points] of around) if (points) this.#hitAfter(points[1], key, items)
   }
@@ -149,7 +162,7 @@ export class Writer {
     try {
       this.#failpoints.hit(point, key)
     } catch (error) {
-      for (const item of items) if (keyOf(item) === key) item.keep({ error: toWire(error) })
+      for (const item of items) if (keyOf(item) === key) keep(item, { error: toWire(error) })
     }
   }
 
@@ -166,6 +179,8 @@ export class Writer {
     return (this.#turnPath[operation as keyof TurnPath] as (item: unknown) => unknown)(argument)
   }
 }
+
+const keep = ({ answer, index }: Item, outcome: WireOutcome): void => void (answer.outcomes[index] = outcome)
 
 /** The bytes that an item writes. Writes outside the turn path are bounded where they are accepted, and count nothing. */
 const sizeOf = ({ operation, argument }: Item): number =>

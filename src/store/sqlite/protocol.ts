@@ -8,6 +8,10 @@ import { asStoreError } from './database.ts'
 
 export type Call = { id: number; operation: string; items: unknown[] }
 export type Answer = { id: number; outcomes: WireOutcome[] }
+/** Sent before the answer to the same call, and before the commit is durable (`turn.durable-first`). */
+export type EarlyAnswer = { id: number; early: [index: number, outcome: WireOutcome][] }
+/** An answer as it is sent: an outcome that was reported early crosses the thread once. */
+export type SentAnswer = { id: number; outcomes: (WireOutcome | 'as reported early')[] }
 export type WireOutcome = { value: unknown } | { error: WireError }
 
 type WireError =

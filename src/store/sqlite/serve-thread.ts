@@ -3,18 +3,19 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import type { DatabaseSync } from 'node:sqlite'
 import { SchemaRefused } from '../schema-refused.ts'
 import { toWire } from './protocol.ts'
-import type { Answer, Call, Opened, ThreadData } from './protocol.ts'
+import type { Call, EarlyAnswer, Opened, SentAnswer, ThreadData } from './protocol.ts'
 
 export type OpenThread = {
   db: DatabaseSync
   /** Never rejects. Awaits only settled promises, so that a group is answered before the next one is taken. */
-  answer(calls: Call[]): Promise<Answer[]>
+  answer(calls: Call[], postEarly: (answer: EarlyAnswer) => void): Promise<SentAnswer[]>
   /** How many waiting calls `answer` takes at once. */
   maxCalls: number
 }
 
 export function serveThread(open: (data: ThreadData) => OpenThread): void {
   const port = parentPort!
+  const postEarly = (answer: EarlyAnswer): void => port.postMessage(answer)
   let thread: OpenThread | undefined
 
   function openNow(): Opened {
@@ -36,7 +37,7 @@ export function serveThread(open: (data: ThreadData) => OpenThread): void {
       calls.push(next)
       next = calls.length < thread.maxCalls ? (receiveMessageOnPort(port)?.message as Call | undefined) : undefined
     }
-    if (calls.length > 0) for (const answer of await thread.answer(calls)) port.postMessage(answer)
+    if (calls.length > 0) for (const answer of await thread.answer(calls, postEarly)) port.postMessage(answer)
     if (next?.operation !== 'close') return
     thread.db.close()
     port.close()

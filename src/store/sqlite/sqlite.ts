@@ -12,7 +12,7 @@ import { methodsOf } from '../methods.ts'
 import type { Methods } from '../methods.ts'
 import type { Sql } from '../sql.ts'
 import type { Each, Store } from '../store.ts'
-import type { Claims } from '../turn-records.ts'
+import type { Admitted, Claims } from '../turn-records.ts'
 import { openForReading, sqlOf } from './database.ts'
 import { createLateThread } from './late-thread.ts'
 import type { LateThread } from './late-thread.ts'
@@ -20,6 +20,7 @@ import { lockFolder } from './lock.ts'
 import { fromWire } from './protocol.ts'
 import type { WireOutcome } from './protocol.ts'
 import { StoreThread } from './store-thread.ts'
+import type { OnEarlyOutcome } from './store-thread.ts'
 
 export { backUp } from './backup.ts'
 export { inspectFolder } from './inspect.ts'
@@ -74,8 +75,8 @@ type Parts = {
 export function storeOver({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
   const readerOf = (name: keyof Reads): LateThread => (reports.has(name) ? reporter : searches.has(name) ? searcher : reader)
   const listeners: (() => void)[] = []
-  const each = async <Outcome>(operation: string, items: unknown[]): Promise<Each<Outcome>[]> => {
-    const outcomes = await writer.call(operation, items)
+  const each = async <Outcome>(operation: string, items: unknown[], onEarly?: OnEarlyOutcome): Promise<Each<Outcome>[]> => {
+    const outcomes = await writer.call(operation, items, onEarly)
     return outcomes.map((outcome: WireOutcome): Each<Outcome> =>
       'error' in outcome ? { kind: 'error', error: fromWire(outcome.error) } : (outcome.value as Outcome),
     )
@@ -87,7 +88,8 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
       return value
     })
   return {
-    admitMany: (items) => each('admit', items),
+    admitMany: (items, onEarly) =>
+      each('admit', items, onEarly && ((index, outcome) => onEarly(index, (outcome as { value: Admitted }).value))),
     settleMany: (items) => each('settle', items),
     failMany: (items) => each('fail', items),
     advanceMany: (items) => each('advance', items),

@@ -5,9 +5,15 @@ import { Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import { fromWire, unpack } from './protocol.ts'
-import type { Answer, Call, Opened, ThreadData, WireOutcome } from './protocol.ts'
+import type { Call, EarlyAnswer, Opened, SentAnswer, ThreadData, WireOutcome } from './protocol.ts'
 
-type Waiting = { resolve(outcomes: WireOutcome[]): void; reject(error: Error): void }
+export type OnEarlyOutcome = (index: number, outcome: WireOutcome) => void
+
+type Waiting = {
+  resolve(outcomes: SentAnswer['outcomes']): void
+  reject(error: Error): void
+  reportEarly(outcomes: EarlyAnswer['early']): void
+}
 
 export class StoreThread {
   readonly #worker: Worker
@@ -33,19 +39,36 @@ export class StoreThread {
       if (opened.refusal === 'unavailable') throw new StoreUnavailable(opened.message)
       throw new Error(opened.message)
     }
-    this.#worker.on('message', (answer: Answer) => {
+    this.#worker.on('message', (answer: SentAnswer | EarlyAnswer) => {
+      if ('early' in answer) return this.#waiting.get(answer.id)?.reportEarly(answer.early)
       const waiting = this.#waiting.get(answer.id)
       this.#waiting.delete(answer.id)
       waiting?.resolve(answer.outcomes)
     })
   }
 
-  /** One outcome per item. Rejects only if the thread is closed. */
-  call(operation: string, items: unknown[]): Promise<WireOutcome[]> {
+  /**
+   * One outcome per item. Rejects only if the thread is closed. `onEarly`: called with outcomes whose commit is not durable yet. Of these, an
+   * outcome holds if the same object is returned.
+   */
+  call(operation: string, items: unknown[], onEarly?: OnEarlyOutcome): Promise<WireOutcome[]> {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'))
     const id = this.#nextId++
+    const early = new Map<number, WireOutcome>()
+    const read = (sent: SentAnswer['outcomes'][number], index: number): WireOutcome =>
+      sent === 'as reported early' ? early.get(index)! : operation === 'admit' ? unpack(sent) : sent
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: (outcomes) => resolve(operation === 'admit' ? outcomes.map(unpack) : outcomes), reject })
+      this.#waiting.set(id, {
+        resolve: (outcomes) => resolve(outcomes.map(read)),
+        reject,
+        reportEarly(outcomes) {
+          for (const [index, packed] of outcomes) {
+            const outcome = unpack(packed)
+            early.set(index, outcome)
+            onEarly?.(index, outcome)
+          }
+        },
+      })
       this.#post({ id, operation, items })
     })
   }

@@ -6,7 +6,7 @@ import { Writer } from './group-commit.ts'
 import { createTurnPath } from './turn-path.ts'
 import { migrate, readMigrations } from './migrate.ts'
 import { pack } from './protocol.ts'
-import type { Answer, Call } from './protocol.ts'
+import type { Call, EarlyAnswer, SentAnswer, WireOutcome } from './protocol.ts'
 import { serveThread } from './serve-thread.ts'
 
 // The maximum number of calls in a group. A group's commit delays everything in it, and each batcher sends up to 64 items.
@@ -25,8 +25,15 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
   const writer = new Writer(db, turnPath, sqlOf(db, clock.now), failpoints)
   return { db, answer, maxCalls: maxCallsInGroup }
 
-  async function answer(calls: Call[]): Promise<Answer[]> {
-    const answers = await writer.answer(calls)
-    return answers.map(({ id, outcomes }, index) => ({ id, outcomes: calls[index]!.operation === 'admit' ? outcomes.map(pack) : outcomes }))
+  async function answer(calls: Call[], postEarly: (answer: EarlyAnswer) => void): Promise<SentAnswer[]> {
+    const reported = new Set<WireOutcome>()
+    const answers = await writer.answer(calls, (earlyAnswers) => {
+      for (const { id, early } of earlyAnswers) {
+        for (const [, outcome] of early) reported.add(outcome)
+        postEarly({ id, early: early.map(([index, outcome]) => [index, pack(outcome)]) })
+      }
+    })
+    const sent = (outcome: WireOutcome): SentAnswer['outcomes'][number] => (reported.has(outcome) ? 'as reported early' : pack(outcome))
+    return answers.map(({ id, outcomes }, index) => ({ id, outcomes: calls[index]!.operation === 'admit' ? outcomes.map(sent) : outcomes }))
   }
 })

@@ -1,6 +1,6 @@
 /** The model calls: H3 (how many), H8 (none for refused requests), H10 (with exactly the stored history); `turn.states`. Pure. */
 import type { ModelCallEvent } from '../history.ts'
-import { maxCallsPerAttempt, ruledOf, takesSeveralSteps } from '../messages.ts'
+import { maxCallsOfLostRun, maxCallsPerAttempt, ruledOf, takesSeveralSteps } from '../messages.ts'
 import { isUnheard } from './reading.ts'
 import type { Reading, Request, Try, Violation } from './reading.ts'
 
@@ -35,7 +35,8 @@ function* howOften(reading: Reading): Generator<Violation> {
     const events = [...(tries[0]?.events ?? []), ...calls.map(({ index }) => index)]
     if (reply && calls.length === 0) yield { check: 'H3', what: `a reply to "${message}" without a model call`, events }
     const runs = [...request.requestIds].map((id) => reading.runs.get(id)).find(Boolean)
-    if (runs && calls.length > ((runs.run - 1) * attemptsPerRun + runs.attempts) * maxCallsPerAttempt(message))
+    const lost = tries.filter((one) => mayBeLost(reading, one)).length * maxCallsOfLostRun
+    if (runs && calls.length > ((runs.run - 1) * attemptsPerRun + runs.attempts) * maxCallsPerAttempt(message) + lost)
       yield {
         check: 'H3',
         what: `${calls.length} model calls for "${message}" in ${runs.run} runs, ${runs.attempts} attempts in the last`,
@@ -59,6 +60,10 @@ function* howOften(reading: Reading): Generator<Violation> {
       yield { check: 'calm', what: 'an answer was cut with nothing broken', events: tries.flatMap((one) => one.events) }
   }
 }
+
+/** `turn.durable-first`: during a fault, the model may have been called for an admission that was then not stored. */
+const mayBeLost = (reading: Reading, { call, answer, code }: Try): boolean =>
+  (code === undefined || code === 'service_unavailable' || code === 'internal_error') && reading.disturbed(call.at, answer?.at ?? Infinity)
 
 /** At least one attempt has ended, so its outcome is known. */
 const isAnswered = ({ code }: Try): boolean => code === 'reply' || code === 'internal_error' || code === 'turn_cancelled'

@@ -1,0 +1,98 @@
+/**
+ * `turn.durable-first` on PostgreSQL: an admission is reported in front of its commit, in the same round trip, and what was reported does
+ * not hold if the commit fails or its connection is lost.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import type { Admission, AdmissionOutcome } from '../../src/store/turn-records.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ownPostgres } from '../support/own-postgres.ts'
+import { noPostgres, withClient } from '../support/postgres-server.ts'
+import { Bench } from './conformance.ts'
+
+const skip = noPostgres()
+const commitMs = 400
+
+/** Each commit of a new turn does this first. The statements themselves are not delayed. */
+async function open(t: TestContext, beforeCommit: string, failpoints = '') {
+  const database = await ownPostgres(t)
+  const first = await database.open()
+  const { ownerId } = await Bench.make(first, 1_000_000n)
+  const store = await database.open({ failpoints })
+  const bench = new Bench(store, ownerId.slice('own_'.length), 8000)
+  await withClient(database.url, (client) =>
+    client.query(`create sequence commits;
+      create function before_commit() returns trigger language plpgsql as 'begin ${beforeCommit}; return null; end';
+      create constraint trigger before_commit after insert on turns deferrable initially deferred for each row execute function before_commit()`),
+  )
+  const stored = async (): Promise<number> => Number((await database.row('select count(*) as n from turns')).n)
+  return { bench, store, stored }
+}
+
+/** `earlyMs`, `answeredMs`: when the outcome was reported early and when it was returned. `storedThen`: turns that others saw in between. */
+async function admit(store: Store, admission: Admission, stored: () => Promise<number>) {
+  const startedAt = performance.now()
+  let early: { outcome: AdmissionOutcome; atMs: number; storedThen: Promise<number> } | undefined
+  const [outcome] = await store.admitMany([admission], (_, reported) => {
+    assert.equal(early, undefined, 'reported once')
+    early = { outcome: reported, atMs: performance.now() - startedAt, storedThen: stored() }
+  })
+  const answeredMs = performance.now() - startedAt
+  return { outcome, early: early?.outcome, earlyMs: early?.atMs ?? 0, answeredMs, storedThen: await early?.storedThen }
+}
+
+for (const failpoints of ['', 'admit.after-commit=delay:1']) {
+  const how = failpoints === '' ? 'in one round trip' : 'with failpoints'
+  void test(`turn.durable-first postgres: an admission is reported while its commit waits for the disk, ${how}`, { skip }, async (t) => {
+    const { bench, store, stored } = await open(t, `perform pg_sleep(${commitMs / 1000})`, failpoints)
+    for (let times = 0; times < 3; times++) {
+      const { outcome, early, earlyMs, answeredMs, storedThen } = await admit(store, bench.admission(), stored)
+      assert.ok(outcome?.kind === 'admitted')
+      assert.equal(early, outcome)
+      assert.ok(answeredMs - earlyMs >= commitMs - 50, `reported after ${earlyMs} ms, returned after ${answeredMs} ms`)
+      assert.equal(storedThen, times, 'not stored when it was reported')
+    }
+    assert.equal(await stored(), 3)
+  })
+}
+
+void test(
+  'turn.durable-first postgres: a commit that fails takes back what was reported; the item alone is another admission',
+  { skip },
+  async (t) => {
+    const { bench, store, stored } = await open(t, `if nextval(''commits'') = 1 then raise exception ''by the test''; end if`)
+    const { outcome, early } = await admit(store, bench.admission(), stored)
+    assert.equal(early?.kind, 'admitted')
+    assert.equal(outcome?.kind, 'admitted')
+    assert.notEqual(early, outcome)
+    assert.equal(await stored(), 1)
+    assert.equal((await bench.money()).held, (outcome as { turn: { hold: bigint } }).turn.hold, 'held once')
+  },
+)
+
+void test(
+  'turn.durable-first fault.postgres-connection-lost postgres: a connection lost before the commit takes back what was reported',
+  { skip },
+  async (t) => {
+    const { bench, store, stored } = await open(t, 'null', 'admit.early=drop@1')
+    const { outcome, early } = await admit(store, bench.admission(), stored)
+    assert.equal(early?.kind, 'admitted')
+    assert.ok(outcome?.kind === 'admitted')
+    assert.notEqual(early, outcome)
+    assert.equal(await stored(), 1)
+  },
+)
+
+void test(
+  'turn.durable-first fault.commit-reply-lost postgres: a commit whose answer is lost is found again, and what was reported does not hold',
+  { skip },
+  async (t) => {
+    const { bench, store, stored } = await open(t, 'null', 'commit.sent=drop@1 if:admit')
+    const { outcome, early } = await admit(store, bench.admission(), stored)
+    assert.equal(early?.kind, 'admitted')
+    assert.ok(outcome?.kind === 'admitted')
+    assert.notEqual(early, outcome)
+    assert.equal(await stored(), 1)
+  },
+)
