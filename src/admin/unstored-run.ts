@@ -54,8 +54,14 @@ type Wanted = {
   left: AbortSignal
 }
 
-/** A failure of the model is part of the result. Throws ApiError `service_unavailable` if the store is unavailable, and if the server stops or the reader leaves meanwhile. */
-export async function runUnstored({ agents, closing, turnMs }: UnstoredRunOptions, wanted: Wanted): Promise<UnstoredRun> {
+/**
+ * `onText` is called with each piece of the reply. A failure of the model is part of the result. Throws ApiError `service_unavailable` if the store is unavailable, and if the server stops or the reader leaves meanwhile.
+ */
+export async function runUnstored(
+  { agents, closing, turnMs }: UnstoredRunOptions,
+  wanted: Wanted,
+  onText: (text: string) => void = () => undefined,
+): Promise<UnstoredRun> {
   const { requestId, agentId, agentVersion, context, message, history, left } = wanted
   const changes = withoutUndefined(wanted.overrides)
   const config = { ...context.config, ...changes }
@@ -82,7 +88,7 @@ export async function runUnstored({ agents, closing, turnMs }: UnstoredRunOption
       unstored: { changes },
       trace,
       signal: AbortSignal.any([closing, deadline, left]),
-      onDelta: () => undefined,
+      onDelta: onText,
       onUsage(used, toolCallsPrice) {
         usage = used
         toolCalls = toolCallsPrice

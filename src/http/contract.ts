@@ -49,6 +49,7 @@ export type TurnWithSteps = Static<typeof turns.TurnWithSteps.ref>
 export type TurnTrace = Static<typeof traces.TurnTrace.ref>
 export type TurnRerun = Static<typeof traces.TurnRerun.ref>
 export type Preview = Static<typeof traces.Preview.ref>
+export type PreviewEvent = Static<typeof traces.PreviewEvent.ref>
 export type Feedback = Static<typeof turns.Feedback.ref>
 export type StoredFeedback = Static<typeof turns.StoredFeedback.ref>
 export type Webhook = Static<typeof webhooks.Webhook.ref>

@@ -169,10 +169,10 @@ inConsole('console: a version and a draft are tried without storing or charging 
   await page.getByRole('button', { name: 'Use draft' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   const held = gate()
-  app.model.script([held, 'late'], 'From the draft.')
+  app.model.script(['Shown while it is generated', held, 'late'], 'From the draft.')
   await box.fill('Again')
   await box.press('Enter')
-  await held.reached
+  await log.getByText('Shown while it is generated').waitFor()
   await box.press('Escape')
   await log.getByText('Cancelled. Nothing was stored or charged.').waitFor()
   held.open()

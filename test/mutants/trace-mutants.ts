@@ -100,6 +100,6 @@ export const traceMutants: Mutant[] = [
     rule: 'rerun.harmless',
     removes: 'a preview ends when its caller disconnects',
     edits: [edit('src/admin/unstored-run.ts', '[closing, deadline, left]', '[closing, deadline]')],
-    caughtBy: { file: 'spec/previews.test.ts', title: 'a preview ends when its caller disconnects' },
+    caughtBy: { file: 'spec/previews.test.ts', title: 'a preview as text/event-stream ends when its caller disconnects' },
   },
 ]

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
 import { gate } from '../support/model-server.ts'
-import { adminToken, startTestApp } from '../support/test-app.ts'
+import { adminToken, parseEvents, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp, TestAppOptions } from '../support/test-app.ts'
 import { call, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
@@ -117,24 +117,81 @@ void test('rerun.harmless: a preview of an unknown agent or version, or with wro
   assert.match(json['failure'].cause, /no such key/)
 })
 
-void test('rerun.harmless: a preview ends when its caller disconnects', async () => {
-  await using app = await startTestApp()
-  const held = gate()
-  app.model.script([held, 'x'])
-  const leaving = new AbortController()
-  const sent = fetch(`${app.adminUrl}/admin/v1/agents/${app.caller.agentId}/preview`, {
+const request = (app: TestApp, body: Json, accept: string, signal?: AbortSignal): Promise<Response> =>
+  fetch(`${app.adminUrl}/admin/v1/agents/${app.caller.agentId}/preview`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ message: 'hello' }),
-    signal: leaving.signal,
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', accept },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
   })
-  const asked = await app.model.nextCall()
-  await held.reached
-  leaving.abort()
-  await assert.rejects(sent)
-  const end = await Promise.race([asked.ended, setTimeout(5_000, 'still running', { ref: false })])
+
+for (const accept of ['application/json', 'text/event-stream'])
+  void test(`rerun.harmless: a preview as ${accept} ends when its caller disconnects`, async () => {
+    await using app = await startTestApp()
+    const held = gate()
+    app.model.script(['some text', held, 'x'])
+    const leaving = new AbortController()
+    const sent = request(app, { message: 'hello' }, accept, leaving.signal).then((response) => response.text())
+    const asked = await app.model.nextCall()
+    await held.reached
+    leaving.abort()
+    await assert.rejects(sent)
+    const end = await Promise.race([asked.ended, setTimeout(5_000, 'still running', { ref: false })])
+    held.open()
+    assert.equal(end, 'aborted')
+  })
+
+void test('rerun.harmless: a preview streams its text while it is generated, and ends with what the JSON response has', async (t) => {
+  const { app, tools } = await start(t)
+  await play(app, 'first')
+  const before = await stored(app)
+  const held = gate()
+  const reply = [call('look', { day: 'Monday' }, 'a'), call('book', { day: 'Monday' }, 'b')]
+  app.model.script(['Let me look. ', ...reply], ['It is ', held, 'free.'])
+  const response = await request(app, { message: 'book Monday' }, 'text/event-stream')
+  assert.match(String(response.headers.get('content-type')), /^text\/event-stream/)
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  while (!text.includes('It is ')) text += (await reader.read()).value!
+  assert.ok(!text.includes('preview.completed'))
   held.open()
-  assert.equal(end, 'aborted')
+  for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value
+  const events = parseEvents(text)
+  assert.equal(
+    events
+      .slice(0, -1)
+      .map(({ event, data }) => (event === 'response.output_text.delta' ? data['delta'] : event))
+      .join(''),
+    'Let me look. \n\nIt is free.',
+  )
+  const { event, data } = events.at(-1)!
+  assert.equal(event, 'preview.completed')
+  assert.deepEqual(tools.callsOf('/book'), [])
+  assert.deepEqual(await stored(app), before)
+
+  app.model.script(['Let me look. ', ...reply], ['It is ', 'free.'])
+  const { json } = await preview(app, { message: 'book Monday' })
+  assert.deepEqual([Object.keys(data), data['text'], data['usage']], [Object.keys(json), json['text'], json['usage']])
+})
+
+void test('rerun.harmless: a streamed preview is refused as JSON before it runs, and a failing model is in its last event', async () => {
+  await using app = await startTestApp()
+  const refused = await request(app, { message: 'hi', version: 9 }, 'text/event-stream')
+  assert.deepEqual([refused.status, ((await refused.json()) as Json)['error'].code], [404, 'not_found'])
+  app.model.script({ status: 401, body: { error: { message: 'no such key' } } })
+  const failed = parseEvents(await (await request(app, { message: 'hi' }, 'text/event-stream')).text())
+  assert.deepEqual(
+    failed.map(({ event, data }) => [event, data['failure'].cause_kind]),
+    [['preview.completed', 'provider_401']],
+  )
+  // The last event of a server that stops.
+  const held = gate()
+  app.model.script(['some text', held])
+  const running = request(app, { message: 'hi' }, 'text/event-stream').then((response) => response.text())
+  await held.reached
+  await app.close()
+  const { event, data } = parseEvents(await running).at(-1)!
+  assert.deepEqual([event, data['code']], ['error', 'service_unavailable'])
 })
 
 void test('rerun.harmless: a preview before a turn has the history of that turn, whether it runs or has ended', async () => {

@@ -21,6 +21,10 @@ const badRequestStatuses = [400, 408, 417, 431]
 const meant = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate']
 const methods = ['get', 'put', 'post', 'delete', 'patch']
 
+// Each is compiled once, by its identity.
+const chatEvent = { $ref: '#/components/schemas/ChatEvent' }
+const previewEvent = { $ref: '#/components/schemas/PreviewEvent' }
+
 export class AnswerCheck {
   readonly #operations: Operation[]
   readonly #descriptions: Descriptions
@@ -47,11 +51,14 @@ export class AnswerCheck {
     return [...body.problems, ...this.#checkHeaders(answer, described, body.code), ...checkRequestId(answer, body.requestId)]
   }
 
-  /** The events of a whole stream, in order. */
+  /** The events of a whole stream, of a turn or of a preview, in order. Only the stream of a turn begins with `response.created`. */
   eventProblems(events: SeenEvent[]): string[] {
-    const check = this.#compile({ $ref: '#/components/schemas/ChatEvent' }, this.#descriptions.public)
+    const ofTurn = events[0]?.event === 'response.created'
+    const check = ofTurn ? this.#compile(chatEvent, this.#descriptions.public) : this.#compile(previewEvent, this.#descriptions.admin)
     const names = events.map(({ event }) => event).join(' ')
-    const order = /^response\.created( response\.output_text\.delta)* (response\.completed|error)$/.test(names)
+    const order = ofTurn
+      ? /^response\.created( response\.output_text\.delta)* (response\.completed|error)$/.test(names)
+      : /^(response\.output_text\.delta )*(preview\.completed|error)$/.test(names)
     return [...(order ? [] : [`the order of the events: ${names.slice(0, 200)}`]), ...events.flatMap((event) => check(event))]
   }
 

@@ -13,13 +13,19 @@ import type { Overrides, UnstoredRun, UnstoredRunOptions } from '../unstored-run
 
 export type Preview = UnstoredRun & { version: number }
 
+/**
+ * Calls the model. Call once. `onText` is called with each piece of the reply. A failure of the model is part of the result. Throws ApiError
+ * `service_unavailable` if the store is unavailable, or the server stops or the reader leaves meanwhile.
+ */
+export type RunPreview = (onText?: (text: string) => void) => Promise<Preview>
+
 export type PreviewsAdmin = {
   /**
-   * `version`: by default the current one. The cost is at the price of the version. Throws ApiError `not_found` for an agent, a version or a
-   * turn that does not exist, `validation_error` for a message that is longer than the version accepts, and `service_unavailable` if the store is
-   * unavailable or the server stops meanwhile. A failure of the model is part of the result.
+   * Checks what was asked, and returns the run. `version`: by default the current one. The cost is at the price of the version. Throws ApiError
+   * `not_found` for an agent, a version or a turn that does not exist, `validation_error` for a message that is longer than the version accepts,
+   * and `service_unavailable` if the store is unavailable.
    */
-  previewAgent(
+  preparePreview(
     agentId: string,
     asked: {
       message: string
@@ -30,7 +36,7 @@ export type PreviewsAdmin = {
       /** Aborted when the reader of the result is gone. */
       left: AbortSignal
     },
-  ): Promise<Preview>
+  ): Promise<RunPreview>
 }
 
 /** The history: of the playground's conversation with this external user, or what this turn of the agent had. */
@@ -54,7 +60,7 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
   }
 
   return {
-    async previewAgent(agentId, { message, historyOf, version, overrides, requestId, left }) {
+    async preparePreview(agentId, { message, historyOf, version, overrides, requestId, left }) {
       const agent = await store.read.findAgent(agentId)
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { present } = agent
@@ -69,7 +75,7 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
       const { version: agentVersion, price } = chosen
       const wanted = { requestId, agentId, agentVersion, context, price, overrides, message, history, left }
-      return { ...(await runUnstored(options, wanted)), version: agentVersion }
+      return async (onText) => ({ ...(await runUnstored(options, wanted, onText)), version: agentVersion })
     },
   }
 }

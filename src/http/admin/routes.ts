@@ -94,7 +94,6 @@ const nounRoutes = [
   deliveryRoutes,
   endUserRoutes,
   trialRoutes,
-  previewRoutes,
   spendLimitRoutes,
 ]
 
@@ -130,6 +129,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     await known.register(serviceRoutes)
     await known.register(erasureRoutes)
     await known.register(playgroundRoutes, { streams })
+    await known.register(previewRoutes, { streams })
     await known.register(turnRoutes, { streams })
   })
   // All other paths are routes too, so that an unauthenticated request gets 401 and learns nothing about the existing paths and methods.

@@ -1,8 +1,9 @@
-/** Response schemas of traces and reruns, and their examples. */
+/** Response schemas of traces, reruns and previews, and their examples. */
 import type { TSchema } from 'typebox'
 import { causeKinds } from '../../cause-kinds.ts'
 import { exampleId } from '../public/answers.ts'
-import { define } from '../public/schemas.ts'
+import { chatEvents } from '../public/examples.ts'
+import { ErrorObject, OutputTextDelta, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 import { AmountUsd, Count, RequestId, idOf, orNull } from './answer-fields.ts'
 import { PriceCalculation, usageDetails } from './price-answers.ts'
@@ -161,7 +162,25 @@ export const Preview = define(
   Type.Object({ version: Type.Integer({ minimum: 1, description: 'The version of the agent that ran.' }), ...unstoredRun('the version') }),
 )
 
-export const traceSchemas = [Span, TurnTrace, TurnRerun, Preview]
+export const PreviewEvent = define(
+  'PreviewEvent',
+  Type.Union(
+    [
+      Type.Object(
+        { event: Type.Literal('response.output_text.delta'), data: OutputTextDelta.ref },
+        { description: 'A piece of the text. Zero or more of these events. Text before a tool call is streamed, too.' },
+      ),
+      Type.Object(
+        { event: Type.Literal('preview.completed'), data: Preview.ref },
+        { description: 'The last event of a run that has ended.' },
+      ),
+      Type.Object({ event: Type.Literal('error'), data: ErrorObject.ref }, { description: 'The last event of a run without a result.' }),
+    ],
+    { description: 'A server-sent event without an ID: a stream that was interrupted cannot be continued, and its run has ended.' },
+  ),
+)
+
+export const traceSchemas = [Span, TurnTrace, TurnRerun, Preview, PreviewEvent]
 
 const first = { run: 1, attempt: 1 }
 const message = 'May I return order 4711?'
@@ -245,3 +264,22 @@ const unstoredExample = {
 }
 export const rerunAnswer = { ref: TurnRerun.ref, example: unstoredExample }
 export const previewAnswer = { ref: Preview.ref, example: { version: 3, ...unstoredExample } }
+
+/** Adds the stream of events to the 200 response. */
+export const previewEvents = <Response extends { 200: { content: object } }>(response: Response) => ({
+  ...response,
+  200: {
+    ...response[200],
+    content: {
+      ...response[200].content,
+      'text/event-stream': {
+        schema: PreviewEvent.ref,
+        examples: {
+          'response.output_text.delta': chatEvents['response.output_text.delta'],
+          'preview.completed': { value: { event: 'preview.completed', data: previewAnswer.example } },
+          error: chatEvents.error,
+        },
+      },
+    },
+  },
+})

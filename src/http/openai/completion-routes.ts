@@ -7,7 +7,7 @@ import { jsonType } from '../edge/envelope.ts'
 import { rateHeaders } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Completed, Turns } from '../public/chat-routes.ts'
-import { streamReply, streamTurn } from '../public/event-stream.ts'
+import { streamReply, streamRun } from '../public/event-stream.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { CompletionChunks, completionObject } from './completion-object.ts'
 import { findMessage } from './message-input.ts'
@@ -73,7 +73,7 @@ async function sendStream(
     }
     case 'running':
       reply.hijack()
-      return streamTurn(reply.raw, started.turn, formatOf(started.turn.requestId), message, options.streams)
+      return streamRun(reply.raw, started.turn, formatOf(started.turn.requestId), message, options.streams)
     default:
       return void sendRefusal(request, reply, started)
   }

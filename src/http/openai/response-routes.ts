@@ -7,7 +7,7 @@ import { receiveJson } from '../edge/request-body.ts'
 import { rateHeaders } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Conversations } from '../public/conversation-routes.ts'
-import { streamReply, streamTurn } from '../public/event-stream.ts'
+import { streamReply, streamRun } from '../public/event-stream.ts'
 import { refuseBody } from '../public/turn-routes.ts'
 import { detailsOf } from './completion-routes.ts'
 import type { OpenAiOptions } from './completion-routes.ts'
@@ -64,7 +64,7 @@ async function sendStream(
   const status = known > 0 ? undefined : await options.turns.resource.find(wantedTurn(request, ids.requestId))
   const events = new ResponseEvents(factsOf(request, wanted, ids), status?.fence ?? known)
   reply.hijack()
-  if (started.kind === 'running') return streamTurn(reply.raw, started.turn, events, wanted.message, options.streams)
+  if (started.kind === 'running') return streamRun(reply.raw, started.turn, events, wanted.message, options.streams)
   const end = { kind: 'completed', reply: started.reply, details: status?.details ?? undefined } as const
   return streamReply(reply.raw, end, events, wanted.message, options.streams)
 }
@@ -114,7 +114,7 @@ async function followResponse(
     })
   note(request.raw, { requestId: turn.requestId, transport: 'stream' })
   reply.hijack()
-  return streamTurn(reply.raw, turn, new ResponseEvents(factsOfTurn(request, status), status.fence, after), '', streams)
+  return streamRun(reply.raw, turn, new ResponseEvents(factsOfTurn(request, status), status.fence, after), '', streams)
 }
 
 const wantedTurn = (request: FastifyRequest, requestId: string): { requestId: string; apiKeyId: string } => ({

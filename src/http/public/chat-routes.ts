@@ -11,7 +11,7 @@ import { rateHeaders } from './caller.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { jsonType, sendFailure } from '../edge/envelope.ts'
-import { streamReply, streamTurn } from './event-stream.ts'
+import { streamReply, streamRun } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { TurnEvents } from './turn-events.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
@@ -113,7 +113,7 @@ export async function sendBeginResult(
       return streamReply(reply.raw, { kind: 'completed', reply: started.reply }, new TurnEvents(started.reply), message, streams)
     case 'running':
       reply.hijack()
-      return streamTurn(reply.raw, started.turn, new TurnEvents(started.turn), message, streams)
+      return streamRun(reply.raw, started.turn, new TurnEvents(started.turn), message, streams)
     default:
       return void sendRefusal(request, reply, started)
   }

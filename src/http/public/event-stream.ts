@@ -1,6 +1,6 @@
 /**
- * Writes one turn as server-sent events, in any format: a first event, the text, then exactly one end. It only listens: a caller that
- * disconnects or stops reading does not affect the turn. turn-events.ts has the events of docs/spec.md, "Streaming".
+ * Writes one run as server-sent events, in any format: a first event, the text, then exactly one end. It only listens: a caller that
+ * disconnects or stops reading does not affect a turn. turn-events.ts has the events of docs/spec.md, "Streaming".
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
@@ -18,8 +18,11 @@ export type StreamTimes = ReaderTimes & {
 
 export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger; unread: UnreadResponses }
 
-/** The events of one stream, as text. Called in the order of the turn. */
-export interface EventFormat {
+/** A run as a stream needs it: a turn, or a run of the operator that is not stored. */
+export type StreamedRun<End = TurnEnd> = Pick<RunningTurn, 'requestId' | 'listen'> & { readonly end: Promise<End> }
+
+/** The events of one stream, as text. Called in the order of the run. */
+export interface EventFormat<End = TurnEnd> {
   /** Sent with the headers, before there is text. */
   readonly first: string
   /** The events of new text, which ends at `position`; empty if none is due yet. */
@@ -29,7 +32,7 @@ export interface EventFormat {
   /** The text is a different one from here on (`stream.resume`). `isLast`: the stream ends with these events. */
   reset(): { events: string; isLast: boolean }
   /** The events after the last text. */
-  last(end: TurnEnd): string
+  last(end: End): string
 }
 
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
@@ -38,28 +41,28 @@ const unsentLimitBytes = 262_144
 const nearlyNothing = 16_384
 
 /**
- * Sends the headers and the first event immediately. Resolves after the turn has ended and its last event was written. `message` is the
+ * Sends the headers and the first event immediately. Resolves after the run has ended and its last event was written. `message` is the
  * message of the external user, for failpoints. `after`: listens from this position of the text on. Never rejects: after an internal error it
- * closes the connection, and the turn continues.
+ * closes the connection, and a turn continues.
  */
-export async function streamTurn(
+export async function streamRun<End>(
   response: ServerResponse,
-  turn: RunningTurn,
-  format: EventFormat,
+  run: StreamedRun<End>,
+  format: EventFormat<End>,
   message: string,
   options: StreamOptions,
   after?: TextPosition,
 ): Promise<void> {
-  const closeOnError = breakingOff(response, turn.requestId, options)
-  const stream = closeOnError(() => new EventStream(response, turn.requestId, format, message, options))
+  const closeOnError = breakingOff(response, run.requestId, options)
+  const stream = closeOnError(() => new EventStream(response, run.requestId, format, message, options))
   if (!stream) return
   const listener = {
     onText: (text: string, position: TextPosition) => closeOnError(() => stream.delta(text, position)),
     onReset: () => closeOnError(() => stream.reset()),
   }
-  const stopListening = turn.listen(listener, after)
+  const stopListening = run.listen(listener, after)
   response.once('close', stopListening)
-  const end = await turn.end
+  const end = await run.end
   stopListening()
   closeOnError(() => stream.end(end))
 }
@@ -90,14 +93,14 @@ function breakingOff(response: ServerResponse, requestId: string, { log }: Strea
   }
 }
 
-class EventStream {
+class EventStream<End> {
   readonly #response: ServerResponse
   readonly #heartbeat: NodeJS.Timeout
   /** Called after every write. */
   readonly #watchReader: () => void
   readonly #failpoints: Failpoints
   readonly #unread: UnreadResponses
-  readonly #format: EventFormat
+  readonly #format: EventFormat<End>
   /** Passed to failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
@@ -114,7 +117,7 @@ class EventStream {
   constructor(
     response: ServerResponse,
     requestId: string,
-    format: EventFormat,
+    format: EventFormat<End>,
     message: string,
     { times, failpoints, unread }: StreamOptions,
   ) {
@@ -173,7 +176,7 @@ class EventStream {
     return waiting + length <= unsentLimitBytes || (waiting <= nearlyNothing && this.#unread.take(this.#response, length))
   }
 
-  end(end: TurnEnd): void {
+  end(end: End): void {
     if (!this.#ended) this.#end(this.#format.last(end))
   }
 

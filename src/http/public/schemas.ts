@@ -97,8 +97,8 @@ const AcceptedTurn = define(
 )
 
 const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: RequestId, conversation_id: conversationId }))
-const OutputTextDelta = define('OutputTextDelta', Type.Object({ delta: Type.String({ examples: ['The premium '] }) }))
-const ErrorObject = define(
+export const OutputTextDelta = define('OutputTextDelta', Type.Object({ delta: Type.String({ examples: ['The premium '] }) }))
+export const ErrorObject = define(
   'ErrorObject',
   Type.Object({
     code: Type.String(),

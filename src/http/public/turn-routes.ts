@@ -9,7 +9,7 @@ import { note } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
 import { rateHeaders } from './caller.ts'
 import { lastEventId, readEventId } from './event-id.ts'
-import { streamTurn } from './event-stream.ts'
+import { streamRun } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { TurnEvents } from './turn-events.ts'
 import { cancelSchema, feedbackSchema, turnSchema, turnStreamSchema } from './turn-schemas.ts'
@@ -80,7 +80,7 @@ export async function followTurn(
   // The last event was that of a run that was released, and the turn has run again since: its text starts from the beginning.
   const position = after === lastEventId ? undefined : after
   reply.hijack()
-  return streamTurn(reply.raw, turn, new TurnEvents(turn, position), '', streams, position)
+  return streamRun(reply.raw, turn, new TurnEvents(turn, position), '', streams, position)
 }
 
 /** A client that reconnects by itself sends the header, while the query keeps the event of its first request, so the header comes first. */

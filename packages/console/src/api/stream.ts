@@ -1,7 +1,10 @@
-/** A turn as a stream of events: of a message that is sent, or of any turn that is followed. The schemas of the server define the events. */
+/**
+ * A run as a stream of events: of a message that is sent, of any turn that is followed, or of a preview. The schemas of the server define the
+ * events.
+ */
 import { EventReader } from '../../../client/src/event-reader.ts'
 import { ApiFailure, segment, send } from './client.ts'
-import type { ChatEvent } from './types.ts'
+import type { ChatEvent, Preview, PreviewEvent } from './types.ts'
 
 type Named<Sent> = Sent extends { event: infer Name; data: infer Data } ? { type: Name } & Data : never
 
@@ -59,22 +62,43 @@ export async function followTurn(
   throw lost(response)
 }
 
-async function* readEvents(response: Response, signal?: AbortSignal): AsyncGenerator<{ event: FollowEvent; id: string | undefined }> {
-  const bytes = readBody(response, (error) => (signal?.aborted ? error : lost(response)))
+/** Runs a message that is not stored, and calls `onText` for each piece of its text. Throws as `streamTurn`, and the failure of a run without a result. */
+export async function streamPreview(
+  path: string,
+  body: unknown,
+  { signal, onText }: { signal: AbortSignal; onText: (text: string) => void },
+): Promise<Preview> {
+  const response = await send(path, { method: 'POST', body, headers: { Accept: 'text/event-stream' }, signal })
+  const ended = (): ApiFailure => lost(response, 'The run has ended. Nothing was stored or charged.')
+  for await (const { event } of readEvents<Named<PreviewEvent>>(response, signal, ended)) {
+    if (event.type === 'preview.completed') return event
+    if (event.type === 'error') throw failureOfStream(event)
+    onText(event.delta)
+  }
+  throw ended()
+}
+
+async function* readEvents<Event extends { type: string } = FollowEvent>(
+  response: Response,
+  signal?: AbortSignal,
+  whenLost = lost,
+): AsyncGenerator<{ event: Event; id: string | undefined }> {
+  const bytes = readBody(response, (error) => (signal?.aborted ? error : whenLost(response)))
   const events = new EventReader()
   for await (const chunk of bytes) {
     for (const { name, data, id } of events.push(chunk)) {
-      if (isKnown(name)) yield { event: { type: name, ...(JSON.parse(data) as object) } as FollowEvent, id }
+      if (known.includes(name)) yield { event: { type: name, ...(JSON.parse(data) as object) } as Event, id }
     }
   }
 }
 
-const lost = ({ headers }: Response): ApiFailure =>
+const turnGoesOn = 'The turn may still be running; its reply will be stored and charged once.'
+
+const lost = ({ headers }: Response, consequence = turnGoesOn): ApiFailure =>
   new ApiFailure({
     status: 0,
     code: 'connection_lost',
-    message:
-      'The connection was lost before the reply was complete. The turn may still be running; its reply will be stored and charged once.',
+    message: `The connection was lost before the reply was complete. ${consequence}`,
     requestId: headers.get('x-request-id'),
   })
 
@@ -83,9 +107,9 @@ const known: readonly string[] = [
   'response.output_text.delta',
   'response.output_text.reset',
   'response.completed',
+  'preview.completed',
   'error',
-] satisfies FollowEvent['type'][]
-const isKnown = (name: string): name is FollowEvent['type'] => known.includes(name)
+] satisfies (FollowEvent | Named<PreviewEvent>)['type'][]
 
 /** Not every browser can iterate over a body. `failed` converts the error of an interrupted read. */
 async function* readBody({ body }: Response, failed: (error: unknown) => unknown): AsyncGenerator<Uint8Array> {

@@ -1,12 +1,18 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
+import { textStart } from '../../../turn/turn-text.ts'
 import { callerGone } from '../../edge/caller-gone.ts'
+import { note } from '../../edge/access-log.ts'
+import { errorObject } from '../../edge/envelope.ts'
 import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
+import { streamRun } from '../../public/event-stream.ts'
+import type { EventFormat, StreamedRun, StreamOptions } from '../../public/event-stream.ts'
 import { about, answers } from '../answers.ts'
 import { AgentParams, wellFormed } from '../fields.ts'
-import { previewAnswer } from '../trace-answers.ts'
+import { previewAnswer, previewEvents } from '../trace-answers.ts'
 import { overrideFields, readOverrides, writeUnstored } from '../traces.ts'
 import { usualUser } from './playground.ts'
 
@@ -30,7 +36,34 @@ const PreviewBody = Type.Object(
   { ...closed, examples: [{ message: 'What does the premium plan cost?', overrides: { temperature: 0.2 } }] },
 )
 
-export const previewRoutes: FastifyPluginAsyncTypebox = async (app) => {
+type RunPreview = Awaited<ReturnType<AdminCalls['preparePreview']>>
+
+const eventOf = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** The end of the run is its last event. No other stream can continue it, so events have no ID. */
+const previewFormat: EventFormat<string> = {
+  first: '',
+  text: (text) => eventOf('response.output_text.delta', { delta: text }),
+  accepted: () => undefined,
+  reset: () => ({ events: '', isLast: false }),
+  last: (end) => end,
+}
+
+/** Starts the run. `fails` returns the last event after an error. */
+function streamed(requestId: string, runPreview: RunPreview, fails: (error: unknown) => string): StreamedRun<string> {
+  let pass: ((text: string) => void) | undefined
+  const end = runPreview((text) => pass?.(text)).then(
+    (preview) => eventOf('preview.completed', { version: preview.version, ...writeUnstored(preview) }),
+    fails,
+  )
+  function listen({ onText }: Parameters<StreamedRun['listen']>[0]): () => void {
+    pass = (text) => onText(text, textStart)
+    return () => void (pass = undefined)
+  }
+  return { requestId, listen, end }
+}
+
+export const previewRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.post(
     '/agents/:id/preview',
     {
@@ -39,11 +72,11 @@ export const previewRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Agents',
           'previewAgent',
           'Try a version or a draft of an agent',
-          'Runs the message with the history of a conversation of the playground, with a version of the agent, and with the changes in `overrides`. Searches the knowledge base and calls tools without side effects. A call with side effects is not made. Stores nothing and charges no one; the provider bills the model calls. If the model fails, the response is a 200 with `failure`. If the caller disconnects, the run ends.',
+          'Runs the message with the history of a conversation of the playground, with a version of the agent, and with the changes in `overrides`. Searches the knowledge base and calls tools without side effects. A call with side effects is not made. Stores nothing and charges no one; the provider bills the model calls. If the model fails, the response is a 200 with `failure`. If the caller disconnects, the run ends. With `Accept: text/event-stream`, the reply is streamed while it is generated.',
         ),
         params: AgentParams,
         body: PreviewBody,
-        response: answers(previewAnswer, 'validation_error', 'payload_too_large', 'not_found'),
+        response: previewEvents(answers(previewAnswer, 'validation_error', 'payload_too_large', 'not_found')),
       },
     },
     async (request, reply) => {
@@ -55,8 +88,20 @@ export const previewRoutes: FastifyPluginAsyncTypebox = async (app) => {
         )
       const historyOf = beforeTurn === undefined ? { externalUserId: externalUserId ?? usualUser } : { beforeTurn }
       const asked = { message, historyOf, version, overrides: readOverrides(overrides), requestId: request.id, left: callerGone(reply) }
-      const preview = await request.admin.previewAgent(request.params.id, asked)
-      return { version: preview.version, ...writeUnstored(preview) }
+      const runPreview = await request.admin.preparePreview(request.params.id, asked)
+      if (!request.headers.accept?.includes('text/event-stream')) {
+        const preview = await runPreview()
+        return { version: preview.version, ...writeUnstored(preview) }
+      }
+      const fails = (error: unknown): string => {
+        const { code, message: reason } = error instanceof ApiError ? error : new ApiError('internal_error')
+        if (code === 'internal_error') streams.log.error({ err: error, request_id: request.id }, 'preview failed: internal error')
+        note(request.raw, { code })
+        return eventOf('error', errorObject(code, reason, request.id))
+      }
+      note(request.raw, { transport: 'stream' })
+      reply.hijack()
+      return streamRun(reply.raw, streamed(request.id, runPreview, fails), previewFormat, message, streams)
     },
   )
 }

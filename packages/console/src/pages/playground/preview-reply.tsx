@@ -21,9 +21,9 @@ type PreviewReplyProps = {
 export function PreviewReply({ run, name, shown, onShow, onRunAgain, onEdit }: PreviewReplyProps) {
   const { preview, failure, state } = run
   return (
-    <Said who={name} at={null} text={preview?.text ?? ''} badge={<StoredBadge setting={run.setting} />}>
+    <Said who={name} at={null} text={run.text} badge={<StoredBadge setting={run.setting} />}>
       <Stack gap="xs" mt={4}>
-        {isGoing(run) ? <Busy text="The agent is replying…" /> : null}
+        {isGoing(run) && run.text === '' ? <Busy text="The agent is replying…" /> : null}
         {state === 'stopped' ? (
           <Text size="sm" role="status">
             Cancelled. Nothing was stored or charged.

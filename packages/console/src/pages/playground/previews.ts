@@ -1,7 +1,9 @@
 /** Runs of this visit that are not stored: a version or a draft of the agent (`rerun.harmless`). */
 import { useEffect, useRef, useState } from 'react'
-import { ApiFailure, call, segment } from '../../api/client.ts'
+import { ApiFailure, segment } from '../../api/client.ts'
+import { streamPreview } from '../../api/stream.ts'
 import type { Preview } from '../../api/types.ts'
+import { pacedText } from '../../show/paced-text.ts'
 import type { Setting } from './settings.ts'
 
 export type PreviewRun = {
@@ -10,6 +12,8 @@ export type PreviewRun = {
   setting: Setting
   /** waiting: for the turn that it is compared with; lost: no response; refused: the server returned an error. */
   state: 'waiting' | 'running' | 'ended' | 'stopped' | 'lost' | 'refused'
+  /** So far. */
+  text: string
   preview: Preview | null
   failure: ApiFailure | null
   /** From sending to the response, in milliseconds. */
@@ -46,7 +50,8 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
     const startedAt = performance.now()
     const stopping = new AbortController()
     running.current.set(id, stopping)
-    change(id, { state: 'running', failure: null, preview: null })
+    change(id, { state: 'running', failure: null, preview: null, text: '' })
+    const reply = pacedText((text) => change(id, { text }))
     try {
       const body = {
         message,
@@ -54,12 +59,15 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
         ...(setting.version === null ? {} : { version: setting.version }),
         overrides: setting.overrides,
       }
-      const preview = await call<Preview>(`/agents/${segment(agentId)}/preview`, { method: 'POST', body, signal: stopping.signal })
-      change(id, { state: 'ended', preview, tookMs: Math.round(performance.now() - startedAt) })
+      const { signal } = stopping
+      const preview = await streamPreview(`/agents/${segment(agentId)}/preview`, body, { signal, onText: reply.add })
+      reply.end()
+      change(id, { state: 'ended', preview, text: preview.text, tookMs: Math.round(performance.now() - startedAt) })
     } catch (error) {
-      if (stopping.signal.aborted) return change(id, { state: 'stopped' })
+      const text = reply.end()
+      if (stopping.signal.aborted) return change(id, { state: 'stopped', text })
       if (!(error instanceof ApiFailure)) throw error
-      change(id, { state: error.status === 0 ? 'lost' : 'refused', failure: error })
+      change(id, { state: error.status === 0 ? 'lost' : 'refused', text, failure: error })
     } finally {
       running.current.delete(id)
     }
@@ -68,7 +76,7 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
   return {
     all,
     running: all.some(isGoing),
-    add: (added) => setAll((before) => [...before, { ...added, state: 'waiting', preview: null, failure: null, tookMs: null }]),
+    add: (added) => setAll((before) => [...before, { ...added, state: 'waiting', text: '', preview: null, failure: null, tookMs: null }]),
     start: (started, beforeTurn) => void run(started, beforeTurn),
     stop() {
       for (const one of running.current.values()) one.abort()
