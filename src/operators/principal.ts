@@ -6,8 +6,8 @@ import type { Actor } from '../store/queries/audit.ts'
 
 export const permissions = {
   read: 'Read everything except messages, the audit log and operators',
-  conversations: 'Read the messages of end users and traces, read and change feedback',
-  agents: 'Create, update, test and delete agents, their tools and their knowledge, cancel turns',
+  conversations: 'Read the messages of end users, traces and feedback',
+  agents: 'Create, update, test and delete agents, their tools and their knowledge, cancel turns, change feedback',
   keys: 'Create, update and revoke API keys',
   providers: 'Rename and test providers',
   provider_keys: 'Create and delete providers, and change their address and API key',

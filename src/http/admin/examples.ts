@@ -206,6 +206,7 @@ export const answerExamples: Record<string, object> = {
     request_id: exampleId,
     agent_id: agent,
     conversation_id: conversation,
+    external_user_id: 'customer-8812',
     key_id: key,
     state: 'completed',
     message: 'Where is order 4711?',

@@ -100,6 +100,7 @@ const writeListedFeedback = (feedback: Listed): object => ({
   request_id: feedback.requestId,
   agent_id: feedback.agentId,
   conversation_id: feedback.conversationId,
+  external_user_id: feedback.externalUserId,
   key_id: feedback.apiKeyId,
   state: feedback.state,
   message: feedback.message,

@@ -112,8 +112,9 @@ export const routeNeeds: Record<string, RouteNeeds> = {
   'POST /turns/:request_id/cancel': needs('agents'),
   // No owner is charged for a rerun, so one of a customer would cost you.
   'POST /turns/:request_id/rerun': installation('agents', 'conversations'),
-  'PUT /turns/:request_id/feedback': needs('conversations'),
-  'DELETE /turns/:request_id/feedback': needs('conversations'),
+  // The feedback is shown in the response and may replace the words of an end user.
+  'PUT /turns/:request_id/feedback': needs('agents', 'conversations'),
+  'DELETE /turns/:request_id/feedback': needs('agents', 'conversations'),
   'GET /feedback': needs('conversations'),
 
   // Messages in deliveries need `conversations` as well (webhooks.ts).

@@ -151,6 +151,7 @@ export const Feedback = define(
     request_id: RequestId,
     agent_id: idOf('agt'),
     conversation_id: idOf('conv'),
+    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
     key_id: idOf('key'),
     state: State,
     message: Type.Union([Type.String(), Type.Null()], { description: 'At most 200 characters of the message. Null after erasure.' }),

@@ -15,6 +15,8 @@ export type Feedback = GivenFeedback & { requestId: string; createdAt: number; u
 export type FeedbackOfTurn = Feedback & {
   agentId: string
   conversationId: string
+  /** Null after erasure. */
+  externalUserId: string | null
   apiKeyId: string
   state: string
   message: string | null
@@ -92,6 +94,7 @@ export async function listFeedback(
   const tagged = sql.engine === 'sqlite' ? 'exists (select 1 from json_each(f.tags) where value = $3)' : 'f.tags::jsonb ? $3'
   const rows = await sql.all(
     `select f.request_id, f.agent_id, f.rating, f.comment, f.tags, f.created_at, f.updated_at, t.conversation_id, t.api_key_id, t.state,
+       (select c.external_user_id from conversations c where c.id = t.conversation_id) as external_user_id,
        substr(t.message, 1, ${maxExcerpt + 1}) as message,
        (select substr(m.content, 1, ${maxExcerpt + 1}) from messages m where m.request_id = f.request_id and m.role = 'assistant') as reply
      from feedback f join turns t on t.request_id = f.request_id
@@ -111,6 +114,7 @@ export async function listFeedback(
     ...readFeedback(row),
     agentId: text(row, 'agent_id'),
     conversationId: text(row, 'conversation_id'),
+    externalUserId: textOrNull(row, 'external_user_id'),
     apiKeyId: text(row, 'api_key_id'),
     state: text(row, 'state'),
     message: readExcerpt(row, 'message'),

@@ -21,9 +21,9 @@ export function writeRelative(at: Date, now: number): string {
 
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
-/** After "since": the time of day if it is today, otherwise the day. `now` in milliseconds. */
+/** After "since": the time of today, otherwise the day. `now` in milliseconds. */
 export function writeSince(at: Date, now: number): string {
   const today = new Date(now)
-  if (at.toDateString() === today.toDateString()) return timeOfDay.format(at)
+  if (at.toDateString() === today.toDateString()) return `${timeOfDay.format(at)} today`
   return (at.getFullYear() === today.getFullYear() ? sameYear : otherYear).format(at)
 }

@@ -1,4 +1,4 @@
-/** The turns that are running on all processes, each with a button that cancels it. An attempt above 1 means that a turn was recovered. */
+/** The turns that are running on all processes, each with whose it is and a button that cancels it. */
 import { Stack, Table, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useList } from '../api/lists.ts'
@@ -6,11 +6,10 @@ import { useCancel } from '../api/turns.ts'
 import type { Turn } from '../api/types.ts'
 import { FailureNote } from './failure-note.tsx'
 import { writeSpan } from './measures.ts'
-import { Moment } from './moment.tsx'
 import { Money } from './money.tsx'
 import { MoreButton } from './more-button.tsx'
 import { CancelButton, CancelOutcome } from './cancel-turn.tsx'
-import { AgentCell, TurnCell } from './turn-cells.tsx'
+import { AgentCell, EndUserCell, TurnCell } from './turn-cells.tsx'
 import { Waiting } from './waiting.tsx'
 import { ListTable } from './list-table.tsx'
 
@@ -46,9 +45,8 @@ function RunningTable({ turns, now, cancel }: { turns: Turn[]; now: number; canc
           <Table.Th scope="col">Turn</Table.Th>
           <Table.Th scope="col">Actions</Table.Th>
           <Table.Th scope="col">Agent</Table.Th>
-          <Table.Th scope="col">Started</Table.Th>
+          <Table.Th scope="col">End user</Table.Th>
           <Table.Th scope="col">Age</Table.Th>
-          <Table.Th scope="col">Attempt</Table.Th>
           <Table.Th scope="col" ta="right">
             Held
           </Table.Th>
@@ -66,13 +64,14 @@ function RunningTable({ turns, now, cancel }: { turns: Turn[]; now: number; canc
               )}
             </Table.Td>
             <AgentCell agentId={turn.agent_id} />
+            <EndUserCell of={turn} />
             <Table.Td>
-              <Moment at={turn.started_at} />
-            </Table.Td>
-            <Table.Td className="figures">{writeSpan(now - Date.parse(turn.started_at))}</Table.Td>
-            <Table.Td>
-              {turn.attempts > 1 ? `${turn.attempts} (recovered)` : '1'}
-              {turn.run > 1 ? ` (run ${turn.run})` : ''}
+              <span className="figures">{writeSpan(now - Date.parse(turn.started_at))}</span>
+              {turn.attempts > 1 ? (
+                <Text size="xs" c="dimmed">
+                  recovered, attempt {turn.attempts}
+                </Text>
+              ) : null}
             </Table.Td>
             <Table.Td ta="right">
               <Money amount={turn.held_usd} />

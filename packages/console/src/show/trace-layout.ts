@@ -85,7 +85,7 @@ function nameOf(span: Work): string {
     case 'admission':
       return 'Admission'
     case 'retrieval':
-      return 'Retrieval'
+      return `Retrieval: ${span.passages.length === 0 ? 'no passages' : span.passages.length === 1 ? '1 passage' : `${span.passages.length} passages`}`
     case 'settlement':
       return 'Settlement'
     case 'model_call':

@@ -1,9 +1,10 @@
-/** Cells of the tables of turns: the agent of a turn, and the links to its conversation and its trace. */
+/** Cells of the tables of turns: the agent and the end user of a turn, and the links to its conversation and its trace. */
 import { Anchor, Table } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../api/client.ts'
 import { useAgents } from '../api/lists.ts'
 import type { Turn } from '../api/types.ts'
+import { pathOfEndUser } from './end-user-path.ts'
 
 /** An agent by name. A deleted agent is in no list, so its ID is shown. */
 export function AgentCell({ agentId }: { agentId: string }) {
@@ -21,6 +22,18 @@ export function AgentCell({ agentId }: { agentId: string }) {
     </Table.Td>
   )
 }
+
+export const EndUserCell = ({ of: { agent_id: agentId, external_user_id: user } }: { of: Pick<Turn, 'agent_id' | 'external_user_id'> }) => (
+  <Table.Td maw={200}>
+    {user === null ? (
+      'Erased'
+    ) : (
+      <Anchor component={Link} href={pathOfEndUser(agentId, user)} inherit className="as-written">
+        {user}
+      </Anchor>
+    )}
+  </Table.Td>
+)
 
 /** The last group of a request ID. Its start is the time, which turns of the same minute share. */
 export const endOfId = (requestId: string): string => requestId.slice(-12)

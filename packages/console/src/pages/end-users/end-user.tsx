@@ -60,6 +60,13 @@ function Known({ agentId, user, onErased }: KnownProps) {
       actions={
         detail.data ? (
           <>
+            <Button
+              component={Link}
+              variant="default"
+              href={`/turns?${new URLSearchParams({ agent_id: agentId, external_user_id: user }).toString()}`}
+            >
+              Traces
+            </Button>
             <Allowed permission="conversations">
               <SearchMessages agentId={agentId} user={user} />
               <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>

@@ -8,17 +8,18 @@ import { RatingBadge, TagList } from '../../show/feedback.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
-import { AgentCell } from '../../show/turn-cells.tsx'
+import { AgentCell, EndUserCell } from '../../show/turn-cells.tsx'
 
 export function FeedbackTable({ feedback }: { feedback: Feedback[] }) {
   return (
-    <ListTable minWidth={860} verticalSpacing="sm" aria-label="Feedback, newest changes first">
+    <ListTable minWidth={980} verticalSpacing="sm" aria-label="Feedback, newest changes first">
       <Table.Thead>
         <Table.Tr>
           <Table.Th scope="col">Rating</Table.Th>
           <Table.Th scope="col">Comment and tags</Table.Th>
           <Table.Th scope="col">Message and reply</Table.Th>
           <Table.Th scope="col">Agent</Table.Th>
+          <Table.Th scope="col">End user</Table.Th>
           <Table.Th scope="col">Changed</Table.Th>
           <Table.Th scope="col">Open</Table.Th>
         </Table.Tr>
@@ -56,6 +57,7 @@ function Row({ feedback }: { feedback: Feedback }) {
         <Excerpts feedback={feedback} />
       </Table.Td>
       <AgentCell agentId={feedback.agent_id} />
+      <EndUserCell of={feedback} />
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
         <Moment at={feedback.updated_at} />
       </Table.Td>

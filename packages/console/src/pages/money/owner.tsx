@@ -102,8 +102,8 @@ function OwnerMoney({ owner }: { owner: OwnerWithHolds }) {
         >
           {spent === undefined ? (report.error ? 'Unknown' : '…') : daysLeft === null ? '–' : formatDays(daysLeft)}
         </Figure>
-        <SpendFigure ownerId={owner.id} range="month" label="Spend this month" />
-        <SpendFigure ownerId={owner.id} range="last-month" label="Spend last month" />
+        <SpendFigure ownerId={owner.id} range="month" label="Spend this month (UTC)" />
+        <SpendFigure ownerId={owner.id} range="last-month" label="Spend last month (UTC)" />
       </Figures>
       <div className={mayBill ? 'two-columns' : undefined}>
         <BalanceChart owner={owner} spent={spent} />

@@ -5,6 +5,7 @@ import { Suspense, lazy, useRef, useState } from 'react'
 import { useSaveFeedback } from '../../api/turns.ts'
 import type { GivenFeedback } from '../../api/turns.ts'
 import type { TurnWithSteps } from '../../api/types.ts'
+import { Allowed } from '../../show/allowed.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { useToast } from '../../show/toasts.tsx'
@@ -40,14 +41,16 @@ export function Feedback({ requestId, feedback }: FeedbackProps) {
       ) : feedback ? (
         <>
           <FeedbackOfTurn feedback={feedback} />
-          <Group gap="xs" mt="xs">
-            <Button size="compact-sm" variant="default" onClick={() => setEdited(true)}>
-              Edit feedback
-            </Button>
-            <Button size="compact-sm" variant="subtle" color="gray" loading={save.isPending} onClick={() => change(null)}>
-              Remove
-            </Button>
-          </Group>
+          <Allowed permission="agents">
+            <Group gap="xs" mt="xs">
+              <Button size="compact-sm" variant="default" onClick={() => setEdited(true)}>
+                Edit feedback
+              </Button>
+              <Button size="compact-sm" variant="subtle" color="gray" loading={save.isPending} onClick={() => change(null)}>
+                Remove
+              </Button>
+            </Group>
+          </Allowed>
         </>
       ) : (
         <Rate pending={save.isPending} onRate={(rating) => change({ rating, comment: null, tags: [] })} />
@@ -63,24 +66,26 @@ function Rate({ pending, onRate }: { pending: boolean; onRate: (rating: GivenFee
       <Text size="sm" c="dimmed">
         No feedback yet.
       </Text>
-      <Button
-        size="compact-sm"
-        variant="default"
-        disabled={pending}
-        leftSection={<IconThumbUp size={14} aria-hidden="true" />}
-        onClick={() => onRate('up')}
-      >
-        Up
-      </Button>
-      <Button
-        size="compact-sm"
-        variant="default"
-        disabled={pending}
-        leftSection={<IconThumbDown size={14} aria-hidden="true" />}
-        onClick={() => onRate('down')}
-      >
-        Down
-      </Button>
+      <Allowed permission="agents">
+        <Button
+          size="compact-sm"
+          variant="default"
+          disabled={pending}
+          leftSection={<IconThumbUp size={14} aria-hidden="true" />}
+          onClick={() => onRate('up')}
+        >
+          Up
+        </Button>
+        <Button
+          size="compact-sm"
+          variant="default"
+          disabled={pending}
+          leftSection={<IconThumbDown size={14} aria-hidden="true" />}
+          onClick={() => onRate('down')}
+        >
+          Down
+        </Button>
+      </Allowed>
     </Group>
   )
 }

@@ -6,16 +6,15 @@ import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { Empty } from '../../show/empty.tsx'
-import { pathOfEndUser } from '../../show/end-user-path.ts'
 import { ListTable } from '../../show/list-table.tsx'
 import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
-import { StateBadge } from '../../show/state-badge.tsx'
+import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import classes from '../../show/trace.module.css'
-import { AgentCell, TraceCell } from '../../show/turn-cells.tsx'
+import { AgentCell, EndUserCell, TraceCell } from '../../show/turn-cells.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
 const states = [
@@ -196,6 +195,7 @@ function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
       <Table.Td maw={280}>
         <Group gap={8} wrap="nowrap">
           <StateBadge state={state} />
+          {turn.incomplete ? <IncompleteBadge /> : null}
           {failure && state !== 'cancelled' ? (
             <Text span size="xs" c="red" ff="monospace" className="as-name">
               {failure.cause_kind ?? failure.code}
@@ -204,15 +204,7 @@ function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
         </Group>
       </Table.Td>
       <AgentCell agentId={turn.agent_id} />
-      <Table.Td maw={200}>
-        {turn.external_user_id === null ? (
-          'Erased'
-        ) : (
-          <Anchor component={Link} href={pathOfEndUser(turn.agent_id, turn.external_user_id)} inherit className="as-written">
-            {turn.external_user_id}
-          </Anchor>
-        )}
-      </Table.Td>
+      <EndUserCell of={turn} />
       <Table.Td>
         <Moment at={turn.started_at} />
       </Table.Td>
