@@ -157,6 +157,7 @@ async function run(order: LoadOrder): Promise<LoadNews> {
   if (perSecond === undefined) {
     await Promise.all(
       clients.map(async (_, caller) => {
+        await sleep(((order.spreadMs ?? 0) * caller) / callers)
         while (goesOn()) if ((await turn(caller)).kind === 'error') await sleep(afterErrorMs)
       }),
     )

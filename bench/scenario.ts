@@ -149,6 +149,8 @@ export type LoadSpec = {
    * response.
    */
   perSecond?: number
+  /** The callers begin one after the other within this time. Absent: all at the same instant. */
+  spreadMs?: number
   /** Client processes that share the callers; by default 1, and one for each 500 callers above that. */
   processes?: number
   /** Milliseconds after which a request is given up and counted as an error; 120,000 by default. */

@@ -10,8 +10,14 @@ import { headings } from '../spread.ts'
 import type { Spread } from '../spread.ts'
 
 const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
-const callerCounts = [64, 256, 1000]
 const wholeMs = pace.firstMs + (pace.chunks - 1) * pace.gapMs
+/** When callers begin: spread over the time of a stream, as independent ones do, or all at the same instant. */
+const loads = [
+  { callers: 64, begin: 'spread', spreadMs: wholeMs },
+  { callers: 64, begin: 'together', spreadMs: 0 },
+  { callers: 256, begin: 'spread', spreadMs: wholeMs },
+  { callers: 1000, begin: 'spread', spreadMs: wholeMs },
+]
 // The limit is 1,000 by default, and a turn may still be ending when its caller sends the next request.
 const maxTurns = 2_000
 // Several streams for each caller.
@@ -27,14 +33,14 @@ export const paced: Scenario = {
     await upstream.configure(bench.quick ? { ...pace, chunks: 5 } : pace)
     const seconds = bench.quick ? bench.seconds : Math.max(minSeconds, bench.seconds)
     const rows: Row[] = []
-    for (const callers of bench.quick ? [4] : callerCounts) {
+    for (const { callers, begin, spreadMs } of bench.quick ? [{ ...loads[0]!, callers: 4 }] : loads) {
       const lanes = able.map((target) => ({
-        labels: { server: target.name, callers },
+        labels: { server: target.name, callers, begin },
         target,
-        spec: { calls: [target.call('stream')], callers, seconds },
+        spec: { calls: [target.call('stream')], callers, seconds, spreadMs },
       }))
       rows.push(...(await sideBySide(bench, lanes)).map(abovePace))
-      bench.say(`paced: ${callers} callers done`)
+      bench.say(`paced: ${callers} callers done, begun ${begin}`)
     }
     await upstream.configure({})
     for (const server of servers) await bench.audit(server)
@@ -42,7 +48,7 @@ export const paced: Scenario = {
       rows,
       notes: [
         ...notes,
-        `All callers begin at the same instant, so their chunks come in bursts: a hard case. The pace alone takes ${wholeMs.toLocaleString('en-US')} ms a turn.`,
+        `Callers begin spread over the time of a stream. Together: all of them at the same instant, so their chunks come in bursts. The pace alone takes ${wholeMs.toLocaleString('en-US')} ms a turn.`,
       ],
       plots: [
         {
@@ -55,7 +61,7 @@ export const paced: Scenario = {
           series: [...able.slice(1), able[0]!].map(({ name }) => ({
             name,
             points: rows
-              .filter(({ labels }) => labels['server'] === name)
+              .filter(({ labels }) => labels['server'] === name && labels['begin'] === 'spread')
               .map(({ labels, figures }) => ({ x: labels['callers']!, y: figures[headings.cpu]! })),
           })),
         },

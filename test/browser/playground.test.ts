@@ -68,7 +68,15 @@ inConsole(
     // The trace is shown while the turn runs.
     await trace.getByRole('option', { name: /^Settlement/ }).waitFor()
     const names = await trace.getByRole('option').locator('[title]').allTextContents()
-    assert.deepEqual(names, ['Attempt 1', 'Admission', 'Retrieval: no passages', 'Model call 1', 'Tool weather', 'Model call 2', 'Settlement'])
+    assert.deepEqual(names, [
+      'Attempt 1',
+      'Admission',
+      'Retrieval: no passages',
+      'Model call 1',
+      'Tool weather',
+      'Model call 2',
+      'Settlement',
+    ])
     await trace.getByRole('link', { name: 'Open turn' }).click()
     await page.getByRole('heading', { name: 'How is the weather?', level: 1 }).waitFor()
     await page.getByRole('region', { name: 'Reply', exact: true }).getByText('It drizzles.').waitFor()

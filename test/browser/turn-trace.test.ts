@@ -39,7 +39,15 @@ inConsole(
     const spans = page.getByRole('region', { name: 'Turn', exact: true }).getByRole('listbox', { name: 'Spans' })
     const names = (): Promise<(string | null)[]> => spans.locator('[title]').evaluateAll((items) => items.map((item) => item.textContent))
     await spans.getByRole('option', { name: /^Settlement/ }).waitFor()
-    assert.deepEqual(await names(), ['Attempt 1', 'Admission', 'Retrieval: 2 passages', 'Model call 1', 'Tool look', 'Model call 2', 'Settlement'])
+    assert.deepEqual(await names(), [
+      'Attempt 1',
+      'Admission',
+      'Retrieval: 2 passages',
+      'Model call 1',
+      'Tool look',
+      'Model call 2',
+      'Settlement',
+    ])
     const select = async (name: string): Promise<Locator> => {
       await spans.getByRole('option', { name: new RegExp(`^${name}`) }).click()
       return page.getByRole('region', { name: 'Turn', exact: true }).getByRole('region', { name: `Details of ${name}`, exact: true })

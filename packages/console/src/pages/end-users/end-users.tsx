@@ -58,7 +58,16 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
         )}
       </Group>
       {agentId === undefined ? (
-        <Empty title="Choose an agent">Each agent has its own end users.</Empty>
+        <Empty
+          title="Choose an agent"
+          action={
+            <Anchor component={Link} href="/conversations" underline="always">
+              Find an end user of any agent
+            </Anchor>
+          }
+        >
+          Each agent has its own end users. Conversations can be filtered by the ID of an end user, with any agent.
+        </Empty>
       ) : (
         <Found agentId={agentId} asked={asked} onAllTime={() => change({ window: 'total' })} />
       )}

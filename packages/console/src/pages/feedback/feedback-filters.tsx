@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useAgents } from '../../api/lists.ts'
 import { chooseAmong } from '../../show/choose-among.ts'
+import { FilterFold } from '../../show/filter-fold.tsx'
 import { isFiltered, noFilters } from './filters.ts'
 import type { Filters } from './filters.ts'
 
@@ -28,62 +29,64 @@ export function FeedbackFilters({ filters, onChange }: { filters: Filters; onCha
     onChange({ ...filters, tag })
   }
   return (
-    <search aria-label="Feedback">
-      <form onSubmit={submit}>
-        <Group gap="xs">
-          <Select
-            size="sm"
-            aria-label="Agent"
-            placeholder="Agent"
-            w={{ base: '100%', xs: 190 }}
-            data={chooseAmong(agents.data, filters.agent_id || null)}
-            value={filters.agent_id || null}
-            onChange={(id) => onChange({ ...filters, tag, agent_id: id ?? '' })}
-            searchable
-            clearable
-            clearButtonProps={{ 'aria-label': 'Clear agent', 'aria-hidden': false, tabIndex: 0 }}
-            nothingFoundMessage="No matching agents"
-          />
-          <Select
-            size="sm"
-            aria-label="Rating"
-            placeholder="Rating"
-            w={{ base: '100%', xs: 130 }}
-            data={ratings}
-            value={filters.rating || null}
-            onChange={(rating) => onChange({ ...filters, tag, rating: rating === 'up' || rating === 'down' ? rating : '' })}
-            clearable
-            clearButtonProps={{ 'aria-label': 'Clear rating', 'aria-hidden': false, tabIndex: 0 }}
-          />
-          <TextInput
-            size="sm"
-            aria-label="Tag"
-            placeholder="Exact tag"
-            w={{ base: '100%', xs: 170 }}
-            maxLength={maxTag}
-            autoComplete="off"
-            spellCheck={false}
-            value={tag}
-            onChange={({ currentTarget }) => setTag(currentTarget.value)}
-          />
-          <Button size="sm" type="submit" variant="default">
-            Search
-          </Button>
-          {isFiltered(filters) || tag !== '' ? (
-            <Button
+    <FilterFold count={[filters.agent_id, filters.rating, filters.tag].filter((value) => value !== '').length}>
+      <search aria-label="Feedback">
+        <form onSubmit={submit}>
+          <Group gap="xs">
+            <Select
               size="sm"
-              variant="subtle"
-              color="gray"
-              onClick={() => {
-                setTag('')
-                onChange(noFilters)
-              }}
-            >
-              Clear filters
+              aria-label="Agent"
+              placeholder="Agent"
+              w={{ base: '100%', xs: 190 }}
+              data={chooseAmong(agents.data, filters.agent_id || null)}
+              value={filters.agent_id || null}
+              onChange={(id) => onChange({ ...filters, tag, agent_id: id ?? '' })}
+              searchable
+              clearable
+              clearButtonProps={{ 'aria-label': 'Clear agent', 'aria-hidden': false, tabIndex: 0 }}
+              nothingFoundMessage="No matching agents"
+            />
+            <Select
+              size="sm"
+              aria-label="Rating"
+              placeholder="Rating"
+              w={{ base: '100%', xs: 130 }}
+              data={ratings}
+              value={filters.rating || null}
+              onChange={(rating) => onChange({ ...filters, tag, rating: rating === 'up' || rating === 'down' ? rating : '' })}
+              clearable
+              clearButtonProps={{ 'aria-label': 'Clear rating', 'aria-hidden': false, tabIndex: 0 }}
+            />
+            <TextInput
+              size="sm"
+              aria-label="Tag"
+              placeholder="Exact tag"
+              w={{ base: '100%', xs: 170 }}
+              maxLength={maxTag}
+              autoComplete="off"
+              spellCheck={false}
+              value={tag}
+              onChange={({ currentTarget }) => setTag(currentTarget.value)}
+            />
+            <Button size="sm" type="submit" variant="default">
+              Search
             </Button>
-          ) : null}
-        </Group>
-      </form>
-    </search>
+            {isFiltered(filters) || tag !== '' ? (
+              <Button
+                size="sm"
+                variant="subtle"
+                color="gray"
+                onClick={() => {
+                  setTag('')
+                  onChange(noFilters)
+                }}
+              >
+                Clear filters
+              </Button>
+            ) : null}
+          </Group>
+        </form>
+      </search>
+    </FilterFold>
   )
 }

@@ -2,6 +2,7 @@
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { authors } from '../../show/author-of.ts'
+import { FilterFold } from '../../show/filter-fold.tsx'
 import { authorNames } from './audit-asked.ts'
 import type { Asked } from './audit-asked.ts'
 
@@ -20,36 +21,38 @@ const days = [
 
 export function AuditFilters({ asked, onChange }: FiltersProps) {
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-      <Select
-        label="Actor"
-        placeholder="Everyone"
-        data={authorNames.map((value) => ({ value, label: authors[value] }))}
-        value={asked.who === '' ? null : asked.who}
-        onChange={(who) => onChange({ ...asked, who: who ?? '' })}
-        clearable
-        clearButtonProps={{ 'aria-label': 'Clear Actor', 'aria-hidden': false, tabIndex: 0 }}
-      />
-      {texts.map(({ field, label, placeholder }) => (
-        <TextFilter
-          // A filter that is set elsewhere, such as by a link, is shown.
-          key={`${field} ${asked[field]}`}
-          label={label}
-          placeholder={placeholder}
-          value={asked[field]}
-          onChange={(value) => onChange({ ...asked, [field]: value })}
+    <FilterFold count={Object.values(asked).filter((value) => value !== '').length}>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+        <Select
+          label="Actor"
+          placeholder="Everyone"
+          data={authorNames.map((value) => ({ value, label: authors[value] }))}
+          value={asked.who === '' ? null : asked.who}
+          onChange={(who) => onChange({ ...asked, who: who ?? '' })}
+          clearable
+          clearButtonProps={{ 'aria-label': 'Clear Actor', 'aria-hidden': false, tabIndex: 0 }}
         />
-      ))}
-      {days.map(({ field, label }) => (
-        <TextInput
-          key={field}
-          type="date"
-          label={label}
-          value={asked[field]}
-          onChange={(event) => onChange({ ...asked, [field]: event.currentTarget.value })}
-        />
-      ))}
-    </SimpleGrid>
+        {texts.map(({ field, label, placeholder }) => (
+          <TextFilter
+            // A filter that is set elsewhere, such as by a link, is shown.
+            key={`${field} ${asked[field]}`}
+            label={label}
+            placeholder={placeholder}
+            value={asked[field]}
+            onChange={(value) => onChange({ ...asked, [field]: value })}
+          />
+        ))}
+        {days.map(({ field, label }) => (
+          <TextInput
+            key={field}
+            type="date"
+            label={label}
+            value={asked[field]}
+            onChange={(event) => onChange({ ...asked, [field]: event.currentTarget.value })}
+          />
+        ))}
+      </SimpleGrid>
+    </FilterFold>
   )
 }
 

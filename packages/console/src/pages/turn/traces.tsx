@@ -6,6 +6,7 @@ import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { Empty } from '../../show/empty.tsx'
+import { FilterFold } from '../../show/filter-fold.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
@@ -46,27 +47,29 @@ export function Traces() {
   const list = useList<Turn>(['turns', 'all'], '/turns', filters, { refetchMs: readAgainMs })
   return (
     <Page title="Traces" lead="Every turn with what the agent was sent, what it did, and what it cost.">
-      <Group align="flex-start" gap="sm" component="search" aria-label="Traces">
-        <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id, external_user_id: null })} clearable />
-        <UserInput
-          key={`${filters.agent_id} ${filters.external_user_id}`}
-          value={filters.external_user_id}
-          disabled={filters.agent_id === null}
-          onChange={(user) => change({ external_user_id: user })}
-        />
-        <Select
-          label="State"
-          placeholder="All states"
-          data={states}
-          value={filters.status}
-          onChange={(status) => change({ status })}
-          clearable
-          clearButtonProps={{ 'aria-label': 'Clear state', 'aria-hidden': false, tabIndex: 0 }}
-          w="100%"
-          maw={200}
-        />
-        <TraceIdInput key={filters.trace_id} value={filters.trace_id} onChange={(id) => change({ trace_id: id })} />
-      </Group>
+      <FilterFold count={Object.values(filters).filter((value) => value !== null).length}>
+        <Group align="flex-start" gap="sm" component="search" aria-label="Traces">
+          <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id, external_user_id: null })} clearable />
+          <UserInput
+            key={`${filters.agent_id} ${filters.external_user_id}`}
+            value={filters.external_user_id}
+            disabled={filters.agent_id === null}
+            onChange={(user) => change({ external_user_id: user })}
+          />
+          <Select
+            label="State"
+            placeholder="All states"
+            data={states}
+            value={filters.status}
+            onChange={(status) => change({ status })}
+            clearable
+            clearButtonProps={{ 'aria-label': 'Clear state', 'aria-hidden': false, tabIndex: 0 }}
+            w="100%"
+            maw={200}
+          />
+          <TraceIdInput key={filters.trace_id} value={filters.trace_id} onChange={(id) => change({ trace_id: id })} />
+        </Group>
+      </FilterFold>
       <Waiting for={list.query} what="turns">
         {() =>
           list.items.length === 0 ? (

@@ -3,6 +3,7 @@ import { Group, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useAgents } from '../../api/lists.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
+import { FilterFold } from '../../show/filter-fold.tsx'
 import { OwnerSelect } from '../../show/owner-select.tsx'
 import { RangeControl } from '../../show/range-control.tsx'
 import { rangeLabels, rangeNames, suggestedDays } from '../../show/usage-range.ts'
@@ -40,12 +41,14 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
             ))
           : null}
       </Group>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <OwnerSelect value={asked.ownerId} onChange={chooseOwner} clearable />
-        <AgentSelect value={asked.agentId} onChange={chooseAgent} clearable />
-        <KeySelect agentId={asked.agentId} value={asked.keyId} onChange={(keyId) => onChange({ ...asked, keyId })} />
-        <UserFilter value={asked.externalUserId} onChange={(externalUserId) => onChange({ ...asked, externalUserId })} />
-      </SimpleGrid>
+      <FilterFold count={[asked.ownerId, asked.agentId, asked.keyId, asked.externalUserId].filter((value) => value !== null).length}>
+        <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
+          <OwnerSelect value={asked.ownerId} onChange={chooseOwner} clearable />
+          <AgentSelect value={asked.agentId} onChange={chooseAgent} clearable />
+          <KeySelect agentId={asked.agentId} value={asked.keyId} onChange={(keyId) => onChange({ ...asked, keyId })} />
+          <UserFilter value={asked.externalUserId} onChange={(externalUserId) => onChange({ ...asked, externalUserId })} />
+        </SimpleGrid>
+      </FilterFold>
     </Stack>
   )
 }
