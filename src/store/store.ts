@@ -57,8 +57,8 @@ export interface Store {
    * Each item is atomic. Items may share a commit; their outcomes are returned after the commit is durable.
    *
    * `onEarly` (`turn.durable-first`): called at most once per item, when the statements of its transaction have succeeded and their commit
-   * is not durable yet. If this transaction commits, the same object is returned as the outcome. If another object is returned, what was
-   * reported early never took place.
+   * is not durable yet. If this transaction commits in time, the same object is returned as the outcome. Otherwise what was reported early
+   * does not hold: another transaction has decided, or the item has failed, and its turn may still be stored (`unavailable.unknown`).
    */
   admitMany(items: Admission[], onEarly?: OnEarly): Promise<(Each<AdmissionOutcome> | Later)[]>
   settleMany(items: Settlement[]): Promise<Each<SettlementOutcome>[]>

@@ -79,7 +79,14 @@ export class Batcher<Item, Outcome extends { kind: string }> {
   async #sendOne(batch: Waiting<Item, Outcome>[]): Promise<(Each<Outcome> | Later)[]> {
     let isAnswered = false
     const onEarly = (index: number, outcome: Outcome): void => {
-      if (!isAnswered) batch[index]!.onEarly?.(outcome)
+      if (isAnswered) return
+      const one = batch[index]!
+      // It is called by the code that reads the store's answers, whose errors end the process.
+      try {
+        one.onEarly?.(outcome)
+      } catch (error) {
+        one.reject(error as Error)
+      }
     }
     try {
       return await this.#send(

@@ -14,6 +14,15 @@ import type { TextListener, TextPosition } from './turn-text.ts'
  */
 export type StopReason = 'deadline' | 'cancel' | 'lease_lost' | 'drain' | 'withdrawn'
 
+/** As operators read them in a trace. */
+const stopMessages: Record<StopReason, string> = {
+  deadline: 'the turn exceeded its deadline',
+  cancel: 'the turn was cancelled',
+  lease_lost: 'another process has taken over the turn',
+  drain: 'the server is shutting down',
+  withdrawn: 'the admission of the turn was not stored',
+}
+
 /** `toolCalls`: the price of the finished ones. */
 type Used = { usage: ModelUsage; toolCalls: Amount }
 
@@ -26,7 +35,8 @@ export class LiveTurn implements RunningTurn {
   readonly durable: Promise<boolean>
   readonly #startedAt = performance.now()
   readonly #stop = new AbortController()
-  readonly #timers: NodeJS.Timeout[]
+  readonly #deadlines: { turnMs: number; answerMs: number }
+  #timers: NodeJS.Timeout[] = []
   /** Tool calls with side effects that may have been made and whose end is not stored yet, as `<step>:<part>`. */
   readonly #unknownCalls = new Set<string>()
   readonly #text = new TurnText()
@@ -50,15 +60,10 @@ export class LiveTurn implements RunningTurn {
     this.admitted = admitted
     this.end = new Promise((resolve) => (this.#resolveEnd = resolve))
     this.durable = new Promise((resolve) => (this.#resolveDurable = resolve))
+    this.#deadlines = deadlines
     if (!isEarly) this.confirm()
     this.noteStarted(admitted.journal)
     this.noteEnded(admitted.journal)
-    this.#timers = [
-      setTimeout(() => this.stop('deadline'), deadlines.turnMs),
-      // The settlement keeps waiting for the store, but the callers get an error response before they run into their own timeout
-      // (`unavailable.unknown`).
-      setTimeout(() => this.finish({ kind: 'failed', code: 'service_unavailable', state: null }), deadlines.answerMs),
-    ]
   }
 
   get requestId(): string {
@@ -159,7 +164,7 @@ export class LiveTurn implements RunningTurn {
   /** Called when the entries are stored. */
   noteEnded(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_finished') this.#unknownCalls.delete(`${step}:${part}`)
-    if (this.#stopReason === 'cancel' && !this.callUnknown) this.#abort()
+    if (this.#stopReason === 'cancel' && !this.callUnknown) this.#abort('cancel')
   }
 
   /** The text of this attempt so far. */
@@ -185,7 +190,7 @@ export class LiveTurn implements RunningTurn {
     const endsHere = this.#stopReason === 'deadline' || this.#stopReason === 'cancel'
     if (this.#stopReason === undefined || (leaves && endsHere)) this.#stopReason = reason
     // `turn.cancel`: a call with side effects is never abandoned by a cancel. It ends, and its end is journaled, before the run stops.
-    if (reason !== 'cancel' || !this.callUnknown) this.#abort()
+    if (reason !== 'cancel' || !this.callUnknown) this.#abort(this.#stopReason ?? reason)
   }
 
   /** `turn.cancel`: the request is stored. One that was stored for an earlier run of the same message does not stop this one. */
@@ -193,13 +198,19 @@ export class LiveTurn implements RunningTurn {
     if (run === this.admitted.run) this.stop('cancel')
   }
 
-  #abort(): void {
-    this.#stop.abort(new Error(`the turn was stopped: ${this.#stopReason}`))
+  #abort(reason: StopReason): void {
+    this.#stop.abort(new Error(stopMessages[reason]))
   }
 
-  /** The admission is durable. Text that has arrived before can leave now. */
+  /** The admission is durable. Text that has arrived before can leave now, and the deadlines of the turn begin. */
   confirm(): void {
     if (this.firstDeltaMs !== null) this.firstDeltaMs = Math.round(this.ageMs)
+    this.#timers = [
+      setTimeout(() => this.stop('deadline'), this.#deadlines.turnMs),
+      // The settlement keeps waiting for the store, but the callers get an error response before they run into their own timeout
+      // (`unavailable.unknown`).
+      setTimeout(() => this.finish({ kind: 'failed', code: 'service_unavailable', state: null }), this.#deadlines.answerMs),
+    ]
     this.#resolveDurable(true)
   }
 

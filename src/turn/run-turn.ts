@@ -58,8 +58,8 @@ export function createTurnRunner({
 
   async function run(turn: LiveTurn, waitMs: number): Promise<void> {
     let stored = false
-    if (traces) turn.trace = new TraceRecorder(turn.admitted, waitMs)
     try {
+      if (traces) turn.trace = new TraceRecorder(turn.admitted, waitMs)
       const result = await generate(turn)
       await failpoints.reach('model.done', turn.admitted.message)
       // `turn.durable-first`

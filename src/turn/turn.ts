@@ -15,8 +15,8 @@ import type { Admitted, AdmittedTurn, Admission, AdmissionOutcome, Lease } from 
 import type { Store } from '../store/store.ts'
 import { fingerprint } from './fingerprint.ts'
 import { Batcher } from './batcher.ts'
-import { EarlyRun } from './early-run.ts'
-import type { Run } from './early-run.ts'
+import { EarlyRuns } from './early-run.ts'
+import type { EarlyRun, Run } from './early-run.ts'
 import { LiveTurn } from './live-turn.ts'
 import type { BeginResult, TurnRequest } from './outcome.ts'
 import { createLargeReplies } from './large-replies.ts'
@@ -76,6 +76,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   const warnings = createStoreWarnings(log)
   const slots = new ConcurrencyLimiter(settings.maxTurns)
   const lookUps = new ConcurrencyLimiter(maxLookUps)
+  const earlyRuns = new EarlyRuns()
   /** Admissions and claims in progress. Each may become a running turn, so a drain waits for them. */
   let admitting = 0
   let claiming = 0
@@ -119,8 +120,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     let early: EarlyRun | undefined
     // `turn.durable-first`: the model may be called now, and nothing else.
     const onEarly = (outcome: AdmissionOutcome): void => {
-      if (outcome.kind === 'admitted' && !abandoned)
-        early = new EarlyRun(outcome, startRun(outcome.turn, performance.now() - askedAt, true))
+      if (outcome.kind === 'admitted') early = earlyRuns.start(outcome, () => startRun(outcome.turn, performance.now() - askedAt, true))
     }
     if (slot) admitting++
     try {
@@ -218,6 +218,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     await finishRunning(live, () => admitting + claiming, limitMs)
     await leases.stop()
     abandoned = true
+    earlyRuns.stop()
     const rest = [...live.values()]
     if (rest.length > 0) {
       await failpoints.reach('drain.give-up')

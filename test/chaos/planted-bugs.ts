@@ -183,11 +183,7 @@ function readBefore(row: Row): bigint {
     part: 'admission',
     removes: 'nothing leaves towards the caller before the admission is durable',
     edits: [
-      edit(
-        'src/turn/batcher.ts',
-        '      if (!isAnswered) batch[index]!.onEarly?.(outcome)\n',
-        '      batch[index]!.onEarly?.(outcome)\n      batch[index]!.resolve(outcome)\n',
-      ),
+      edit('src/turn/batcher.ts', '        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
     ],
     caughtBy: { harness: 'simulation', checks: ['durable-first'] },
   },
@@ -202,7 +198,7 @@ function readBefore(row: Row): bigint {
     name: 'run-of-a-lost-admission',
     part: 'admission',
     removes: 'a run counts only if the transaction that reported it has committed',
-    edits: [edit('src/turn/early-run.ts', '    if (final !== this.#reported) return undefined\n', '    void final\n')],
+    edits: [edit('src/turn/early-run.ts', 'this.#hasEnded || final !== this.#reported', 'this.#hasEnded || !final')],
     caughtBy: { harness: 'simulation', checks: ['charge', 'history', 'one-model-call', 'fence', 'journal'] },
   },
   {

@@ -23,11 +23,7 @@ export const earlyMutants: Mutant[] = [
     rule,
     removes: 'no caller has a turn that is only reported early',
     edits: [
-      edit(
-        'src/turn/batcher.ts',
-        '      if (!isAnswered) batch[index]!.onEarly?.(outcome)\n',
-        '      batch[index]!.onEarly?.(outcome)\n      batch[index]!.resolve(outcome)\n',
-      ),
+      edit('src/turn/batcher.ts', '        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
     ],
     caughtBy: { file: unit, title: waits },
   },
@@ -40,9 +36,24 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: 'a run counts only with the transaction that reported it',
-    edits: [edit('src/turn/early-run.ts', '    if (final !== this.#reported) return undefined\n', '    void final\n')],
+    edits: [edit('src/turn/early-run.ts', 'this.#hasEnded || final !== this.#reported', 'this.#hasEnded || !final')],
     caughtBy: { file: unit, title: 'turn.durable-first: an admission that another transaction stores runs again from the start' },
     symptom: 'hang',
+  },
+  {
+    rule,
+    removes: 'while admissions are not stored, a model is not called for each of them',
+    edits: [edit('src/turn/early-run.ts', ' || (this.#isFailing && performance.now() < this.#nextAt)')],
+    caughtBy: { file: unit, title: 'turn.durable-first: after a void run none starts early for a while' },
+  },
+  {
+    rule,
+    removes: 'a drain that gives up aborts the runs whose admission is not durable',
+    edits: [edit(turn, '    earlyRuns.stop()\n')],
+    caughtBy: {
+      file: unit,
+      title: 'turn.durable-first: an admission that commits after the drain has ended leaves its turn to another process',
+    },
   },
   {
     rule,

@@ -71,7 +71,13 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.cancel',
     removes: 'a running tool call with side effects is not abandoned',
-    edits: [edit(liveTurn, "    if (reason !== 'cancel' || !this.callUnknown) this.#abort()", '    this.#abort()')],
+    edits: [
+      edit(
+        liveTurn,
+        "    if (reason !== 'cancel' || !this.callUnknown) this.#abort(this.#stopReason ?? reason)",
+        '    this.#abort(this.#stopReason ?? reason)',
+      ),
+    ],
     caughtBy: { file: cancels, title: 'a running tool call with side effects is finished and journaled before the turn ends' },
   },
   {

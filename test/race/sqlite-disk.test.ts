@@ -43,6 +43,7 @@ void test(
     await held.reached
 
     disk.fill()
+    const fullAt = performance.now()
     // A few pages of the write-ahead log may still be free for reuse.
     const refused: { message: string; user: string; idempotencyKey: string }[] = []
     let answered = 0
@@ -56,8 +57,10 @@ void test(
         refused.push(sent)
       }
     }
+    // `turn.durable-first`: a model may be called while the commit fails, but not for each message: only one in five seconds.
+    const startedAt = performance.now()
     const calls = model.calls.length
-    // `turn.durable-first`: the model may be called while the commit fails.
+    assert.ok(calls - 2 - answered <= 1 + (startedAt - fullAt) / 5_000, `${calls} calls for ${answered} replies`)
     model.when('full', ['never sent ', gate()])
     const reported = await client.stream(refused[0]!.message, refused[0]!)
     assert.deepEqual(errorOf(reported), [503, 'service_unavailable'], 'JSON with its status, no stream')
@@ -77,7 +80,7 @@ void test(
     }
     assert.deepEqual(await readiness(), [200, 'unavailable'])
     const early = model.calls.slice(calls)
-    assert.ok(early.length <= 1, 'at most once for one request')
+    assert.ok(early.length <= 1 + (performance.now() - startedAt) / 5_000, `${early.length} calls`)
     for (const call of early) assert.equal(await call.ended, 'aborted')
     for (const { user } of refused) assert.deepEqual(await client.messages(user), [])
     await processRuns.verify()

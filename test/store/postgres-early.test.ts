@@ -27,7 +27,10 @@ async function open(t: TestContext, beforeCommit: string, failpoints = '') {
       create constraint trigger before_commit after insert on turns deferrable initially deferred for each row execute function before_commit()`),
   )
   const stored = async (): Promise<number> => Number((await database.row('select count(*) as n from turns')).n)
-  return { bench, store, stored }
+  const endSession = (): Promise<unknown> =>
+    database.row(`select count(pg_terminate_backend(pid)) as n from pg_stat_activity
+      where datname = current_database() and state = 'active' and query like 'select admit_v1%' and pid <> pg_backend_pid()`)
+  return { bench, store, stored, endSession }
 }
 
 /** `earlyMs`, `answeredMs`: when the outcome was reported early and when it was returned. `storedThen`: turns that others saw in between. */
@@ -80,6 +83,23 @@ void test(
     assert.equal(early?.kind, 'admitted')
     assert.ok(outcome?.kind === 'admitted')
     assert.notEqual(early, outcome)
+    assert.equal(await stored(), 1)
+  },
+)
+
+void test(
+  'turn.durable-first fault.postgres-connection-lost postgres: a session that ends between the report and its commit takes it back, in one round trip',
+  { skip },
+  async (t) => {
+    const { bench, store, stored, endSession } = await open(t, `perform pg_sleep(${commitMs / 1000})`)
+    const reported: AdmissionOutcome[] = []
+    const [outcome] = await store.admitMany([bench.admission()], (_, early) => {
+      reported.push(early)
+      void endSession()
+    })
+    assert.equal(reported.length, 1)
+    assert.ok(outcome?.kind === 'admitted', JSON.stringify(outcome))
+    assert.notEqual(reported[0], outcome)
     assert.equal(await stored(), 1)
   },
 )

@@ -107,7 +107,12 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
       let reported: { answers: Answer[]; outcomes: (Outcome | undefined)[] } | undefined
       const report = (answers: Answer[]): void => {
         if (reported) return
-        reported = { answers, outcomes: readAll(answers) }
+        try {
+          reported = { answers, outcomes: readAll(answers) }
+        } catch {
+          // The final answer, which is the same, cannot be read either, and fails the call. An error here would end the process.
+          return
+        }
         for (const [index, place] of places.entries()) early!(place, reported.outcomes[index])
       }
       const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs, { onEarly: early && report })

@@ -52,10 +52,9 @@ const previewFormat: EventFormat<string> = {
 /** Starts the run. `fails` returns the last event after an error. */
 function streamed(requestId: string, runPreview: RunPreview, fails: (error: unknown) => string): StreamedRun<string> {
   let pass: ((text: string) => void) | undefined
-  const end = runPreview((text) => pass?.(text)).then(
-    (preview) => eventOf('preview.completed', { version: preview.version, ...writeUnstored(preview) }),
-    fails,
-  )
+  const end = runPreview((text) => pass?.(text))
+    .then((preview) => eventOf('preview.completed', { version: preview.version, ...writeUnstored(preview) }))
+    .catch(fails)
   function listen({ onText }: Parameters<StreamedRun['listen']>[0]): () => void {
     pass = (text) => onText(text, textStart)
     return () => void (pass = undefined)

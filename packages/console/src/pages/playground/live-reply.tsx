@@ -56,7 +56,8 @@ export function LiveReply({
       ) : null}
       {state === 'cancelled' ? (
         <Text size="sm" role="status">
-          Cancelled before the agent had replied. Nothing was charged, and the message is not part of the conversation.
+          Cancelled before the agent had replied. Only finished tool calls that have a price were charged. The message is not part of the
+          conversation.
         </Text>
       ) : null}
       {state === 'completed' && incomplete ? (

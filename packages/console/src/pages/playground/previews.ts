@@ -66,8 +66,9 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
     } catch (error) {
       const text = reply.end()
       if (stopping.signal.aborted) return change(id, { state: 'stopped', text })
-      if (!(error instanceof ApiFailure)) throw error
-      change(id, { state: error.status === 0 ? 'lost' : 'refused', text, failure: error })
+      const failure = error instanceof ApiFailure ? error : null
+      change(id, { state: failure && failure.status !== 0 ? 'refused' : 'lost', text, failure })
+      if (!failure) throw error
     } finally {
       running.current.delete(id)
     }
