@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { goalsTable } from './goals.ts'
+import { growthTable } from './growth.ts'
 import type { Findings, Judged } from './goals.ts'
 import { svgOf } from './plot.ts'
 import type { Finding, Scenario } from './scenario.ts'
@@ -18,7 +19,7 @@ export function writeResults(report: Report, folder: string): void {
   const { machine, scenarios, findings, judged } = report
   mkdirSync(folder, { recursive: true })
   const sections = scenarios.map(({ name, sentence }) => `## ${name}\n\n${sentence}\n\n${sectionOf(findings.get(name)!)}\n`)
-  const goals = `## Goals\n\n${goalsTable(judged)}\n`
+  const goals = `## Goals\n\n${goalsTable(judged)}\n\n## Growth\n\n${growthTable(findings)}\n`
   writeFileSync(join(folder, 'results.md'), [`# Results\n\n${machine}\n`, ...sections, goals].join('\n'))
   const found = { machine, goals: judged, scenarios: Object.fromEntries(findings) }
   writeFileSync(join(folder, 'results.json'), `${JSON.stringify(found, null, 1)}\n`)
@@ -33,7 +34,7 @@ export function readResults(folder: string): { machine: string; findings: Map<st
 
 type Earlier = { machine: string; scenarios: Record<string, Finding> }
 
-/** Sections of scenarios that were not run are unchanged, and so are the goals unless all scenarios were run. */
+/** Sections of scenarios that were not run are unchanged, and so are the goals and docs/growth.md unless all scenarios were run. */
 export function writePage({ machine, scenarios, findings, judged }: Report, whole: boolean): void {
   const file = join(docs, 'performance.md')
   let page = readFileSync(file, 'utf8')
@@ -41,6 +42,8 @@ export function writePage({ machine, scenarios, findings, judged }: Report, whol
   if (whole) {
     page = between(page, 'goals', goalsTable(judged))
     page = between(page, 'machine', machine)
+    const growth = join(docs, 'growth.md')
+    writeFileSync(growth, between(readFileSync(growth, 'utf8'), 'growth', growthTable(findings)))
   }
   writeFileSync(file, page)
   writePlots(findings, join(docs, 'performance'))

@@ -42,7 +42,7 @@ export const failures = {
     message: 'The service is temporarily unavailable. Retry with the same Idempotency-Key.',
     retryAfterSeconds: 5,
   },
-  turn_cancelled: { status: 409, message: 'This turn was cancelled before it had a reply. Nothing was charged.' },
+  turn_cancelled: { status: 409, message: 'This turn was cancelled before it had a reply.' },
   internal_error: { status: 500, message: 'The request failed because of an internal error. Give this request_id to the operator.' },
   not_found: { status: 404, message: 'This path or conversation does not exist.' },
   method_not_allowed: { status: 405, message: 'This path does not support this method.' },

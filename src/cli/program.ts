@@ -35,7 +35,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['status', 'Show the status of the running server', () => import('./serve/status.ts')],
   ['audit', 'List the audit log, newest first: changes, and who read messages', () => import('./resources/audit.ts')],
   ['operator', 'Manage the people who sign in to the console', () => import('./resources/operators.ts')],
-  ['token', 'Manage admin tokens for programs', () => import('./resources/admin-tokens.ts')],
+  ['token', 'Manage tokens for programs', () => import('./resources/admin-tokens.ts')],
 ]
 
 /** The groups of the help text. Each command belongs to exactly one group. */

@@ -15,7 +15,7 @@ export const permissions = {
   webhooks: 'Manage webhooks and their deliveries',
   erase: 'Erase conversations and end users',
   audit: 'Read the audit log',
-  operators: 'Manage operators and admin tokens',
+  operators: 'Manage operators and tokens for programs',
   system: 'Run the check of the stored data',
 } as const
 export type Permission = keyof typeof permissions

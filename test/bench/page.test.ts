@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { goalsTable, judge } from '../../bench/goals.ts'
+import { growthTable } from '../../bench/growth.ts'
 import { svgOf } from '../../bench/plot.ts'
 import { between, readResults, writeResults } from '../../bench/report.ts'
 import type { Finding, Row } from '../../bench/scenario.ts'
@@ -107,6 +108,23 @@ void test('bench: a goal is met at its bound, not met beyond it, and not run wit
   assert.equal(find([rate('turnkeep', 230), rate('glue', 200)], besideGlue).met, false)
   assert.equal(find([rate('turnkeep', 240)], besideGlue).met, undefined)
   assert.match(goalsTable(judge(new Map())), /not run: needs sync with the peer glue/)
+})
+
+void test('bench: the table of growth has each size of what grows, of Turnkeep only, and of each store', () => {
+  const stored = (store: string, turns: number, ms: number): Row => ({
+    labels: { store, turns },
+    figures: { [headings.cpu]: spread([ms]) },
+  })
+  const findings = new Map([
+    ['sync', finding([cpu('turnkeep', 1, 2), cpu('glue', 1, 3), cpu('turnkeep', 64, 1)])],
+    ['filled', finding([stored('SQLite', 1_000_000, 5), stored('PostgreSQL', 0, 4)])],
+  ])
+  assert.deepEqual(growthTable(findings).split('\n').slice(2), [
+    '| callers that wait for their reply | 1 |  | 2 |  |  |',
+    '| callers that wait for their reply | 64 |  | 1 |  |  |',
+    '| stored turns, SQLite | 1,000,000 |  | 5 |  |  |',
+    '| stored turns, PostgreSQL | 0 |  | 4 |  |  |',
+  ])
 })
 
 void test('bench: the page keeps what is outside of the marks, and a scenario without a place in it is refused', () => {

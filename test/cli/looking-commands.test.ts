@@ -115,7 +115,7 @@ describe('turnkeep document search, audit and status', () => {
     assert.match(found.stdout, /^score +title +section +text\n *\d+(\.\d+)? +Returns +\S.*Parcels may be returned within thirty days\.\n$/)
     assert.equal((await json('document', 'search', agentId, 'return a parcel')).data[0].document_id, document.id)
     const audited = await turnkeep('audit', '--limit', '1')
-    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +actor .*\n.* admin token +put +document +${document.id} .*title: Returns`))
+    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +author .*\n.* admin token +put +document +${document.id} .*title: Returns`))
     assert.deepEqual((await json('status')).turns.running, 0)
   })
 

@@ -16,7 +16,7 @@ ${(Object.keys(permissions) as Permission[]).map(permissionRow).join('\n')}
 
 \`+\`: only if the operator or token was given the permission in addition to its role.
 
-Each route of the admin API needs one entry of this table. A route marked *installation* concerns everyone, so an operator or a token that is
+This table shows which permissions each route of the admin API needs. A route marked *installation* concerns everyone, so an operator or a token that is
 restricted to an owner or an agent gets 403 \`forbidden\` there, whatever its role.
 
 | route | permission | |

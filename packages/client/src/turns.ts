@@ -41,7 +41,8 @@ export class Turns {
 
   /**
    * Requests the end of a running turn, and returns it as it is then: usually ended, or still running with `cancelRequested`. Before any
-   * text, it ends as `cancelled`: its calls and streams get a ConflictError with the code `turn_cancelled`, and nothing is charged. After
+   * text, it ends as `cancelled`: its calls and streams get a ConflictError with the code `turn_cancelled`, and only finished
+   * tool calls that have a price are charged. After
    * text, the text so far becomes the reply: `message.incomplete` is true, and it is charged. Has no effect on a turn that has ended. Can be
    * repeated. Throws NotFoundError as `get` does.
    */

@@ -28,7 +28,7 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'create <name>',
-      'Create an admin token for a program and print it, once, on stdout',
+      'Create a token for a program and print it, once, on stdout',
       'token create CI --role editor --expires 2027-11-26 > ci.token',
     )
       .option('--agent <agent>', 'Only this agent, by id or name')
@@ -46,20 +46,20 @@ export function define(group: Command, environment: Environment): void {
     return write(`${String(token)}\n`)
   })
 
-  serverCommand(group, 'list', 'List admin tokens, newest first, also revoked ones', 'token list')
+  serverCommand(group, 'list', 'List tokens for programs, newest first, also revoked ones', 'token list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
       printList(createAdminClient(environment, options), '/tokens', columns, options),
     )
 
-  serverCommand(group, 'show <token>', 'Show an admin token, by id or name', 'token show CI').action(
+  serverCommand(group, 'show <token>', 'Show a token for programs, by ID or name', 'token show CI').action(
     async (token: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await printRecord(await client.call('GET', await findPath(client, token)), options)
     },
   )
 
-  serverCommand(group, 'revoke <token>', 'Revoke an admin token; it stops working immediately', 'token revoke CI').action(
+  serverCommand(group, 'revoke <token>', 'Revoke a token for programs; it stops working immediately', 'token revoke CI').action(
     async (token: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await findPath(client, token))

@@ -13,7 +13,7 @@ import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
-  { title: 'actor', path: 'actor' },
+  { title: 'author', path: 'author' },
   { title: 'action', path: 'verb' },
   { title: 'type', path: 'noun' },
   { title: 'id', path: 'subject_id', as: 'id' },
@@ -35,7 +35,7 @@ type AuditOptions = ServerOptions & {
 
 export function define(command: Command, environment: Environment): void {
   withServerOptions(helpEnd(command, 'audit --noun agent --from 2026-11-01 --limit 20'))
-    .addOption(new Option('--who <who>', 'Filter by kind of actor').choices(['admin_token', 'operator', 'token', 'server']))
+    .addOption(new Option('--who <who>', 'Filter by kind of author').choices(['admin_token', 'operator', 'token', 'server']))
     .option('--author <id>', 'Filter by operator or token, by its id')
     .option('--verb <verb>', 'Filter by action, such as change or read')
     .option('--noun <noun>', 'Filter by type, such as agent or conversation')
@@ -57,7 +57,7 @@ export function define(command: Command, environment: Environment): void {
 
 const rowOf = (entry: Fields): Fields => ({
   ...entry,
-  actor: entry['author_name'] ?? String(entry['who']).replace('_', ' '),
+  author: entry['author_name'] ?? String(entry['who']).replace('_', ' '),
   changes: changesText(entry),
 })
 

@@ -130,7 +130,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
           'History',
           'cancelTurn',
           'Cancel a turn',
-          'Before any text was generated, the turn ends as `cancelled`, and nothing is charged. After that, the text so far becomes the reply, with `incomplete: true`, and is charged. Has no effect on a turn that has ended, and can be repeated. The turn may still be running when the response arrives; `cancel_requested_at` is set then.',
+          'Before any text was generated, the turn ends as `cancelled`, and nothing is charged except finished tool calls that have a price. After that, the text so far becomes the reply, with `incomplete: true`, and is charged. Has no effect on a turn that has ended, and can be repeated. The turn may still be running when the response arrives; `cancel_requested_at` is set then.',
         ),
         params: TurnParams,
         body: EmptyBody,

@@ -151,7 +151,7 @@ export const cancelSchema = {
   operationId: 'cancelTurn',
   summary: 'Cancel a turn',
   description: [
-    'Before any text was generated, the turn ends as `cancelled`: nothing is charged and nothing is added to the conversation. After that, the text',
+    'Before any text was generated, the turn ends as `cancelled`: nothing is charged except finished tool calls that have a price, and nothing is added to the conversation. After that, the text',
     'so far becomes the reply, with `incomplete: true`, and its tokens are charged. Has no effect on a turn that has ended, and can be repeated.',
     'The turn may still run when the response arrives: `cancel_requested` is true then.',
   ].join(' '),

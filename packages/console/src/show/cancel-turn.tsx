@@ -43,7 +43,7 @@ export function CancelOutcome({ cancel }: { cancel: Cancel }) {
 
 function CancelText({ turn: { state, incomplete, usage } }: { turn: TurnWithSteps }) {
   if (state === 'running') return 'being cancelled. It ends when its current tool call has ended.'
-  if (state === 'cancelled') return 'cancelled before there was any text. Nothing was charged.'
+  if (state === 'cancelled') return 'cancelled before there was any text. Only finished tool calls that have a price were charged.'
   if (state !== 'completed' || !incomplete) return 'it had already ended.'
   return (
     <>

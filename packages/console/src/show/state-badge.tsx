@@ -19,7 +19,7 @@ const shown: Record<State, Shown> = {
     word: 'Cancelled',
     mark: '■',
     color: 'gray',
-    means: 'Cancelled by the caller or an operator before there was any text. Nothing was charged.',
+    means: 'Cancelled by the caller or an operator before there was any text. Only finished tool calls that have a price were charged.',
   },
   queued: { word: 'Queued', mark: '…', color: 'gray', means: 'Waiting to be indexed.' },
   indexing: { word: 'Indexing', mark: '●', color: 'blue', means: 'The text is being split into chunks and indexed.' },

@@ -66,7 +66,7 @@ function ListPage({ agentId }: { agentId: string | undefined }) {
             </Anchor>
           }
         >
-          Each agent has its own end users. Conversations can be filtered by the ID of an end user, with any agent.
+          Each agent has its own end users. To search all agents, filter conversations by end user ID.
         </Empty>
       ) : (
         <Found agentId={agentId} asked={asked} onAllTime={() => change({ window: 'total' })} />

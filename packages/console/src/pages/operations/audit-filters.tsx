@@ -12,7 +12,7 @@ const texts = [
   { field: 'verb', label: 'Action', placeholder: 'Any, such as change' },
   { field: 'noun', label: 'Object type', placeholder: 'Any, such as agent' },
   { field: 'subjectId', label: 'Object ID', placeholder: 'Any' },
-  { field: 'authorId', label: 'Actor ID', placeholder: 'Any' },
+  { field: 'authorId', label: 'Author ID', placeholder: 'Any' },
 ] as const
 const days = [
   { field: 'from', label: 'Start date (UTC)' },
@@ -24,13 +24,13 @@ export function AuditFilters({ asked, onChange }: FiltersProps) {
     <FilterFold count={Object.values(asked).filter((value) => value !== '').length}>
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
         <Select
-          label="Actor"
+          label="Author"
           placeholder="Everyone"
           data={authorNames.map((value) => ({ value, label: authors[value] }))}
           value={asked.who === '' ? null : asked.who}
           onChange={(who) => onChange({ ...asked, who: who ?? '' })}
           clearable
-          clearButtonProps={{ 'aria-label': 'Clear Actor', 'aria-hidden': false, tabIndex: 0 }}
+          clearButtonProps={{ 'aria-label': 'Clear author', 'aria-hidden': false, tabIndex: 0 }}
         />
         {texts.map(({ field, label, placeholder }) => (
           <TextFilter

@@ -46,7 +46,7 @@ export function AuditLog() {
                 <Table.Thead>
                   <Table.Tr>
                     <Table.Th scope="col">Time</Table.Th>
-                    <Table.Th scope="col">Actor</Table.Th>
+                    <Table.Th scope="col">Author</Table.Th>
                     <Table.Th scope="col">Action</Table.Th>
                     <Table.Th scope="col">Object</Table.Th>
                     <Table.Th scope="col">Changes</Table.Th>
