@@ -82,7 +82,7 @@ void test('docs/errors has one page for each code of the failure table, with its
     // The codes whose figure is not in the table: one has four statuses, the waits of others are computed.
     assert.equal(fact('status'), code === 'bad_request' ? '400, 408, 417 or 431' : String(status), code)
     assert.equal(fact('`Retry-After`'), computed[code] ?? String(retryAfterSeconds ?? 'none'), code)
-    assert.match(fact('retry with'), /^(the same key|a new key|none)/, code)
+    assert.match(fact('retry with'), /^(the same key|the same request|a new key|none)/, code)
     assert.match(fact('charged'), /^(nothing|unknown)/, code)
     for (const heading of ['## What happened', '## What to do', '## Example'])
       assert.ok(page.includes(`\n${heading}\n`), `${code}: ${heading}`)
@@ -91,7 +91,7 @@ void test('docs/errors has one page for each code of the failure table, with its
     assert.deepEqual(Object.keys(error), ['code', 'message', 'request_id'], code)
     assert.equal(error['code'], code)
     // The messages of these depend on the request; the last one lists the methods after the table's sentence.
-    if (!['validation_error', 'conflict', 'method_not_allowed'].includes(code)) assert.equal(error['message'], message, code)
+    if (!['validation_error', 'conflict', 'forbidden', 'method_not_allowed'].includes(code)) assert.equal(error['message'], message, code)
     if (code === 'method_not_allowed') assert.equal(error['message'], `${message} Use POST.`)
     assert.ok(head!.startsWith(`HTTP/1.1 ${status} `) && head!.includes(`X-Request-ID: ${error['request_id']}\n`), code)
     assert.equal(/^Retry-After: (\d+)$/m.exec(head!)?.[1] !== undefined, fact('`Retry-After`') !== 'none', code)

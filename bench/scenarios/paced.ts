@@ -40,7 +40,7 @@ export const paced: Scenario = {
         spec: { calls: [target.call('stream')], callers, seconds, spreadMs },
       }))
       rows.push(...(await sideBySide(bench, lanes)).map(abovePace))
-      bench.say(`paced: ${callers} callers done, begun ${begin}`)
+      bench.say(`paced: ${callers} callers done, ${begin}`)
     }
     await upstream.configure({})
     for (const server of servers) await bench.audit(server)

@@ -50,7 +50,7 @@ export const limitsInCode: LimitInCode[] = [
   at('history in a prompt', '8000 tokens', 'src/admin/agents/agent-fields.ts', /maxHistoryTokens = 8000/),
   at('passages in a prompt', '6 of them, 1500 tokens', 'src/admin/agents/agent-fields.ts', /maxTokens: 1500, topK: 6/),
   at('steps of a turn', '8', 'src/admin/agents/agent-fields.ts', /maxSteps: 8,/),
-  at('tool calls of a turn', '16', 'src/agent/agent-config.ts', /defaultMaxToolCalls = 16/),
+  at('tool calls that are made in a turn', '16', 'src/agent/agent-config.ts', /defaultMaxToolCalls = 16/),
   at('a call of a tool', '10 s, and at most 60 s', 'src/http/admin/agents/tools.ts', /maximum: 60 [\s\S]*defaultTimeoutSeconds = 10/),
   at('arguments of a tool call', '64 KiB, 32 levels deep', 'src/agent/tools/arguments.ts', /maxBytes = 65_536$[\s\S]*deepest = 32$/m),
   at('response of a tool', '32 KiB', 'src/agent/tools/answer-text.ts', /maxBytes = 32_768/),
@@ -76,7 +76,7 @@ export const limitsInCode: LimitInCode[] = [
     'src/agent/models/answer-limit.ts',
     /maxToken = 128\n[\s\S]*besideTokens = 64 \* 1024\n[\s\S]*maxAnswer = 8 \* 1024 \* 1024/,
   ),
-  at('tool calls of an answer, and of a turn', '1024', 'src/agent/models/answer-limit.ts', /maxAnswerCalls = 1024/),
+  at('tool calls that the model asks for, in an answer and in a turn', '1024', 'src/agent/models/answer-limit.ts', /maxAnswerCalls = 1024/),
   at('blocks of text and reasoning in an answer', '2048', 'src/agent/models/answer-limit.ts', /maxAnswerParts = 2048/),
   at(
     'events of a stream',
