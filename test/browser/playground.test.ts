@@ -124,7 +124,7 @@ inConsole('console: Cancel ends the turn: text so far is the reply, and without 
   await box.press('Enter')
   await early.reached
   await cancel.click()
-  await log.getByText('Cancelled before the agent had replied. Nothing was charged').waitFor()
+  await log.getByText('Cancelled before the agent had replied. Only finished tool calls that have a price were charged.').waitFor()
   await turn.getByText('Cancelled', { exact: true }).first().waitFor()
   assert.equal((await app.owner()).balance_usd, before)
   assert.equal((await app.made('GET', '/turns?status=cancelled')).data.length, 1)

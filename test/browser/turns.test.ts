@@ -26,7 +26,10 @@ inConsole('console: a running turn is listed with the conversations, and Cancel 
     .getByRole('row')
     .filter({ hasText: turn.request_id.slice(-12) })
   await row.getByRole('button', { name: `Cancel turn ${turn.request_id}` }).click()
-  await page.getByRole('status').filter({ hasText: 'cancelled before there was any text. Nothing was charged.' }).waitFor()
+  await page
+    .getByRole('status')
+    .filter({ hasText: 'cancelled before there was any text. Only finished tool calls that have a price were charged.' })
+    .waitFor()
   await row.waitFor({ state: 'detached' })
   assert.equal((await answer).json.error.code, 'turn_cancelled')
   assert.equal((await app.made('GET', `/turns/${turn.request_id}`)).state, 'cancelled')

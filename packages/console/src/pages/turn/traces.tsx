@@ -1,6 +1,7 @@
 /** All turns, newest first, by agent, end user, state and trace ID. Each leads to its trace. The filters are in the address. */
 import { Anchor, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
+import { memo, useState } from 'react'
+import type { CSSProperties } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
@@ -163,7 +164,7 @@ function TurnTable({ turns }: { turns: Turn[] }) {
   const latencies = turns.flatMap((turn) => latencyOf(turn) ?? []).toSorted((a, b) => a - b)
   const longestMs = Math.max(1, latencies[Math.ceil(latencies.length * 0.9) - 1] ?? 0)
   return (
-    <ListTable minWidth={960} aria-label="Turns, newest first" highlightOnHover>
+    <ListTable minWidth={960} aria-label="Turns, newest first" highlightOnHover style={{ '--longest': longestMs } as CSSProperties}>
       <Table.Thead>
         <Table.Tr>
           {['Turn', 'State', 'Agent', 'End user', 'Started'].map((name) => (
@@ -182,14 +183,15 @@ function TurnTable({ turns }: { turns: Turn[] }) {
       </Table.Thead>
       <Table.Tbody>
         {turns.map((turn) => (
-          <TurnRow key={turn.request_id} turn={turn} longestMs={longestMs} />
+          <TurnRow key={turn.request_id} turn={turn} />
         ))}
       </Table.Tbody>
     </ListTable>
   )
 }
 
-function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
+// Memoized, so that another page renders its own rows only.
+const TurnRow = memo(function Row({ turn }: { turn: Turn }) {
   const { request_id: requestId, failure, usage, state } = turn
   const took = latencyOf(turn)
   return (
@@ -221,7 +223,7 @@ function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
           <span className={classes['latency']}>
             <span>{writeMs(took)}</span>
             <span className={classes['meter']} aria-hidden="true">
-              <span data-failed={failure ? '' : undefined} style={{ width: `${Math.min(1, took / longestMs) * 100}%` }} />
+              <span data-failed={failure ? '' : undefined} style={{ width: `min(100%, ${took} / var(--longest) * 100%)` }} />
             </span>
           </span>
         )}
@@ -229,4 +231,4 @@ function TurnRow({ turn, longestMs }: { turn: Turn; longestMs: number }) {
       <Table.Td ta="right">{usage === null ? '–' : <Money amount={usage.charged_usd} />}</Table.Td>
     </Table.Tr>
   )
-}
+})
