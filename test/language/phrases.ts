@@ -10,7 +10,7 @@ export const phrases: Phrase[] = [
   { pattern: /\banew\b/i, instead: 'again; or rebuild, reload, regenerate', left: 1 },
   { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed; no problems found', left: 2 },
   { pattern: /\bis none\b|\bwhat is no\b/, instead: 'is not; for example "invalid JSON"', left: 16 },
-  { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 2 },
+  { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 1 },
   { pattern: /\b(nobody|somebody)('s)?\b/i, instead: 'no one, another process; usually the name of the actor', left: 38 },
   { pattern: /\b(faults?|errors?) of ours\b|\bby our fault\b/i, instead: 'internal error', left: 0 },
   { pattern: /\busual troubles?\b/i, instead: 'common problems', left: 0 },

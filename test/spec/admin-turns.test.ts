@@ -145,6 +145,7 @@ void test('feedback: a turn shows it, and the list filters by agent, rating and 
     request_id: two.request_id,
     agent_id: caller.agentId,
     conversation_id: two.conversation_id,
+    external_user_id: 'b',
     key_id: key.id,
     state: 'completed',
     message: '2',

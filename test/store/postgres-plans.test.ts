@@ -191,6 +191,11 @@ void test(
     )
     // A table with a few rows is never read from an index.
     await database.rows(
+      `insert into conversations (id, api_key_id, external_user_id, created_at)
+       select 'conv_' || n, $1, 'user ' || n, 0 from generate_series(1, ${count}) as n`,
+      bench.apiKeyId,
+    )
+    await database.rows(
       `insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
        select 'msg_' || request_id, conversation_id, 2 * row_number() over (order by request_id), 'assistant', 'a reply', 2, request_id, 0
        from turns where request_id like 'filled-%'`,
