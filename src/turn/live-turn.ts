@@ -40,6 +40,8 @@ export class LiveTurn implements RunningTurn {
   /** Tool calls with side effects that may have been made and whose end is not stored yet, as `<step>:<part>`. */
   readonly #unknownCalls = new Set<string>()
   readonly #text = new TurnText()
+  /** Of an early run until someone listens: its caller gets the same pieces as if it had listened from the start. */
+  #held: string[] | undefined
   #resolveEnd!: (end: TurnEnd) => void
   #resolveDurable!: (isStored: boolean) => void
   #stopReason: StopReason | undefined
@@ -61,7 +63,8 @@ export class LiveTurn implements RunningTurn {
     this.end = new Promise((resolve) => (this.#resolveEnd = resolve))
     this.durable = new Promise((resolve) => (this.#resolveDurable = resolve))
     this.#deadlines = deadlines
-    if (!isEarly) this.confirm()
+    if (isEarly) this.#held = []
+    else this.confirm()
     this.noteStarted(admitted.journal)
     this.noteEnded(admitted.journal)
   }
@@ -169,16 +172,26 @@ export class LiveTurn implements RunningTurn {
 
   /** The text of this attempt so far. */
   get text(): string {
+    this.#release()
     return this.#text.text
   }
 
   listen(listener: TextListener, after?: TextPosition): () => void {
-    return this.#text.listen(listener, after)
+    const stop = this.#text.listen(listener, after)
+    this.#release()
+    return stop
   }
 
   deliver(delta: string): void {
     this.firstDeltaMs ??= Math.round(performance.now() - this.#startedAt)
-    this.#text.append(delta)
+    if (this.#held) this.#held.push(delta)
+    else this.#text.append(delta)
+  }
+
+  #release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const delta of held) this.#text.append(delta)
   }
 
   /**
@@ -223,6 +236,7 @@ export class LiveTurn implements RunningTurn {
 
   /** Passes the result to the callers. Only the first result counts. */
   finish(end: TurnEnd): void {
+    this.#release()
     if (end.kind === 'completed' && !this.#ended) this.#text.complete(end.reply.content)
     this.#ended = true
     for (const timer of this.#timers) clearTimeout(timer)

@@ -29,6 +29,18 @@ export const earlyMutants: Mutant[] = [
   },
   {
     rule,
+    removes: 'the caller of an early run gets the deltas as the model has sent them',
+    edits: [
+      edit(
+        'src/turn/live-turn.ts',
+        '    if (this.#held) this.#held.push(delta)\n    else this.#text.append(delta)\n',
+        '    this.#text.append(delta)\n',
+      ),
+    ],
+    caughtBy: { file: unit, title: waits },
+  },
+  {
+    rule,
     removes: 'an admission that was not stored aborts its run',
     edits: [edit(turn, '      early?.withdraw()\n')],
     caughtBy: { file: unit, title: takenBack },

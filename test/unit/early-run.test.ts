@@ -80,7 +80,8 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> =>
 void test('turn.durable-first: the model is called while the admission is flushed, and nothing leaves and nothing is written before it is durable', async (t) => {
   const wrote: boolean[] = []
   const { answers, reported, calls, writes, turns, begin, bench } = await openModule(t, async (request) => {
-    request.onDelta('good ')
+    request.onDelta('go')
+    request.onDelta('od ')
     wrote.push(await request.beforeCalls(journal, { ...spent, callsPrice: 0 }))
     wrote.push(await request.writeJournal([{ ...journal[0]!, part: 1, kind: 'tool_finished' }], true))
     wrote.push(await request.beforeStep({ ...spent, entries: [], bound }))
@@ -100,7 +101,7 @@ void test('turn.durable-first: the model is called while the admission is flushe
   const heard: string[] = []
   started.turn.listen({ onText: (text) => heard.push(text), onReset: () => heard.push('reset') })
   assert.equal((await started.turn.end).kind, 'completed')
-  assert.equal(heard.join(''), 'good day')
+  assert.deepEqual(heard, ['go', 'od ', 'day'], 'as the model has sent it')
   assert.deepEqual(wrote, [true, true, true])
   assert.deepEqual(writes, ['advance', 'advance', 'advance', 'settle'])
   assert.equal(calls.length, 1)
