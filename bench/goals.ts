@@ -22,11 +22,12 @@ type Goal = {
   needs: string
 }
 
-type Labels = Record<string, string | number>
+export type Labels = Record<string, string | number>
 /** The figure of the row with these labels; undefined if there is none. */
 type Find = (scenario: string, labels: Labels, figure: string) => Spread | undefined
 
-const us = 'turnkeep'
+/** The name in tables of Turnkeep on SQLite. */
+export const us = 'turnkeep'
 const model = 'the model itself'
 
 /** One figure divided by the other; undefined if one of them is missing. */

@@ -1,13 +1,12 @@
 /** Cost against size: what a turn costs when one thing grows, from the findings of several scenarios, as one table. Pure. */
-import type { Findings } from './goals.ts'
+import { us } from './goals.ts'
+import type { Findings, Labels } from './goals.ts'
 import { headings } from './spread.ts'
 import { markdown, write, writeSpread } from './table.ts'
 
-type Labels = Record<string, string | number>
 /** `size`: the label that grows, in rows with the labels `of`. */
 type Growing = { what: string; scenario: string; of: Labels; size: string }
 
-const us = 'turnkeep'
 const onEachStore = (growing: Growing): Growing[] =>
   ['SQLite', 'PostgreSQL'].map((store) => ({ ...growing, what: `${growing.what}, ${store}`, of: { ...growing.of, store } }))
 

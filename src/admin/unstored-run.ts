@@ -55,7 +55,8 @@ type Wanted = {
 }
 
 /**
- * `onText` is called with each piece of the reply. A failure of the model is part of the result. Throws ApiError `service_unavailable` if the store is unavailable, and if the server stops or the reader leaves meanwhile.
+ * `onText` is called with each piece of the reply. A failure of the model is part of the result. Throws ApiError `service_unavailable` if the
+ * store is unavailable, and if the server stops or the reader leaves meanwhile.
  */
 export async function runUnstored(
   { agents, closing, turnMs }: UnstoredRunOptions,

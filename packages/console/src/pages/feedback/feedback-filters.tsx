@@ -5,7 +5,7 @@ import type { FormEvent } from 'react'
 import { useAgents } from '../../api/lists.ts'
 import { chooseAmong } from '../../show/choose-among.ts'
 import { FilterFold } from '../../show/filter-fold.tsx'
-import { isFiltered, noFilters } from './filters.ts'
+import { isFiltered, noFilters, writeFilters } from './filters.ts'
 import type { Filters } from './filters.ts'
 
 // The limit of the API: docs/spec.md, "Turns".
@@ -29,7 +29,7 @@ export function FeedbackFilters({ filters, onChange }: { filters: Filters; onCha
     onChange({ ...filters, tag })
   }
   return (
-    <FilterFold count={[filters.agent_id, filters.rating, filters.tag].filter((value) => value !== '').length}>
+    <FilterFold count={writeFilters(filters).length}>
       <search aria-label="Feedback">
         <form onSubmit={submit}>
           <Group gap="xs">

@@ -42,13 +42,13 @@ export function Traces() {
     status: states.find(({ value }) => value === params.get('status'))?.value ?? null,
     trace_id: given !== null && isTraceId(given) ? given : null,
   }
-  const isFiltered = Object.values(filters).some((value) => value !== null)
+  const active = Object.values(filters).filter((value) => value !== null).length
   const change = (changed: Partial<typeof filters>): void =>
     setParams(Object.entries({ ...filters, ...changed }).filter((entry): entry is [string, string] => entry[1] !== null))
   const list = useList<Turn>(['turns', 'all'], '/turns', filters, { refetchMs: readAgainMs })
   return (
     <Page title="Traces" lead="Every turn with what the agent was sent, what it did, and what it cost.">
-      <FilterFold count={Object.values(filters).filter((value) => value !== null).length}>
+      <FilterFold count={active}>
         <Group align="flex-start" gap="sm" component="search" aria-label="Traces">
           <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id, external_user_id: null })} clearable />
           <UserInput
@@ -74,7 +74,7 @@ export function Traces() {
       <Waiting for={list.query} what="turns">
         {() =>
           list.items.length === 0 ? (
-            isFiltered ? (
+            active > 0 ? (
               <Empty
                 title="No turns match"
                 action={
