@@ -46,8 +46,8 @@ export type Visitor<App extends ConsoleApp = ConsoleApp> = {
 type Visit<App extends ConsoleApp> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
 
 /**
- * Milliseconds by which each request to the admin API arrives later. A test that reads before the page has saved fails with it, and not
- * only on a busy machine: `TEST_SLOW_API_MS=600 npm test -- browser/`
+ * Milliseconds by which each request of a page to an API arrives later. A test that reads before the page has saved or loaded fails with
+ * it, and not only on a busy machine: `TEST_SLOW_API_MS=600 npm test -- browser/ cookbook/`
  */
 const slowApiMs = Number(process.env['TEST_SLOW_API_MS'] ?? 0)
 
@@ -65,7 +65,7 @@ export async function visitConsole<App extends ConsoleApp>(
   try {
     const origins = [new URL(app.adminUrl).origin, ...(app.identityOrigin === undefined ? [] : [app.identityOrigin])]
     await watch(context, { origins, refusals: options.refusals ?? [], pageErrors })
-    if (slowApiMs > 0) await slowDown(context)
+    await slowDown(context, '**/admin/v1/**')
     if (options.signedIn !== false) await signIn(context, app.adminUrl)
     const page = await context.newPage()
     const settled = (): Promise<void> => settle(page)
@@ -121,8 +121,9 @@ async function watch(
   })
 }
 
-async function slowDown(context: BrowserContext): Promise<void> {
-  await context.route('**/admin/v1/**', async (route) => {
+export async function slowDown(context: BrowserContext, path: string): Promise<void> {
+  if (slowApiMs === 0) return
+  await context.route(path, async (route) => {
     await delay(slowApiMs)
     // The page may have been closed, or may have ended the request.
     await route.continue().catch(() => undefined)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { findChromium } from './browser.ts'
+import { slowDown } from './browser-visit.ts'
 
 const pictures = join(import.meta.dirname, '../../artifacts/cookbook')
 
@@ -20,7 +21,9 @@ export async function visit(
 ): Promise<void> {
   const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
   try {
-    const page = await (await browser.newContext(options)).newPage()
+    const context = await browser.newContext(options)
+    await slowDown(context, '**/api/**')
+    const page = await context.newPage()
     const pageErrors: string[] = []
     page.on('pageerror', (error) => pageErrors.push(String(error)))
     page.on('request', (request) => !origins.includes(new URL(request.url()).origin) && pageErrors.push(request.url()))
