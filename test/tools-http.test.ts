@@ -347,10 +347,11 @@ void test('tools.private: the password of Basic authentication is removed from r
     response.end(`${pair} / pass:wörd / ${encodeURIComponent('pass:wörd')} / ${credentials} are not those of shop-user`)
   })
   server.on('/leads-there', (_call, response) => void response.writeHead(302, { location: 'https://plain-word.internal/' }).end())
-  for (const more of [
+  const places: Partial<OpenHttpTool>[] = [
     { headers: { Authorization: 'Basic {credentials}' }, secrets: { credentials } },
     { headers: { authorization: `basic  ${credentials}` } },
-  ]) {
+  ]
+  for (const more of places) {
     const { text } = await call(boxOf({ ...more, url: server.url('/refuses') }), {})
     assert.match(text, /\n\[secret\] \/ \[secret\] \/ \[secret\] \/ \[secret\] are not those of shop-user$/)
   }
