@@ -223,7 +223,7 @@ const TurnRow = memo(function Row({ turn }: { turn: Turn }) {
           <span className={classes['latency']}>
             <span>{writeMs(took)}</span>
             <span className={classes['meter']} aria-hidden="true">
-              <span data-failed={failure ? '' : undefined} style={{ width: `min(100%, ${took} / var(--longest) * 100%)` }} />
+              <span data-failed={failure && state !== 'cancelled' ? '' : undefined} style={{ width: `min(100%, ${took} / var(--longest) * 100%)` }} />
             </span>
           </span>
         )}
