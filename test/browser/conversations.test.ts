@@ -104,3 +104,16 @@ inConsole(
     ])
   },
 )
+
+// Last, because the app then has two owners.
+inConsole('console: with several owners, the list of conversations shows whose agent replied', async ({ page, app, open }) => {
+  app.model.script('Good day.')
+  await app.chat('Hello', { user: 'owned' })
+  const row = page.getByRole('table', { name: 'Conversations, newest first' }).getByRole('row').filter({ hasText: 'owned' })
+  const { name: agent } = await app.made('GET', `/agents/${app.caller.agentId}`)
+  await open('/conversations')
+  await row.getByText(agent, { exact: true }).waitFor()
+  await app.made('POST', '/owners', { name: 'Another owner', balance_usd: '1' })
+  await open('/conversations')
+  await row.getByText(`${agent} · Test owner`, { exact: true }).waitFor()
+})
