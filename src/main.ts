@@ -12,6 +12,7 @@ import type { DataFolder, Secrets } from './config/data-folder.ts'
 import { createFailpoints } from './failpoints.ts'
 import { makeDemo } from './process/first-start.ts'
 import { accessLines, createLog } from './observability/log.ts'
+import { returnMemoryWhenIdle } from './process/idle-memory.ts'
 import { startLines } from './process/start-lines.ts'
 import { SchemaRefused } from './store/schema-refused.ts'
 import { StoreUnavailable } from './store/store.ts'
@@ -116,6 +117,7 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
       demo = made && { agentId: made.agentId, keyPath: folder.pathOf('demo.key') }
     },
   })
+  returnMemoryWhenIdle(() => app.turns.running)
   const drain = drainOnSignal(log, {
     async drain() {
       await app.drain()
