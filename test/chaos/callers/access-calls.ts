@@ -1,7 +1,8 @@
 /**
- * One request about who has access (operators, invitations, sessions, admin tokens), to any server and without a retry. Records it with its
+ * One request about who has access (operators, invitations, sessions, admin tokens), which one server receives once. Records it with its
  * result, and returns what the caller learns from the response.
  */
+import { setTimeout as pass } from 'node:timers/promises'
 import type { AccessEvent, AccessRequest, History } from '../history.ts'
 import type { Random } from '../random.ts'
 import type { Target } from './about-turn.ts'
@@ -38,6 +39,8 @@ export type AccessCalls = {
 }
 
 const patience: [number, number] = [4_000, 12_000]
+// As long as a server takes to start again, with some time to spare.
+const [maxTries, betweenMs] = [40, 250]
 
 type AccessCallsOptions = { target: Target; history: History; counts: { access: number } }
 
@@ -45,19 +48,28 @@ export function createAccessCalls({ target, history, counts }: AccessCallsOption
   let numbers = 0
   const next = (): number => ++numbers
 
+  /** Again, to any server, as long as none has received it. */
+  async function sendOnce({ by, method, path, body }: Omit<Asked, 'what' | 'about'>, random: Random) {
+    for (let tries = 1; ; tries++) {
+      const supervised = random.int(0, target.urls.length - 1)
+      const startedAt = history.now()
+      const came = await send({
+        url: `${target.urls[supervised]}/admin/v1${path}`,
+        method,
+        headers: { ...by?.headers, ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
+        connections: undefined,
+        patienceMs: random.int(...patience),
+        now: history.now,
+      })
+      if (!isUnheard(came) || tries === maxTries) return { supervised, startedAt, came }
+      await pass(betweenMs)
+    }
+  }
+
   async function ask({ what, by, method, path, body, about }: Asked, random: Random): Promise<Result> {
     counts.access++
-    const supervised = random.int(0, target.urls.length - 1)
-    const startedAt = history.now()
-    const came = await send({
-      url: `${target.urls[supervised]}/admin/v1${path}`,
-      method,
-      headers: { ...by?.headers, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-      connections: undefined,
-      patienceMs: random.int(...patience),
-      now: history.now,
-    })
+    const { supervised, startedAt, came } = await sendOnce({ by, method, path, body }, random)
     const result = resultOf(came)
     const said = result === 'acknowledged' && came.body !== null && came.body !== '' ? (JSON.parse(came.body) as Json) : {}
     const isSignIn = what === 'accept' || what === 'sign-in'
@@ -91,8 +103,11 @@ export const readOperator = ({ id, email, role, state }: Json) => ({
   state: String(state),
 })
 
-function resultOf({ status, end, error }: Came): AccessEvent['result'] {
-  if (end === 'broken' && error === 'ECONNREFUSED') return 'refused'
+const isUnheard = ({ end, error }: Came): boolean => end === 'broken' && error === 'ECONNREFUSED'
+
+function resultOf(came: Came): AccessEvent['result'] {
+  const { status, end } = came
+  if (isUnheard(came)) return 'refused'
   // A response whose head has arrived says what happened, even if its body is cut off.
   if (status === null || status >= 500) return 'unknown'
   return status < 400 ? (end === 'whole' ? 'acknowledged' : 'unknown') : 'refused'
