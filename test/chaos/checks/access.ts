@@ -42,7 +42,7 @@ function surelyEnds(call: Call, calls: Call[]): boolean {
   if (call.what === 'enable') return false
   if (call.what !== 'role') return true
   const others = calls.filter((one) => one !== call && one.operator === call.operator && one.role !== undefined && mayHaveEffect(one))
-  const before = others.filter((one) => isAcknowledged(one) && one.at < call.startedAt).at(-1)
+  const before = others.findLast((one) => isAcknowledged(one) && one.at < call.startedAt)
   const meanwhile = others.filter((one) => mayHaveActed(one, before?.startedAt ?? 0, call.at))
   return before !== undefined && meanwhile.every(({ role }) => role !== call.role)
 }
