@@ -161,7 +161,9 @@ async function makeParty(app: TestApp, receiver: Scene['receiver'], { mark, prov
 
   const held = gate()
   app.model.when(`${mark} wait`, [`${mark} starts`, held, ' and ends'])
-  void app.chat(`${mark} wait`, { user: 'held', caller })
+  // Without a caller that waits: its connection would be closed when it is idle for too long, and the tests may take longer.
+  const accepted = await app.chat(`${mark} wait`, { user: 'held', caller, headers: { prefer: 'respond-async' } })
+  assert.equal(accepted.status, 202, accepted.text)
   await held.reached
   const [running] = (await app.made('GET', `/turns?status=running&agent_id=${agent.id}`)).data
   await receiver.got(`/${mark}`, 5)

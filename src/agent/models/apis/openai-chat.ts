@@ -35,13 +35,14 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiCha
 
   return {
     async generate(request, { signal, onText, onGenerated, traceparent }) {
-      const body = JSON.stringify(writeRequest(request))
       const block = new ThinkBlock(onText)
       const { maxOutputTokens } = request
       const answer = new ChatAnswer({ onText: (text) => block.push(text), onGenerated, secret: apiKey, maxOutputTokens })
       // `trace.context`
       const sent = traceparent ? { ...headers, traceparent } : headers
-      await exchange(dispatcher, { origin, path, headers: sent, body, secret: apiKey, deadlines, signal }, answer)
+      // The body is in no variable: until the answer is complete, only the connection keeps what it sends.
+      const call = { origin, path, headers: sent, secret: apiKey, deadlines, signal }
+      await exchange(dispatcher, { ...call, body: JSON.stringify(writeRequest(request)) }, answer)
       block.end()
       return answer.step()
     },

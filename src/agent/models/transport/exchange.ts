@@ -66,7 +66,8 @@ export function exchange(dispatcher: Dispatcher, call: Call, reader: AnswerReade
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #call: Call
+  /** Without the body: a prompt may be large, and an answer may take minutes. */
+  readonly #call: Pick<Call, 'secret' | 'deadlines' | 'signal'>
   readonly #reader: AnswerReader
   readonly #resolve: () => void
   readonly #reject: (reason: unknown) => void
@@ -79,13 +80,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   #settled = false
   #closed = false
 
-  constructor(call: Call, reader: AnswerReader, resolve: () => void, reject: (reason: unknown) => void) {
-    this.#call = call
+  constructor({ secret, deadlines, signal }: Call, reader: AnswerReader, resolve: () => void, reject: (reason: unknown) => void) {
+    this.#call = { secret, deadlines, signal }
     this.#reader = reader
     this.#resolve = resolve
     this.#reject = reject
-    this.#timer = this.#arm(call.deadlines.firstTokenMs)
-    call.signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#timer = this.#arm(deadlines.firstTokenMs)
+    signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
