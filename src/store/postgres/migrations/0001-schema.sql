@@ -618,6 +618,7 @@ create table sign_in_secrets (
   constraint sign_in_secret_expires check (expires_at > created_at),
   constraint an_invitation_is_for_someone check ((purpose = 'invitation') = (operator_id is not null))
 );
+-- A new link replaces the old one (operator.invitation).
 create unique index one_invitation_per_operator on sign_in_secrets (operator_id) where operator_id is not null;
 
 -- Tokens of the admin API for programs.
