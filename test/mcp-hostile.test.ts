@@ -275,6 +275,19 @@ describe('invalid responses', () => {
     server.on('tools/call', (seen, response) => answer(response, 200, result(seen.id, said(`you are ${seen.headers.authorization}`))))
     assert.equal((await caller.ask(server, 'look', { headers })).text, 'you are [secret]')
   })
+
+  void test('tools.private: the password of Basic authentication is removed from a result and from an error', async () => {
+    const own = { headers: { authorization: `Basic ${Buffer.from('shop-user:plain-word').toString('base64')}` } }
+    const repeated = 'shop-user:plain-word, plain-word of shop-user'
+    server.on('tools/call', (seen, response) => answer(response, 200, result(seen.id, said(repeated))))
+    assert.equal((await caller.ask(server, 'look', own)).text, '[secret], [secret] of shop-user')
+    server.on('tools/call', (seen, response) =>
+      answer(response, 200, { jsonrpc: '2.0', id: seen.id, error: { code: -32602, message: repeated } }),
+    )
+    const failed = await caller.ask(server, 'look', own)
+    assert.equal(failed.text, 'Error: the tool call failed: [secret], [secret] of shop-user.')
+    assert.ok(!caller.logText().includes('plain-word'))
+  })
 })
 
 describe('requests by the server', () => {

@@ -290,11 +290,12 @@ void test('tools: a response over 32 KiB is truncated between two characters, wi
 })
 
 void test('tools: no secret that a server echoes reaches the model or the log, in any encoding', async () => {
+  const basic = Buffer.from('user:another').toString('base64')
   const more = {
     headers: {
       Authorization: 'Bearer {key}',
       'X-Api-Key': 'literal-canary-value',
-      'X-Basic': 'Basic dXNlcjpjYW5hcnk=',
+      'X-Basic': `Basic ${basic}`,
       'X-Mode': 'true',
       'X-Pair': 'first-canary-word second-canary-word',
     },
@@ -320,7 +321,7 @@ void test('tools: no secret that a server echoes reaches the model or the log, i
     ]
     response.setHeader('x-told', secret)
     response.setHeader('content-type', 'text/plain')
-    response.end([...dresses, 'literal-canary-value', 'dXNlcjpjYW5hcnk=', 'first-canary-word', 'second-canary-word'].join('\n'))
+    response.end([...dresses, 'literal-canary-value', basic, 'first-canary-word', 'second-canary-word'].join('\n'))
   })
   const said = await call(boxOf({ ...more, url: server.url('/says') }), { a: 'x' })
   assert.equal(said.text.match(/\[secret\]/g)?.length, 13, said.text)
@@ -331,11 +332,33 @@ void test('tools: no secret that a server echoes reaches the model or the log, i
   assert.equal(broken.isError, true)
   const all = JSON.stringify([echoed, said, led, broken, logged])
   assert.ok(logged.length >= 2)
-  for (const canary of ['canary', '4711', Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')])
+  for (const canary of ['canary', '4711', basic, Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')])
     assert.ok(!all.includes(canary), canary)
   assert.match(led.text, /the address \[secret\]\.internal is not public/)
   assert.doesNotMatch(all, /x-told/)
   assert.doesNotMatch(JSON.stringify([led, broken, logged]), /127\.0\.0\.1/)
+})
+
+void test('tools.private: the password of Basic authentication is removed from results and errors, wherever it is set', async () => {
+  const pair = 'shop-user:pass:wörd'
+  const credentials = Buffer.from(pair).toString('base64')
+  server.on('/refuses', (_call, response) => {
+    response.writeHead(401, { 'content-type': 'text/plain; charset=utf-8' })
+    response.end(`${pair} / pass:wörd / ${encodeURIComponent('pass:wörd')} / ${credentials} are not those of shop-user`)
+  })
+  server.on('/leads-there', (_call, response) => void response.writeHead(302, { location: 'https://plain-word.internal/' }).end())
+  const places: Partial<OpenHttpTool>[] = [
+    { headers: { Authorization: 'Basic {credentials}' }, secrets: { credentials } },
+    { headers: { authorization: `basic  ${credentials}` } },
+  ]
+  for (const more of places) {
+    const { text } = await call(boxOf({ ...more, url: server.url('/refuses') }), {})
+    assert.match(text, /\n\[secret\] \/ \[secret\] \/ \[secret\] \/ \[secret\] are not those of shop-user$/)
+  }
+  const headers = { authorization: `Basic ${Buffer.from('shop-user:plain-word').toString('base64')}` }
+  const led = await call(boxOf({ headers, url: server.url('/leads-there') }), {})
+  assert.match(led.text, /the address \[secret\]\.internal is not public/)
+  assert.doesNotMatch(JSON.stringify(logged), /plain-word|pass:w/)
 })
 
 void test('fault.tool-hostile: a tool that hangs ends at its timeout, and only one with side effects may have taken effect', async () => {

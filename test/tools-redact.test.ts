@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { answerText } from '../src/agent/tools/answer-text.ts'
-import { withoutSecrets } from '../src/agent/tools/redact.ts'
+import { basicSecrets, withoutSecrets } from '../src/agent/tools/redact.ts'
 
 const secret = 'sk-Canary/+=&"4711<é>!?'
 const bytes = Buffer.from(secret)
@@ -78,6 +78,16 @@ void test('tools.private: secrets within each other, beside each other and of fe
   assert.equal(withoutSecrets('firstfirstsecond', ['first', 'second']), '[secret][secret][secret]')
   assert.equal(withoutSecrets('abcdef', ['abcd', 'cdef']), '[secret]')
   assert.equal(withoutSecrets('abc', ['abc']), 'abc')
+})
+
+void test('tools.private: a header value is decoded only if it has Basic authentication', () => {
+  const value = (credentials: string | Buffer): string => `Basic ${Buffer.from(credentials).toString('base64')}`
+  assert.deepEqual(basicSecrets(value('user:pass:word')), ['user:pass:word', 'pass:word'])
+  assert.deepEqual(basicSecrets(value('user:wörd').toUpperCase().slice(0, 6) + value('user:wörd').slice(6)), ['user:wörd', 'wörd'])
+  assert.deepEqual(basicSecrets(value(Buffer.from('user:wörd', 'latin1'))), ['user:wörd', 'wörd'])
+  for (const other of ['', 'Basic', 'Basic ', 'Basic realm="a:b"', value('no colon'), value('user:pass').replace('Basic', 'Bearer')])
+    assert.deepEqual(basicSecrets(other), [], other)
+  assert.equal(withoutSecrets('a user:abc, abc', basicSecrets(value('user:abc'))), 'a [secret], abc')
 })
 
 void test('tools.private: a secret at the end of what is shown is removed, and the rest of a long answer is not searched', () => {

@@ -109,7 +109,7 @@ export type HttpLayer = {
 export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLayer> {
   const times = { ...defaultTimes, ...options.times }
   const { metrics, log, failpoints = noFailpoints, monotonicMs = () => performance.now() } = options
-  const streams = { times, failpoints, log, unread: createUnreadResponses() }
+  const streams: StreamOptions = { times, failpoints, log, unread: createUnreadResponses(), caching: 'no-cache' }
   const accessLog = options.accessLog && createAccessLog(options.accessLog, monotonicMs)
   const refusals = createRefusals(options.newRequestId, (refusal, requestId, request) => {
     metrics.refused(refusal.code)
@@ -166,7 +166,8 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     const brake = createBrake(createGuessLimit(monotonicMs))
     let describeAdmin = async (): Promise<object> => ({})
     const described = (describe: () => Promise<object>): void => void (describeAdmin = describe)
-    const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams, described }
+    const adminStreams: StreamOptions = { ...streams, caching: 'no-store' }
+    const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams: adminStreams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
     await app.register(metricsRoute, {
       metrics,

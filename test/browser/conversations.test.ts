@@ -1,5 +1,6 @@
 /** Conversations: from a text that a user saw to the trace of the reply, by the keyboard, and messages of turns without a reply. */
 import assert from 'node:assert/strict'
+import { barriersOf } from '../support/axe.ts'
 import { openConsole } from '../support/browser.ts'
 import { startTestApp } from '../support/test-app.ts'
 
@@ -65,3 +66,54 @@ inConsole(
     await table.getByRole('link', { name: 'bob' }).waitFor()
   },
 )
+
+inConsole(
+  'console: on a phone, the filters of every list are behind one button that counts them, and works with the keyboard',
+  async ({ page, app, open }) => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    const pages = [
+      { path: '/conversations?status=failed&rating=down', field: 'State of a turn', value: 'Failed', count: 2 },
+      { path: '/turns?status=failed', field: 'State', value: 'Failed', count: 1 },
+      { path: '/feedback?rating=down', field: 'Rating', value: 'Down', count: 1 },
+      { path: `/usage?agent_id=${app.caller.agentId}`, field: 'End user', value: '', count: 1 },
+      { path: '/audit?verb=create', field: 'Action', value: 'create', count: 1 },
+    ]
+    for (const { path, field, value, count } of pages) {
+      await open(path)
+      const button = page.getByRole('button', { name: `Filters (${count})`, exact: true })
+      const shown = page.getByRole('main').getByLabel(field, { exact: true }).and(page.locator('input'))
+      await button.waitFor()
+      assert.equal(await shown.count(), 0, path)
+      await button.press('Enter')
+      await shown.waitFor()
+      assert.equal(await shown.inputValue(), value, path)
+      assert.deepEqual(await barriersOf(page), [], path)
+      await button.press('Enter')
+      await shown.waitFor({ state: 'detached' })
+    }
+
+    await open('/conversations?rating=down')
+    await page.getByRole('button', { name: 'Filters (1)' }).press('Enter')
+    await page.getByLabel('End user ID').fill('ann')
+    await page.getByLabel('End user ID').press('Enter')
+    await page.getByRole('button', { name: 'Filters (2)' }).waitFor()
+    const { searchParams } = new URL(page.url())
+    assert.deepEqual([...searchParams.entries()].toSorted(), [
+      ['external_user_id', 'ann'],
+      ['rating', 'down'],
+    ])
+  },
+)
+
+// Last, because the app then has two owners.
+inConsole('console: with several owners, the list of conversations shows whose agent replied', async ({ page, app, open }) => {
+  app.model.script('Good day.')
+  await app.chat('Hello', { user: 'owned' })
+  const row = page.getByRole('table', { name: 'Conversations, newest first' }).getByRole('row').filter({ hasText: 'owned' })
+  const { name: agent } = await app.made('GET', `/agents/${app.caller.agentId}`)
+  await open('/conversations')
+  await row.getByText(agent, { exact: true }).waitFor()
+  await app.made('POST', '/owners', { name: 'Another owner', balance_usd: '1' })
+  await open('/conversations')
+  await row.getByText(`${agent} · Test owner`, { exact: true }).waitFor()
+})

@@ -112,10 +112,10 @@ inConsole('console: Cancel ends the turn: text so far is the reply, and without 
   await log.getByText('The parcel').waitFor()
   await cancel.click()
   await log.getByText('Cancelled. The text so far is the reply, and it is charged.').waitFor()
-  await log.getByText('Incomplete', { exact: true }).waitFor()
+  await log.getByText('Cancelled', { exact: true }).waitFor()
   late.open()
   const turn = page.getByRole('region', { name: 'Turn details' })
-  await turn.getByText('Incomplete', { exact: true }).waitFor()
+  await turn.getByText('Cancelled', { exact: true }).first().waitFor()
 
   const early = gate()
   app.model.script([early, 'too late'])
@@ -125,7 +125,8 @@ inConsole('console: Cancel ends the turn: text so far is the reply, and without 
   await early.reached
   await cancel.click()
   await log.getByText('Cancelled before the agent had replied. Only finished tool calls that have a price were charged.').waitFor()
-  await turn.getByText('Cancelled', { exact: true }).first().waitFor()
+  // The charge, which the turn before had.
+  await turn.getByText('None', { exact: true }).waitFor()
   assert.equal((await app.owner()).balance_usd, before)
   assert.equal((await app.made('GET', '/turns?status=cancelled')).data.length, 1)
   early.open()
@@ -147,7 +148,7 @@ inConsole('console: a turn that runs in the conversation is shown live, and can 
   await page.getByRole('region', { name: 'Reply so far' }).getByText('On its').waitFor()
   await page.getByRole('button', { name: /^Cancel turn / }).click()
   await page.getByRole('status').filter({ hasText: 'cancelled. The text so far is the reply' }).waitFor()
-  await page.getByRole('log', { name: 'Conversation' }).getByText('Incomplete', { exact: true }).waitFor()
+  await page.getByRole('log', { name: 'Conversation' }).getByText('Cancelled', { exact: true }).waitFor()
   held.open()
 })
 

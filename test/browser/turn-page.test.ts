@@ -185,6 +185,34 @@ inConsole('console: the page of a running turn follows it to its end by itself, 
 })
 
 inConsole(
+  'console: the trace of a turn that was cancelled after some text shows no failure, and says what is the reply and what was charged',
+  async ({ page, app, open }) => {
+    const held = gate()
+    app.model.script(['First words. ', held, 'Last words.'])
+    const answer = app.chat('Take your time', { user: 'cancelled' })
+    await held.reached
+    const [running] = (await app.made('GET', '/turns?status=running'))['data'] as [Json]
+    await open(`/turns/${running['request_id']}`)
+    await page.getByRole('region', { name: 'Reply so far' }).getByText('First words.').waitFor()
+    await page.getByRole('button', { name: /^Cancel turn/ }).click()
+    await answer
+    held.open()
+    const { usage: charged } = await app.made('GET', `/turns/${running['request_id']}`)
+    const cause = page.getByRole('region', { name: 'Cause' })
+    await cause.getByText('The turn was cancelled. The text so far is the reply, marked as incomplete').waitFor()
+    await cause.getByLabel(`${charged.charged_usd} USD`).waitFor()
+    await cause.getByText('HTTP 200 with the reply').waitFor()
+    await page.locator('dl[aria-label=Turn]').getByText('Cancelled', { exact: true }).waitFor()
+    await page.getByRole('option', { name: /^Attempt 1.* cancelled$/ }).waitFor()
+    await page.getByRole('option', { name: /^Model call 1.* cancelled$/, selected: true }).waitFor()
+    const details = page.getByRole('region', { name: 'Details of Model call 1' })
+    await details.getByText('The turn was cancelled during this call.').waitFor()
+    await details.getByText('Cancelled', { exact: true }).waitFor()
+    assert.equal(await page.locator('[data-status=failed]').count(), 0)
+  },
+)
+
+inConsole(
   'console: two turns are compared on one scale, with what differs',
   async ({ page, app, open }) => {
     app.model.script(['Within 30 days.', usage(1300, 30)], ['Within 14 days.', usage(900, 30)])

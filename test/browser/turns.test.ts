@@ -56,7 +56,7 @@ inConsole(
     await page.getByRole('button', { name: `Cancel turn ${turn.request_id}` }).click()
     await page.getByRole('status').filter({ hasText: 'cancelled. The text so far is the reply, marked as incomplete' }).waitFor()
     const reply = page.getByRole('article', { name: 'Reply', exact: true })
-    await reply.getByText('Incomplete', { exact: true }).waitFor()
+    await reply.getByText('Cancelled', { exact: true }).waitFor()
     await reply.locator('strong', { hasText: 'on its way' }).waitFor()
     await live.waitFor({ state: 'detached' })
     assert.equal((await answer).json.message.incomplete, true)

@@ -2,6 +2,8 @@
  * Compares what the servers of a run logged and how they ended with what the harness was doing at that time. Anything unexplained is a
  * violation: a process that ended by itself, an error in a log. Judges processes only; the callers' history has its own checks.
  */
+import { verdictLines } from '../../src/cli/data/verdict-lines.ts'
+import type { Verdict } from '../../src/store/queries/invariants.ts'
 import type { FaultEvent, History } from './history.ts'
 import { explainEnd } from './supervised-server.ts'
 import type { End, ProcessRun, LogLine } from './supervised-server.ts'
@@ -18,6 +20,8 @@ export type LogWatch = {
   end(supervised: number, processRun: ProcessRun, end: End): void
   /** A finding of the harness itself. */
   add(check: 'process' | 'verify' | 'harness', what: string): void
+  /** An invariant that the stored data violates, with its rows. */
+  broken(verdict: Verdict): void
   readonly violations: Finding[]
   /** Lines at level error that a fault explains: the message, how often, and one of them. */
   readonly explained: Map<string, { count: number; example: string }>
@@ -71,6 +75,7 @@ export function watchLogs(history: History): LogWatch {
       )
     },
     add,
+    broken: (verdict) => add('verify', verdictLines(verdict).join('\n')),
   }
 }
 

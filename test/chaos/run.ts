@@ -120,13 +120,10 @@ async function unleash({ testbed, workload, plan, options, history, logWatch, in
   }
   const broken = (await testbed.verify()).filter(({ rows }) => rows.length > 0)
   history.write({ kind: 'verify', at: history.now(), broken: broken.map(({ id, rows }) => ({ invariant: id, rows: rows.length })) })
-  for (const { id, name, rows } of broken) logWatch.add('verify', `${id} ${name} is broken by ${rows.length} rows: ${shown(rows)}`)
+  for (const verdict of broken) logWatch.broken(verdict)
   for (const line of await testbed.read(unquiet)) logWatch.add('verify', `at the end ${line}`)
   return nemesis
 }
-
-const shown = (rows: unknown[]): string =>
-  JSON.stringify(rows.slice(0, 5), (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
 
 function untilInterrupted<Result>(work: Promise<Result>, interrupted: AbortSignal): Promise<Result> {
   const stopped = new Promise<never>((_, reject) => {

@@ -14,7 +14,8 @@ import { createRandom } from './random.ts'
 import { kinds, kindsFor, planSchedule, planVisits, pointsOf, specOf } from './schedule.ts'
 import type { ChaosOptions, PlannedFault, StoreKind } from './schedule.ts'
 import { isSound, orphanWaits } from './table.ts'
-import { explainLine } from './log-watch.ts'
+import { explainLine, watchLogs } from './log-watch.ts'
+import type { Finding } from './log-watch.ts'
 
 const stores: StoreKind[] = ['sqlite', 'postgres']
 const seeds = [1, 7, 42, 4_294_967_295]
@@ -208,6 +209,19 @@ void test('an error in the log of a server is reported unless a fault of the run
   assert.equal(explainLine(processRun(), away, false), undefined)
   assert.ok(explainLine(processRun({ ending: 'order' }), line('{}', 'fatal'), false))
   assert.equal(explainLine(processRun(), line('{}', 'fatal'), true), undefined)
+})
+
+void test('a broken invariant is reported with every row, as verify shows it', () => {
+  const logWatch = watchLogs(openHistory())
+  const rows = Array.from({ length: 12 }, (_, n) => ({ owner_id: `own_${n}`, balance: BigInt(n), held: 0n }))
+  logWatch.broken({ id: 'I2', name: 'balance-never-negative', sentence: 'Balance and held are never negative.', rows })
+  const [{ check, what }] = logWatch.violations as [Finding]
+  const [head, ...shown] = what.split('\n')
+  assert.match(`${check} ${head}`, /^verify BROKEN {2}I2 {3}balance-never-negative +Balance and held are never negative\.$/)
+  assert.deepEqual(
+    shown,
+    rows.map(({ owner_id, balance }) => `        {"owner_id":"${owner_id}","balance":"${balance}","held":"0"}`),
+  )
 })
 
 void test('an orphan waits from the kill of its process to the final answer to its key', () => {

@@ -77,7 +77,7 @@ describe('turnkeep document add', () => {
     const table = await add('Library', join(folder, 'papers'))
     assert.match(
       table.stdout,
-      /^action +id +status +source\nunchanged +doc_\w+ +ready +\S+shipping\.txt\nunchanged +doc_\w+ +ready +\S+returns\.md\n$/,
+      /^action +ID +status +source\nunchanged +doc_\w+ +ready +\S+shipping\.txt\nunchanged +doc_\w+ +ready +\S+returns\.md\n$/,
     )
   })
 

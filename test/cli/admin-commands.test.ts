@@ -78,7 +78,7 @@ describe('turnkeep owner', () => {
     const { code, stdout } = await turnkeep(['owner', 'list', '--limit', '2'])
     assert.equal(code, 0)
     const [titles, first, second, ...rest] = stdout.split('\n')
-    assert.match(titles!, /^id +balance \$ +held \$ +unpaid \$ +available \$ +created \(UTC\) +name$/)
+    assert.match(titles!, /^ID +balance \$ +held \$ +unpaid \$ +available \$ +created \(UTC\) +name$/)
     assert.match(first!, new RegExp(`^${id} +1\\.25 +0\\.00 +0\\.00 +1\\.25 .* Evil \\\\u\\{1b\\}\\[31m日本\\\\u\\{202e\\}$`))
     assert.equal(second!.indexOf('Owner'), titles!.indexOf('name'))
     assert.deepEqual(rest, [''])
@@ -162,7 +162,7 @@ describe('turnkeep document', () => {
       listed.data.map((document: Json) => document.id),
       [id, page.id, made.id],
     )
-    assert.match((await turnkeep(['document', 'list', app.caller.agentId])).stdout, /^id +status +chunks +bytes +updated \(UTC\) +title\n/)
+    assert.match((await turnkeep(['document', 'list', app.caller.agentId])).stdout, /^ID +status +chunks +bytes +updated \(UTC\) +title\n/)
     assert.equal((await json('document', 'show', app.caller.agentId, id)).title, 'Piped')
     assert.equal((await turnkeep(['document', 'delete', app.caller.agentId, id])).code, 0)
     const gone = await turnkeep(['document', 'show', app.caller.agentId, id])
@@ -243,7 +243,7 @@ describe('turnkeep agent', () => {
     )
     assert.equal((await json('agent', 'disable', made.id)).enabled, false)
     assert.equal((await json('agent', 'enable', made.id)).enabled, true)
-    assert.match((await turnkeep(['agent', 'list', '--limit', '1'])).stdout, /^id .*\nagt_\w+ +yes +3 +demo\/demo .*From the flag\n$/)
+    assert.match((await turnkeep(['agent', 'list', '--limit', '1'])).stdout, /^ID .*\nagt_\w+ +yes +3 +demo\/demo .*From the flag\n$/)
     assert.equal((await turnkeep(['agent', 'delete', made.id])).code, 0)
     assert.equal((await turnkeep(['agent', 'show', made.id])).code, 1)
   })
@@ -387,7 +387,7 @@ describe('turnkeep reports', () => {
       JSON.parse(ofAgent.stdout).data.map((entry: Json) => [entry.kind, entry.agent_id]),
       [['charge', agents[1]!.id]],
     )
-    assert.match((await turnkeep(['ledger', 'list', '--limit', '1'])).stdout, /^id .* note +owner\n/)
+    assert.match((await turnkeep(['ledger', 'list', '--limit', '1'])).stdout, /^ID .* note +owner\n/)
   })
 
   test('reports: options that contradict each other, and unknown months, groups and filters, are refused', async () => {
@@ -398,7 +398,7 @@ describe('turnkeep reports', () => {
       [['usage', '--csv', '--json'], 2, /two formats/],
       [['usage', '--group-by', 'week'], 1, /group_by must be one or more of owner, agent/],
       [['usage', '--group-by', 'week', '--csv'], 1, /group_by must be one or more of owner, agent/],
-      [['usage', '--group-by', 'agent', '--agent', 'agt_x'], 1, /no agent has the id agt_x/],
+      [['usage', '--group-by', 'agent', '--agent', 'agt_x'], 1, /no agent has the ID agt_x/],
       [['ledger', 'list', '--csv', '--limit', '5'], 2, /--csv prints every entry/],
       [['ledger', 'list', 'own_x'], 1, /does not exist/],
       [['end-user', 'export', app.caller.agentId, 'no one'], 1, /This end user does not exist/],

@@ -236,7 +236,7 @@ owners:
     assert.match(named.stdout, /^~ owner Twin One\n {6}name: Twin → Twin One\n/)
     assert.equal((await app.made('GET', `/owners/${first.id}`)).name, 'Twin One')
     fixture.write('agents.yaml', 'owners:\n  - {id: own_nobody, name: Twin}\n')
-    assert.match((await fixture.apply()).stderr, /agents\.yaml:2:5: there is no owner with the id own_nobody;/)
+    assert.match((await fixture.apply()).stderr, /agents\.yaml:2:5: there is no owner with the ID own_nobody;/)
   })
 
   test('several files and stdin are one declaration, with owners of the same name merged', async () => {

@@ -79,14 +79,18 @@ describe('turnkeep backup', () => {
     assert.ok(!readdirSync(folder).includes('x.db'))
   })
 
-  test('reports a violated invariant, keeps the copy, and exits 1', async (t) => {
+  test('reports a violated invariant with the lines of verify, keeps the copy, and exits 1', async (t) => {
     const folder = await storeFolder(t)
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec(`insert into owners (id, name, balance, held, created_at) values ('own_x', 'X', 5, 0, 0)`)
     db.close()
     const { code, stdout } = await runCommand(['backup', join(folder, 'copy.db')], { TURNKEEP_DATA_DIR: folder })
     assert.equal(code, 1)
-    assert.match(stdout, /BROKEN invariants in the backup and in the database: balance-is-ledger-sum\n/)
+    const lines = brokenLines(stdout)
+    assert.match(stdout, /\n1 of \d+ invariants are broken, in the backup and in the database:\nBROKEN /)
+    assert.match(lines[0]!, /^BROKEN {2}I1 .* balance-is-ledger-sum /)
+    assert.equal(lines[1], '        {"owner_id":"own_x","balance":"5","ledger_sum":"0"}')
+    assert.deepEqual(brokenLines((await runCommand(['verify'], { TURNKEEP_DATA_DIR: folder })).stdout), lines)
     assert.ok(statSync(join(folder, 'copy.db')).size > 0)
   })
 })
@@ -129,3 +133,6 @@ async function storeFolder(t: { after(end: () => void): void }): Promise<string>
   await (await openSqliteStore({ folder })).close()
   return folder
 }
+
+/** The lines about broken invariants and their rows. */
+const brokenLines = (stdout: string): string[] => stdout.split('\n').filter((line) => /^BROKEN | {8}\{/.test(line))

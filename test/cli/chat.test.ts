@@ -184,8 +184,8 @@ describe('turnkeep chat in a pipe', () => {
   test('without an agent, or with an ambiguous name, the agents are listed and nothing is sent', async () => {
     const other = await app.makeAgent(app.caller.ownerId, { name: 'Second' })
     for (const [args, why] of [
-      [[], /^turnkeep: several agents exist\. Specify one of:\n {2}id +model +name\n/],
-      [['Nobody'], /^turnkeep: no agent is named Nobody\. Specify the id of one of:\n/],
+      [[], /^turnkeep: several agents exist\. Specify one of:\n {2}ID +model +name\n/],
+      [['Nobody'], /^turnkeep: no agent is named Nobody\. Specify the ID of one of:\n/],
     ] as const) {
       const { code, stdout, stderr } = await chat([...args, '--message', 'x'])
       assert.deepEqual([code, stdout], [1, ''])

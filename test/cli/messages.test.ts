@@ -53,7 +53,7 @@ describe('messages', () => {
     await fails(
       create('openai/'),
       1,
-      /^turnkeep: model must be the name of a provider, a slash and the id of a model, such as openai\/gpt-5\.4-mini\./,
+      /^turnkeep: model must be the name of a provider, a slash and the ID of a model, such as openai\/gpt-5\.4-mini\./,
     )
     await fails(['agent', 'price', 'x'], 1, /^turnkeep: model must be the name of a provider, a slash/)
   })

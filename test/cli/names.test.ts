@@ -59,7 +59,7 @@ describe('names', () => {
     assert.match(
       typo.stderr,
       new RegExp(
-        `^turnkeep: no agent is named Suport: did you mean Support\\? Specify the id of one of:\n {2}id .*\n[^]*${agent.id} +demo/demo +Support\n`,
+        `^turnkeep: no agent is named Suport: did you mean Support\\? Specify the ID of one of:\n {2}ID .*\n[^]*${agent.id} +demo/demo +Support\n`,
       ),
     )
     const [one, two] = [await app.made('POST', '/owners', { name: 'Twin' }), await app.made('POST', '/owners', { name: 'Twin' })]
@@ -68,7 +68,7 @@ describe('names', () => {
     assert.match(
       twice.stderr,
       new RegExp(
-        `^turnkeep: 2 owners are named Twin\\. Specify the id of one of:\n {2}id +name\n {2}${two.id} +Twin\n {2}${one.id} +Twin\n$`,
+        `^turnkeep: 2 owners are named Twin\\. Specify the ID of one of:\n {2}ID +name\n {2}${two.id} +Twin\n {2}${one.id} +Twin\n$`,
       ),
     )
   })
@@ -82,11 +82,11 @@ describe('names', () => {
       [['usage', '--owner', 'Acme Ldt'], /^turnkeep: no owner is named Acme Ldt: did you mean Acme Ltd\?/],
       [
         ['usage', '--owner', oneOff],
-        new RegExp(`^turnkeep: no owner has the id ${oneOff}: did you mean ${owner.id}\\? To list them: npx turnkeep owner list\n$`),
+        new RegExp(`^turnkeep: no owner has the ID ${oneOff}: did you mean ${owner.id}\\? To list them: npx turnkeep owner list\n$`),
       ],
-      [['usage', '--agent', 'agt_nothing'], /^turnkeep: no agent has the id agt_nothing\./],
-      [['usage', '--key', 'key_nothing'], /^turnkeep: no API key has the id key_nothing\./],
-      [['conversation', 'list', '--agent', 'agt_nothing'], /^turnkeep: no agent has the id agt_nothing\./],
+      [['usage', '--agent', 'agt_nothing'], /^turnkeep: no agent has the ID agt_nothing\./],
+      [['usage', '--key', 'key_nothing'], /^turnkeep: no API key has the ID key_nothing\./],
+      [['conversation', 'list', '--agent', 'agt_nothing'], /^turnkeep: no agent has the ID agt_nothing\./],
       [['conversation', 'list', '--key', 'Nothing'], /^turnkeep: no API key is named Nothing/],
       [['turn', 'list', '--agent', 'Suport'], /^turnkeep: no agent is named Suport: did you mean Support\?/],
       [['turn', 'list', '--conversation', 'conv_nothing'], /^turnkeep: .*\(not_found, 404/],

@@ -137,7 +137,7 @@ describe('turnkeep feedback', () => {
     const { stdout } = await turnkeep('feedback', 'list')
     assert.match(
       stdout,
-      /^changed \(UTC\) +rating +tags +comment +state +agent +request id\n.* down +wrong, price +Wrong price \\u\{1b\}\[31m +completed .*\n.* up +/,
+      /^changed \(UTC\) +rating +tags +comment +state +agent +request ID\n.* down +wrong, price +Wrong price \\u\{1b\}\[31m +completed .*\n.* up +/,
     )
     const filtered = JSON.parse(
       (await turnkeep('feedback', 'list', '--agent', 'Test agent', '--rating', 'down', '--tag', 'wrong', '--json')).stdout,

@@ -130,6 +130,24 @@ export const loopMutants: Mutant[] = [
     caughtBy: { file: 'race/tools-private.test.ts', title: 'tools.private' },
   },
   {
+    rule: 'tools.private',
+    removes: 'the password of Basic authentication is removed from the answer of a tool',
+    edits: [edit('src/agent/tools/http-tool.ts', ', ...values.flatMap(basicSecrets)')],
+    caughtBy: {
+      file: 'tools-http.test.ts',
+      title: 'tools.private: the password of Basic authentication is removed from results and errors, wherever it is set',
+    },
+  },
+  {
+    rule: 'tools.private',
+    removes: 'the password of Basic authentication is removed from the answer of an MCP server',
+    edits: [edit('src/agent/tools/mcp-failure.ts', '    ...basicSecrets(value),\n')],
+    caughtBy: {
+      file: 'mcp-hostile.test.ts',
+      title: 'tools.private: the password of Basic authentication is removed from a result and from an error',
+    },
+  },
+  {
     rule: 'tools.bounds',
     removes: 'a passage cannot end its frame',
     edits: [edit(prompt, "text.replace(/<(?=[\\s/]*passages)/gi, '(')", 'text')],

@@ -14,7 +14,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.established',
     removes: 'nothing on the way may hold back or change the stream',
-    edits: [edit(stream, "'no-cache, no-transform'", "'no-cache'")],
+    edits: [edit(stream, '`${caching}, no-transform`', 'caching')],
     caughtBy: { file: streamTest, title: 'stream.established: sends created, deltas and completed with stream headers and no rate' },
   },
   {

@@ -182,6 +182,31 @@ void test('every response of the API and its errors must not be stored by a cach
   assert.equal(raw.answers[0]!.headers['cache-control'], 'no-store')
 })
 
+void test('a stream of the admin API must not be stored by a cache, and no stream may be changed on the way', async () => {
+  await using app = await startTestApp()
+  const { apiKey, agentId } = app.caller
+  const admin = `${app.adminUrl}/admin/v1`
+  const turn = (await app.chat('hello')).json.request_id
+  const sent = (url: string, token: string, body?: object): Promise<Response> =>
+    fetch(url, {
+      method: body ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+  const message = { message: 'hello' }
+  const streams: [string, Response][] = [
+    ['no-store, no-transform', await sent(`${admin}/agents/${agentId}/preview`, adminToken, message)],
+    ['no-store, no-transform', await sent(`${admin}/agents/${agentId}/playground`, adminToken, message)],
+    ['no-store, no-transform', await sent(`${admin}/turns/${turn}/stream`, adminToken)],
+    ['no-cache, no-transform', await sent(`${app.url}/v1/agents/${agentId}/turns/${turn}/stream`, apiKey)],
+  ]
+  for (const [caching, { url, headers, body }] of streams) {
+    assert.equal(headers.get('content-type'), 'text/event-stream', url)
+    assert.equal(headers.get('cache-control'), caching, url)
+    await body!.cancel()
+  }
+})
+
 // Everything that is answered without a key, once as small as possible and otherwise as large as the server allows.
 const unauthenticated: [string, string][] = [
   ['the start page', get('/')],

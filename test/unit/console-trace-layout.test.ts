@@ -72,6 +72,19 @@ describe('console: the rows of a trace', () => {
     assert.equal(new Set(rows.map(({ id }) => id)).size, rows.length)
   })
 
+  test('what a cancel stopped is cancelled, and what anything else stopped has failed', () => {
+    const stopped = model({ error: { kind: 'stopped', cause_kind: null, message: 'stopped' }, finish_reason: null })
+    const statusesOf = (end: SpanOf<'attempt'>['end'], span: Span): string[] => rowsOf([attempt({ end }), span]).map(({ status }) => status)
+    // With text, the turn has completed.
+    for (const end of ['completed', 'cancelled'] as const) {
+      assert.deepEqual(statusesOf(end, stopped), ['cancelled', 'cancelled'])
+      assert.deepEqual(statusesOf(end, tool({ status: 'interrupted', result: null, duration_ms: null })), ['cancelled', 'cancelled'])
+    }
+    assert.deepEqual(statusesOf('cancelled', model(failed)), ['cancelled', 'failed'])
+    assert.deepEqual(statusesOf('completed', model(failed)), ['ok', 'failed'])
+    for (const end of ['failed', 'released', 'process_died'] as const) assert.deepEqual(statusesOf(end, stopped), ['failed', 'failed'])
+  })
+
   test('a running span ends at the present, and one whose end is not known has none', () => {
     const running = [attempt({ end: 'running', duration_ms: 50 }), model({ duration_ms: null, finish_reason: null })]
     const [head, call] = rowsOf(running, 700)

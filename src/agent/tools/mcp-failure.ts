@@ -3,6 +3,7 @@
  * `withoutSecrets` before it becomes part of a message.
  */
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
+import { basicSecrets } from './redact.ts'
 import { ToolServerError } from './tool-config.ts'
 
 /** The server no longer knows the session, and refused the request without processing it. */
@@ -16,9 +17,13 @@ const minWord = 8
 // A server's error message usually has one or two sentences.
 const maxCharacters = 500
 
-/** Returns the header values to redact with `withoutSecrets`, whole and word by word (`Bearer …`). */
+/** Returns what to redact with `withoutSecrets`: the header values, whole, word by word (`Bearer …`), and decoded (`Basic …`). */
 export function secretsIn(headers: Record<string, string>): string[] {
-  return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/).filter((word) => word.length >= minWord)])
+  return Object.values(headers).flatMap((value) => [
+    value,
+    ...value.split(/\s+/).filter((word) => word.length >= minWord),
+    ...basicSecrets(value),
+  ])
 }
 
 /** Returns the first 500 characters of a text from the server, on one line. */

@@ -3,6 +3,7 @@
  * characters percent-encoded, as HTML entities or as escapes of JSON, once or twice. So the text is decoded for the search, and what was
  * found is replaced in the text as it was.
  */
+import { isUtf8 } from 'node:buffer'
 
 // A shorter text is likely to occur in ordinary answers, and real tokens and passwords are longer. `checkTools` rejects shorter secrets.
 export const minSecret = 4
@@ -29,6 +30,18 @@ export function withoutSecrets(text: string, secrets: string[]): string {
     view = decoded(view)
   }
   return replaced(text, spans)
+}
+
+/**
+ * `tools.private`: returns what a header value with Basic authentication contains, `user:password` and the password. A server decodes the
+ * value before it repeats it. Returns nothing for any other value.
+ */
+export function basicSecrets(headerValue: string): string[] {
+  const [, credentials] = /^\s*basic\s+(\S+)\s*$/i.exec(headerValue) ?? []
+  const bytes = Buffer.from(credentials ?? '', 'base64')
+  const pair = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? [] : [pair, pair.slice(colon + 1)]
 }
 
 function formsOf(secret: string): string[] {

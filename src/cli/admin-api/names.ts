@@ -22,10 +22,10 @@ type Known = {
   create: string
 }
 
-const id: Column = { title: 'id', path: 'id', as: 'id' }
+const id: Column = { title: 'ID', path: 'id', as: 'id' }
 const name: Column = { title: 'name', path: 'name' }
 const model: Column = { title: 'model', path: 'model' }
-const ofKey: Column = { title: 'key id', path: 'key_id', as: 'id' }
+const ofKey: Column = { title: 'key ID', path: 'key_id', as: 'id' }
 const status: Column = { title: 'status', path: 'status' }
 const url: Column = { title: 'url', path: 'url' }
 const title: Column = { title: 'title', path: 'title' }
@@ -75,7 +75,7 @@ export async function findId(client: AdminClient, kind: Kind, given: string, age
   if (meant.length > 1)
     throw new CommandFailed(
       1,
-      `${meant.length} ${noun}s are named ${escapeForTerminal(given)}. Specify the id of one of:\n${listLines(meant, kind).join('\n')}`,
+      `${meant.length} ${noun}s are named ${escapeForTerminal(given)}. Specify the ID of one of:\n${listLines(meant, kind).join('\n')}`,
     )
   throw new CommandFailed(1, unknown(kind, given, all))
 }
@@ -159,7 +159,7 @@ function unknown(kind: Kind, given: string, all: Fields[]): string {
   if (all.length === 0) return `no ${noun}s exist. To create one: npx turnkeep ${create} --help`
   const meant = nearestWord(given, [...new Set(all.flatMap((one) => names.flatMap((field) => (one[field] ? [String(one[field])] : []))))])
   const hint = meant === undefined ? '.' : `: did you mean ${escapeForTerminal(meant)}?`
-  return `no ${noun} is named ${escapeForTerminal(given)}${hint} Specify the id of one of:\n${listLines(all, kind).join('\n')}`
+  return `no ${noun} is named ${escapeForTerminal(given)}${hint} Specify the ID of one of:\n${listLines(all, kind).join('\n')}`
 }
 
 function unknownId(kind: Kind, given: string, all: Fields[]): string {
@@ -168,7 +168,7 @@ function unknownId(kind: Kind, given: string, all: Fields[]): string {
   // Two IDs have nothing in common but their prefix, so more than a few edits are another ID.
   const meant = nearestWord(given, ids, 3)
   const hint = meant === undefined ? '.' : `: did you mean ${meant}?`
-  return `no ${noun} has the id ${escapeForTerminal(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
+  return `no ${noun} has the ID ${escapeForTerminal(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
 }
 
 // The `list` command lists all of them.

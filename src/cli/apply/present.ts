@@ -83,7 +83,7 @@ function match<Wanted extends Named>(
     if (one.id === undefined) continue
     const named = rest.find(({ id }) => id === one.id)
     if (named) take(one, named)
-    else problems.add(one.place, `there is no ${kind} with the id ${one.id}; without id, it is matched by name`)
+    else problems.add(one.place, `there is no ${kind} with the ID ${one.id}; without id, it is matched by name`)
   }
   const left = new Set(wanted.filter(({ id }) => id === undefined))
   for (const way of ways) {

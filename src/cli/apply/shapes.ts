@@ -13,7 +13,7 @@ const id = optional(text({ min: 1, max: 100 }))
 const name = text({ min: 1, max: 200 })
 const whole = (min: number, max: number) => number({ min, max, whole: true })
 const path = text({ min: 1, max: 4096 })
-const model = text({ min: 3, max: 300, pattern: /^[^/\s]+\/[^\p{Cc}]+$/u, as: 'the name of a provider, a slash and the id of a model' })
+const model = text({ min: 3, max: 300, pattern: /^[^/\s]+\/[^\p{Cc}]+$/u, as: 'the name of a provider, a slash and the ID of a model' })
 const url = text({ min: 1, max: 2000 })
 // A wrong value may be the secret itself, so the problem does not show it.
 const variable =

@@ -17,6 +17,7 @@ import type { Progress } from './progress.ts'
 import { findFolder, findStore } from './store-address.ts'
 import type { StoreAddress } from './store-address.ts'
 import { docPage } from '../terminal/doc-page.ts'
+import { verdictLines } from './verdict-lines.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'backup /backups/turnkeep-2026-11-21.db')
@@ -35,20 +36,22 @@ async function backUpStore(environment: Environment, given: string | undefined, 
     throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `cannot back up ${store.shown}: ${causeOf(error)}`)
   })
   const { size } = statSync(file)
-  const broken = verdicts.filter(({ rows }) => rows.length > 0).map(({ name }) => name)
+  const broken = verdicts.filter(({ rows }) => rows.length > 0)
   const folder = findFolder(environment)
   const keep = [settings.encryptionKeys, settings.adminToken].map(({ name, file: kept }) =>
     environment[name] || store.kind === 'postgres' ? { secret: name, where: 'environment' } : { secret: kept, where: join(folder, kept) },
   )
   if (json) {
-    console.log(JSON.stringify({ file, bytes: size, ok: broken.length === 0, invariants: verdicts.length, broken, keep }, null, 2))
+    const names = broken.map(({ name }) => name)
+    console.log(JSON.stringify({ file, bytes: size, ok: names.length === 0, invariants: verdicts.length, broken: names, keep }, null, 2))
   } else {
     console.log(`Wrote ${file} (${(size / 1024 / 1024).toFixed(1)} MiB, mode 0600)`)
     console.log(
       broken.length === 0
         ? `Verified: all ${verdicts.length} invariants hold in the backup.`
-        : `BROKEN invariants in the backup and in the database: ${broken.join(', ')}`,
+        : `${broken.length} of ${verdicts.length} invariants are broken, in the backup and in the database:`,
     )
+    for (const line of broken.flatMap(verdictLines)) console.log(line)
     console.log('Also keep these, separate from the backup. Without the first one, the API keys of providers cannot be decrypted:')
     for (const { secret, where } of keep) console.log(`  ${where === 'environment' ? `the value of ${secret}` : where}`)
     console.log(`How to restore: ${docPage('docs/operate/backup-restore.md')}`)

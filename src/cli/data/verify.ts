@@ -4,16 +4,17 @@
  */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
-import { maxRows, verify } from '../../store/queries/invariants.ts'
+import { verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
 import { SchemaRefused } from '../../store/schema-refused.ts'
 import { inspectFolder, readSnapshot } from '../../store/sqlite/sqlite.ts'
-import type { Row, Sql } from '../../store/sql.ts'
+import type { Sql } from '../../store/sql.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { helpEnd } from '../terminal/command-options.ts'
 import { findStore } from './store-address.ts'
 import type { StoreAddress } from './store-address.ts'
 import { docPage } from '../terminal/doc-page.ts'
+import { plainRow, verdictLines } from './verdict-lines.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'verify')
@@ -73,20 +74,10 @@ async function readStore<Result>(store: StoreAddress, read: (sql: Sql) => Promis
 }
 
 function print(verdicts: Verdict[], broken: number): void {
-  const width = Math.max(...verdicts.map(({ name }) => name.length))
-  for (const { id, name, sentence, rows } of verdicts) {
-    console.log(`${rows.length === 0 ? 'ok    ' : 'BROKEN'}  ${id.padEnd(3)}  ${name.padEnd(width)}  ${sentence}`)
-    for (const row of rows) console.log(`        ${JSON.stringify(plain(row))}`)
-    if (rows.length === maxRows) console.log(`        only the first ${maxRows} rows are shown`)
-  }
+  for (const line of verdicts.flatMap(verdictLines)) console.log(line)
   console.log(broken === 0 ? `all ${verdicts.length} invariants hold` : `broken: ${broken} of ${verdicts.length} invariants`)
 }
 
 function asJson({ id, name, sentence, rows }: Verdict): object {
-  return { id, name, sentence, ok: rows.length === 0, rows: rows.map(plain) }
-}
-
-/** Amounts can exceed the range in which JSON numbers are exact, so every integer becomes a decimal string. */
-function plain(row: Row): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? value.toString() : value]))
+  return { id, name, sentence, ok: rows.length === 0, rows: rows.map(plainRow) }
 }

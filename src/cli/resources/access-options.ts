@@ -15,7 +15,7 @@ export function withAccess(command: Command, rolePresence: 'required' | 'optiona
     .addOption(
       new Option('--permission [permission...]', 'Permissions beyond the role (without a value: none)').choices([...extraPermissions]),
     )
-    .option('--owner <owner>', 'Only what belongs to this owner, by id or name')
+    .option('--owner <owner>', 'Only what belongs to this owner, by ID or name')
 }
 
 export async function writeAccess(client: AdminClient, { role, permission, owner }: Access): Promise<Record<string, unknown>> {

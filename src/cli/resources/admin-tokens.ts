@@ -13,7 +13,7 @@ import { withAccess, writeAccess } from './access-options.ts'
 import type { Access } from './access-options.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'role', path: 'role' },
   { title: 'owner', path: 'owner_id', as: 'id' },
   { title: 'agent', path: 'agent_id', as: 'id' },
@@ -31,7 +31,7 @@ export function define(group: Command, environment: Environment): void {
       'Create a token for a program and print it, once, on stdout',
       'token create CI --role editor --expires 2027-11-26 > ci.token',
     )
-      .option('--agent <agent>', 'Only this agent, by id or name')
+      .option('--agent <agent>', 'Only this agent, by ID or name')
       .option('--expires <time>', 'A date, or a time with a zone (default: never)'),
     'required',
   ).action(async (name: string, options: ServerOptions & Access & { agent?: string; expires?: string }) => {

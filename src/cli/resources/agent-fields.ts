@@ -31,7 +31,7 @@ export function withAgentFlags(command: Command, isNew: boolean): Command {
     .option('--name <name>', `Name of the agent${required()}`)
     .option('--system-prompt <text>', `System prompt${required(', or --system-prompt-file')}`)
     .option('--system-prompt-file <file>', 'Text file with the system prompt')
-    .option('--model <provider/model>', `Name of a provider, a slash, and the id of the model${required()}`)
+    .option('--model <provider/model>', `Name of a provider, a slash, and the ID of the model${required()}`)
     .option('--prompt-price <usd>', 'Price in USD per million prompt tokens; requires --completion-price', usd)
     .option('--completion-price <usd>', 'Price in USD per million completion tokens', usd)
     .option('--cached-prompt-price <usd>', 'Price in USD per million prompt tokens read from a cache; default: --prompt-price', usd)

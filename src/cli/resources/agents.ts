@@ -20,7 +20,7 @@ const prices: Column[] = [
   { title: 'completion $/M', path: 'price.completion_usd_per_million', as: 'usd' },
 ]
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'enabled', path: 'enabled' },
   { title: 'version', path: 'version', as: 'number' },
   { title: 'model', path: 'model' },
@@ -171,6 +171,6 @@ async function refuseBareModel(server: AdminClient, { model }: Fields): Promise<
       : `such as ${meant.join(' or ')}`
   throw new CommandFailed(
     2,
-    `the model ${escapeForTerminal(model)} names no provider: a model is the name of a provider, a slash and the id of a model, ${hint}`,
+    `the model ${escapeForTerminal(model)} names no provider: a model is the name of a provider, a slash and the ID of a model, ${hint}`,
   )
 }

@@ -16,9 +16,9 @@ const columns: Column[] = [
   { title: 'author', path: 'author' },
   { title: 'action', path: 'verb' },
   { title: 'type', path: 'noun' },
-  { title: 'id', path: 'subject_id', as: 'id' },
+  { title: 'ID', path: 'subject_id', as: 'id' },
   { title: 'changes', path: 'changes' },
-  { title: 'request id', path: 'request_id', as: 'id' },
+  { title: 'request ID', path: 'request_id', as: 'id' },
 ]
 
 type AuditOptions = ServerOptions & {
@@ -36,10 +36,10 @@ type AuditOptions = ServerOptions & {
 export function define(command: Command, environment: Environment): void {
   withServerOptions(helpEnd(command, 'audit --noun agent --from 2026-11-01 --limit 20'))
     .addOption(new Option('--who <who>', 'Filter by kind of author').choices(['admin_token', 'operator', 'token', 'server']))
-    .option('--author <id>', 'Filter by operator or token, by its id')
+    .option('--author <id>', 'Filter by operator or token, by its ID')
     .option('--verb <verb>', 'Filter by action, such as change or read')
     .option('--noun <noun>', 'Filter by type, such as agent or conversation')
-    .option('--subject <id>', 'Filter by the id of what was changed or read')
+    .option('--subject <id>', 'Filter by the ID of what was changed or read')
     .option('--from <time>', 'Start, such as 2026-11-21 or 2026-11-21T12:00:00Z')
     .option('--to <time>', 'End, not included')
     .option('--limit <count>', 'Maximum number of entries to list', countFromOne)

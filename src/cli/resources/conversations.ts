@@ -10,7 +10,7 @@ import { printList, printRecord } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'started (UTC)', path: 'created_at', as: 'time' },
   { title: 'last message (UTC)', path: 'last_message_at', as: 'time' },
   { title: 'messages', path: 'message_count', as: 'number' },
@@ -21,7 +21,7 @@ const messageColumns: Column[] = [
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
   { title: 'role', path: 'role' },
   { title: 'charged $', path: 'turn.usage.charged_usd', as: 'usd' },
-  { title: 'request id', path: 'request_id', as: 'id' },
+  { title: 'request ID', path: 'request_id', as: 'id' },
   { title: 'content', path: 'content', as: 'short' },
 ]
 

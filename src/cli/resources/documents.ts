@@ -21,7 +21,7 @@ import { expandSources } from './document-sources.ts'
 import type { Source } from './document-sources.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'status', path: 'status' },
   { title: 'chunks', path: 'chunks', as: 'number' },
   { title: 'bytes', path: 'bytes', as: 'number' },
@@ -30,7 +30,7 @@ const columns: Column[] = [
 ]
 const addedColumns: Column[] = [
   { title: 'action', path: 'action' },
-  { title: 'id', path: 'document.id', as: 'id' },
+  { title: 'ID', path: 'document.id', as: 'id' },
   { title: 'status', path: 'document.status' },
   { title: 'source', path: 'source' },
 ]

@@ -16,7 +16,7 @@ const columns: Column[] = [
   { title: 'comment', path: 'comment', as: 'short' },
   { title: 'state', path: 'state' },
   { title: 'agent', path: 'agent_id', as: 'id' },
-  { title: 'request id', path: 'request_id', as: 'id' },
+  { title: 'request ID', path: 'request_id', as: 'id' },
 ]
 
 type ListOptions = ServerOptions & { limit?: number; agent?: string; rating?: string; tag?: string }

@@ -13,8 +13,8 @@ import { recordLines, escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
-  { title: 'key id', path: 'key_id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
+  { title: 'key ID', path: 'key_id', as: 'id' },
   { title: 'permission', path: 'permission' },
   { title: 'limit', path: 'rate_limit.limit', as: 'number' },
   { title: 'window (s)', path: 'rate_limit.window_seconds', as: 'number' },

@@ -12,12 +12,12 @@ import { printDownload, printList, printRecord, tell } from '../terminal/print.t
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'created (UTC)', path: 'created_at', as: 'time' },
   { title: 'kind', path: 'kind' },
   { title: 'amount $', path: 'amount_usd', as: 'usd' },
   { title: 'written off $', path: 'written_off_usd', as: 'usd' },
-  { title: 'request id', path: 'request_id', as: 'id' },
+  { title: 'request ID', path: 'request_id', as: 'id' },
   { title: 'note', path: 'note' },
 ]
 

@@ -14,7 +14,7 @@ import type { Access } from './access-options.ts'
 import { define as defineRecover } from './operator-recover.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'email', path: 'email' },
   { title: 'role', path: 'role' },
   { title: 'state', path: 'state' },

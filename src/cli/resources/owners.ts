@@ -11,7 +11,7 @@ import { Table, terminalWidth } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'balance $', path: 'balance_usd', as: 'usd' },
   { title: 'held $', path: 'held_usd', as: 'usd' },
   { title: 'unpaid $', path: 'unpaid_usd', as: 'usd' },

@@ -14,7 +14,7 @@ import { escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'name', path: 'name' },
   { title: 'kind', path: 'kind' },
   { title: 'base URL', path: 'base_url' },
@@ -46,7 +46,7 @@ export function define(group: Command, environment: Environment): void {
       printList(createAdminClient(environment, options), '/providers', columns, options),
     )
 
-  serverCommand(group, 'show <provider>', 'Show a provider, by id or name', 'provider show openai').action(
+  serverCommand(group, 'show <provider>', 'Show a provider, by ID or name', 'provider show openai').action(
     async (provider: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await printRecord(await client.call('GET', await findPath(client, provider)), options)

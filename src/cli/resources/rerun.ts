@@ -32,7 +32,7 @@ export function defineRerun(group: Command, environment: Environment, example: s
   )
     .option('--system-prompt <text>', 'System prompt of this rerun')
     .option('--system-prompt-file <file>', 'Text file with the system prompt of this rerun; - reads stdin')
-    .option('--model <provider/model>', 'Name of a provider, a slash, and the id of the model')
+    .option('--model <provider/model>', 'Name of a provider, a slash, and the ID of the model')
     .option('--temperature <number>', 'Temperature from 0 to 2', anyNumber)
     .option('--max-output-tokens <count>', 'Maximum length of a model response in tokens', wholeNumber)
     .option('--message <text>', 'Message to run instead of that of the turn')

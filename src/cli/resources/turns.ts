@@ -20,7 +20,7 @@ import { traceLines } from './trace-lines.ts'
 import { hasContent, readTrace } from './trace.ts'
 
 const columns: Column[] = [
-  { title: 'request id', path: 'request_id', as: 'id' },
+  { title: 'request ID', path: 'request_id', as: 'id' },
   { title: 'started (UTC)', path: 'started_at', as: 'time' },
   { title: 'state', path: 'state' },
   { title: 'attempts', path: 'attempts', as: 'number' },

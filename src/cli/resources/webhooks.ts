@@ -13,7 +13,7 @@ import { escapeForTerminal, recordLines } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
   { title: 'url', path: 'url' },
   { title: 'events', path: 'events', as: 'short' },
   { title: 'enabled', path: 'enabled' },
@@ -26,7 +26,7 @@ const deliveryColumns: Column[] = [
   { title: 'attempts', path: 'attempts', as: 'number' },
   { title: 'next attempt (UTC)', path: 'next_attempt_at', as: 'time' },
   { title: 'last error', path: 'last_error', as: 'short' },
-  { title: 'id', path: 'id', as: 'id' },
+  { title: 'ID', path: 'id', as: 'id' },
 ]
 
 type WebhookFields = {
@@ -61,7 +61,7 @@ export function define(group: Command, environment: Environment): void {
       printList(createAdminClient(environment, options), '/webhooks', columns, options),
     )
 
-  serverCommand(group, 'show <webhook>', 'Show a webhook, by id, URL or description', `webhook show ${example}`).action(
+  serverCommand(group, 'show <webhook>', 'Show a webhook, by ID, URL or description', `webhook show ${example}`).action(
     async (webhook: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await printRecord(await client.call('GET', await findPath(client, webhook)), options)

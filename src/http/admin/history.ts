@@ -31,7 +31,7 @@ const ConversationQuery = Type.Object(
   {
     ...pageQuery,
     agent_id: Type.Optional(idGiven('agt', 'Only the conversations of this agent.')),
-    key_id: Type.Optional(idGiven('key', 'Only the conversations of this API key, by its id (`key_…`).')),
+    key_id: Type.Optional(idGiven('key', 'Only the conversations of this API key, by its ID (`key_…`).')),
     external_user_id: Type.Optional(
       Type.String({
         ...wellFormed({ minLength: 1, maxLength: 255 }),

@@ -135,7 +135,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Keys',
           'rotateKey',
           'Rotate the secret of an API key',
-          'The key keeps its id, its public part and its conversations. The old secret stops working immediately, or after `grace_seconds`.',
+          'The key keeps its ID, its public part and its conversations. The old secret stops working immediately, or after `grace_seconds`.',
         ),
         params: KeyParams,
         body: Rotation,

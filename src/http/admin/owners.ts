@@ -149,7 +149,7 @@ const ledgerFilters = {
   ...pageQuery,
   kind: Type.Optional(Type.Enum(['credit', 'adjustment', 'charge'], { description: 'Only entries of this kind.' })),
   agent_id: Type.Optional(idGiven('agt', 'Only the charges of this agent.')),
-  key_id: Type.Optional(idGiven('key', 'Only the charges of this API key, by its id (`key_…`).')),
+  key_id: Type.Optional(idGiven('key', 'Only the charges of this API key, by its ID (`key_…`).')),
   external_user_id: Type.Optional(ExternalUserId),
   from: Type.Optional(Moment),
   to: Type.Optional(Moment),

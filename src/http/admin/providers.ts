@@ -28,7 +28,7 @@ const ApiKey = Type.String({
 const ModelId = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: inWords('^[^\\u0000-\\u001f\\p{Cs}]+$', 'the id of a model, without control characters'),
+  pattern: inWords('^[^\\u0000-\\u001f\\p{Cs}]+$', 'the ID of a model, without control characters'),
 })
 
 const closed = { additionalProperties: false } as const

@@ -28,7 +28,7 @@ const UsageQuery = Type.Object(
     to: Type.Optional(Moment),
     owner_id: Type.Optional(idGiven('own', 'Only turns of this owner.')),
     agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
-    key_id: Type.Optional(idGiven('key', 'Only turns of this API key, by its id (`key_…`).')),
+    key_id: Type.Optional(idGiven('key', 'Only turns of this API key, by its ID (`key_…`).')),
     external_user_id: Type.Optional(ExternalUserId),
   },
   { additionalProperties: false },

@@ -17,7 +17,7 @@ const text = (...paragraphs: string[]): Html => html`${paragraphs.map((one) => h
 
 export function renderFirstMinute(document: ApiDocument, baseUrl: string, chat: Endpoint): Html {
   const prose = text(
-    'The operator of this service gives you two things: the id of an **agent** and an **API key** for it. Set them as two environment variables in your shell. This page never asks for them.',
+    'The operator of this service gives you two things: the ID of an **agent** and an **API key** for it. Set them as two environment variables in your shell. This page never asks for them.',
     "Then send a message from one of your users. The response is the agent's reply. It is stored in the conversation of this `external_user_id` and charged to the balance of the agent's owner.",
     'Send the same request again. You get exactly the same response. Because the `Idempotency-Key` is the same, no model is called and nothing is charged. Use a new key for each new message.',
   )

@@ -37,7 +37,7 @@ with urllib.request.urlopen(request) as response:
 
 function following(url: string): Samples {
   return {
-    sh: `# LAST_EVENT_ID is the id of the last event that arrived; without the header, the stream starts at the beginning.
+    sh: `# LAST_EVENT_ID is the ID of the last event that arrived; without the header, the stream starts at the beginning.
 curl -N ${inShell(url)} \\
   -H "Authorization: Bearer $API_KEY" \\
   -H "Last-Event-ID: $LAST_EVENT_ID"`,

@@ -16,7 +16,14 @@ export type StreamTimes = ReaderTimes & {
   heartbeatMs: number
 }
 
-export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger; unread: UnreadResponses }
+export type StreamOptions = {
+  times: StreamTimes
+  failpoints: Failpoints
+  log: Logger
+  unread: UnreadResponses
+  /** What caches may do: `no-cache` on the public API, `no-store` on the admin API, like the other responses of the admin API. */
+  caching: 'no-cache' | 'no-store'
+}
 
 /** A run as a stream needs it: a turn, or a run of the operator that is not stored. */
 export type StreamedRun<End = TurnEnd> = Pick<RunningTurn, 'requestId' | 'listen'> & { readonly end: Promise<End> }
@@ -119,7 +126,7 @@ class EventStream<End> {
     requestId: string,
     format: EventFormat<End>,
     message: string,
-    { times, failpoints, unread }: StreamOptions,
+    { times, failpoints, unread, caching }: StreamOptions,
   ) {
     this.#format = format
     this.#response = response
@@ -130,7 +137,7 @@ class EventStream<End> {
     response.writeHead(200, {
       'x-request-id': requestId,
       'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
+      'cache-control': `${caching}, no-transform`,
       'x-accel-buffering': 'no',
     })
     this.#chunked = response.chunkedEncoding

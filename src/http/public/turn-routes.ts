@@ -89,7 +89,7 @@ function readAfter({ headers }: FastifyRequest, query: string | undefined): Text
   const id = typeof header === 'string' && header !== '' ? header : query
   if (id === undefined) return undefined
   const position = readEventId(id)
-  if (position === undefined) throw new ApiError('validation_error', 'Last-Event-ID (or after) must be the id of an event of this turn.')
+  if (position === undefined) throw new ApiError('validation_error', 'Last-Event-ID (or after) must be the ID of an event of this turn.')
   return position
 }
 

@@ -47,13 +47,20 @@ function CancelText({ turn: { state, incomplete, usage } }: { turn: TurnWithStep
   if (state !== 'completed' || !incomplete) return 'it had already ended.'
   return (
     <>
-      cancelled. The text so far is the reply, marked as incomplete
-      {usage ? (
-        <>
-          ; <Money amount={usage.charged_usd} /> was charged
-        </>
-      ) : null}
-      .
+      cancelled. <PartialReplyText usage={usage} />
     </>
   )
 }
+
+/** Of a turn that was cancelled after some text. */
+export const PartialReplyText = ({ usage }: Pick<TurnWithSteps, 'usage'>) => (
+  <>
+    The text so far is the reply, marked as incomplete
+    {usage ? (
+      <>
+        ; <Money amount={usage.charged_usd} /> was charged
+      </>
+    ) : null}
+    .
+  </>
+)

@@ -48,8 +48,8 @@ const Choice = ({ keys, value, onChange, isPlain = false, ...props }: ChoiceProp
     allowDeselect={false}
     searchable
     nothingFoundMessage="No matching API keys"
-    w={isPlain ? 170 : '100%'}
-    maw={320}
+    w={{ base: '100%', sm: isPlain ? 170 : '100%' }}
+    maw={{ base: '100%', sm: 320 }}
     {...props}
   />
 )

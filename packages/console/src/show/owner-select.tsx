@@ -30,7 +30,7 @@ export function OwnerSelect({ value, onChange, label = 'Owner', description, cle
       searchable
       nothingFoundMessage="No matching owners"
       w="100%"
-      maw={320}
+      maw={{ base: '100%', sm: 320 }}
     />
   )
 }

@@ -37,12 +37,12 @@ export function StateBadge({ state }: { state: State }) {
   )
 }
 
-/** For a reply whose turn was cancelled after some text. */
+/** For a turn that was cancelled after some text. Its state is completed. */
 export function IncompleteBadge() {
   return (
-    <Tooltip label="The turn was cancelled. The reply is the text that had been generated until then, and it was charged.">
-      <Badge variant="light" color="yellow" tabIndex={0}>
-        Incomplete
+    <Tooltip label="The text so far is the reply, marked as incomplete, and it was charged.">
+      <Badge variant="light" color="gray" tabIndex={0} leftSection={<span aria-hidden="true">{shown.cancelled.mark}</span>}>
+        {shown.cancelled.word}
       </Badge>
     </Tooltip>
   )

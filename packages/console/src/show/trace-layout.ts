@@ -2,8 +2,8 @@
 import { groupByAttempt } from './trace-attempts.ts'
 import type { Span, TracedAttempt, Work } from './trace-attempts.ts'
 
-/** `unknown`: it has started and its end is not known. */
-type Status = 'ok' | 'failed' | 'running' | 'unknown'
+/** `cancelled`: stopped by the cancel of its turn. `unknown`: it has started and its end is not known. */
+type Status = 'ok' | 'failed' | 'cancelled' | 'running' | 'unknown'
 type Common = {
   /** Stable while a trace grows, for addresses: `1.1.model.2` is a model call of the second step of run 1, attempt 1. */
   id: string
@@ -37,7 +37,7 @@ export function rowsOf(spans: readonly Span[], nowMs: number | null = null): Row
     return own
   }
   return attempts.flatMap((attempt, index) => {
-    const work = attempt.work.map((span) => rowOfSpan(span, unique(idOf(span)), nowMs))
+    const work = attempt.work.map((span) => rowOfSpan(attempt, span, unique(idOf(span)), nowMs))
     const head = rowOfAttempt(attempt, work, { hasRuns, nowMs })
     ids.add(head.id)
     const gap = gapBetween(head, attempts[index + 1])
@@ -61,17 +61,21 @@ function rowOfAttempt(attempt: TracedAttempt, work: Row[], { hasRuns, nowMs }: {
     id: `${run}.${number ?? 0}`,
     name: hasRuns ? `Run ${run}, ${name.toLowerCase()}` : name,
     attempt,
-    status: isRunning ? 'running' : isFailed ? 'failed' : end ? 'ok' : 'unknown',
+    status: isRunning ? 'running' : isFailed ? 'failed' : isCancelled(end, work) ? 'cancelled' : end ? 'ok' : 'unknown',
     startMs: finite(startMs),
     endMs: finite(endMs),
   }
 }
 
+/** Of a turn with text, nothing but the call that the cancel stopped says that it was cancelled. */
+const isCancelled = (end: TracedAttempt['end'], work: Row[]): boolean =>
+  end?.end === 'cancelled' || work.some(({ status }) => status === 'cancelled')
+
 const finite = (ms: number): number | null => (Number.isFinite(ms) ? ms : null)
 
-function rowOfSpan(span: Work, id: string, nowMs: number | null): Row {
+function rowOfSpan({ end: attemptEnd }: TracedAttempt, span: Work, id: string, nowMs: number | null): Row {
   const { start_ms: startMs, duration_ms: ms } = span
-  const status = statusOf(span, nowMs !== null)
+  const status = isStoppedByCancel(span, attemptEnd) ? 'cancelled' : statusOf(span, nowMs !== null)
   const end = ms !== null ? ms : status === 'running' && startMs !== null ? Math.max(0, (nowMs ?? startMs) - startMs) : 0
   const isInstant = span.type === 'settlement'
   const endMs = startMs === null || (ms === null && status !== 'running' && !isInstant) ? null : startMs + end
@@ -118,6 +122,12 @@ function statusOf(span: Work, isLive: boolean): Status {
     default:
       return 'ok'
   }
+}
+
+/** An attempt that a deadline or the end of the process stopped ends without a reply, so a call that was stopped before a reply was cancelled. */
+function isStoppedByCancel(span: Work, end: TracedAttempt['end']): boolean {
+  if (end?.end !== 'completed' && end?.end !== 'cancelled') return false
+  return span.type === 'model_call' ? span.error?.kind === 'stopped' : span.type === 'tool_call' && span.status === 'interrupted'
 }
 
 function gapBetween(before: Row, next: TracedAttempt | undefined): Row | undefined {

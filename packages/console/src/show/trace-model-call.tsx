@@ -9,7 +9,8 @@ import classes from './trace.module.css'
 
 type ModelCall = SpanOf<'model_call'>
 
-export function ModelCallDetails({ span }: { span: ModelCall }) {
+/** `isCancelled`: the cancel of the turn stopped the call. */
+export function ModelCallDetails({ span, isCancelled }: { span: ModelCall; isCancelled: boolean }) {
   const [tab, setTab] = useState<string | null>('sent')
   const { provider, model, usage, time_to_first_text_ms: firstText, error, messages } = span
   const facts = [
@@ -26,7 +27,11 @@ export function ModelCallDetails({ span }: { span: ModelCall }) {
       <Text size="sm" className="as-written">
         {facts.join(' · ')}
       </Text>
-      {error === null ? null : <SpanError kind={error.cause_kind ?? error.kind} message={error.message} />}
+      {error === null ? null : isCancelled ? (
+        <Text size="sm">The turn was cancelled during this call.</Text>
+      ) : (
+        <SpanError kind={error.cause_kind ?? error.kind} message={error.message} />
+      )}
       <Tabs value={tab} onChange={setTab} keepMounted={false}>
         <Tabs.List>
           <Tabs.Tab value="sent">Sent{messages === null ? '' : ` (${writeCount(messages.length)})`}</Tabs.Tab>
@@ -37,7 +42,7 @@ export function ModelCallDetails({ span }: { span: ModelCall }) {
           <Sent span={span} />
         </Tabs.Panel>
         <Tabs.Panel value="returned" pt="sm">
-          <Returned span={span} />
+          <Returned span={span} isCancelled={isCancelled} />
         </Tabs.Panel>
         <Tabs.Panel value="parameters" pt="sm">
           <Parameters span={span} />
@@ -95,14 +100,16 @@ const Messages = ({ messages }: { messages: readonly Message[] }) => (
   </Stack>
 )
 
-function Returned({ span: { text, tool_calls: calls, error, duration_ms: ms } }: { span: ModelCall }) {
+type ReturnedProps = { span: ModelCall; isCancelled: boolean }
+
+function Returned({ span: { text, tool_calls: calls, error, duration_ms: ms }, isCancelled }: ReturnedProps) {
   const isEmpty = (text === null || text === '') && calls.length === 0
   return (
     <Stack gap="sm">
       {isEmpty ? (
         <Text size="sm" c="dimmed">
           {error
-            ? 'Nothing arrived before the error.'
+            ? `Nothing arrived before the ${isCancelled ? 'cancel' : 'error'}.`
             : ms === null
               ? 'The model is still answering.'
               : 'The answer has no text and no tool calls.'}

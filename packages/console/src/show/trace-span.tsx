@@ -37,7 +37,7 @@ export function SpanDetails({ row, originMs }: { row: Row; originMs: number }) {
 }
 
 function DetailsOf({ row }: { row: Row }) {
-  if (row.kind === 'attempt') return <Attempt end={row.attempt.end} />
+  if (row.kind === 'attempt') return <Attempt end={row.attempt.end} isCancelled={row.status === 'cancelled'} />
   if (row.kind === 'gap')
     return (
       <Text size="sm">
@@ -47,6 +47,7 @@ function DetailsOf({ row }: { row: Row }) {
       </Text>
     )
   const { span } = row
+  const isCancelled = row.status === 'cancelled'
   switch (span.type) {
     case 'admission':
       return (
@@ -58,9 +59,9 @@ function DetailsOf({ row }: { row: Row }) {
     case 'retrieval':
       return <Retrieval span={span} />
     case 'model_call':
-      return <ModelCallDetails span={span} />
+      return <ModelCallDetails span={span} isCancelled={isCancelled} />
     case 'tool_call':
-      return <ToolCall span={span} />
+      return <ToolCall span={span} isCancelled={isCancelled} />
     case 'settlement':
       return (
         <Stack gap="sm">
@@ -108,6 +109,7 @@ function RowBadge({ row }: { row: Row }) {
 }
 
 function badgeOf(row: Row): { word: string; color: string } | undefined {
+  if (row.status === 'cancelled') return ends.cancelled
   if (row.kind === 'attempt') return row.attempt.end && ends[row.attempt.end.end]
   if (row.kind === 'gap') return undefined
   const { span } = row
@@ -118,8 +120,18 @@ function badgeOf(row: Row): { word: string; color: string } | undefined {
   return span.finish_reason === null ? undefined : { word: span.finish_reason, color: 'yellow' }
 }
 
-function Attempt({ end }: { end: SpanOf<'attempt'> | undefined }) {
+type AttemptProps = { end: SpanOf<'attempt'> | undefined; isCancelled: boolean }
+
+function Attempt({ end, isCancelled }: AttemptProps) {
   if (!end) return <Text size="sm">The journal does not say which attempt did this.</Text>
+  if (isCancelled)
+    return (
+      <Text size="sm">
+        {end.end === 'completed'
+          ? 'The turn was cancelled. The text so far is the reply, and it was charged.'
+          : 'The turn was cancelled before there was any text.'}
+      </Text>
+    )
   if (end.cause !== null || end.cause_kind !== null) return <SpanError kind={end.cause_kind} message={end.cause ?? 'No cause recorded.'} />
   if (end.end === 'process_died')
     return (
@@ -167,14 +179,18 @@ const PassageHeading = ({ number, title, section, score, used }: PassageHeadingP
   </Group>
 )
 
-function ToolCall({ span }: { span: SpanOf<'tool_call'> }) {
+function ToolCall({ span, isCancelled }: { span: SpanOf<'tool_call'>; isCancelled: boolean }) {
   const { name, status, result, price_usd: price, journal, step, part } = span
   return (
     <Stack gap="sm">
       <TraceText label={`Arguments of ${name}`} text={span.arguments} code />
       {result === null ? (
         <Text size="sm" c="dimmed">
-          {status === 'running' ? 'The tool has not answered yet.' : 'No result is stored. No one knows whether the call took effect.'}
+          {isCancelled
+            ? 'The turn was cancelled before the tool had answered.'
+            : status === 'running'
+              ? 'The tool has not answered yet.'
+              : 'No result is stored. No one knows whether the call took effect.'}
         </Text>
       ) : (
         <TraceText label={`${status === 'error' ? 'Error' : 'Result'} of ${name}`} text={result} code />

@@ -69,7 +69,7 @@ export function Waterfall({ rows, axis, selected, onSelect, label = 'Spans' }: W
 }
 
 const colors = { admission: 'system', retrieval: 'retrieval', model_call: 'model', tool_call: 'tool', settlement: 'system' } as const
-const words = { ok: '', failed: 'failed', running: 'running', unknown: 'outcome unknown' }
+const words = { ok: '', failed: 'failed', cancelled: 'cancelled', running: 'running', unknown: 'outcome unknown' }
 
 type BarProps = { id: string; row: Row; axis: Axis | null; isSelected: boolean }
 

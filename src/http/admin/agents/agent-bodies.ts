@@ -16,7 +16,7 @@ export const Model = Type.String({
   maxLength: 300,
   pattern: inWords(
     '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$',
-    'the name of a provider, a slash and the id of a model, such as openai/gpt-5.4-mini',
+    'the name of a provider, a slash and the ID of a model, such as openai/gpt-5.4-mini',
   ),
 })
 const fields = {

@@ -2,7 +2,7 @@
 import { Anchor, Box, Group, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
-import { useAgents } from '../../api/lists.ts'
+import { useAgents, useOwners } from '../../api/lists.ts'
 import type { ListedConversation } from '../../api/types.ts'
 import { RatingIcon } from '../../show/feedback.tsx'
 import { Highlighted } from '../../show/highlighted.tsx'
@@ -18,8 +18,13 @@ type TableProps = { conversations: ListedConversation[]; filters: Filters }
 
 export function ConversationTable({ conversations, filters }: TableProps) {
   const agents = useAgents()
-  // A deleted agent is in no list, so its ID is shown.
-  const nameOf = (id: string): string => agents.data?.find((agent) => agent.id === id)?.name ?? id
+  const owners = useOwners()
+  /** With the owner, if there are several. A deleted agent is in no list, so its ID is shown. */
+  const nameOf = (id: string): string => {
+    const agent = agents.data?.find((one) => one.id === id)
+    const owner = (owners.data?.length ?? 0) > 1 ? owners.data?.find((one) => one.id === agent?.owner_id) : undefined
+    return owner ? `${agent!.name} · ${owner.name}` : (agent?.name ?? id)
+  }
   return (
     <ListTable minWidth={820} verticalSpacing="sm" highlightOnHover aria-label="Conversations, newest first">
       <Table.Thead>

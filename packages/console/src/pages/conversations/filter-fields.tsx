@@ -1,4 +1,4 @@
-/** The filters besides the text: a row on a wide screen, and stacked in a popover on a phone. */
+/** The filters besides the text: a row on a wide screen, and one below the other on a phone. */
 import { Select, Text, TextInput } from '@mantine/core'
 import { useAgents } from '../../api/lists.ts'
 import { chooseAmong } from '../../show/choose-among.ts'
@@ -15,13 +15,12 @@ type FieldsProps = {
   draft: Filters
   onDraft: (changed: Partial<Filters>) => void
   onApply: (changed: Partial<Filters>) => void
-  isStacked: boolean
 }
 
-export function FilterFields({ filters, draft, onDraft, onApply, isStacked }: FieldsProps) {
+export function FilterFields({ filters, draft, onDraft, onApply }: FieldsProps) {
   const agents = useAgents()
   const named = agents.data?.map(({ id, name, enabled }) => ({ id, name: enabled ? name : `${name} (disabled)` }))
-  const width = (pixels: number) => (isStacked ? '100%' : pixels)
+  const width = (pixels: number) => ({ base: '100%', sm: pixels })
   const day = (name: 'from' | 'to', label: string) => (
     <TextInput
       type="date"
@@ -62,7 +61,7 @@ export function FilterFields({ filters, draft, onDraft, onApply, isStacked }: Fi
           agentId={filters.agent_id || null}
           value={filters.key_id || null}
           onChange={(id) => onApply({ key_id: id ?? '' })}
-          isPlain={!isStacked}
+          isPlain
         />
       )}
       <TextInput

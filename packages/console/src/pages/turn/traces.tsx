@@ -66,7 +66,7 @@ export function Traces() {
             clearable
             clearButtonProps={{ 'aria-label': 'Clear state', 'aria-hidden': false, tabIndex: 0 }}
             w="100%"
-            maw={200}
+            maw={{ base: '100%', sm: 200 }}
           />
           <TraceIdInput key={filters.trace_id} value={filters.trace_id} onChange={(id) => change({ trace_id: id })} />
         </Group>
@@ -130,7 +130,7 @@ function UserInput({ value, disabled, onChange }: { value: string | null; disabl
         if (event.key === 'Enter') apply()
       }}
       w="100%"
-      maw={220}
+      maw={{ base: '100%', sm: 220 }}
     />
   )
 }
@@ -154,7 +154,7 @@ function TraceIdInput({ value, onChange }: { value: string | null; onChange(id: 
         if (event.key === 'Enter') apply()
       }}
       w="100%"
-      maw={300}
+      maw={{ base: '100%', sm: 300 }}
     />
   )
 }
@@ -223,7 +223,10 @@ const TurnRow = memo(function Row({ turn }: { turn: Turn }) {
           <span className={classes['latency']}>
             <span>{writeMs(took)}</span>
             <span className={classes['meter']} aria-hidden="true">
-              <span data-failed={failure ? '' : undefined} style={{ width: `min(100%, ${took} / var(--longest) * 100%)` }} />
+              <span
+                data-failed={failure && state !== 'cancelled' ? '' : undefined}
+                style={{ width: `min(100%, ${took} / var(--longest) * 100%)` }}
+              />
             </span>
           </span>
         )}

@@ -1,12 +1,24 @@
-/** Why a turn has no reply, in the words of the provider, what to do about it, and what its caller got. */
+/** Why a turn has no reply, or only the start of one: the words of the provider, what to do about it, and what its caller got. */
 import { Stack, Text } from '@mantine/core'
 import type { TurnWithSteps } from '../../api/types.ts'
 import { callerSaw } from '../../show/caller-saw.ts'
+import { PartialReplyText } from '../../show/cancel-turn.tsx'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
 import classes from '../../show/trace.module.css'
 
 export function TurnFailure({ turn }: { turn: TurnWithSteps }) {
-  const { failure, state } = turn
+  const { failure, state, incomplete, usage } = turn
+  if (incomplete)
+    return (
+      <section aria-label="Cause">
+        <Stack gap={6}>
+          <Text size="sm" fw={500} c="var(--tk-ink)">
+            The turn was cancelled. <PartialReplyText usage={usage} />
+          </Text>
+          <CallerSaw turn={turn} />
+        </Stack>
+      </section>
+    )
   if (state === 'running' || state === 'completed') return null
   const code = failure?.code ?? 'turn_cancelled'
   return (

@@ -53,7 +53,7 @@ export function TurnPage({ requestId }: { requestId: string }) {
       ) : error ? null : (
         <Skeleton h={56} radius="md" />
       )}
-      <CancelOutcome cancel={cancel} />
+      {turn.data?.incomplete ? null : <CancelOutcome cancel={cancel} />}
       {turn.data ? <TurnFailure turn={turn.data} /> : null}
       <FailureNote error={error} title="Could not load the trace" onRetry={() => void Promise.all([turn.refetch(), trace.refetch()])} />
       {message === undefined || isTitle ? null : <Message text={message} />}

@@ -72,7 +72,7 @@ function UserFilter({ value, onChange }: { value: string | null; onChange: (valu
       onKeyDown={(event) => {
         if (event.key === 'Enter') commit()
       }}
-      maw={320}
+      maw={{ base: '100%', sm: 320 }}
     />
   )
 }

@@ -1,12 +1,12 @@
 /** The newest turns of an agent. Each leads to its trace. */
-import { Table, Text } from '@mantine/core'
+import { Group, Table, Text } from '@mantine/core'
 import { useList } from '../../../api/lists.ts'
 import type { Turn } from '../../../api/types.ts'
 import { ListTable } from '../../../show/list-table.tsx'
 import { latencyOf, writeMs } from '../../../show/measures.ts'
 import { Moment } from '../../../show/moment.tsx'
 import { Money } from '../../../show/money.tsx'
-import { StateBadge } from '../../../show/state-badge.tsx'
+import { IncompleteBadge, StateBadge } from '../../../show/state-badge.tsx'
 import { TraceCell } from '../../../show/turn-cells.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
 
@@ -53,18 +53,22 @@ export function RecentTurns({ agentId }: { agentId: string }) {
 function Row({ turn }: { turn: Turn }) {
   const { state, failure, usage } = turn
   const latencyMs = latencyOf(turn)
+  const cause = failure && state !== 'cancelled' ? failure : null
   return (
     <Table.Tr>
       <TraceCell requestId={turn.request_id} />
       <Table.Td>
-        <StateBadge state={state} />
+        <Group gap={4} wrap="nowrap">
+          <StateBadge state={state} />
+          {turn.incomplete ? <IncompleteBadge /> : null}
+        </Group>
       </Table.Td>
       <Table.Td>
         <Moment at={turn.started_at} />
       </Table.Td>
       <Table.Td maw={320}>
-        <Text size="xs" {...(failure ? { c: 'red' } : { c: 'dimmed' })} lineClamp={2}>
-          {failure ? (failure.cause_kind ?? failure.code).replaceAll('_', ' ') : '–'}
+        <Text size="xs" {...(cause ? { c: 'red' } : { c: 'dimmed' })} lineClamp={2}>
+          {cause ? (cause.cause_kind ?? cause.code).replaceAll('_', ' ') : '–'}
         </Text>
       </Table.Td>
       <Table.Td ta="right" className="figures">
