@@ -1,10 +1,13 @@
 /** Tests the checker: a valid history has no violation, and each kind of violation is reported by the check that is named for it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Broken, ways } from './broken-histories.ts'
+import { accessWays } from './broken-access.ts'
+import { Broken, ways as otherWays } from './broken-histories.ts'
 import { check, resolutions } from './check.ts'
 import type { CheckName } from './check.ts'
 import { soundHistory } from './sound-history.ts'
+
+const ways = [...otherWays, ...accessWays]
 
 void describe('the checker', () => {
   void test('finds nothing in a history in which every promise is kept', () => {
@@ -47,6 +50,7 @@ void describe('the checker', () => {
       'feedback',
       'webhooks',
       'spend-limit',
+      'access',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

@@ -2,6 +2,7 @@
  * The checker of a run: every guarantee that a history can show, each check a pure function of the events. It imports no code of the
  * service, so that it does not repeat a mistake of the service.
  */
+import { checkAccess } from './checks/access.ts'
 import { acceptedOutcomes, checkBackground } from './checks/background.ts'
 import { cancelOutcomes, checkCancels } from './checks/cancels.ts'
 import { checkCanaries } from './checks/canaries.ts'
@@ -41,6 +42,7 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkFeedback(reading),
     ...checkWebhooks(reading),
     ...checkSpendLimits(reading),
+    ...checkAccess(reading),
   ]
 }
 
@@ -63,6 +65,13 @@ export function countCancels(events: HistoryEvent[]): Record<string, number> {
 /** The requests that were accepted, by what their callers did then. */
 export function countAccepted(events: HistoryEvent[]): Record<string, number> {
   return acceptedOutcomes(readHistoryOf(events))
+}
+
+/** The requests about access, by what was asked and its result. */
+export function countAccess(events: HistoryEvent[]): Record<string, number> {
+  const calls = events.filter((event) => event.kind === 'access')
+  const results = Map.groupBy(calls, ({ what, result }) => (result === 'acknowledged' ? what : `${what} ${result}`))
+  return Object.fromEntries([...results].map(([name, of]) => [name, of.length]).toSorted())
 }
 
 /** What the receiver of webhooks got, and how it answered. */

@@ -25,11 +25,13 @@ export type HistoryEvent =
   | ToolEvent
   | WebhookEvent
   | AdminEvent
+  | AccessEvent
   | StoredConversation
   | StoredOwner
   | StoredTurns
   | StoredFeedback
   | StoredDeliveries
+  | StoredAccess
   | { kind: 'verify'; at: number; broken: { invariant: string; rows: number }[] }
   | { kind: 'end'; at: number }
 
@@ -228,6 +230,54 @@ export type AdminChange =
   | { what: 'spending'; agent: string; limitUsd: string; spentUsd: string; heldUsd: string; unpaidUsd: string }
   | { what: 'balance'; owner: string; balanceUsd: string; heldUsd: string; unpaidUsd: string; availableUsd: string }
 
+/**
+ * A request about who has access, recorded with its result: `acknowledged` by a 2xx, `refused` by a 4xx or because no server received it, and
+ * `unknown` otherwise. Operators are named by their email addresses, sessions and tokens by names.
+ */
+export type AccessEvent = {
+  kind: 'access'
+  at: number
+  startedAt: number
+  supervised: number
+  what: AccessRequest
+  /** The session or the token that it was made with, `installation` for the admin token, or null for a sign-in. */
+  by: string | null
+  result: 'acknowledged' | 'refused' | 'unknown'
+  status: number | null
+  /** Of the response. */
+  requestId: string | null
+  operator?: string
+  role?: string
+  /** The link that it creates or uses. */
+  link?: string
+  /** The password that it sets or signs in with, and the one that it replaces. */
+  password?: string
+  before?: string
+  /** The session or token that it creates or revokes. */
+  session?: string
+  token?: string
+  /** Of the operator or token that was created. */
+  id?: string
+  operators?: StoredOperator[]
+}
+export type AccessRequest =
+  | 'invite'
+  | 'invite-again'
+  | 'accept'
+  | 'sign-in'
+  | 'read'
+  | 'list'
+  | 'sign-out'
+  | 'end-sessions'
+  | 'password'
+  | 'role'
+  | 'disable'
+  | 'enable'
+  | 'remove'
+  | 'create-token'
+  | 'revoke-token'
+type StoredOperator = { id: string; email: string; role: string; state: string }
+
 export type StoredConversation = {
   kind: 'stored'
   what: 'conversation'
@@ -270,6 +320,25 @@ export type StoredDeliveries = {
   at: number
   /** `id` is that of the event. */
   deliveries: { id: string; status: string; attempts: number }[]
+}
+
+/** Operators, tokens, and the entries of the audit log about them and their sessions. */
+export type StoredAccess = {
+  kind: 'stored'
+  what: 'access'
+  at: number
+  operators: StoredOperator[]
+  tokens: { id: string; name: string; isRevoked: boolean }[]
+  /** `created`: the email address of the operator or the name of the token that was created. */
+  audit: {
+    verb: string
+    noun: string
+    subjectId: string
+    authorId: string | null
+    requestId: string | null
+    fields: string[]
+    created: string | null
+  }[]
 }
 
 export type History = {

@@ -25,6 +25,7 @@ export type PlantedBug = {
     | 'background'
     | 'feedback'
     | 'webhooks'
+    | 'operators'
   /** What holds no more, as a short phrase without a full stop. */
   removes: string
   edits: Edit[]
@@ -683,5 +684,35 @@ function readBefore(row: Row): bigint {
     removes: 'a delivery that is being sent is not claimed again',
     edits: [edit('src/store/queries/webhooks/deliveries.ts', '      now + leaseMs,\n', '      now,\n')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
+  },
+  {
+    name: 'link-that-is-not-used-up',
+    part: 'operators',
+    removes: 'of two who accept an invitation, one succeeds',
+    edits: [
+      edit(
+        'src/store/queries/operator-sign-in.ts',
+        "`delete from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2 returning operator_id`",
+        "`select operator_id from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2`",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['access'] },
+  },
+  {
+    name: 'token-that-a-process-remembers',
+    part: 'operators',
+    removes: 'a revoked token is refused by every process from then on',
+    edits: [
+      edit('src/admin/admin-tokens.ts', 'const usedEveryMs', 'const remembered = new Map<string, Principal>()\nconst usedEveryMs'),
+      edit(
+        'src/admin/admin-tokens.ts',
+        '      const token = await store.read.findValidAdminToken(digest(text))\n',
+        `      if (remembered.has(text)) return remembered.get(text)
+      setTimeout(() => remembered.delete(text), 5000)
+      const token = await store.read.findValidAdminToken(digest(text))
+      if (token) remembered.set(text, principalOf('token', token))\n`,
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['access'] },
   },
 ]

@@ -5,6 +5,7 @@
 import type { HistoryEvent } from './history.ts'
 import { createEventBuilder } from './event-builder.ts'
 import type { Said } from './event-builder.ts'
+import { writeAccess } from './sound-access.ts'
 
 export function soundHistory(): HistoryEvent[] {
   const {
@@ -248,6 +249,7 @@ export function soundHistory(): HistoryEvent[] {
   write({ ...fault, at: now(), phase: 'end' })
   clearWindows()
   simple(waiting)
+  writeAccess({ now, write })
   pass(20_000)
 
   for (const one of all) {

@@ -1,6 +1,6 @@
 /** The result of a run, as data and as the printed table: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
 import { failpointNames } from '../../src/failpoints.ts'
-import { countCalm, countAccepted, countCancels, countDeliveries, countResumes, resolutions } from './check.ts'
+import { countAccess, countCalm, countAccepted, countCancels, countDeliveries, countResumes, resolutions } from './check.ts'
 import type { Resolution } from './check.ts'
 import type { CallEvent, History, HistoryEvent } from './history.ts'
 import type { Nemesis } from './nemesis.ts'
@@ -39,6 +39,8 @@ export type Report = {
   accepted: Counts
   /** What the receiver of webhooks got, and how it answered. */
   deliveries: Counts
+  /** Requests about who has access, by what was asked; those that were not acknowledged also by their result. */
+  access: Counts
   /** How long the machine had no time for the run. Delays in that time are not violations. */
   crowdedSeconds: number
   /**
@@ -84,6 +86,7 @@ export function reportOf({ options, history, logWatch, nemesis, counts = {}, vio
     cancels: countCancels(events),
     accepted: countAccepted(events),
     deliveries: countDeliveries(events),
+    access: countAccess(events),
     crowdedSeconds: Math.round(events.reduce((sum, event) => sum + (event.kind === 'machine' ? event.at - event.from : 0), 0) / 1000),
     seconds: Math.round(ms / 1000),
     faults: options.faults.map((name) => ({ name, faults: kinds[name].faults, count: nemesis?.counts.get(name) ?? 0 })),
@@ -200,6 +203,7 @@ export function printReport(report: Report): void {
   say(`continued streams: ${listed(report.resumes)} · requests to cancel: ${listed(report.cancels)}`)
   say(`callers that did not wait: ${listed(report.accepted)}`)
   say(`webhooks: ${listed(report.deliveries)}`)
+  say(`access: ${listed(report.access)}`)
   if (report.crowdedSeconds > 0)
     say(`the machine was busy with more than this run for ${report.crowdedSeconds} s: what came late then is not judged`)
   for (const [name, waits] of [

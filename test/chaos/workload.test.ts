@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { startServer } from '../support/server-process.ts'
-import { check, countAccepted, countCancels, countResumes, resolutions } from './check.ts'
+import { check, countAccepted, countAccess, countCancels, countResumes, resolutions } from './check.ts'
 import { openHistory, readHistory } from './history.ts'
 import { behaviours, drawMessage, readMessage, ruledOf } from './messages.ts'
 import { createRandom } from './random.ts'
@@ -47,16 +47,17 @@ void test('a server on which nothing is broken breaks no promise, whatever its c
 
   t.diagnostic(
     `continued streams: ${JSON.stringify(countResumes(history.events))}, cancels: ${JSON.stringify(countCancels(history.events))}, ` +
-      `not waited: ${JSON.stringify(countAccepted(history.events))}`,
+      `not waited: ${JSON.stringify(countAccepted(history.events))}, access: ${JSON.stringify(countAccess(history.events))}`,
   )
   const violations = check(history.events).map(({ check: name, what }) => `${name}: ${what}`)
   assert.deepEqual(violations, [], 'a promise is broken')
   assert.deepEqual(readHistory(file), JSON.parse(JSON.stringify(history.events)), 'the file holds what was checked')
-  const { turns, open, calls, resumes, cancels, accepted, polls, feedback } = workload.counts()
+  const { turns, open, calls, resumes, cancels, accepted, polls, feedback, access } = workload.counts()
   assert.equal(open, 0, 'every key has come to its end')
   assert.ok(turns >= 10 && calls > turns, `${turns} turns in ${calls} calls`)
   assert.ok(resumes > 0 && cancels > 0, `${resumes} streams continued, ${cancels} requests to cancel`)
   assert.ok(accepted > 0 && polls > 0 && feedback > 0, `${accepted} accepted, ${polls} polls, ${feedback} times feedback`)
+  assert.ok(access > 10, `${access} requests about access`)
   assert.ok(resolutions(history.events).some(({ end }) => end === 'reply'))
   const last = history.events.filter((event) => event.kind === 'call' && event.final)
   assert.ok(last.length >= turns, 'each is asked once more')

@@ -516,7 +516,7 @@ CREATE TABLE sign_in_secrets (
   constraint an_invitation_is_for_someone check ((purpose = 'invitation') = (operator_id is not null))
 ) strict;
 
-CREATE INDEX sign_in_secrets_of_operator on sign_in_secrets (operator_id) where operator_id is not null;
+CREATE UNIQUE INDEX one_invitation_per_operator on sign_in_secrets (operator_id) where operator_id is not null;
 
 CREATE TABLE spending (
   id integer primary key,

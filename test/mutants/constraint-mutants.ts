@@ -12,6 +12,7 @@ export const constraintMutants: Mutant[] = [
     'create index one_running_turn_per_conversation on',
   ),
   constraint('one_charge_per_turn', 'create unique index one_charge_per_turn on', 'create index one_charge_per_turn on'),
+  constraint('operator.invitation', 'create unique index one_invitation_per_operator on', 'create index one_invitation_per_operator on'),
   constraint('balance_never_negative', '  constraint balance_never_negative check (balance >= 0),\n', ''),
   constraint('running_has_lease', "  constraint running_has_lease check ((state = 'running') = (lease_until is not null)),\n", ''),
 ]

@@ -23,6 +23,17 @@ const command = new URL('../../bin/turnkeep.js', import.meta.url).pathname
 // The turns without a spend limit are those that no webhook reports.
 const ofNoWebhook = 'request_id in (select request_id from turns where counts_in is null)'
 
+const entry = (id: string, verb: string, noun: string, subject: string): string =>
+  `insert into audit (id, who, verb, noun, subject_id, fields, request_id, created_at) values ('${id}', 'admin_token', '${verb}', '${noun}', '${subject}', '[]', 'r', 1)`
+const operatorRow = (state: string): string =>
+  `insert into operators (id, email, name, role, state, created_at, updated_at) values ('opr_1', 'a', 'A', 'viewer', '${state}', 1, 1)`
+const operatorIn = (state: string): string => `${operatorRow(state)}; ${entry('aud_1', 'create', 'operator', 'opr_1')}`
+const tokenRow = (revokedAt: string): string =>
+  `insert into admin_tokens (id, digest, name, role, created_at, revoked_at) values ('tok_1', zeroblob(32), 'T', 'viewer', 1, ${revokedAt})`
+const tokenIn = (revokedAt: string): string => `${tokenRow(revokedAt)}; ${entry('aud_1', 'create', 'token', 'tok_1')}`
+const passkey = `insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`
+const invitation = `insert into sign_in_secrets (digest, purpose, operator_id, created_at, expires_at) values (zeroblob(32), 'invitation', 'opr_1', 1, 2)`
+
 /** How an operator, a bug or a broken disk would have to change the rows; each is one script on the valid database. */
 const plants: Record<string, { what: string; script: string }[]> = {
   I1: [
@@ -272,22 +283,36 @@ const plants: Record<string, { what: string; script: string }[]> = {
   I23: [
     {
       what: 'a session of a disabled operator',
-      script: `insert into operators (id, email, name, role, state, created_at, updated_at) values ('opr_1', 'a', 'A', 'viewer', 'disabled', 1, 1);
+      script: `${operatorIn('disabled')};
         insert into console_sessions (digest, id, operator_id, method, created_at, expires_at) values (zeroblob(32), 'ses_1', 'opr_1', 'password', 1, 2)`,
     },
     {
       what: 'a session of an operator that does not exist',
       script: `insert into console_sessions (digest, id, operator_id, method, created_at, expires_at) values (zeroblob(32), 'ses_1', 'opr_1', 'password', 1, 2)`,
     },
-    {
-      what: 'a passkey of an operator that does not exist',
-      script: `insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`,
-    },
+    { what: 'a passkey of an operator that does not exist', script: passkey },
+    { what: 'a passkey of an operator who has not accepted', script: `${operatorIn('invited')}; ${passkey}` },
     {
       what: 'a passkey beside a company account',
-      script: `insert into operators (id, email, name, role, state, oidc_issuer, oidc_subject, created_at, updated_at)
-          values ('opr_1', 'a', 'A', 'viewer', 'active', 'i', 's', 1, 1);
-        insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`,
+      script: `${operatorIn('active')}; update operators set oidc_issuer = 'i', oidc_subject = 's'; ${passkey}`,
+    },
+    { what: 'a link of a disabled operator', script: `${operatorIn('disabled')}; ${invitation}` },
+    { what: 'a link of an operator that does not exist', script: invitation },
+  ],
+  I24: [
+    { what: 'an operator without an audit entry', script: operatorRow('active') },
+    { what: 'an operator who was created twice', script: `${operatorIn('active')}; ${entry('aud_2', 'create', 'operator', 'opr_1')}` },
+    { what: 'an operator who was removed', script: `${operatorIn('active')}; ${entry('aud_2', 'remove', 'operator', 'opr_1')}` },
+    { what: 'an operator who is gone without a removal', script: entry('aud_1', 'create', 'operator', 'opr_1') },
+    { what: 'a recovered operator who is gone without a removal', script: entry('aud_1', 'recover', 'operator', 'opr_1') },
+    { what: 'a token without an audit entry', script: tokenRow('null') },
+    { what: 'a token that was created twice', script: `${tokenIn('null')}; ${entry('aud_2', 'create', 'token', 'tok_1')}` },
+    { what: 'a token that is gone', script: entry('aud_1', 'create', 'token', 'tok_1') },
+    { what: 'a revoked token without an audit entry', script: tokenIn('2') },
+    { what: 'a valid token that was revoked', script: `${tokenIn('null')}; ${entry('aud_2', 'revoke', 'token', 'tok_1')}` },
+    {
+      what: 'a token that was revoked twice',
+      script: `${tokenIn('2')}; ${['aud_2', 'aud_3'].map((id) => entry(id, 'revoke', 'token', 'tok_1')).join(';')}`,
     },
   ],
 }
@@ -380,7 +405,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 23 invariants hold$/m)
+    assert.match(stdout, /^all 24 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -393,7 +418,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"997601","ledger_sum":"997600"\}$/m)
-      assert.match(stdout, /^broken: 1 of 23 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 24 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

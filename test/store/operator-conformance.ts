@@ -100,4 +100,13 @@ export function operatorConformance(check: Check): void {
     assert.deepEqual(await store.write.removeOperator(last), { kind: 'last_admin' })
     assert.equal((await store.write.changeOperator(last, { name: 'x', permissions: ['conversations'] })).kind, 'changed')
   })
+
+  check('operator.invitation: of many links that are created for one operator at the same time, one is accepted', async (store) => {
+    const id = await makeOperator(store)
+    const digests = Array.from({ length: 20 }, () => randomBytes(32))
+    const invited = await Promise.all(digests.map((digest) => store.write.inviteOperator(id, { digest, lifetimeMs: hour })))
+    assert.ok(invited.every((one) => one !== undefined))
+    const found = await Promise.all(digests.map((digest) => store.read.findInvitation(digest)))
+    assert.equal(found.filter((one) => one !== undefined).length, 1)
+  })
 }

@@ -266,6 +266,13 @@ void test('sqlite: invalid states are rejected by a constraint, whoever writes',
     ['continues_from_a_run', /continues_from_a_run/, 'update turns set continues_from = run + 1'],
     ['roles_alternate', /roles_alternate/, "update messages set role = 'user'"],
     [
+      'operator.invitation: one_invitation_per_operator',
+      /sign_in_secrets\.operator_id/,
+      `insert into operators (id, email, name, role, state, created_at, updated_at) values ('opr_x', 'x', 'X', 'viewer', 'invited', 0, 0);
+       insert into sign_in_secrets (digest, purpose, operator_id, created_at, expires_at)
+         values (randomblob(32), 'invitation', 'opr_x', 0, 1), (randomblob(32), 'invitation', 'opr_x', 0, 1)`,
+    ],
+    [
       'one_conversation_per_end_user',
       /conversations\.api_key_id/,
       "insert into conversations (id, api_key_id, external_user_id, created_at) select 'c', api_key_id, external_user_id, 0 from conversations",

@@ -301,4 +301,8 @@ function fillAccess(db: DatabaseSync, { ownerId, agentId }: { ownerId: string; a
     null,
     begin + 1,
   )
+  const audit = db.prepare(
+    `insert into audit (id, who, verb, noun, subject_id, fields, request_id, created_at) values (?, 'admin_token', 'create', ?, ?, '[]', 'r', ?)`,
+  )
+  for (const id of ['opr_1', 'opr_2', 'tok_1']) audit.run(`aud_${id}`, id.startsWith('opr') ? 'operator' : 'token', id, begin)
 }

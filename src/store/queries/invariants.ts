@@ -1,8 +1,9 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I23, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I24, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
+import { changesOutsideTheAuditLog, signInsOfOthers } from './access-invariants.ts'
 import { findWrongEvents } from './webhooks/wrong-events.ts'
 
 export type Invariant = {
@@ -251,12 +252,14 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I23',
     'only-active-operators-sign-in',
-    'Every session of an operator and every passkey belongs to one that can use it: sessions to an active one, passkeys to one without a company account.',
-    `select s.id, s.operator_id, o.state from console_sessions s left join operators o on o.id = s.operator_id
-      where s.operator_id is not null and (o.state is null or o.state <> 'active')
-     union all
-     select p.id, p.operator_id, o.oidc_subject from passkeys p left join operators o on o.id = p.operator_id
-      where o.id is null or o.oidc_subject is not null`,
+    'Every session belongs to an active operator or to the admin token, every passkey to an operator who can use it, and no link to a disabled one.',
+    signInsOfOthers,
+  ),
+  invariant(
+    'I24',
+    'access-is-audited',
+    'Every operator and every admin token was created by an entry of the audit log, a token is revoked if one entry says so, and who was removed is gone.',
+    changesOutsideTheAuditLog,
   ),
 ]
 

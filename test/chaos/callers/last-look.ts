@@ -5,6 +5,7 @@
 import { setTimeout as pass } from 'node:timers/promises'
 import type { History } from '../history.ts'
 import type { Random } from '../random.ts'
+import { readAccess } from './access.ts'
 import { codeOf } from './ask.ts'
 import type { Asking } from './ask.ts'
 import type { Book } from './caller.ts'
@@ -73,6 +74,7 @@ export async function lookLast(options: LastLookOptions): Promise<void> {
       history.write({ kind: 'stored', what: 'feedback', at: history.now(), feedback })
     }
   }
+  await readAccess(options)
   await readDeliveries(options)
 }
 

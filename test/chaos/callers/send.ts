@@ -9,7 +9,7 @@ import type { AnswerEvent, CallEvent } from '../history.ts'
 
 export type Outgoing = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses'> & {
   url: string
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   headers: Record<string, string>
   body?: string
   /** Undefined: a new connection. */

@@ -42,6 +42,8 @@ export type CheckName =
   | 'webhooks'
   /** A limit is never exceeded, and refuses nothing that fits. */
   | 'spend-limit'
+  /** Links are used once, what has ended stays ended, and each change has its audit entry. */
+  | 'access'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }

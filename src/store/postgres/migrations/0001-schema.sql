@@ -618,7 +618,8 @@ create table sign_in_secrets (
   constraint sign_in_secret_expires check (expires_at > created_at),
   constraint an_invitation_is_for_someone check ((purpose = 'invitation') = (operator_id is not null))
 );
-create index sign_in_secrets_of_operator on sign_in_secrets (operator_id) where operator_id is not null;
+-- A new link replaces the old one (operator.invitation).
+create unique index one_invitation_per_operator on sign_in_secrets (operator_id) where operator_id is not null;
 
 -- Tokens of the admin API for programs.
 create table admin_tokens (
