@@ -224,6 +224,7 @@ export const addedFirstDelta99 = 'first delta p99 above the pace, ms'
 export const readyMs = 'ready after, ms'
 export const rssIdle = 'RSS idle, MB'
 export const rssAfter = 'RSS after load, MB'
+export const rssLater = 'RSS a minute after load, MB'
 export const kibAStream = 'KiB a stream'
 export const orphanP99 = 'p99, s'
 

@@ -106,6 +106,7 @@ const outside: Record<string, string[]> = {
   'observability/turn-series.ts': ['observability/metrics.ts'],
   'observability/webhook-series.ts': ['observability/metrics.ts'],
   'process/confinement.ts': ['agent', 'cli'],
+  'process/idle-memory.ts': ['main.ts'],
   'process/shared-page.ts': ['process/workers.ts'],
   'process/worker-link.ts': ['main.ts', 'process/workers.ts'],
   'process/workers.ts': ['main.ts'],

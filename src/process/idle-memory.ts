@@ -49,11 +49,11 @@ export function returnMemoryWhenIdle(running: () => number, everyMs = lookMs, lo
     before = now
     return utilization
   }
-  setInterval(createIdleMemory({ running, busy, rssBytes: () => process.memoryUsage.rss(), collect }, looks), everyMs).unref()
+  setInterval(createIdleMemory({ running, busy, rssBytes: () => process.memoryUsage.rss(), collect: collectAll }, looks), everyMs).unref()
 }
 
 /** Node has no function for it without this flag, which adds one to new contexts. */
-function collect(): void {
+function collectAll(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as (options: { type: 'major'; flavor: 'last-resort' }) => void
   gc({ type: 'major', flavor: 'last-resort' })
