@@ -355,6 +355,12 @@ void test('tools.private: the password of Basic authentication is removed from r
     const { text } = await call(boxOf({ ...more, url: server.url('/refuses') }), {})
     assert.match(text, /\n\[secret\] \/ \[secret\] \/ \[secret\] \/ \[secret\] are not those of shop-user$/)
   }
+  // An API key in place of the user name, with no password or one that says nothing.
+  server.on('/knows-key', (_call, response) => response.end('No such key: sk_live_4711.'))
+  for (const pairOfKey of ['sk_live_4711:', 'sk_live_4711:X']) {
+    const key = { headers: { authorization: `Basic ${Buffer.from(pairOfKey).toString('base64')}` }, url: server.url('/knows-key') }
+    assert.match((await call(boxOf(key), {})).text, /No such key: \[secret\]\.$/)
+  }
   const headers = { authorization: `Basic ${Buffer.from('shop-user:plain-word').toString('base64')}` }
   const led = await call(boxOf({ headers, url: server.url('/leads-there') }), {})
   assert.match(led.text, /the address \[secret\]\.internal is not public/)

@@ -1,7 +1,8 @@
 /**
  * Gives memory back to the system when the process has nothing to do. V8 keeps what a load has needed, twice as much as the idle process
  * uses, and never gives it back by itself (docs/decisions/0044-memory-and-start.md). A collection that does so takes a few tenths of a
- * second, and discards compiled code, so it is made once after each load and never while a turn runs.
+ * second, and discards compiled code, so it is made once after each load and never while a turn runs in this process. A preview, or a stream
+ * that follows a turn of another process, may pause for that time.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -36,6 +37,8 @@ export function createIdleMemory({ running, busy, rssBytes, collect }: ProcessSt
     idle = isIdle ? idle + 1 : 0
     if (idle !== looks || (keptBytes !== undefined && rssBytes() < keptBytes + worthBytes)) return
     collect()
+    // What the collection itself took is no load.
+    busy()
     isMeasured = false
   }
 }

@@ -10,6 +10,18 @@ const deliveries = 'src/store/queries/webhooks/deliveries.ts'
 
 export const webhookMutants: Mutant[] = [
   {
+    rule: 'webhook.delivered',
+    removes: 'an attempt whose process died does not count',
+    edits: [
+      edit(
+        deliveries,
+        'set next_at = $1, fence = fence + 1, status = null',
+        'set next_at = $1, attempts = attempts + 1, fence = fence + 1, status = null',
+      ),
+    ],
+    caughtBy: { file: store, title: 'webhook.delivered: an attempt counts when its result is stored' },
+  },
+  {
     rule: 'webhook.once',
     removes: 'each release of a turn is an event',
     edits: [edit(events, "state === 'released' ? `${requestId}_${turn['run']}` : requestId!", 'requestId!')],

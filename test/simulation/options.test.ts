@@ -23,6 +23,7 @@ void test('npm run simulate: --help shows every option and ends with 0', () => {
 void test('npm run simulate: bad options end with 2 and one line that says why', () => {
   const bad: [string[], string][] = [
     [['--sead', '1'], "Unknown option '--sead'"],
+    [['--seed', '-1'], "Option '--seed' argument is ambiguous"],
     [['--minutes', '0'], '--minutes must be a number above 0, not 0'],
     [['--minutes='], '--minutes must be a number above 0, not '],
     [['--seed', '1.5'], '--seed must be a whole number, not 1.5'],

@@ -47,7 +47,7 @@ function parse(args: string[]) {
     return parseArgs({ args, options: { minutes: text, seed: text, path: text, json: text, 'no-shrink': flag, help: flag } }).values
   } catch (error) {
     // The sentences after the first one explain how to pass a positional argument, which this command does not have.
-    throw new BadOptions((error as Error).message.split('. ')[0]!)
+    throw new BadOptions((error as Error).message.split(/\.\s/)[0]!)
   }
 }
 

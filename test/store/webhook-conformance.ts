@@ -264,7 +264,7 @@ export function webhookConformance(check: Check): void {
       await store.moveClock(leaseMs)
       const second = await claim(store, id)
       assert.equal(second.length, 4)
-      assert.ok(second.every(({ attempt }) => attempt === 2))
+      assert.ok(second.every(({ attempt }) => attempt === 1))
       await store.write.endAttempts(first.map((one) => ended(one, { kind: 'failed' })))
       const states = async () => (await store.read.listDeliveries({ webhookId: id }, firstPage)).map(({ state }) => state).toSorted()
       assert.deepEqual(
@@ -282,14 +282,41 @@ export function webhookConformance(check: Check): void {
       const released = await claim(store, id)
       assert.deepEqual(
         released.map(({ eventId, attempt }) => [eventId, attempt]),
-        [[second[3]!.eventId, 2]],
+        [[second[3]!.eventId, 1]],
         'what a shutdown cut off is due at once and does not count',
       )
       await store.moveClock(5_000)
       assert.deepEqual(
         (await claim(store, id)).map(({ eventId, attempt }) => [eventId, attempt]),
-        [[second[2]!.eventId, 3]],
+        [[second[2]!.eventId, 2]],
       )
+      await bench.verify()
+    },
+  )
+
+  check(
+    'webhook.delivered: an attempt counts when its result is stored, so processes that die use up nothing of the schedule',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const id = await makeWebhook(store)
+      await bench.settle(await bench.admitted())
+      const attempts = async () => (await store.read.listDeliveries({ webhookId: id }, firstPage)).map((delivery) => delivery.attempts)
+      for (let death = 0; death < 12; death++) {
+        assert.deepEqual(
+          (await claim(store, id)).map(({ attempt }) => attempt),
+          [1],
+        )
+        assert.deepEqual(await attempts(), [0])
+        await store.moveClock(leaseMs)
+      }
+      const [last] = await claim(store, id)
+      await store.write.endAttempts([ended(last!, { kind: 'again', inMs: 5_000 })])
+      assert.deepEqual(await attempts(), [1])
+      await store.moveClock(5_000)
+      const [second] = await claim(store, id)
+      assert.equal(second!.attempt, 2)
+      await store.write.endAttempts([ended(second!, { kind: 'delivered' })])
+      assert.deepEqual(await attempts(), [2])
       await bench.verify()
     },
   )

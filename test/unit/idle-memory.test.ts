@@ -9,15 +9,21 @@ import { createIdleMemory } from '../../src/process/idle-memory.ts'
 const mebibyte = 1024 * 1024
 
 function start(looks = 3) {
-  const state = { running: 0, busy: 0, mebibytes: 400, collections: 0 }
+  const state = { running: 0, busy: 0, took: 0, mebibytes: 400, collections: 0 }
   const look = createIdleMemory(
     {
       running: () => state.running,
-      busy: () => state.busy,
+      busy: () => {
+        const busy = state.busy + state.took
+        state.took = 0
+        return busy
+      },
       rssBytes: () => state.mebibytes * mebibyte,
       collect: () => {
         state.collections++
         state.mebibytes = 200
+        // Of the interval that begins.
+        state.took = 0.5
       },
     },
     looks,
@@ -66,7 +72,7 @@ void test('idle memory: after a load, it is worth another collection only if the
   }
 })
 
-void test('idle memory: what the process keeps is measured after a collection also if a load follows immediately', () => {
+void test('idle memory: a load directly after a collection is not taken for what the process keeps', () => {
   const { state, look } = start()
   look(3)
   state.running = 1

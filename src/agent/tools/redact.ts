@@ -33,15 +33,18 @@ export function withoutSecrets(text: string, secrets: string[]): string {
 }
 
 /**
- * `tools.private`: returns what a header value with Basic authentication contains, `user:password` and the password. A server decodes the
- * value before it repeats it. Returns nothing for any other value.
+ * `tools.private`: returns what a header value with Basic authentication contains, `user:password` and the password. If there is hardly a
+ * password, the user name is the secret, such as an API key. A server decodes the value before it repeats it. Returns nothing for any other
+ * value.
  */
 export function basicSecrets(headerValue: string): string[] {
   const [, credentials] = /^\s*basic\s+(\S+)\s*$/i.exec(headerValue) ?? []
   const bytes = Buffer.from(credentials ?? '', 'base64')
   const pair = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
   const colon = pair.indexOf(':')
-  return colon < 0 ? [] : [pair, pair.slice(colon + 1)]
+  if (colon < 0) return []
+  const password = pair.slice(colon + 1)
+  return [pair, password.length < minSecret ? pair.slice(0, colon) : password]
 }
 
 function formsOf(secret: string): string[] {

@@ -10,7 +10,9 @@ export const signInsOfOthers = `select s.id, s.operator_id, o.state from console
    select s.purpose, s.operator_id, o.state from sign_in_secrets s left join operators o on o.id = s.operator_id
     where s.operator_id is not null and (o.state is null or o.state = 'disabled')`
 
-/** I24. */
+/**
+ * I24. Who was removed while a link for recovery was used, or while the company account signed in, is created again under the same ID.
+ */
 export const changesOutsideTheAuditLog = `select t.id, count(case a.verb when 'create' then 1 end) as created, count(case a.verb when 'revoke' then 1 end) as ended
      from admin_tokens t left join audit a on a.subject_id = t.id and a.noun || '' = 'token'
     group by t.id, t.revoked_at
@@ -20,8 +22,8 @@ export const changesOutsideTheAuditLog = `select t.id, count(case a.verb when 'c
    select o.id, count(case when a.verb in ('create', 'recover') then 1 end), count(case a.verb when 'remove' then 1 end)
      from operators o left join audit a on a.subject_id = o.id and a.noun || '' = 'operator'
     group by o.id
-    having count(case when a.verb in ('create', 'recover') then 1 end) = 0 or count(case a.verb when 'create' then 1 end) > 1
-      or count(case a.verb when 'remove' then 1 end) > 0
+    having count(case when a.verb in ('create', 'recover') then 1 end) <= count(case a.verb when 'remove' then 1 end)
+      or count(case a.verb when 'create' then 1 end) > 1 + count(case a.verb when 'remove' then 1 end)
    union all
    select a.subject_id, count(*), 0 from audit a
     where a.noun in ('operator', 'token') and a.verb in ('create', 'recover')

@@ -108,7 +108,7 @@ const isUnheard = ({ end, error }: Came): boolean => end === 'broken' && error =
 function resultOf(came: Came): AccessEvent['result'] {
   const { status, end } = came
   if (isUnheard(came)) return 'refused'
-  // A response whose head has arrived says what happened, even if its body is cut off.
+  // A refusal is known from its head. A success needs its whole body, which has the link or the token.
   if (status === null || status >= 500) return 'unknown'
   return status < 400 ? (end === 'whole' ? 'acknowledged' : 'unknown') : 'refused'
 }

@@ -231,7 +231,9 @@ async function rivals({ stopped, ...shared }: Shared): Promise<void> {
     const active = await activeAdmins()
     if (active.length >= 2) {
       await Promise.all(random.shuffle(active).map((person) => random.pick(takeOut)(person)))
-      await activeAdmins()
+      const left = await activeAdmins()
+      // The list has one page, on which everyone who is an admin must be.
+      for (const person of active) if (!left.includes(person)) await desk.remove(person)
       continue
     }
     const person = await desk.invite('admin')

@@ -3,7 +3,7 @@
  * there is no entry without its change. Entries name the request. Pure.
  */
 import type { AccessRequest, StoredAccess } from '../history.ts'
-import { isAcknowledged, isSurelyLive, violation } from './access-reading.ts'
+import { isAcknowledged, isSurelyLive, mayHaveActed, violation } from './access-reading.ts'
 import type { Access, Call, Stored } from './access-reading.ts'
 import type { Violation } from './reading.ts'
 
@@ -66,10 +66,16 @@ function* eachOnce(name: string, calls: Call[], entries: Entry[], stored: Stored
   }
   const acknowledged = new Set(calls.filter(isAcknowledged).map(({ requestId }) => requestId))
   const others = entries.filter(({ requestId }) => !acknowledged.has(requestId))
-  const unknown = calls.filter(({ result }) => result === 'unknown')
+  const unknown = calls.filter((call) => call.result === 'unknown' || mayBeHalf(call, name, access))
   if (others.length > unknown.length)
     yield violation(`${others.length} audit entries for ${unknown.length} changes without a response: ${name}`, ...unknown, stored)
 }
+
+/** The link is accepted in one transaction and the session opened in the next one, which refuses if the operator has changed meanwhile. */
+const mayBeHalf = (call: Call, name: string, { calls }: Access): boolean =>
+  name.startsWith('accept invitation ') &&
+  call.status === 401 &&
+  calls.some((one) => one !== call && one.operator === call.operator && one.what !== 'accept' && mayHaveActed(one, call.startedAt, call.at))
 
 /** Sessions that have ended already cannot be ended again, which is acknowledged as well. */
 function surelyChanges(call: Call, { calls, opened }: Access): boolean {

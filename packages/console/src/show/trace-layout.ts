@@ -67,7 +67,10 @@ function rowOfAttempt(attempt: TracedAttempt, work: Row[], { hasRuns, nowMs }: {
   }
 }
 
-/** Of a turn with text, nothing but the call that the cancel stopped says that it was cancelled. */
+/**
+ * Of a turn with text, only the call that the cancel stopped says that it was cancelled. If the cancel came between two calls, none does, and
+ * the attempt is shown as completed.
+ */
 const isCancelled = (end: TracedAttempt['end'], work: Row[]): boolean =>
   end?.end === 'cancelled' || work.some(({ status }) => status === 'cancelled')
 

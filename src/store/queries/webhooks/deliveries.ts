@@ -20,6 +20,7 @@ export type Delivery = {
   eventId: string
   type: string
   state: DeliveryState
+  /** Those that have ended. */
   attempts: number
   /** When a pending delivery is due, or the lease of its current attempt ends. */
   nextAt: number
@@ -48,7 +49,10 @@ export async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
   return { now: await sql.now(), webhooks: rows.map((row) => ({ ...readWebhook(row), nextAt: integerOrNull(row, 'next_at') })) }
 }
 
-/** Claims up to `limit` due deliveries of each webhook, those that are due for longest. */
+/**
+ * Claims up to `limit` due deliveries of each webhook, those that are due for longest. An attempt counts when its result is stored: one whose
+ * process dies uses nothing up of the schedule.
+ */
 export async function claimDeliveries(
   sql: Sql,
   { wanted, leaseMs }: { wanted: { webhookId: string; limit: number }[]; leaseMs: number },
@@ -57,7 +61,7 @@ export async function claimDeliveries(
   const now = await sql.now()
   for (const { webhookId, limit } of wanted) {
     const rows = await sql.all(
-      `update deliveries set next_at = $1, attempts = attempts + 1, fence = fence + 1, status = null, error = null
+      `update deliveries set next_at = $1, fence = fence + 1, status = null, error = null
        where webhook_id = $2 and event_id in (
          select d.event_id from deliveries d join webhooks w on w.id = d.webhook_id and w.enabled = 1
          where d.webhook_id = $2 and d.state = 'pending' and d.next_at <= $3 order by d.next_at limit $4)
@@ -68,7 +72,7 @@ export async function claimDeliveries(
       limit,
     )
     for (const row of rows)
-      claimed.push({ eventId: text(row, 'event_id'), webhookId, fence: integer(row, 'fence'), attempt: integer(row, 'attempts') })
+      claimed.push({ eventId: text(row, 'event_id'), webhookId, fence: integer(row, 'fence'), attempt: integer(row, 'attempts') + 1 })
   }
   return claimed
 }
@@ -84,14 +88,14 @@ export async function endAttempts(sql: Sql, ended: EndedAttempt[]): Promise<void
       fence,
       state,
       next_at: result.kind === 'again' ? now + result.inMs : now,
-      uncounted: result.kind === 'released' ? 1 : 0,
+      counted: result.kind === 'released' ? 0 : 1,
       status,
       error,
       ended_at: state === 'pending' ? null : now,
     }
   })
   await sql.run(
-    `update deliveries set state = r.state, next_at = r.next_at, attempts = attempts - r.uncounted, status = r.status, error = r.error,
+    `update deliveries set state = r.state, next_at = r.next_at, attempts = attempts + r.counted, status = r.status, error = r.error,
        ended_at = r.ended_at
      from (${results[sql.engine]}) as r
      where deliveries.event_id = r.event_id and deliveries.webhook_id = r.webhook_id and deliveries.fence = r.fence and deliveries.state = 'pending'`,
@@ -99,13 +103,13 @@ export async function endAttempts(sql: Sql, ended: EndedAttempt[]): Promise<void
   )
 }
 
-const resultColumns = ['event_id', 'webhook_id', 'fence', 'state', 'next_at', 'uncounted', 'status', 'error', 'ended_at']
+const resultColumns = ['event_id', 'webhook_id', 'fence', 'state', 'next_at', 'counted', 'status', 'error', 'ended_at']
 
 /** The rows of a JSON list. */
 const results = {
   sqlite: `select ${resultColumns.map((name) => `value ->> '$.${name}' as ${name}`).join(', ')} from json_each($1)`,
   postgres: `select * from jsonb_to_recordset(cast($1 as jsonb))
-    as l (event_id text, webhook_id text, fence bigint, state text, next_at bigint, uncounted bigint, status bigint, error text, ended_at bigint)`,
+    as l (event_id text, webhook_id text, fence bigint, state text, next_at bigint, counted bigint, status bigint, error text, ended_at bigint)`,
 }
 
 /**

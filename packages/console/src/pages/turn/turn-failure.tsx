@@ -12,7 +12,7 @@ export function TurnFailure({ turn }: { turn: TurnWithSteps }) {
     return (
       <section aria-label="Cause">
         <Stack gap={6}>
-          <Text size="sm" fw={500} c="var(--tk-ink)">
+          <Text size="sm" fw={500} c="var(--tk-ink)" role="status">
             The turn was cancelled. <PartialReplyText usage={usage} />
           </Text>
           <CallerSaw turn={turn} />
