@@ -83,7 +83,7 @@ void test('mcp.tool: turnkeep mcp ends with a clear error if the server does not
   await using app = await startTestApp()
   const unknown = await runCommand(['mcp', '--agent', 'Sales'], environment(app.url))
   assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
-  assert.match(unknown.stderr, /^turnkeep: no agent is named Sales\. Specify the id of one of:\n/)
+  assert.match(unknown.stderr, /^turnkeep: no agent is named Sales\. Specify the ID of one of:\n/)
 })
 
 void test('mcp.idempotency-key: a server that is killed in the middle of a call over stdio and starts again answers it, and charges it once', async (t) => {
