@@ -380,6 +380,22 @@ test('verify: every invariant has a plant, and valid rows violate none', async (
   )
 })
 
+test('verify: an operator who was removed and is created again under the same ID violates nothing', async () => {
+  for (const again of ['recover', 'create']) {
+    const db = openUnguarded(folder)
+    db.exec('begin')
+    const entries = [entry('aud_2', 'remove', 'operator', 'opr_1'), entry('aud_3', again, 'operator', 'opr_1')]
+    plant(db, [operatorIn('active'), ...entries].join('; '))
+    const verdicts = await verify(sqlOf(db, Date.now))
+    db.close()
+    assert.deepEqual(
+      verdicts.filter(({ rows }) => rows.length > 0),
+      [],
+      again,
+    )
+  }
+})
+
 describe('verify: reports exactly what is violated', () => {
   for (const [id, variants] of Object.entries(plants)) {
     for (const { what, script } of variants) {
