@@ -8,7 +8,7 @@ import type { Spread } from '../spread.ts'
 const callers = 64
 // The garbage of the start is collected by then.
 const settleMs = 1_500
-// An idle process has given its memory back by then: it looks every ten seconds, six times.
+// An idle process has given its memory back by then: it checks every ten seconds, and collects after six idle checks.
 const laterMs = 75_000
 
 export const start: Scenario = {

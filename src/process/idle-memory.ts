@@ -7,9 +7,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-const lookMs = 10_000
+const checkIntervalMs = 10_000
 /** One minute without a turn. */
-const idleLooks = 6
+const idleChecks = 6
 /** Share of the time for which the event loop was busy. Indexing, reports and health checks are more than nothing. */
 const maxBusy = 0.05
 /** 32 MiB. Less is not worth a collection. */
@@ -24,8 +24,8 @@ export type ProcessState = {
   collect(): void
 }
 
-/** Returns a function to call at regular intervals: at the `looks`-th idle one in a row, it collects if there is enough to gain. */
-export function createIdleMemory({ running, busy, rssBytes, collect }: ProcessState, looks = idleLooks): () => void {
+/** Returns a function to call at regular intervals: after `checks` idle ones in a row, it collects if that is worth it. */
+export function createIdleMemory({ running, busy, rssBytes, collect }: ProcessState, checks = idleChecks): () => void {
   let idle = 0
   /** The size after the last collection, which is measured one interval later. Undefined before the first one, and until it is measured. */
   let keptBytes: number | undefined
@@ -35,16 +35,16 @@ export function createIdleMemory({ running, busy, rssBytes, collect }: ProcessSt
     if (!isMeasured && isIdle) keptBytes = rssBytes()
     isMeasured = true
     idle = isIdle ? idle + 1 : 0
-    if (idle !== looks || (keptBytes !== undefined && rssBytes() < keptBytes + worthBytes)) return
+    if (idle !== checks || (keptBytes !== undefined && rssBytes() < keptBytes + worthBytes)) return
     collect()
-    // What the collection itself took is no load.
+    // The time of the collection itself must not count as load.
     busy()
     isMeasured = false
   }
 }
 
-/** Looks until the process ends, and does not keep it alive. */
-export function returnMemoryWhenIdle(running: () => number, everyMs = lookMs, looks = idleLooks): void {
+/** Checks until the process ends, and does not keep it alive. */
+export function returnMemoryWhenIdle(running: () => number, intervalMs = checkIntervalMs, checks = idleChecks): void {
   let before = performance.eventLoopUtilization()
   function busy(): number {
     const now = performance.eventLoopUtilization()
@@ -52,7 +52,10 @@ export function returnMemoryWhenIdle(running: () => number, everyMs = lookMs, lo
     before = now
     return utilization
   }
-  setInterval(createIdleMemory({ running, busy, rssBytes: () => process.memoryUsage.rss(), collect: collectAll }, looks), everyMs).unref()
+  setInterval(
+    createIdleMemory({ running, busy, rssBytes: () => process.memoryUsage.rss(), collect: collectAll }, checks),
+    intervalMs,
+  ).unref()
 }
 
 /** Node has no function for it without this flag, which adds one to new contexts. */

@@ -3,12 +3,29 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { openConsole } from '../support/browser.ts'
+import type { Visitor } from '../support/browser-visit.ts'
 import { hostile } from '../support/hostile-app.ts'
 import { gate } from '../support/model-server.ts'
+import type { Gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
-import type { Json } from '../support/test-app.ts'
+import type { Answer, Json, TestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp({ agent: { system_prompt: `You are a test. ${hostile}`, temperature: 0.3 } }))
+
+type Visit = Pick<Visitor<TestApp>, 'page' | 'app' | 'open'>
+
+/** Opens the page of a turn whose model waits after its first words. */
+async function openRunning({ page, app, open }: Visit, user: string): Promise<{ held: Gate; answer: Promise<Answer>; requestId: string }> {
+  const held = gate()
+  app.model.script(['First words. ', held, 'Last words.'])
+  const answer = app.chat('Take your time', { user })
+  await held.reached
+  const [running] = (await app.made('GET', '/turns?status=running'))['data'] as [Json]
+  const requestId = String(running['request_id'])
+  await open(`/turns/${requestId}`)
+  await page.getByRole('region', { name: 'Reply so far' }).getByText('First words.').waitFor()
+  return { held, answer, requestId }
+}
 const usage = (prompt: number, completion: number) => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
 })
@@ -167,13 +184,7 @@ inConsole(
 )
 
 inConsole('console: the page of a running turn follows it to its end by itself, and can cancel it', async ({ page, app, open }) => {
-  const held = gate()
-  app.model.script(['First words. ', held, 'Last words.'])
-  const answer = app.chat('Take your time', { user: 'live' })
-  await held.reached
-  const [running] = (await app.made('GET', '/turns?status=running'))['data'] as [Json]
-  await open(`/turns/${running['request_id']}`)
-  await page.getByRole('region', { name: 'Reply so far' }).getByText('First words.').waitFor()
+  const { held, answer } = await openRunning({ page, app, open }, 'live')
   await page.getByRole('option', { name: /^Model call 1.* running$/, selected: true }).waitFor()
   await page.getByRole('button', { name: /^Cancel turn/ }).waitFor()
   held.open()
@@ -187,17 +198,11 @@ inConsole('console: the page of a running turn follows it to its end by itself, 
 inConsole(
   'console: the trace of a turn that was cancelled after some text shows no failure, and says what is the reply and what was charged',
   async ({ page, app, open }) => {
-    const held = gate()
-    app.model.script(['First words. ', held, 'Last words.'])
-    const answer = app.chat('Take your time', { user: 'cancelled' })
-    await held.reached
-    const [running] = (await app.made('GET', '/turns?status=running'))['data'] as [Json]
-    await open(`/turns/${running['request_id']}`)
-    await page.getByRole('region', { name: 'Reply so far' }).getByText('First words.').waitFor()
+    const { held, answer, requestId } = await openRunning({ page, app, open }, 'cancelled')
     await page.getByRole('button', { name: /^Cancel turn/ }).click()
     await answer
     held.open()
-    const { usage: charged } = await app.made('GET', `/turns/${running['request_id']}`)
+    const { usage: charged } = await app.made('GET', `/turns/${requestId}`)
     const cause = page.getByRole('region', { name: 'Cause' })
     await cause.getByText('The turn was cancelled. The text so far is the reply, marked as incomplete').waitFor()
     await cause.getByLabel(`${charged.charged_usd} USD`).waitFor()

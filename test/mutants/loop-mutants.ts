@@ -132,7 +132,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.private',
     removes: 'the password of Basic authentication is removed from the answer of a tool',
-    edits: [edit('src/agent/tools/http-tool.ts', ', ...values.flatMap(basicSecrets)')],
+    edits: [edit('src/agent/tools/redact.ts', '  ...basicSecrets(headerValue),\n')],
     caughtBy: {
       file: 'tools-http.test.ts',
       title: 'tools.private: the password of Basic authentication is removed from results and errors, wherever it is set',
@@ -141,7 +141,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.private',
     removes: 'the password of Basic authentication is removed from the answer of an MCP server',
-    edits: [edit('src/agent/tools/mcp-failure.ts', '    ...basicSecrets(value),\n')],
+    edits: [edit('src/agent/tools/mcp-failure.ts', ', ...credentialsIn(value, minWord)')],
     caughtBy: {
       file: 'mcp-hostile.test.ts',
       title: 'tools.private: the password of Basic authentication is removed from a result and from an error',

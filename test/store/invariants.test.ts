@@ -11,6 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { invariants, verify } from '../../src/store/queries/invariants.ts'
+import type { Verdict } from '../../src/store/queries/invariants.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
@@ -331,6 +332,16 @@ function openUnguarded(folderOf: string): DatabaseSync {
   return db
 }
 
+/** The invariants that the script violates. It is rolled back. */
+async function brokenBy(script: string): Promise<Verdict[]> {
+  const db = openUnguarded(folder)
+  db.exec('begin')
+  plant(db, script)
+  const verdicts = await verify(sqlOf(db, Date.now))
+  db.close()
+  return verdicts.filter(({ rows }) => rows.length > 0)
+}
+
 const runCommand = (folderOf: string, ...args: string[]) =>
   spawnSync(process.execPath, [command, 'verify', ...args], { encoding: 'utf8', env: { TURNKEEP_DATA_DIR: folderOf } })
 
@@ -382,17 +393,8 @@ test('verify: every invariant has a plant, and valid rows violate none', async (
 
 test('verify: an operator who was removed and is created again under the same ID violates nothing', async () => {
   for (const again of ['recover', 'create']) {
-    const db = openUnguarded(folder)
-    db.exec('begin')
     const entries = [entry('aud_2', 'remove', 'operator', 'opr_1'), entry('aud_3', again, 'operator', 'opr_1')]
-    plant(db, [operatorIn('active'), ...entries].join('; '))
-    const verdicts = await verify(sqlOf(db, Date.now))
-    db.close()
-    assert.deepEqual(
-      verdicts.filter(({ rows }) => rows.length > 0),
-      [],
-      again,
-    )
+    assert.deepEqual(await brokenBy([operatorIn('active'), ...entries].join('; ')), [], again)
   }
 })
 
@@ -400,13 +402,8 @@ describe('verify: reports exactly what is violated', () => {
   for (const [id, variants] of Object.entries(plants)) {
     for (const { what, script } of variants) {
       test(`${id} ${what}`, async () => {
-        const db = openUnguarded(folder)
-        db.exec('begin')
-        plant(db, script)
-        const verdicts = await verify(sqlOf(db, Date.now))
-        db.close()
         assert.deepEqual(
-          verdicts.filter(({ rows }) => rows.length > 0).map((verdict) => verdict.id),
+          (await brokenBy(script)).map((verdict) => verdict.id),
           [id],
         )
       })

@@ -295,7 +295,7 @@ export function webhookConformance(check: Check): void {
   )
 
   check(
-    'webhook.delivered: an attempt counts when its result is stored, so processes that die use up nothing of the schedule',
+    'webhook.delivered: an attempt counts when its result is stored, so a process that dies does not use up the schedule',
     async (store) => {
       const bench = await Bench.make(store, 1_000_000n)
       const id = await makeWebhook(store)

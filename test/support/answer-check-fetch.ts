@@ -39,7 +39,8 @@ const idleMs = 20_000
 
 /**
  * `fetch` keeps an idle connection as long as the service allows, less two seconds. If a busy machine delays a process by that much, the
- * service closes the connection first, and a request that was just sent on it fails. With this, `fetch` is a minute earlier.
+ * service closes the connection first, and a request that was just sent on it fails. With this limit, `fetch` closes it almost a
+ * minute earlier.
  */
 function closeIdleConnectionsEarly(): void {
   const name = Symbol.for('undici.globalDispatcher.1')

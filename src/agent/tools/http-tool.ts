@@ -7,7 +7,7 @@ import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import type { Guard } from '../guard/guard.ts'
 import { answerText } from './answer-text.ts'
 import { encodeComponent, fillAddress, fillText, placeholdersIn, queryNames, UnfitValue } from './placeholders.ts'
-import { basicSecrets, withoutSecrets } from './redact.ts'
+import { credentialsIn, withoutSecrets } from './redact.ts'
 import type { OpenHttpTool } from './tool-config.ts'
 
 export type HttpToolCall = {
@@ -117,13 +117,12 @@ const plainHeaders = ['accept', 'accept-language', 'content-type', 'user-agent']
 const minCredential = 12
 
 /**
- * Returns the texts to remove from the answer: the secrets, and each other header value both whole and word by word, so that the token
- * after "Bearer" is found too, and so is the password of Basic authentication.
+ * Returns the texts to remove from the answer: the secrets, and each other header value both whole and in parts (`credentialsIn`).
  */
 function secretTexts({ headers, secrets }: OpenHttpTool): string[] {
   const values = Object.entries(headers)
     .filter(([name]) => !plainHeaders.includes(name.toLowerCase()))
     .map(([, value]) => fillText(value, (name) => secrets[name] ?? ''))
-  const words = values.flatMap((value) => [value, ...value.split(/\s+/)])
-  return [...Object.values(secrets), ...words.filter((word) => word.length >= minCredential), ...values.flatMap(basicSecrets)]
+  const whole = values.filter((value) => value.length >= minCredential)
+  return [...Object.values(secrets), ...whole, ...values.flatMap((value) => credentialsIn(value, minCredential))]
 }

@@ -3,7 +3,7 @@
  * `withoutSecrets` before it becomes part of a message.
  */
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
-import { basicSecrets } from './redact.ts'
+import { credentialsIn } from './redact.ts'
 import { ToolServerError } from './tool-config.ts'
 
 /** The server no longer knows the session, and refused the request without processing it. */
@@ -19,11 +19,7 @@ const maxCharacters = 500
 
 /** Returns what to redact with `withoutSecrets`: the header values, whole, word by word (`Bearer …`), and decoded (`Basic …`). */
 export function secretsIn(headers: Record<string, string>): string[] {
-  return Object.values(headers).flatMap((value) => [
-    value,
-    ...value.split(/\s+/).filter((word) => word.length >= minWord),
-    ...basicSecrets(value),
-  ])
+  return Object.values(headers).flatMap((value) => [value, ...credentialsIn(value, minWord)])
 }
 
 /** Returns the first 500 characters of a text from the server, on one line. */

@@ -33,8 +33,17 @@ export function withoutSecrets(text: string, secrets: string[]): string {
 }
 
 /**
- * `tools.private`: returns what a header value with Basic authentication contains, `user:password` and the password. If there is hardly a
- * password, the user name is the secret, such as an API key. A server decodes the value before it repeats it. Returns nothing for any other
+ * `tools.private`: returns the parts of a header value that a server may repeat: its words of at least `minWord` characters, such as the token
+ * after "Bearer", and what Basic authentication encodes.
+ */
+export const credentialsIn = (headerValue: string, minWord: number): string[] => [
+  ...headerValue.split(/\s+/).filter((word) => word.length >= minWord),
+  ...basicSecrets(headerValue),
+]
+
+/**
+ * Returns what a header value with Basic authentication contains, `user:password` and the password. If the password is too short to be
+ * one, the user name is the secret, such as an API key. A server decodes the value before it repeats it. Returns nothing for any other
  * value.
  */
 export function basicSecrets(headerValue: string): string[] {

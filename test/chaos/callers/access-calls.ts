@@ -32,6 +32,8 @@ export type Result = Pick<AccessEvent, 'result'> & { said: Json; session: Creden
 
 export type AccessCalls = {
   ask(asked: Asked, random: Random): Promise<Result>
+  /** Reads its own account, which every session and token may. */
+  read(by: Credential, random: Random): Promise<Result>
   /** A number that no other call of the run got. */
   next(): number
   /** The admin token of the installation. */
@@ -62,7 +64,7 @@ export function createAccessCalls({ target, history, counts }: AccessCallsOption
         patienceMs: random.int(...patience),
         now: history.now,
       })
-      if (!isUnheard(came) || tries === maxTries) return { supervised, startedAt, came }
+      if (!wasNotReceived(came) || tries === maxTries) return { supervised, startedAt, came }
       await pass(betweenMs)
     }
   }
@@ -93,7 +95,8 @@ export function createAccessCalls({ target, history, counts }: AccessCallsOption
   }
 
   const installation = { name: 'installation', headers: { authorization: `Bearer ${target.adminToken}` } }
-  return { ask, next, installation }
+  const read: AccessCalls['read'] = (by, random) => ask({ what: 'read', by, method: 'GET', path: '/me', about: {} }, random)
+  return { ask, read, next, installation }
 }
 
 export const readOperator = ({ id, email, role, state }: Json) => ({
@@ -103,11 +106,11 @@ export const readOperator = ({ id, email, role, state }: Json) => ({
   state: String(state),
 })
 
-const isUnheard = ({ end, error }: Came): boolean => end === 'broken' && error === 'ECONNREFUSED'
+const wasNotReceived = ({ end, error }: Came): boolean => end === 'broken' && error === 'ECONNREFUSED'
 
 function resultOf(came: Came): AccessEvent['result'] {
   const { status, end } = came
-  if (isUnheard(came)) return 'refused'
+  if (wasNotReceived(came)) return 'refused'
   // A refusal is known from its head. A success needs its whole body, which has the link or the token.
   if (status === null || status >= 500) return 'unknown'
   return status < 400 ? (end === 'whole' ? 'acknowledged' : 'unknown') : 'refused'

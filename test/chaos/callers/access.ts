@@ -37,7 +37,7 @@ const roles = ['editor', 'billing', 'viewer']
 const actsPerPerson: [number, number] = [5, 12]
 const enableTries = 5
 
-function createDesk({ calls, managers, random }: Omit<Shared, 'stopped'>) {
+function createOperatorActions({ calls, managers, random }: Omit<Shared, 'stopped'>) {
   const manage = (asked: Omit<Asked, 'by'>): Promise<Result> => calls.ask({ ...asked, by: random.pick(managers) }, random)
   const about = ({ email }: Person) => ({ operator: email })
   const newPassword = (): string => `a lamp in attic number ${calls.next()}`
@@ -103,7 +103,7 @@ function createDesk({ calls, managers, random }: Omit<Shared, 'stopped'>) {
     }
   }
 
-  const read = async (by: Credential): Promise<Result> => calls.ask({ what: 'read', by, method: 'GET', path: '/me', about: {} }, random)
+  const read = (by: Credential): Promise<Result> => calls.read(by, random)
 
   function endAll(person: Person): void {
     person.ended.push(...person.sessions)
@@ -130,86 +130,91 @@ function createDesk({ calls, managers, random }: Omit<Shared, 'stopped'>) {
 
   return { calls, manage, about, newPassword, invite, inviteAgain, accept, signIn, read, endAll, probe, change, remove }
 }
-type Desk = ReturnType<typeof createDesk>
+type OperatorActions = ReturnType<typeof createOperatorActions>
 
 /** One person after the other, from the invitation to the removal. */
 async function people({ stopped, ...shared }: Shared): Promise<void> {
   const { random } = shared
-  const desk = createDesk(shared)
+  const operators = createOperatorActions(shared)
   while (!stopped.aborted) {
     await rest(random, stopped)
-    const person = await desk.invite(random.pick(roles))
+    const person = await operators.invite(random.pick(roles))
     if (!person) continue
-    await desk.accept(person, true)
-    const acts = actsOf(desk, person, random)
+    await operators.accept(person, true)
+    const acts = actsOf(operators, person, random)
     for (let left = random.int(...actsPerPerson); left > 0 && !stopped.aborted; left--) {
       await rest(random, stopped)
-      if (person.sessions.length === 0) await desk.signIn(person)
+      if (person.sessions.length === 0) await operators.signIn(person)
       if (person.sessions.length === 0) await acts.acceptAgain()
       else await acts[random.pick(weights)]()
     }
-    await desk.remove(person)
-    desk.endAll(person)
-    await desk.probe(person)
-    if (random.chance(0.3)) await desk.signIn(person)
+    await operators.remove(person)
+    operators.endAll(person)
+    await operators.probe(person)
+    if (random.chance(0.3)) await operators.signIn(person)
   }
 }
 
 // Those that a password is part of are rare.
 const weights = ['look', 'look', 'signOut', 'endSessions', 'changeRole', 'disable', 'changePassword', 'acceptAgain', 'signIn'] as const
 
-function actsOf(desk: Desk, person: Person, random: Random): Record<(typeof weights)[number], () => Promise<void>> {
-  const { calls } = desk
+function actsOf(operators: OperatorActions, person: Person, random: Random): Record<(typeof weights)[number], () => Promise<void>> {
+  const { calls } = operators
 
   async function ending(end: () => Promise<Result>): Promise<void> {
     const { result } = await end()
     // Without a response, the next request shows whether they have ended.
-    if (result === 'acknowledged') desk.endAll(person)
-    await desk.probe(person)
+    if (result === 'acknowledged') operators.endAll(person)
+    await operators.probe(person)
   }
 
   return {
     async look() {
       const by = random.pick(person.sessions)
-      const { result } = await desk.read(by)
+      const { result } = await operators.read(by)
       if (result === 'refused') person.sessions = person.sessions.filter((one) => one !== by)
     },
-    signIn: () => desk.signIn(person),
+    signIn: () => operators.signIn(person),
     async signOut() {
       const by = person.sessions.pop()!
-      await calls.ask({ what: 'sign-out', by, method: 'DELETE', path: '/session', about: desk.about(person) }, random)
+      await calls.ask({ what: 'sign-out', by, method: 'DELETE', path: '/session', about: operators.about(person) }, random)
       person.ended.push(by)
-      await desk.probe(person)
+      await operators.probe(person)
     },
     endSessions: () =>
       ending(() =>
-        desk.manage({ what: 'end-sessions', method: 'DELETE', path: `/operators/${person.id}/sessions`, about: desk.about(person) }),
+        operators.manage({
+          what: 'end-sessions',
+          method: 'DELETE',
+          path: `/operators/${person.id}/sessions`,
+          about: operators.about(person),
+        }),
       ),
     changeRole() {
       person.role = random.pick(roles.filter((role) => role !== person.role))
-      return ending(() => desk.change(person, 'role', { role: person.role }, person.role))
+      return ending(() => operators.change(person, 'role', { role: person.role }, person.role))
     },
     async disable() {
-      await ending(() => desk.change(person, 'disable', { enabled: false }))
-      if (random.chance(0.5)) await desk.signIn(person)
+      await ending(() => operators.change(person, 'disable', { enabled: false }))
+      if (random.chance(0.5)) await operators.signIn(person)
       for (let tries = 0; tries < enableTries; tries++)
-        if ((await desk.change(person, 'enable', { enabled: true })).result === 'acknowledged') return
+        if ((await operators.change(person, 'enable', { enabled: true })).result === 'acknowledged') return
     },
     async changePassword() {
-      const [by, password, before] = [person.sessions[0]!, desk.newPassword(), person.passwords[0]!]
+      const [by, password, before] = [person.sessions[0]!, operators.newPassword(), person.passwords[0]!]
       const body = { current_password: before, new_password: password }
-      const about = { ...desk.about(person), password, before }
+      const about = { ...operators.about(person), password, before }
       const { result } = await calls.ask({ what: 'password', by, method: 'PUT', path: '/me/password', body, about }, random)
       if (result === 'unknown') person.passwords.push(password)
       if (result !== 'acknowledged') return
       person.passwords = [password]
       person.ended.push(...person.sessions.splice(1))
-      await desk.probe(person)
+      await operators.probe(person)
     },
     async acceptAgain() {
-      await desk.inviteAgain(person)
-      await desk.accept(person, true)
-      await desk.probe(person)
+      await operators.inviteAgain(person)
+      await operators.accept(person, true)
+      await operators.probe(person)
     },
   }
 }
@@ -219,12 +224,12 @@ const rivalPauseMs: [number, number] = [2000, 5000]
 /** Two admins, who are both taken out at the same time, in one way or another. One must be left. */
 async function rivals({ stopped, ...shared }: Shared): Promise<void> {
   const { random, calls } = shared
-  const desk = createDesk(shared)
+  const operators = createOperatorActions(shared)
   const known = new Map<string, Person>()
   const takeOut = [
-    (person: Person) => desk.remove(person),
-    (person: Person) => desk.change(person, 'disable', { enabled: false }),
-    (person: Person) => desk.change(person, 'role', { role: 'viewer' }, 'viewer'),
+    (person: Person) => operators.remove(person),
+    (person: Person) => operators.change(person, 'disable', { enabled: false }),
+    (person: Person) => operators.change(person, 'role', { role: 'viewer' }, 'viewer'),
   ]
   while (!stopped.aborted) {
     await rest(random, stopped, rivalPauseMs)
@@ -232,14 +237,14 @@ async function rivals({ stopped, ...shared }: Shared): Promise<void> {
     if (active.length >= 2) {
       await Promise.all(random.shuffle(active).map((person) => random.pick(takeOut)(person)))
       const left = await activeAdmins()
-      // The list has one page, on which everyone who is an admin must be.
-      for (const person of active) if (!left.includes(person)) await desk.remove(person)
+      // All admins must fit on the first page of the list.
+      for (const person of active) if (!left.includes(person)) await operators.remove(person)
       continue
     }
-    const person = await desk.invite('admin')
+    const person = await operators.invite('admin')
     if (!person) continue
     known.set(person.email, person)
-    await desk.accept(person, false)
+    await operators.accept(person, false)
   }
 
   async function activeAdmins(): Promise<Person[]> {
@@ -252,7 +257,7 @@ async function rivals({ stopped, ...shared }: Shared): Promise<void> {
 
 /** One token after the other. Some of them manage operators meanwhile. */
 async function programs({ calls, stopped, managers, random }: Shared): Promise<void> {
-  const read = (by: Credential): Promise<Result> => calls.ask({ what: 'read', by, method: 'GET', path: '/me', about: {} }, random)
+  const read = (by: Credential): Promise<Result> => calls.read(by, random)
   while (!stopped.aborted) {
     await rest(random, stopped)
     const [name, role] = [`token ${calls.next()}`, random.pick(['admin', 'viewer'])]

@@ -40,7 +40,7 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiCha
       const answer = new ChatAnswer({ onText: (text) => block.push(text), onGenerated, secret: apiKey, maxOutputTokens })
       // `trace.context`
       const sent = traceparent ? { ...headers, traceparent } : headers
-      // The body is in no variable: until the answer is complete, only the connection keeps what it sends.
+      // A variable would keep the body in memory until the answer is complete.
       const call = { origin, path, headers: sent, secret: apiKey, deadlines, signal }
       await exchange(dispatcher, { ...call, body: JSON.stringify(writeRequest(request)) }, answer)
       block.end()

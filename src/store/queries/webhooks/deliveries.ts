@@ -51,7 +51,7 @@ export async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
 
 /**
  * Claims up to `limit` due deliveries of each webhook, those that are due for longest. An attempt counts when its result is stored: one whose
- * process dies uses nothing up of the schedule.
+ * process dies does not use up the schedule.
  */
 export async function claimDeliveries(
   sql: Sql,
