@@ -22,6 +22,7 @@ export type BenchOptions = {
   seconds: number
   quick: boolean
   soakMinutes: number
+  storedTurns: number
   upstreamPort: number
   peers: PeersOptions | undefined
 }
@@ -32,7 +33,7 @@ export type OpenBench = Bench & {
   close(): Promise<void>
 }
 
-export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, peers }: BenchOptions): OpenBench {
+export function openBench({ rounds, seconds, quick, soakMinutes, storedTurns, upstreamPort, peers }: BenchOptions): OpenBench {
   const clients = openLoadClients()
   const folders: string[] = []
   const running = new Set<Target>()
@@ -62,6 +63,7 @@ export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, p
     seconds,
     quick,
     soakMinutes,
+    storedTurns,
     upstream: () => (upstream ??= startUpstream(upstreamPort)),
     async startServer(options = {}) {
       const { modelUrl } = await bench.upstream()

@@ -17,6 +17,7 @@ type Sql = {
 }
 
 const turnsOfConversation = 20
+const filledTables = ['conversations', 'turns', 'messages', 'ledger']
 const dayMs = 86_400_000
 
 /**
@@ -61,7 +62,18 @@ export async function fillPostgres(url: string, ownerIds: string[], turns: numbe
       run: async (statement) => void (await client.query(statement)),
       random: 'gen_random_uuid()::text',
     }
+    // Created afterwards from sorted rows, an index of random keys takes minutes instead of hours. Those of constraints cannot be dropped.
+    const { rows: indexes } = await client.query<{ name: string; definition: string }>(
+      `
+      select indexname as name, indexdef as definition from pg_indexes
+      where schemaname = current_schema() and tablename = any ($1)
+        and not exists (select from pg_constraint where conindid = format('%I.%I', schemaname, indexname)::regclass)`,
+      [filledTables],
+    )
+    await client.query("set maintenance_work_mem = '1GB'")
+    for (const { name } of indexes) await client.query(`drop index ${name}`)
     for (const ownerId of ownerIds) await fill(sql, ownerId, turns)
+    for (const { definition } of indexes) await client.query(definition)
     await client.query('vacuum analyze')
     await client.query('checkpoint')
   })

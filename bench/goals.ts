@@ -76,7 +76,7 @@ const goals: Goal[] = [
   },
   {
     figure: 'added time to the first delta, idle, p50',
-    bound: { atMost: 1.5 },
+    bound: { atMost: 0.5 },
     unit: 'ms',
     needs: 'stream',
     value: (find) =>

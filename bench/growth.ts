@@ -1,4 +1,5 @@
 /** Cost against size: what a turn costs when one thing grows, from the findings of several scenarios, as one table. Pure. */
+import { onPostgres } from './contenders.ts'
 import { us } from './goals.ts'
 import type { Findings, Labels } from './goals.ts'
 import { headings } from './spread.ts'
@@ -12,11 +13,12 @@ const onEachStore = (growing: Growing): Growing[] =>
 
 const dimensions: Growing[] = [
   { what: 'callers that wait for their reply', scenario: 'sync', of: { server: us }, size: 'callers' },
+  { what: 'callers that wait for their reply, PostgreSQL', scenario: 'sync', of: { server: onPostgres }, size: 'callers' },
   { what: 'callers of a stream without delay', scenario: 'stream', of: { server: us }, size: 'callers' },
   { what: 'callers of a paced stream', scenario: 'paced', of: { server: us, begin: 'spread' }, size: 'callers' },
   ...onEachStore({ what: 'stored turns', scenario: 'filled', of: {}, size: 'turns' }),
   ...onEachStore({ what: 'length of the conversation', scenario: 'long-conversation', of: {}, size: 'turn' }),
-  { what: 'documents of the agent', scenario: 'retrieval', of: {}, size: 'agent' },
+  { what: 'documents of the agent', scenario: 'retrieval', of: {}, size: 'documents' },
   ...onEachStore({ what: 'owners who share the turns', scenario: 'owners', of: {}, size: 'owners' }),
   { what: 'processes on one PostgreSQL', scenario: 'processes', of: {}, size: 'processes' },
 ]

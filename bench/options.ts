@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { BenchOptions } from './bench.ts'
+import { BadOptions } from '../test/support/command-line.ts'
 import { peersUpstreamPort } from './peers.ts'
 
 /**
@@ -11,10 +12,20 @@ import { peersUpstreamPort } from './peers.ts'
  */
 export type RunOptions = BenchOptions & { only: string[] | undefined; goesOn: boolean; write: boolean; output: string }
 
-export class BadOptions extends Error {}
-
-export const usage = `npm run bench -- [--only NAME,NAME [--continue]] [--rounds 3] [--seconds 4] [--soak-minutes 10] [--quick] [--write]
-                 [--output FOLDER] [--peers FOLDER --with NAME,NAME] [--upstream-port PORT]`
+export const usage = `Usage: npm run bench -- [options]
+  --only A,B           only these scenarios (default: all)
+  --continue           with --only: take the other results from the last run
+  --rounds N           rounds of each measurement (default: 3)
+  --seconds N          seconds of each measurement (default: 4)
+  --soak-minutes N     minutes for which memory is watched (default: 10; 0: not at all)
+  --stored-turns N     also measure a PostgreSQL with so many turns
+  --peers FOLDER       a folder of peers (docs/performance.md)
+  --with A,B           the peers to measure
+  --upstream-port N    the port of the model's server
+  --quick              does all of it run? Its figures say nothing
+  --write              write the tables and plots into docs/
+  --output FOLDER      where the results go (default: bench/results)
+  --help               show this help`
 
 // A quick check that everything runs. Its figures mean nothing.
 const quick = { rounds: 1, seconds: 0.3, soakMinutes: 0 }
@@ -41,11 +52,19 @@ export function readOptions(args: string[], names: string[]): RunOptions {
     rounds: number('rounds', given.rounds, defaults.rounds, 1),
     seconds: number('seconds', given.seconds, defaults.seconds, 0.1),
     soakMinutes: number('soak-minutes', given['soak-minutes'], defaults.soakMinutes, 0),
+    storedTurns: readStoredTurns(given['stored-turns']),
     quick: given.quick ?? false,
     write: given.write ?? false,
     output: given.output ?? join(import.meta.dirname, 'results'),
     peers,
   }
+}
+
+/** Each of ten owners has conversations of twenty turns. */
+function readStoredTurns(text: string | undefined): number {
+  const turns = number('stored-turns', text, 0, 0)
+  if (turns % 200 !== 0) throw new BadOptions(`--stored-turns must be a multiple of 200, not ${text}`)
+  return turns
 }
 
 function parse(args: string[]) {
@@ -60,6 +79,7 @@ function parse(args: string[]) {
         rounds: text,
         seconds: text,
         'soak-minutes': text,
+        'stored-turns': text,
         quick: flag,
         write: flag,
         output: text,
@@ -69,7 +89,8 @@ function parse(args: string[]) {
       },
     }).values
   } catch (error) {
-    throw new BadOptions((error as Error).message)
+    // The sentences after the first one explain how to pass a positional argument, which this command does not have.
+    throw new BadOptions((error as Error).message.split(/\.\s/)[0]!)
   }
 }
 

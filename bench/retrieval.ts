@@ -16,6 +16,7 @@ import type { Store } from '../src/store/store.ts'
 import { startPostgres } from '../test/support/postgres-server.ts'
 import { Bench } from '../test/store/conformance.ts'
 import type { TestStore } from '../test/store/conformance.ts'
+import { createRandom, createWords } from './words.ts'
 
 const dimensions = 512
 const chunksADocument = 500
@@ -31,28 +32,8 @@ const { values } = parseArgs({
 const sizes = values.chunks.split(',').map(Number)
 const otherAgents = Number(values.others)
 
-/** The same numbers in every run. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}
-
 const random = createRandom(1)
-const syllables = 'ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu bra cle dri flo gru ste'.split(' ')
-const vocabulary = Array.from({ length: 30_000 }, () =>
-  Array.from({ length: 2 + Math.floor(random() * 3) }, () => syllables[Math.floor(random() * syllables.length)]).join(''),
-)
-/** Zipf's law: the frequency of a word is one divided by its rank. */
-const wordAt = (from: number): string =>
-  vocabulary[Math.floor(Math.exp(Math.log(from) + random() * Math.log(vocabulary.length / from))) - 1]!
-const textOf = (words: number): string => Array.from({ length: words }, () => wordAt(1)).join(' ')
-// As in a question: the most frequent fifty are stop words, which are removed before a search.
-const questionOf = (): string => Array.from({ length: 3 + Math.floor(random() * 8) }, () => wordAt(50)).join(' ')
+const { textOf, questionOf } = createWords(random)
 
 const noise = (): number => random() + random() + random() - 1.5
 const centres = Array.from({ length: 200 }, () => Float32Array.from({ length: dimensions }, noise))

@@ -3,16 +3,17 @@
  * if a folder of them is given, and a verdict on the goals of the design. A scenario that is not possible here, or fails, is listed as not
  * run; the others continue. With `--continue` some are run again, and the rest is taken from the previous run.
  *
- *     npm run bench -- --only sync,stream --rounds 3 --seconds 4 [--quick] [--write] [--peers FOLDER --with glue,portkey]
+ *     npm run bench -- --help
  *
  * Exit codes: 0 all that was asked for was measured, whether or not the goals are met · 1 a scenario failed, and no page is written · 2 bad
  * options.
  */
+import { runCommand } from '../test/support/command-line.ts'
 import { openBench } from './bench.ts'
 import type { OpenBench } from './bench.ts'
 import { goalsTable, judge } from './goals.ts'
 import { describeMachine } from './machine.ts'
-import { BadOptions, readOptions, usage } from './options.ts'
+import { readOptions, usage } from './options.ts'
 import type { RunOptions } from './options.ts'
 import { overload } from './overload.ts'
 import { readResults, writePage, writeResults } from './report.ts'
@@ -99,14 +100,7 @@ async function runEach(bench: OpenBench, chosen: Scenario[]): Promise<{ findings
   return { findings, failed }
 }
 
-try {
-  const options = readOptions(
-    process.argv.slice(2),
-    scenarios.map(({ name }) => name),
-  )
-  process.exitCode = await run(options)
-} catch (error) {
-  const bad = error instanceof BadOptions
-  console.error(bad ? `${error.message}\n\n${usage}` : error)
-  process.exitCode = bad ? 2 : 1
-}
+await runCommand('bench', usage, async (args) => {
+  const names = scenarios.map(({ name }) => name)
+  process.exitCode = await run(readOptions(args, names))
+})

@@ -200,6 +200,8 @@ export type Bench = {
   /** A quick check, not a measurement: scenarios use their smallest sizes. */
   quick: boolean
   soakMinutes: number
+  /** Of the largest PostgreSQL that is filled; 0 for the usual sizes only. */
+  storedTurns: number
   /** Created when it is first needed; one for the whole run. */
   upstream(): Promise<Upstream>
   startServer(options?: ServerOptions): Promise<Server>

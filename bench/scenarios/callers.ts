@@ -1,5 +1,5 @@
 /**
- * Sync and streamed turns with 1, 16, 64 and 256 callers and a model that answers immediately: the cost of the server itself, beside peers.
+ * Sync and streamed turns with 1 to 1,024 callers and a model that answers immediately: the cost of the server itself, beside peers.
  */
 import { startContenders } from '../contenders.ts'
 import type { Bench, Finding, Mode, Plot, Row, Scenario, Target } from '../scenario.ts'
@@ -7,6 +7,10 @@ import { sideBySide } from '../side-by-side.ts'
 import { headings } from '../spread.ts'
 
 const callerCounts = [1, 16, 64, 256]
+// Without peers, some of which then do not answer in time.
+const callersOfUs = 1024
+// The limit is 1,000 by default.
+const maxTurns = 2_000
 
 export const sync: Scenario = {
   name: 'sync',
@@ -21,19 +25,17 @@ export const stream: Scenario = {
 }
 
 async function compare(bench: Bench, mode: Mode): Promise<Finding> {
-  const { servers, contenders, notes } = await startContenders(bench)
+  const { servers, contenders, notes } = await startContenders(bench, { env: { TURNKEEP_MAX_TURNS: String(maxTurns) } })
   const able = contenders.filter(({ modes }) => modes.includes(mode)).map(({ target }) => target)
   const rows: Row[] = []
-  for (const callers of bench.quick ? [16] : callerCounts) {
+  async function measure(targets: Target[], callers: number): Promise<void> {
     const spec = (target: Target) => ({ calls: [target.call(mode)], callers, seconds: bench.seconds })
-    rows.push(
-      ...(await sideBySide(
-        bench,
-        able.map((target) => ({ labels: { server: target.name, callers }, target, spec: spec(target) })),
-      )),
-    )
+    const lanes = targets.map((target) => ({ labels: { server: target.name, callers }, target, spec: spec(target) }))
+    rows.push(...(await sideBySide(bench, lanes)))
     bench.say(`${mode}: ${callers} callers done`)
   }
+  for (const callers of bench.quick ? [16] : callerCounts) await measure(able, callers)
+  if (!bench.quick) await measure([await bench.upstream(), ...servers], callersOfUs)
   for (const server of servers) await bench.audit(server)
   return { rows, notes, plots: plotsOf(rows, mode) }
 }

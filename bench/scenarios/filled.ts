@@ -1,4 +1,4 @@
-/** A store that has served a million turns beside an empty one: do turns cost more when more is stored? */
+/** Stores that have served up to a million turns, or as many as one asks for, beside an empty one: do turns cost more when more is stored? */
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
@@ -8,36 +8,40 @@ import { eachInTurn, sideBySide, storeNames, storesHere, warm } from '../side-by
 
 const callers = 64
 const tenants = 10
-const turnsOfTenant = 100_000
-const quickTurnsOfTenant = 100
+const turnCounts: Record<StoreKind, number[]> = { sqlite: [0, 1_000_000], postgres: [0, 10_000, 1_000_000] }
+const quickCounts = [0, 1_000]
 
 export const filled: Scenario = {
   name: 'filled',
-  sentence: `A store with 1,000,000 turns of ${tenants} owners, in conversations of 20, beside an empty one with as many owners; sync, ${callers} callers.`,
+  sentence: `Stores with turns of ${tenants} owners, in conversations of 20, beside an empty one with as many owners; sync, ${callers} callers.`,
   async run(bench) {
     await (await bench.upstream()).configure({})
     const { kinds, notes } = storesHere(bench)
-    const turns = bench.quick ? quickTurnsOfTenant : turnsOfTenant
-    const sides = await eachInTurn(kinds, async (kind) => {
-      const empty = await withTenants(bench, await bench.startServer({ store: kind }))
-      const full = kind === 'sqlite' ? await fullOnSqlite(bench, turns) : await fullOnPostgres(bench, turns)
-      bench.say(`filled: ${storeNames[kind]} is full`)
-      for (const { server } of [empty, full]) await warm(bench, server)
-      return { kind, empty, full }
-    })
-    const lane = (kind: StoreKind, stored: number, { server, made }: Peopled) => ({
-      labels: { store: storeNames[kind], turns: stored },
-      target: server,
-      spec: { calls: made.map((tenant) => tenant.call('sync')), callers, seconds: bench.seconds },
+    const stores = kinds.flatMap((kind) => countsOf(bench, kind).map((turns) => ({ kind, turns })))
+    const sides = await eachInTurn(stores, async ({ kind, turns }) => {
+      const peopled = kind === 'sqlite' ? await onSqlite(bench, turns) : await onPostgres(bench, turns)
+      await warm(bench, peopled.server)
+      bench.say(`filled: ${storeNames[kind]} has ${turns.toLocaleString('en-US')} turns`)
+      return { kind, turns, ...peopled }
     })
     const rows = await sideBySide(
       bench,
-      sides.flatMap(({ kind, empty, full }) => [lane(kind, 0, empty), lane(kind, tenants * turns, full)]),
+      sides.map(({ kind, turns, server, made }) => ({
+        labels: { store: storeNames[kind], turns },
+        target: server,
+        spec: { calls: made.map((tenant) => tenant.call('sync')), callers, seconds: bench.seconds },
+      })),
     )
-    for (const { full, empty } of sides) for (const { server } of [full, empty]) await bench.audit(server)
-    for (const { full } of sides) await holds(full.server)
-    return { rows, notes: [...notes, 'Every invariant of the store was checked over the filled ones afterwards.'] }
+    for (const { server } of sides) await bench.audit(server)
+    for (const { server } of sides) await holds(server)
+    return { rows, notes: [...notes, 'Every invariant of each store was checked afterwards.'] }
   },
+}
+
+function countsOf(bench: Bench, kind: StoreKind): number[] {
+  if (bench.quick) return quickCounts
+  const more = kind === 'postgres' && bench.storedTurns > 0 ? [bench.storedTurns] : []
+  return [...turnCounts[kind], ...more]
 }
 
 type Peopled = { server: Server; made: Tenant[] }
@@ -49,27 +53,22 @@ async function withTenants(bench: Bench, server: Server): Promise<Peopled> {
 }
 
 /** Filled while its server is stopped, because no other process may write to its file. */
-async function fullOnSqlite(bench: Bench, turns: number): Promise<Peopled> {
+async function onSqlite(bench: Bench, turns: number): Promise<Peopled> {
   const folder = bench.makeFolder()
   const { server, made } = await withTenants(bench, await bench.startServer({ folder }))
+  if (turns === 0) return { server, made }
   await server.stop()
-  await fillSqlite(
-    folder,
-    made.map(({ ownerId }) => ownerId),
-    turns,
-  )
+  await fillSqlite(folder, ownersOf(made), turns / tenants)
   return { server: await bench.startServer({ folder }), made }
 }
 
-async function fullOnPostgres(bench: Bench, turns: number): Promise<Peopled> {
+async function onPostgres(bench: Bench, turns: number): Promise<Peopled> {
   const { server, made } = await withTenants(bench, await bench.startServer({ store: 'postgres' }))
-  await fillPostgres(
-    server.databaseUrl!,
-    made.map(({ ownerId }) => ownerId),
-    turns,
-  )
+  if (turns > 0) await fillPostgres(server.databaseUrl!, ownersOf(made), turns / tenants)
   return { server, made }
 }
+
+const ownersOf = (made: Tenant[]): string[] => made.map(({ ownerId }) => ownerId)
 
 /** Throws if a stored row violates an invariant. */
 async function holds({ folder, databaseUrl }: Server): Promise<void> {

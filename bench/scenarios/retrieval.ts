@@ -1,58 +1,71 @@
 /**
- * An agent with documents beside the same agent without: what a search by words costs per turn. For searches alone and larger libraries see
- * bench/retrieval.ts.
+ * Agents with more and more documents beside one without: what a search by words costs per turn. For searches alone, by vectors, too, and
+ * larger libraries see bench/retrieval.ts.
  */
 import { setTimeout as pass } from 'node:timers/promises'
-import type { Scenario, Server, Tenant } from '../scenario.ts'
-import { sideBySide, warm } from '../side-by-side.ts'
+import { marks } from '../call.ts'
+import type { Call, Scenario, Server, Tenant } from '../scenario.ts'
+import { eachInTurn, sideBySide, warm } from '../side-by-side.ts'
+import { createRandom, createWords } from '../words.ts'
+import type { Words } from '../words.ts'
 
 const callers = 64
-const documents = 20
-// About 25 passages each.
-const paragraphs = 50
-const question = 'When does a parcel to the islands arrive, and what does the return of a damaged lamp cost?'
-const topics = ['parcel', 'return', 'lamp', 'invoice', 'island', 'warranty', 'courier', 'damage', 'payment', 'address']
+const documentCounts = [0, 20, 200, 2_000]
+const quickCounts = [0, 2]
+// One passage each.
+const paragraphs = 25
+const wordsOfParagraph = 110
+// As many different ones as callers, so that no cache knows the answer.
+const questions = callers
 
 export const retrieval: Scenario = {
   name: 'retrieval',
-  sentence: `An agent with ${documents} documents, searched by words in every turn, beside one without; sync, ${callers} callers, SQLite.`,
+  sentence: `Agents with documents of ${paragraphs} passages, searched by words in every turn, beside one without; ${questions} questions; sync, ${callers} callers, SQLite.`,
   async run(bench) {
     await (await bench.upstream()).configure({})
     const server = await bench.startServer()
     await warm(bench, server)
-    const knowing = await server.makeTenant()
-    await addDocuments(server, knowing, bench.quick ? 2 : documents)
-    const lane = (tenant: Tenant, of: string) => ({
-      labels: { agent: of },
-      target: server,
-      spec: { calls: [tenant.call('sync')], callers, seconds: bench.seconds, message: question },
+    const words = createWords(createRandom(1))
+    const asked = Array.from({ length: questions }, () => words.questionOf())
+    const knowing = await eachInTurn(bench.quick ? quickCounts : documentCounts, async (documents) => {
+      const tenant = await server.makeTenant()
+      await addDocuments(server, tenant, documents, words)
+      bench.say(`retrieval: ${documents} documents are ready`)
+      return { documents, tenant }
     })
-    const rows = await sideBySide(bench, [
-      lane(server.tenant, 'without documents'),
-      lane(knowing, `with ${bench.quick ? 2 : documents} documents`),
-    ])
+    const rows = await sideBySide(
+      bench,
+      knowing.map(({ documents, tenant }) => ({
+        labels: { documents, passages: documents * paragraphs },
+        target: server,
+        spec: { calls: asked.map((question) => asking(tenant.call('sync'), question)), callers, seconds: bench.seconds },
+      })),
+    )
     await bench.audit(server)
-    return { rows, notes: ['The prompt is longer by the passages found, up to 1,500 tokens, and the model here reads it for nothing.'] }
+    return {
+      rows,
+      notes: [
+        'Words have the frequencies of a language (Zipf), and a question has 3 to 10 of them.',
+        'The prompt is longer by the passages found, up to 1,500 tokens, and the model here reads it for nothing.',
+      ],
+    }
   },
 }
 
-async function addDocuments(server: Server, { agentId }: Tenant, many: number): Promise<void> {
+const asking = (call: Call, question: string): Call => ({ ...call, body: call.body.replace(marks.text, question) })
+
+async function addDocuments(server: Server, { agentId }: Tenant, many: number, { textOf }: Words): Promise<void> {
   for (let number = 0; number < many; number++) {
-    const paragraph = (index: number): string =>
-      `## Case ${number}.${index}\n\n${sentence(number + index)} ${sentence(number * 7 + index * 3)}`
-    const text = Array.from({ length: paragraphs }, (_, index) => paragraph(index)).join('\n\n')
+    const text = Array.from({ length: paragraphs }, () => `## ${textOf(3)}\n\n${textOf(wordsOfParagraph)}.`).join('\n\n')
     await server.admin('POST', `/agents/${agentId}/documents`, { title: `Guide ${number}`, text })
   }
-  for (;;) {
-    const { data } = (await server.admin('GET', `/agents/${agentId}/documents?limit=100`)) as { data: { status: string }[] }
-    const failed = data.find(({ status }) => status === 'failed')
-    if (failed) throw new Error(`a document was not indexed: ${JSON.stringify(failed)}`)
-    if (data.length === many && data.every(({ status }) => status === 'ready')) return
-    await pass(100)
-  }
-}
+  for (const status of ['queued', 'indexing']) while ((await withStatus(status)).length > 0) await pass(100)
+  const [failed] = await withStatus('failed')
+  if (failed) throw new Error(`a document was not indexed: ${JSON.stringify(failed)}`)
+  const [one] = await withStatus('ready')
+  if (one && one.chunks !== paragraphs) throw new Error(`a document has ${one.chunks} passages instead of ${paragraphs}`)
 
-function sentence(seed: number): string {
-  const topic = (offset: number): string => topics[(seed * 3 + offset) % topics.length]!
-  return `Where a ${topic(0)} and a ${topic(1)} meet the rule of the ${topic(4)}, the ${topic(2)} is settled within ${(seed % 28) + 2} days.`
+  async function withStatus(status: string): Promise<{ chunks: number }[]> {
+    return (await server.admin('GET', `/agents/${agentId}/documents?limit=1&status=${status}`))['data'] as { chunks: number }[]
+  }
 }

@@ -10,7 +10,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { openBench } from '../../bench/bench.ts'
-import { BadOptions, readOptions } from '../../bench/options.ts'
+import { readOptions } from '../../bench/options.ts'
+import { BadOptions } from '../support/command-line.ts'
 
 const run = promisify(execFile)
 const program = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
@@ -41,7 +42,7 @@ void test('bench: a run of one scenario leaves a table, its figures as JSON and 
 })
 
 void test('bench: the store has as many turns as complete replies were counted, and an uncounted turn is a failure', async (t) => {
-  const bench = openBench({ rounds: 1, seconds: 0.3, quick: true, soakMinutes: 0, upstreamPort: 0, peers: undefined })
+  const bench = openBench({ rounds: 1, seconds: 0.3, quick: true, soakMinutes: 0, storedTurns: 0, upstreamPort: 0, peers: undefined })
   t.after(() => bench.close())
   const server = await bench.startServer()
   const measured = await bench.measure(server, { calls: [server.call('sync'), server.call('stream')], callers: 4, turns: 30 })
@@ -64,7 +65,7 @@ void test('bench: the store has as many turns as complete replies were counted, 
 })
 
 void test('bench: a measurement with a failed request is discarded', async (t) => {
-  const bench = openBench({ rounds: 1, seconds: 0.3, quick: true, soakMinutes: 0, upstreamPort: 0, peers: undefined })
+  const bench = openBench({ rounds: 1, seconds: 0.3, quick: true, soakMinutes: 0, storedTurns: 0, upstreamPort: 0, peers: undefined })
   t.after(() => bench.close())
   const upstream = await bench.upstream()
   const call = { ...upstream.call('stream'), whole: ['a word that no reply has'] }
@@ -79,11 +80,13 @@ void test('bench: the command refuses unknown options', () => {
   assert.deepEqual(readOptions(['--only', 'stream', '--rounds', '5'], names).only, ['stream'])
   assert.equal(readOptions(['--rounds', '5'], names).rounds, 5)
   assert.equal(readOptions(['--only', 'stream', '--continue'], names).goesOn, true)
+  assert.equal(readOptions(['--stored-turns', '10000000'], names).storedTurns, 10_000_000)
   for (const [args, sentence] of [
     [['--only', 'sink'], /no scenario sink; there are sync, stream/],
     [['--rounds', '0'], /--rounds must be a number from 1 on/],
     [['--round', '3'], /round/],
     [['--quick', '--write'], /nothing that could be written/],
+    [['--stored-turns', '1000010'], /--stored-turns must be a multiple of 200, not 1000010/],
     [['--continue'], /--continue needs --only/],
     [['--only', 'sync', '--quick', '--continue'], /nothing that could go on/],
     [['--peers', '/nowhere'], /belong together/],

@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { BadOptions } from '../support/command-line.ts'
 import { readHistory } from './history.ts'
 import { isFaultName, kindsFor } from './schedule.ts'
 import type { ChaosOptions, FaultName, PlannedFault, StoreKind } from './schedule.ts'
@@ -21,8 +22,18 @@ export type RunOptions = ChaosOptions & {
   impossible: { name: string; why: string; asked: boolean }[]
 }
 
-/** The options are wrong; the message says why. */
-export class BadOptions extends Error {}
+export const usage = `Usage: npm run chaos -- [options]
+  --minutes N      inject faults for N minutes (default: 3)
+  --store S        sqlite or postgres (default: sqlite)
+  --processes N    servers on one PostgreSQL (default: 3)
+  --callers N      clients that send turns (default: 24)
+  --faults A,B     only these kinds of fault (default: all that are possible on this machine)
+  --seed N         draw the same faults and callers again; a whole number (default: random)
+  --replay FILE    repeat the run of a history: its seed, options and faults
+  --tree FOLDER    test the server of another copy of the source
+  --history FILE   keep the history of the run
+  --json FILE      write the result as JSON
+  --help           show this help`
 
 const names = ['minutes', 'seed', 'store', 'processes', 'callers', 'faults', 'history', 'json', 'replay', 'tree'] as const
 
@@ -54,9 +65,8 @@ function parse(args: string[]): Partial<Record<(typeof names)[number], string>> 
   try {
     return parseArgs({ args, options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])) }).values
   } catch (error) {
-    throw new BadOptions(
-      `${error instanceof Error ? error.message : String(error)}; known are ${names.map((name) => `--${name}`).join(', ')}`,
-    )
+    // The sentences after the first one explain how to pass a positional argument, which this command does not have.
+    throw new BadOptions((error as Error).message.split(/\.\s/)[0]!)
   }
 }
 

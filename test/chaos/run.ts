@@ -2,8 +2,7 @@
  * `npm run chaos`: real servers under load from many callers, with every fault of the fault matrix, planned by one seed. Afterwards every
  * guarantee is checked, in what the callers received and in what is stored.
  *
- *     npm run chaos -- --minutes 20 --seed 7 --store sqlite|postgres [--processes 3] [--callers 24] [--faults kill,failpoint]
- *                      [--history FILE] [--json FILE] [--replay FILE] [--tree FOLDER]
+ *     npm run chaos -- --help
  *
  * Exit codes: 0 no violation, and every failpoint acted · 1 otherwise · 2 wrong options. It leaves nothing behind except the requested
  * files and the history of a failed run.
@@ -13,13 +12,14 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pass } from 'node:timers/promises'
+import { runCommand } from '../support/command-line.ts'
 import { check } from './check.ts'
 import { watchCrowd } from './crowd.ts'
 import { openHistory } from './history.ts'
 import type { History } from './history.ts'
 import { extraMs, startNemesis } from './nemesis.ts'
 import type { Nemesis } from './nemesis.ts'
-import { BadOptions, readOptions } from './options.ts'
+import { readOptions, usage } from './options.ts'
 import type { RunOptions } from './options.ts'
 import { createRandom } from './random.ts'
 import { planSchedule, pointsOf } from './schedule.ts'
@@ -160,7 +160,7 @@ function commit(): { commit?: string } {
   }
 }
 
-async function main(): Promise<void> {
+async function main(args: string[]): Promise<void> {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => {
@@ -168,18 +168,12 @@ async function main(): Promise<void> {
       if (interruption.signal.aborted) process.exit(1)
       interruption.abort(signal)
     })
-  try {
-    const options = readOptions(process.argv.slice(2), impossible())
-    const maxMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
-    setTimeout(() => interruption.abort('the run hangs'), maxMs).unref()
-    setTimeout(() => process.exit(1), maxMs + hangsOnMs).unref()
-    // The callers of an interrupted run never finish.
-    process.exit(await run(options, interruption.signal))
-  } catch (error) {
-    if (!(error instanceof BadOptions)) throw error
-    console.error(error.message)
-    process.exitCode = 2
-  }
+  const options = readOptions(args, impossible())
+  const maxMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
+  setTimeout(() => interruption.abort('the run hangs'), maxMs).unref()
+  setTimeout(() => process.exit(1), maxMs + hangsOnMs).unref()
+  // The callers of an interrupted run never finish.
+  process.exit(await run(options, interruption.signal))
 }
 
-await main()
+await runCommand('chaos', usage, main)

@@ -1,18 +1,15 @@
 /** Parses and checks the options of `npm run simulate`. Starts nothing. */
 import { parseArgs } from 'node:util'
+import { BadOptions } from '../support/command-line.ts'
 
-/** `help`: only show the usage. `seed` undefined: any. `path`: the one schedule of the seed to run again. */
+/** `seed` undefined: any. `path`: the one schedule of the seed to run again. */
 export type SimulationOptions = {
-  help: boolean
   minutes: number
   seed: number | undefined
   path: string | undefined
   jsonFile: string | undefined
   shrink: boolean
 }
-
-/** The options are wrong; the message says why. */
-export class BadOptions extends Error {}
 
 export const usage = `Usage: npm run simulate -- [options]
   --minutes N      run schedules for N minutes (default: 30)
@@ -31,7 +28,6 @@ export function readOptions(args: string[]): SimulationOptions {
   if (seed !== undefined && !Number.isInteger(seed)) throw new BadOptions(`--seed must be a whole number, not ${given.seed}`)
   if (given.path !== undefined && seed === undefined) throw new BadOptions('--path needs --seed, which its failed run printed beside it')
   return {
-    help: given.help ?? false,
     minutes,
     seed,
     path: given.path,
@@ -44,7 +40,7 @@ function parse(args: string[]) {
   const text = { type: 'string' } as const
   const flag = { type: 'boolean' } as const
   try {
-    return parseArgs({ args, options: { minutes: text, seed: text, path: text, json: text, 'no-shrink': flag, help: flag } }).values
+    return parseArgs({ args, options: { minutes: text, seed: text, path: text, json: text, 'no-shrink': flag } }).values
   } catch (error) {
     // The sentences after the first one explain how to pass a positional argument, which this command does not have.
     throw new BadOptions((error as Error).message.split(/\.\s/)[0]!)

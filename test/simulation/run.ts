@@ -4,9 +4,10 @@
  * the result. Exit codes: 0 no failure · 1 a failure, or no schedule ended · 2 bad options.
  */
 import { writeFileSync } from 'node:fs'
+import { runCommand } from '../support/command-line.ts'
 import { explore } from './explore.ts'
 import { realMs } from './moved-time.ts'
-import { BadOptions, readOptions, usage } from './options.ts'
+import { readOptions, usage } from './options.ts'
 import type { SimulationOptions } from './options.ts'
 
 async function run({ minutes, seed: given, path, shrink, jsonFile }: SimulationOptions): Promise<void> {
@@ -36,12 +37,4 @@ async function run({ minutes, seed: given, path, shrink, jsonFile }: SimulationO
   }
 }
 
-try {
-  const options = readOptions(process.argv.slice(2))
-  if (options.help) console.log(usage)
-  else await run(options)
-} catch (error) {
-  if (!(error instanceof BadOptions)) throw error
-  console.error(`${error.message}. Run npm run simulate -- --help.`)
-  process.exitCode = 2
-}
+await runCommand('simulate', usage, (args) => run(readOptions(args)))
