@@ -10,7 +10,6 @@ import type { Delivery, DeliveryState } from '../store/queries/webhooks/deliveri
 import { maxReplayed } from '../store/queries/webhooks/deliveries.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import { maxWebhooks } from '../store/queries/webhooks/webhooks.ts'
 import type { Webhook as StoredWebhook, WebhookChange, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
 import { bodyOf, newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
 import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
@@ -115,9 +114,11 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
 
     async retryDelivery(id, deliveryId) {
       await stored(id)
-      const delivery = await store.write.retryDelivery({ webhookId: id, eventId: deliveryId })
-      if (!delivery) throw noSuchDelivery()
-      return delivery
+      const outcome = await store.write.retryDelivery({ webhookId: id, eventId: deliveryId })
+      if (outcome.kind === 'not_found') throw noSuchDelivery()
+      if (outcome.kind === 'of_another')
+        throw new ApiError('conflict', 'This webhook is no longer for the owner or the agent of this event, so it is not sent again.')
+      return outcome.delivery
     },
 
     async replayDeliveries(id, { from, to }) {
@@ -155,7 +156,7 @@ function changed(outcome: WebhookOutcome): Webhook {
         `Set ${outcome.needs}, because you are restricted to ${outcome.needs === 'agent_id' ? 'one agent' : 'one owner'}.`,
       )
     case 'too_many':
-      throw new ApiError('conflict', `There are ${maxWebhooks} webhooks already. Delete one first.`)
+      throw new ApiError('conflict', `There are ${outcome.limit} webhooks already. Delete one first.`)
   }
 }
 

@@ -107,7 +107,7 @@ export const settings = {
   encryptionKeys: {
     name: 'TURNKEEP_ENCRYPTION_KEY',
     meaning:
-      'Keys for provider and tool secrets: the first encrypts, all decrypt; generated at the first start if not set; required with DATABASE_URL, the same on every machine.',
+      'Keys for the secrets of providers, tools and webhooks: the first encrypts, all decrypt; generated at the first start if not set; required with DATABASE_URL, the same on every machine.',
     accepted: 'a comma-separated list of 32-byte keys in base64',
     read: encryptionKeys,
     secret: true,

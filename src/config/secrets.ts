@@ -82,6 +82,10 @@ export function undecryptable(providers: { sealedApiKey: Uint8Array }[], keys: U
   return providers.length === 1 ? 'the API key of the provider cannot be decrypted' : 'the API keys of all providers cannot be decrypted'
 }
 
+/** Whether two encrypted secrets were encrypted with the same key. */
+export const haveSameKey = (one: Uint8Array, other: Uint8Array): boolean =>
+  Buffer.from(one.subarray(1, 1 + keyIdBytes)).equals(other.subarray(1, 1 + keyIdBytes))
+
 /** Generates a new key: 32 random bytes. */
 export function generateEncryptionKey(): Uint8Array {
   return randomBytes(keyBytes)

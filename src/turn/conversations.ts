@@ -80,6 +80,8 @@ export function createConversations({ store }: { store: Store }): Conversations 
     idOf: (apiKeyId, externalUserId) => store.read.findConversationId(apiKeyId, externalUserId).catch(refuseUnavailable),
 
     async messages({ apiKeyId, conversationId, shareOf, mayRead, ...wanted }) {
+      // PostgreSQL does not accept U+0000 in text.
+      if (conversationId.includes('\0')) return { kind: 'not_found' }
       const found = await pages.push({ request: { ...boundedRequest(wanted), apiKeyId, conversationId }, mayRead }, shareOf)
       return found.kind === 'found' ? { kind: 'found', ...boundedPageOf(found.part) } : found
     },

@@ -60,11 +60,11 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
   const stopping = stop.signal
 
   async function erase(conversationIds: string[], actor: Actor, of: Pick<Asking, 'endUser' | 'idleMs'> = {}): Promise<EraseOutcome> {
-    const entryIds = conversationIds.map(() => newId('aud'))
+    const entryIds = Array.from({ length: conversationIds.length + (of.endUser ? 1 : 0) }, () => newId('aud'))
     const outcome = await store.writeAs({ ...actor, entryIds }).eraseConversations({ conversationIds, ...of })
     if (outcome.kind === 'busy') return outcome
-    const { conversationIds: erased, turns, messages } = outcome
-    if (erased.length > 0) {
+    const { conversationIds: erased, turns, messages, limitsOf } = outcome
+    if (erased.length > 0 || limitsOf !== undefined) {
       log.info({ by: actor.who, request_id: actor.requestId, conversation_ids: erased, turns, messages }, 'conversations erased')
       if (actor.who !== 'server') await forget('wal')
     }

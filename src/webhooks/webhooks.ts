@@ -108,6 +108,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     while (!draining.signal.aborted) {
       woken = false
       const pauseMs = await round().catch(reported)
+      if (draining.signal.aborted) return
       if (!woken) await rest(pauseMs)
       else await rest(gatherMs, false)
     }
@@ -122,7 +123,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     const wanted = wantedOf(due)
     if (wanted.length > 0 && !draining.signal.aborted) {
       const claimed = await store.write.claimDeliveries({ wanted, leaseMs: settings.leaseMs })
-      if (claimed.length > 0) await launch(claimed, due)
+      if (claimed.length > 0) await launch(claimed)
     }
     const waits = due.webhooks.filter(({ id, nextAt }) => nextAt !== null && nextAt > due.now && free(id) > 0)
     return Math.max(gatherMs, Math.min(settings.pollMs, ...waits.map(({ nextAt }) => nextAt! - due.now)))
@@ -134,22 +135,21 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       .map(({ id }) => ({ webhookId: id, limit: free(id) }))
       .filter(({ limit }) => limit > 0)
 
-  async function launch(claimed: ClaimedDelivery[], { webhooks }: DueWebhooks): Promise<void> {
+  async function launch(claimed: ClaimedDelivery[]): Promise<void> {
     const { events, unreadable } = await store.read.readEvents([...new Set(claimed.map(({ eventId }) => eventId))])
     const byId = new Map<string, EventRecord | UnreadableEvent>([...events, ...unreadable].map((event) => [event.id, event]))
     for (const delivery of claimed) {
-      const webhook = webhooks.find(({ id }) => id === delivery.webhookId)!
       const event = byId.get(delivery.eventId)
       // Deleted by age since it was claimed.
       if (!event) continue
-      const attempt = attemptOne(delivery, webhook, event).finally(() => running.delete(attempt))
+      const attempt = attemptOne(delivery, event).finally(() => running.delete(attempt))
       running.add(attempt)
     }
   }
 
   /** Whatever fails here fails this delivery only, and is stored as its result. */
-  async function attemptOne(delivery: ClaimedDelivery, webhook: Webhook, event: EventRecord | UnreadableEvent): Promise<void> {
-    const { eventId, webhookId, fence } = delivery
+  async function attemptOne(delivery: ClaimedDelivery, event: EventRecord | UnreadableEvent): Promise<void> {
+    const { eventId, webhookId, webhook, fence } = delivery
     const slots = (change: number): unknown => sending.set(webhookId, (sending.get(webhookId) ?? 0) + change)
     slots(1)
     const attempt = await sendEvent(webhook, event).catch((error: unknown): Attempt => {
@@ -160,7 +160,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     slots(-1)
     wake()
     if (attempt.kind !== 'released') metrics.webhookAttempted(webhookId, attempt.kind === 'delivered' ? 'delivered' : attempt.reason)
-    if (attempt.kind === 'failed') await reportFailure(webhook, delivery, attempt).catch(reported)
+    if (attempt.kind === 'failed') await reportFailure(delivery, attempt).catch(reported)
     ended.push({ eventId, webhookId, fence, ...resultOf(attempt, delivery.attempt) })
     await storeResults()
     // A retry may be due before the next round.
@@ -190,14 +190,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     }
   }
 
-  async function reportFailure(
-    webhook: Webhook,
-    { attempt }: ClaimedDelivery,
-    { reason, error }: Attempt & { kind: 'failed' },
-  ): Promise<void> {
-    const ids = { webhook_id: webhook.id, reason, attempt }
+  async function reportFailure({ webhookId, attempt }: ClaimedDelivery, { reason, error }: Attempt & { kind: 'failed' }): Promise<void> {
+    const ids = { webhook_id: webhookId, reason, attempt }
     if (reason !== 'gone') return mayWarn() ? log.warn({ ...ids, cause: error }, 'webhook delivery failed') : undefined
-    const disabled = await store.writeAs({ who: 'server', requestId: null, entryIds: [newId('aud')] }).disableWebhook(webhook.id, error)
+    const disabled = await store.writeAs({ who: 'server', requestId: null, entryIds: [newId('aud')] }).disableWebhook(webhookId, error)
     if (disabled) log.warn({ ...ids, cause: error }, 'webhook disabled')
   }
 

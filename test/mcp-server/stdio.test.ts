@@ -64,6 +64,14 @@ void test('mcp.tool: turnkeep mcp serves an agent of the running service on stdi
   await app.verify()
 })
 
+void test('mcp.tool: turnkeep mcp shows no control characters of the name of an agent', async () => {
+  await using app = await startTestApp({ agent: { name: 'Desk\u001b]0;owned\u0007' } })
+  await using mcp = await connect(app.url)
+  await mcp.client.listTools()
+  assert.match(mcp.stderr, /^Serving the agent Desk/)
+  assert.doesNotMatch(mcp.stderr, /[\u0007\u001b]/)
+})
+
 void test('mcp.tool: turnkeep mcp with the newest version of the protocol, for the user of --user', async (t) => {
   await using app = await startTestApp()
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })

@@ -27,6 +27,14 @@ export const auditMutants: Mutant[] = [
   },
   {
     rule: 'audit',
+    removes: 'the erasure of limits has its entry',
+    edits: [
+      edit('src/store/queries/writes.ts', "            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),\n"),
+    ],
+    caughtBy: { file: 'spec/spend-limits.test.ts', title: 'billing.spend-limit erase audit: limits of an end user without a conversation' },
+  },
+  {
+    rule: 'audit',
     removes: 'no entry is ever changed',
     edits: [
       edit(

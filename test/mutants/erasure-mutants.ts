@@ -9,6 +9,12 @@ const gone = 'erase: history and replay are gone'
 export const erasureMutants: Mutant[] = [
   {
     rule: 'erase',
+    removes: 'a later erasure has a later time',
+    edits: [edit(erasure, "(integerOrNull(row!, 'newest') ?? 0) + 1)", "(integerOrNull(row!, 'newest') ?? 0) * 0)")],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'erase: a later erasure has a later time' },
+  },
+  {
+    rule: 'erase',
     removes: 'a replay of what was erased is 404',
     edits: [edit('src/store/sqlite/admit.ts', "  if (record.erased_at !== null) return { kind: 'erased' }\n")],
     caughtBy: { file: erasureTest, title: 'erase: a released and a failed turn lose their text' },

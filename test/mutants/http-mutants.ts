@@ -302,6 +302,12 @@ export const httpLayerMutants: Mutant[] = [
   },
   {
     rule: 'text.well-formed',
+    removes: 'the provider of a model has no control characters',
+    edits: [edit('src/http/admin/agents/agent-bodies.ts', "'^[^/\\\\s\\\\u0000-\\\\u001f\\\\p{Cs}]+/", "'^[^/\\\\s]+/")],
+    caughtBy: { file: 'spec/admin-ids.test.ts', title: 'text.well-formed: a provider with U+0000 in the name of a model' },
+  },
+  {
+    rule: 'text.well-formed',
     removes: 'half a surrogate pair is refused',
     edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"\\ud800"}' },

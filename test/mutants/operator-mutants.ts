@@ -12,6 +12,12 @@ const operators = 'spec/operators.test.ts'
 export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
+    removes: 'the words of a provider need the permission for messages',
+    edits: [edit('src/http/admin/turns.ts', 'withCause ? writeTurn : writeWithoutCause', 'withCause ? writeWithoutCause : writeTurn')],
+    caughtBy: { file: routes, title: 'operator.permission: without `conversations`, the list of turns' },
+  },
+  {
+    rule: 'operator.permission',
     removes: 'a route without an entry stops the start',
     edits: [
       edit(

@@ -9,6 +9,12 @@ const orphan = 'turn.states: an orphan is claimed when its lease has expired, co
 export const recoveryMutants: Mutant[] = [
   {
     rule: 'turn.states',
+    removes: 'turns without an attempt left do not wait for other suspects',
+    edits: [edit(claim, "      if (item.which === 'fresh') break\n", '      break\n')],
+    caughtBy: { file: suite, title: 'turn.states: turns without an attempt left are ended at once' },
+  },
+  {
+    rule: 'turn.states',
     removes: 'a claim counts as an attempt',
     edits: [edit(claim, 'sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
     caughtBy: { file: suite, title: orphan },

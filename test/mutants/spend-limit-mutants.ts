@@ -22,6 +22,8 @@ const own = "billing.spend-limit: an end user's own limits replace"
 const earlier = 'billing.spend-limit: a new limit counts what was charged'
 const forgets = 'billing.spend-limit erase: an erasure removes the name'
 const order = 'billing.spend-limit: a busy conversation comes before a limit'
+const lacked = 'billing.spend-limit billing.unpaid: what a turn lacked in the balance'
+const removed = 'billing.spend-limit: when the own limits of an end user are removed'
 const died = 'billing.spend-limit: a turn whose process died'
 
 const onSqlite = (removes: string, title: string, ...edits: Edit[]): Mutant => ({
@@ -38,6 +40,26 @@ const onPostgres = (removes: string, title: string, ...edits: Edit[]): Mutant =>
 })
 
 export const spendLimitMutants: Mutant[] = [
+  onSqlite(
+    'what a turn lacked in the balance does not use up a limit',
+    lacked,
+    edit(admit, 'findExceeded(windows, now, needed) ? bound : needed', 'needed'),
+  ),
+  onPostgres(
+    'what a turn lacked in the balance does not use up a limit',
+    lacked,
+    edit(hot, 'exit when not exceeded or item.hold_needed = item.bound;', 'exit when true;'),
+  ),
+  onSqlite(
+    'limits of an agent that apply again count what was charged meanwhile',
+    removed,
+    edit(queries, "if (limit.scope === 'end_user') await countEarlier", "if (limit.scope === 'agent') await countEarlier"),
+  ),
+  onSqlite(
+    'a new limit of an end user counts what was charged while there was none',
+    removed,
+    edit(queries, '  for (const limit of limits) if (limit.since === now) await countEarlier(sql, agentId, limit, now, externalUserId)\n'),
+  ),
   onSqlite(
     'what is held counts',
     fits,
@@ -85,9 +107,13 @@ export const spendLimitMutants: Mutant[] = [
   onSqlite(
     'a new limit counts earlier charges of a key or agent',
     earlier,
-    edit(queries, "if (since !== now || scope === 'end_user') continue", 'continue'),
+    edit(
+      queries,
+      "if (limit.since === now && limit.scope !== 'end_user') await countEarlier",
+      'if (limit.since === now + 1) await countEarlier',
+    ),
   ),
-  onSqlite('an erasure removes the name of the end user', forgets, edit(erasure, '  await forgetEndUsers(sql, users)\n')),
+  onSqlite('an erasure removes the name of the end user', forgets, edit(erasure, 'await forgetEndUsers(sql, users)', '[] as EndUser[]')),
   onPostgres(
     'what a batch holds counts',
     'billing.spend-limit: of a thousand turns at once',

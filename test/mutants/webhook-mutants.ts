@@ -7,8 +7,45 @@ const spec = 'spec/webhooks.test.ts'
 const events = 'src/store/sqlite/events.ts'
 const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
 const deliveries = 'src/store/queries/webhooks/deliveries.ts'
+const webhooks = 'src/store/queries/webhooks/webhooks.ts'
 
 export const webhookMutants: Mutant[] = [
+  {
+    rule: 'webhook.delivered',
+    removes: 'what a dead process was sending for the first time is due at the next start',
+    edits: [edit(events, "state = 'pending' and fence > 0 and", "state = 'pending' and attempts > 0 and")],
+    caughtBy: { file: store, title: 'webhook.delivered: what a dead process was sending' },
+  },
+  {
+    rule: 'operator.scope',
+    removes: 'what is pending of another owner is not sent after a webhook was restricted',
+    edits: [edit(webhooks, "  if ('ownerId' in change || 'agentId' in change) await endDeliveriesOfOthers(sql, id)\n")],
+    caughtBy: { file: store, title: 'operator.scope: what is pending of another owner' },
+  },
+  {
+    rule: 'operator.scope',
+    removes: 'what was of another owner is not sent again',
+    edits: [
+      edit(
+        deliveries,
+        'join webhooks w on ${isForEvent} where e.id = $2 and w.id = $3',
+        'join webhooks w on true where e.id = $2 and w.id = $3',
+      ),
+    ],
+    caughtBy: { file: store, title: 'operator.scope: what is pending of another owner' },
+  },
+  {
+    rule: 'operator.scope',
+    removes: 'one owner has a limited number of webhooks',
+    edits: [edit(webhooks, 'if (within && (await countWebhooks', 'if (!within && (await countWebhooks')],
+    caughtBy: { file: store, title: 'operator.scope: one owner cannot use up' },
+  },
+  {
+    rule: 'webhook.once',
+    removes: 'later feedback is not reported when the event of the first one is deleted',
+    edits: [edit('src/store/queries/feedback.ts', '  if (!earlier) {', '  if (earlier || !earlier) {')],
+    caughtBy: { file: store, title: 'webhook.once feedback.created: once for a turn' },
+  },
   {
     rule: 'webhook.delivered',
     removes: 'an attempt whose process died does not count',
@@ -124,8 +161,8 @@ export const webhookMutants: Mutant[] = [
     rule: 'webhook.signed',
     removes: 'the previous secret ends with its grace period',
     edits: [
-      edit('src/store/queries/webhooks/webhooks.ts', "graceMs > 0 ? 'sealed_secret' : 'null'", "graceMs >= 0 ? 'sealed_secret' : 'null'"),
-      edit('src/store/queries/webhooks/webhooks.ts', 'graceMs > 0 ? now + graceMs : null', 'now + graceMs + 60_000'),
+      edit(webhooks, "graceMs > 0 ? 'sealed_secret' : 'null'", "graceMs >= 0 ? 'sealed_secret' : 'null'"),
+      edit(webhooks, 'graceMs > 0 ? now + graceMs : null', 'now + graceMs + 60_000'),
     ],
     caughtBy: { file: spec, title: 'webhook.signed: for the grace period both secrets verify' },
   },

@@ -1,4 +1,4 @@
-/** IDs in the paths of the admin API that no database can store: the same error on every store, and never 500. */
+/** IDs and names that no database can store: the same error on every store, and never 500. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startTestApp } from '../support/test-app.ts'
@@ -20,4 +20,22 @@ void test('text.well-formed: an ID with U+0000 in the path is 404 on every route
     }
   }
   assert.ok(asked > 50, `${asked} routes`)
+})
+
+void test('text.well-formed: the ID of a conversation with U+0000 is 404 for a caller, as any other that does not exist', async () => {
+  const { agentId, apiKey } = app.caller
+  for (const id of ['%00', 'conv_x%00']) {
+    const response = await fetch(`${app.url}/v1/agents/${agentId}/conversations/${id}/messages`, {
+      headers: { authorization: `Bearer ${apiKey}` },
+    })
+    assert.deepEqual([response.status, ((await response.json()) as Json)['error'].code], [404, 'not_found'])
+  }
+})
+
+void test('text.well-formed: a provider with U+0000 in the name of a model is refused with the field', async () => {
+  const price = await app.admin('GET', '/models/price?model=%00a%2Fx')
+  assert.deepEqual([price.status, price.json['error'].code], [422, 'validation_error'])
+  const changed = await app.admin('PATCH', `/agents/${app.caller.agentId}`, { model: 'a\0/b' })
+  assert.deepEqual([changed.status, changed.json['error'].code], [422, 'validation_error'])
+  assert.match(changed.json['error'].message, /model/)
 })

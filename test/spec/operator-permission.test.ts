@@ -124,3 +124,18 @@ void test('operator.permission: fields that need more than their route', async (
   await app.made('PATCH', agent, { tools: [{ ...tool, price_usd: '0.01' }] })
   await refused(restricted, 'PATCH', agent, { tools: [tool] }, /may not replace the tools/)
 })
+
+void test('operator.permission: without `conversations`, the list of turns has no words of a provider, which may quote a message', async () => {
+  app.model.script({ status: 400, body: 'no answer to CANARY-QUOTED' })
+  await app.chat('CANARY-QUOTED', { user: 'quoted' })
+  const causeFor = async (role: Role, more: Json = {}): Promise<Json> => {
+    const authorization = `Bearer ${await makeToken(role, more)}`
+    const { json } = await app.admin('GET', '/turns?status=released&limit=1', undefined, { authorization })
+    return json['data'][0].failure
+  }
+  assert.match((await causeFor('viewer', { permissions: ['conversations'] }))['cause'], /CANARY-QUOTED/)
+  for (const role of ['viewer', 'billing'] as const) {
+    const { cause, cause_kind: kind } = await causeFor(role)
+    assert.deepEqual([cause, kind], [null, 'provider_4xx'])
+  }
+})

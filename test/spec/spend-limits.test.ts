@@ -164,3 +164,20 @@ void test('billing.spend-limit erase: an erasure of an end user removes its limi
   assert.deepEqual(await app.query(`select 1 as one from spending where subject = '${user}'`), [])
   await app.verify()
 })
+
+void test('billing.spend-limit erase audit: limits of an end user without a conversation are erased, with an entry in the audit log', async () => {
+  await using app = await startTestApp({ agent })
+  const user = `named-${randomUUID()}`
+  const path = `/agents/${app.caller.agentId}/end-users?external_user_id=${user}`
+  const erasures = async (): Promise<Json[]> => (await app.made('GET', '/audit?verb=erase'))['data'] as Json[]
+  await app.made('DELETE', path)
+  assert.deepEqual(await erasures(), [], 'nothing was erased')
+  await app.made('PUT', ownPath(app), { external_user_id: user, spend_limits: [limit('end_user', '1', 'total')] })
+  assert.deepEqual(await app.made('DELETE', path), { conversations: 0, turns: 0, messages: 0 })
+  assert.deepEqual(
+    (await erasures()).map(({ noun, subject_id: subject }) => [noun, subject]),
+    [['end_user_limits', app.caller.agentId]],
+  )
+  assert.equal(await app.occurrences(user), 0)
+  await app.verify()
+})

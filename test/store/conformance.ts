@@ -730,6 +730,24 @@ export function conformance(check: Check): void {
     assert.deepEqual(await store.renewLeases([kept, given], leaseMs), [given])
   })
 
+  check('turn.states: turns without an attempt left are ended at once, however many suspects wait', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const claim = (which: 'fresh' | 'suspect', limit = 10) => store.claimOrphans({ which, limit, leaseMs, running: [] })
+    const worn = await bench.admitted()
+    for (const which of ['fresh', 'suspect'] as const) {
+      await store.moveClock(60_000)
+      assert.equal((await claim(which)).turns.length, 1)
+    }
+    const [one, two] = [await bench.admitted(), await bench.admitted()]
+    await store.moveClock(60_000)
+    assert.deepEqual((await claim('fresh')).turns.length, 2)
+    await store.moveClock(60_000)
+    const { turns, exhausted } = await claim('suspect')
+    assert.deepEqual(exhausted, [worn.requestId])
+    assert.ok(turns.length === 1 && [one.requestId, two.requestId].includes(turns[0]!.requestId))
+    await bench.verify()
+  })
+
   check('turn.states: suspects are claimed one at a time, after all fresh turns', async (store) => {
     const bench = await Bench.make(store, 10_000_000n)
     const turns = await Promise.all([1, 2, 3].map(() => bench.admitted()))
@@ -746,6 +764,20 @@ export function conformance(check: Check): void {
       fresh.turns.map(({ requestId }) => requestId),
       left,
     )
+  })
+
+  check('erase: a later erasure has a later time, although the clock was set back', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const times: number[] = []
+    for (const back of [60_000, 0]) {
+      const turn = await bench.admitted()
+      await bench.settle(turn)
+      await store.write.eraseConversations({ conversationIds: [turn.conversationId] })
+      times.push((await store.read.findTurn(turn.requestId))!.erasedAt!)
+      await store.moveClock(-back)
+    }
+    assert.ok(times[1]! > times[0]!, String(times))
+    await bench.verify()
   })
 
   check('history: the newest whole exchanges that fit the window, oldest first', async (store) => {

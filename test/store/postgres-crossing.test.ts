@@ -251,3 +251,28 @@ void test(
     assert.equal((await database.row('select deadlocks from pg_stat_database where datname = current_database()')).deadlocks, '0')
   },
 )
+
+void test(
+  'postgres: while a change of a webhook waits for a transaction that has read the webhooks, others still read them',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open()
+    await withClient(database.url, async (reader) => {
+      await reader.query('begin')
+      await reader.query('select id from webhooks')
+      const webhook = { id: 'whk_1', url: 'https://a.example/', events: ['*'], ownerId: null, agentId: null, description: null }
+      const changed = store.write.createWebhook({ ...webhook, includeMessages: false, sealedSecret: Uint8Array.of(1) })
+      await until('the change waits', async () => {
+        const { rows } = await reader.query(
+          `select 1 from pg_stat_activity where query like 'select lock_webhooks_v1%' and state = 'active'`,
+        )
+        return rows.length > 0
+      })
+      // A read that were queued behind the change would wait for the reader, which waits for it.
+      for (let n = 0; n < 20; n++) await database.rows('select id from webhooks')
+      await reader.query('commit')
+      assert.equal((await changed).kind, 'stored')
+    })
+  },
+)

@@ -296,6 +296,59 @@ export function spendLimitConformance(check: Check): void {
     },
   )
 
+  check(
+    'billing.spend-limit: when the own limits of an end user are removed, those of its agent count what was charged meanwhile',
+    async (store) => {
+      const hold = await holdOf(store)
+      await toNextMonth(store, 5_000)
+      const bench = await Bench.make(store, plenty, 0)
+      const { agentId } = bench
+      const pay = async (externalUserId: string): Promise<void> => payAll(bench, await bench.admitted({ externalUserId }))
+      await setLimits(bench, limitOf('end_user', 3n * hold))
+      await store.moveClock(dayMs)
+      // One has no window of the day yet, the other has one.
+      await pay('cid')
+      for (const externalUserId of [user, 'cid']) {
+        const own = { agentId, externalUserId }
+        await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', plenty, 'month')] })
+        for (let n = 0; n < 3; n++) await pay(externalUserId)
+        await store.write.deleteEndUserLimits(own)
+        assert.equal(await kindOf(bench, { externalUserId }), 'spend_limit_exceeded', externalUserId)
+        await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', plenty, 'month')] })
+        await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', 3n * hold)] })
+        assert.equal(await kindOf(bench, { externalUserId }), 'spend_limit_exceeded', externalUserId)
+        await store.write.deleteEndUserLimits(own)
+      }
+      assert.deepEqual((await spendingOf(bench, 'cid'))['end_user day'], [4n * hold, 0n, 0n])
+      await store.moveClock(dayMs)
+      await pay(user)
+      await bench.verify()
+    },
+  )
+
+  check('billing.spend-limit billing.unpaid: what a turn lacked in the balance does not use up the limits of others', async (store) => {
+    const hold = await holdOf(store)
+    await toNextMonth(store, 5_000)
+    const bench = await Bench.make(store, plenty, 0)
+    await setLimits(bench, limitOf('end_user', 2n * hold))
+    const lacking = await bench.admitted()
+    await bench.fail(lacking, 'released', { code: 'insufficient_balance', neededHold: 5n * hold })
+    const turn = await bench.admitted({ externalUserId: user })
+    assert.equal(turn.hold, hold)
+    // Where it fits in the limit, it is held.
+    await setLimits(bench, limitOf('end_user', 5n * hold))
+    assert.equal((await bench.admitted({ externalUserId: 'bob' })).hold, 5n * hold)
+    // In one batch, too.
+    await setLimits(bench, limitOf('agent', 9n * hold), limitOf('end_user', plenty))
+    const users = ['dan', 'eve', 'fay', 'gus', 'hal', 'ida']
+    const outcomes = await store.admitMany(users.map((externalUserId) => bench.admission({ externalUserId })))
+    assert.deepEqual(
+      outcomes.map((outcome) => (outcome.kind === 'admitted' ? outcome.turn.hold / hold : outcome.kind)),
+      [5n, 1n, 1n, 1n, 1n, 'spend_limit_exceeded'],
+    )
+    await bench.verify()
+  })
+
   check('billing.spend-limit: a limit that is lowered below what is spent refuses new turns and changes nothing else', async (store) => {
     const hold = await holdOf(store)
     const bench = await Bench.make(store, plenty, 0)

@@ -25,7 +25,7 @@ import { priceConformance } from './price-conformance.ts'
 import { spendLimitConformance } from './spend-limit-conformance.ts'
 import { spendLimitEventsConformance } from './spend-limit-events-conformance.ts'
 import { unpaidConformance } from './unpaid-conformance.ts'
-import { webhookConformance } from './webhook-conformance.ts'
+import { makeWebhook, webhookConformance } from './webhook-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
 
@@ -56,6 +56,25 @@ async function ownFolder(t: TestContext): Promise<string> {
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
+
+void test('webhook.delivered: what a dead process was sending is due at the next start, also a first attempt', async (t) => {
+  const folder = await ownFolder(t)
+  const before = await openSqliteStore({ folder })
+  const bench = await Bench.make(before, 1_000_000n)
+  const webhookId = await makeWebhook(before)
+  await bench.settle(await bench.admitted())
+  const wanted = [{ webhookId, limit: 10 }]
+  const [claimed] = await before.write.claimDeliveries({ wanted, leaseMs: 30_000 })
+  assert.deepEqual(await before.write.claimDeliveries({ wanted, leaseMs: 30_000 }), [])
+  await before.close()
+  const after = await openSqliteStore({ folder })
+  const again = await after.write.claimDeliveries({ wanted, leaseMs: 30_000 })
+  assert.deepEqual(
+    again.map(({ eventId, attempt }) => [eventId, attempt]),
+    [[claimed!.eventId, 1]],
+  )
+  await after.close()
+})
 
 void test('sqlite: a data folder can be used by one process, and is free again after a close', async (t) => {
   const folder = await ownFolder(t)

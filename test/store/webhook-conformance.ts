@@ -213,7 +213,7 @@ export function webhookConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('feedback.created: once for a turn, whatever feedback follows', async (store) => {
+  check('webhook.once feedback.created: once for a turn, whatever feedback follows', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const id = await makeWebhook(store, { events: ['feedback.created'] })
     const turn = await bench.admitted()
@@ -223,6 +223,10 @@ export function webhookConformance(check: Check): void {
     await put('up')
     await put('down')
     assert.deepEqual(await listDeliveries(store, id), [`evt_${turn.requestId}_feedback_created`])
+    await store.moveClock(31 * 24 * 60 * 60 * 1000)
+    assert.equal(await store.write.clearEvents({ limit: 10 }), 1)
+    await put('up')
+    assert.deepEqual(await listDeliveries(store, id), [], 'not again when the event of the first one is deleted')
     await bench.verify()
   })
 
@@ -372,11 +376,65 @@ export function webhookConformance(check: Check): void {
     const [claimed] = await claim(store, id)
     await store.write.endAttempts([ended(claimed!, { kind: 'failed' })])
     const retried = await store.write.retryDelivery({ webhookId: id, eventId: claimed!.eventId })
-    assert.deepEqual([retried!.state, retried!.attempts], ['pending', 0])
+    assert.ok(retried.kind === 'retried')
+    assert.deepEqual([retried.delivery.state, retried.delivery.attempts], ['pending', 0])
     const [again] = await claim(store, id)
     assert.deepEqual([again!.eventId, again!.attempt], [claimed!.eventId, 1])
-    assert.equal(await store.write.retryDelivery({ webhookId: id, eventId: 'evt_x' }), undefined)
+    assert.deepEqual(await store.write.retryDelivery({ webhookId: id, eventId: 'evt_x' }), { kind: 'not_found' })
     await bench.verify()
+  })
+
+  check(
+    'operator.scope: what is pending of another owner or agent is not sent after a webhook was restricted, nor sent again',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const [other, stranger] = [await bench.another(), await Bench.make(store, 1_000_000n)]
+      const id = await makeWebhook(store, { url: 'https://before.example/' })
+      const turns = [await bench.admitted(), await other.admitted(), await stranger.admitted()]
+      for (const turn of turns) await bench.settle(turn)
+      const [own, others, strangers] = turns.map(({ requestId }) => `evt_${requestId}_turn_completed`)
+      const [first] = await claim(store, id, 1)
+      assert.equal(first!.webhook.url, 'https://before.example/')
+      await store.write.changeWebhook(id, { ownerId: bench.ownerId, url: 'https://after.example/', includeMessages: true })
+      // What was claimed before is sent to the earlier address. If it fails, it is tried again only if the webhook is still for it.
+      await store.write.endAttempts([ended(first!, { kind: 'again', inMs: 0 })])
+      const claimed = await claim(store, id)
+      assert.deepEqual(sorted(claimed.map(({ eventId }) => eventId)), sorted([own!, others!]))
+      for (const { webhook } of claimed) assert.deepEqual([webhook.url, webhook.includeMessages], ['https://after.example/', true])
+      await store.write.endAttempts(claimed.map((one) => ended(one, { kind: 'again', inMs: 0 })))
+      await store.write.changeWebhook(id, { agentId: bench.agentId })
+      assert.deepEqual(
+        (await claim(store, id)).map(({ eventId }) => eventId),
+        [own],
+      )
+      const listed = await store.read.listDeliveries({ webhookId: id, state: 'failed' }, firstPage)
+      assert.deepEqual(sorted(listed.map(({ eventId }) => eventId)), sorted([others!, strangers!]))
+      for (const { eventId, error } of listed) {
+        assert.match(error!, /no longer for the owner or the agent/)
+        assert.deepEqual(await store.write.retryDelivery({ webhookId: id, eventId }), { kind: 'of_another' })
+      }
+      assert.equal((await store.write.retryDelivery({ webhookId: id, eventId: own! })).kind, 'retried')
+      await bench.verify()
+    },
+  )
+
+  check('operator.scope: one owner cannot use up the webhooks of all', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const within = { ownerId: bench.ownerId, agentId: null }
+    const given = {
+      url: 'https://own.example/',
+      events: ['*'],
+      ownerId: bench.ownerId,
+      agentId: null,
+      description: null,
+      includeMessages: false,
+    }
+    const create = (n: number, scope?: typeof within) =>
+      store.write.createWebhook({ ...given, id: `whk_${bench.ownerId}_${n}`, sealedSecret: Uint8Array.of(1) }, scope)
+    for (let n = 0; n < 10; n++) assert.equal((await create(n, within)).kind, 'stored')
+    assert.deepEqual(await create(10, within), { kind: 'too_many', limit: 10 })
+    for (let n = 10; n < 100; n++) assert.equal((await create(n)).kind, 'stored')
+    assert.deepEqual(await create(100), { kind: 'too_many', limit: 100 })
   })
 
   check('webhook.once: events and deliveries are deleted after 30 days, and not before', async (store) => {

@@ -35,7 +35,7 @@ export const limitsInCode: LimitInCode[] = [
     /defaultLimit = 20\n[\s\S]*minimum: 1, maximum: 100, default: defaultLimit/,
   ),
   at(
-    'messages of one external user in parallel',
+    'messages of one end user in parallel',
     '1',
     'src/store/sqlite/migrations/0001-schema.sql',
     /unique index one_running_turn_per_conversation/,

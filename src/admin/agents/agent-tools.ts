@@ -28,7 +28,7 @@ import type {
   Tools,
 } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
-import { UnsealError } from '../../config/secrets.ts'
+import { haveSameKey, UnsealError } from '../../config/secrets.ts'
 import type { Sealer } from '../../config/secrets.ts'
 
 /** null: keep the value that is stored under this name for this tool. */
@@ -91,7 +91,10 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     }
   }
 
-  /** Returns the stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing. */
+  /**
+   * Returns the stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing, unless there is
+   * a newer key.
+   */
   function seal(open: OpenTool, stored: ToolConfig | undefined, agentId: string): ToolConfig {
     const [sealed] = sealTools([open], agentId, sealer)
     if (!sealed || sealed.type === 'builtin' || open.type === 'builtin') return sealed!
@@ -103,7 +106,10 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       previous: Record<string, Sealed>,
     ): Record<string, Sealed> =>
       Object.fromEntries(
-        Object.entries(fresh).map(([name, text]) => [name, openOne(previous, kind, name, place) === values[name] ? previous[name]! : text]),
+        Object.entries(fresh).map(([name, text]) => {
+          const isUnchanged = openOne(previous, kind, name, place) === values[name] && haveSameKey(bytesOf(previous[name]!), bytesOf(text))
+          return [name, isUnchanged ? previous[name]! : text]
+        }),
       )
     if (sealed.type === 'http' && open.type === 'http' && stored?.type === 'http') {
       const headers = keep('headers', sealed.headers, open.headers, stored.headers)
@@ -127,6 +133,13 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       if (error instanceof UnsealError) return undefined
       throw error
     }
+  }
+
+  /** Whether these are the stored headers, whichever key they are encrypted with. */
+  function areStored(open: OpenMcpServer, previous: Record<string, Sealed>, agentId: string): boolean {
+    const names = Object.keys(open.headers)
+    const isStored = (name: string): boolean => openOne(previous, 'headers', name, { agentId, ...open }) === open.headers[name]
+    return names.length === Object.keys(previous).length && names.every(isStored)
   }
 
   function openTool(given: GivenServer, stored: ToolConfig | undefined, agentId: string): OpenMcpServer
@@ -164,7 +177,11 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       const resolved = await Promise.all(
         all.map(async ({ opened, stored, sealed }): Promise<ToolConfig> => {
           if (opened.type !== 'mcp' || sealed.type !== 'mcp') return sealed
-          const pinned = stored?.type === 'mcp' && isSameServer(sealed, stored) ? stored.pinned : await pin(opened, asked)
+          const isUnchanged =
+            stored?.type === 'mcp' &&
+            areStored(opened, stored.headers, agentId) &&
+            isSameServer({ ...sealed, headers: stored.headers }, stored)
+          const pinned = isUnchanged ? stored.pinned : await pin(opened, asked)
           return { ...sealed, pinned }
         }),
       )
@@ -247,3 +264,5 @@ export const isSameServer = (one: McpServer, other: ToolConfig): boolean =>
   other.type === 'mcp' && isDeepStrictEqual({ ...one, pinned: [], price: 0 }, { ...other, pinned: [], price: 0 })
 
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)
+
+const bytesOf = (sealed: Sealed): Uint8Array => Buffer.from(sealed, 'base64')

@@ -9,6 +9,7 @@ import { findAgent } from '../chat/find-agent.ts'
 import { helpEnd, withUrlOption } from '../terminal/command-options.ts'
 import { loginName } from '../terminal/login-name.ts'
 import { tell } from '../terminal/print.ts'
+import { escapeForTerminal } from '../terminal/table.ts'
 
 type McpOptions = { agent?: string; user?: string; url?: string }
 
@@ -30,5 +31,6 @@ async function serve(environment: Environment, { agent: given, user = loginName(
   // The SDK is large, and no other command needs it.
   const { serveAgent } = await import('./serve-agent.ts')
   serveAgent(client, agent, user)
-  tell(`Serving the agent ${String(agent['name'])} of ${client.url} as an MCP server on stdin and stdout, for the external user ${user}.`)
+  const name = escapeForTerminal(String(agent['name']))
+  tell(`Serving the agent ${name} of ${client.url} as an MCP server on stdin and stdout, for the external user ${escapeForTerminal(user)}.`)
 }

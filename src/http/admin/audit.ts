@@ -1,9 +1,8 @@
 /** The admin route of the audit log, as pages or as CSV. */
-import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { AuditEntry, about, alsoAs, answers, authors, pageOf } from './answers.ts'
-import { auditColumns, auditCsv, wantsCsv } from './csv.ts'
+import { auditColumns, auditCsv, wantsCsv, streamOf } from './csv.ts'
 import { idGiven, Moment, pageQuery, readMoment, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -53,7 +52,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const filter = { who, authorId, verb, noun, subjectId, from: readMoment('from', from), to: readMoment('to', to) }
       if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listAudit(filter, readPage(page)), writeEntry)
       const rows = await auditCsv((one) => request.admin.listAudit(filter, one))
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
+      return reply.type('text/csv; charset=utf-8').send(streamOf(request, rows))
     },
   )
 }

@@ -2,6 +2,7 @@
  * Reports as CSV (RFC 4180, `export.csv`): the ledger, usage by group, and the audit log. Columns are never renamed or moved; new ones are added at the end.
  * Reads one part at a time, so a long report neither fills memory nor delays the start.
  */
+import { Readable } from 'node:stream'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { writeTime, writeUsd } from './fields.ts'
 
@@ -60,6 +61,10 @@ export const auditColumns = [
   'changes',
   'request_id',
 ]
+
+/** A body that is read part by part. Nobody reads it for a HEAD request, so none of it is read there. */
+export const streamOf = ({ method }: { method: string }, parts: AsyncIterable<string>): Readable =>
+  Readable.from(method === 'HEAD' ? [] : parts)
 
 export const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
 

@@ -138,7 +138,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: DeliveryParams,
         body: EmptyBody,
-        response: answers(DeliveryAnswer, 'validation_error', 'not_found'),
+        response: answers(DeliveryAnswer, 'validation_error', 'not_found', 'conflict'),
       },
     },
     async (request) => writeDelivery(await request.admin.retryDelivery(request.params.id, request.params.delivery_id)),

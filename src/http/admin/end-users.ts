@@ -1,8 +1,8 @@
 /** The admin routes for end users: the list, one of them, and the export of all data of one. erasure.ts has the erasure. */
-import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, ndjson, pageOf } from './answers.ts'
+import { streamOf } from './csv.ts'
 import { EndUser, EndUserDetail } from './end-user-answers.ts'
 import { AgentParams, ExternalUserId, pageQuery, readPage, writePage, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
 import { writeConversation, writeMessage } from './history.ts'
@@ -93,7 +93,7 @@ export const endUserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       // An unknown end user still gets a 404.
       const parts = await request.admin.exportEndUser(request.params.id, request.query.external_user_id)
-      return reply.type('application/x-ndjson; charset=utf-8').send(Readable.from(writeExport(parts)))
+      return reply.type('application/x-ndjson; charset=utf-8').send(streamOf(request, writeExport(parts)))
     },
   )
 }

@@ -1,5 +1,4 @@
 /** The admin routes for owners and their ledgers. */
-import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
@@ -25,7 +24,7 @@ import {
   writeTime,
   writeUsd,
 } from './fields.ts'
-import { ledgerColumns, ledgerCsv, wantsCsv } from './csv.ts'
+import { ledgerColumns, ledgerCsv, wantsCsv, streamOf } from './csv.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -222,7 +221,7 @@ async function answerLedger(request: FastifyRequest, reply: FastifyReply, query:
   if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(filter, readPage(page)), writeListedEntry)
   // Reads the first page before sending anything, so an unknown owner still gets a 404.
   const rows = await ledgerCsv((one) => request.admin.listLedger(filter, one))
-  return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
+  return reply.type('text/csv; charset=utf-8').send(streamOf(request, rows))
 }
 
 const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: Owner): object => ({

@@ -112,7 +112,15 @@ const turnFields = {
   usage: orNull(TurnUsage),
   written_off_usd: orNull(AmountUsd),
   incomplete: Incomplete,
-  failure: orNull(Type.Object({ code: Type.String(), cause_kind: CauseKindOrNull, cause: orNull(Type.String()) })),
+  failure: orNull(
+    Type.Object({
+      code: Type.String(),
+      cause_kind: CauseKindOrNull,
+      cause: Type.Union([Type.String(), Type.Null()], {
+        description: 'May contain the words of the provider. Null without the permission `conversations`.',
+      }),
+    }),
+  ),
   first_delta_ms: orNull(Type.Number()),
   traceparent: Type.Union([Type.String(), Type.Null()], {
     description: 'The W3C `traceparent` header of the request that started the current run. Null without one.',

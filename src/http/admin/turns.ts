@@ -68,7 +68,8 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       const { status: state, agent_id: agentId, conversation_id: conversationId, external_user_id: externalUserId, ...rest } = request.query
       const { trace_id: traceId, ...page } = rest
       const filter = { state, agentId, conversationId, externalUserId, traceId }
-      return writePage(await request.admin.listTurns(filter, readPage(page)), writeTurn)
+      const withCause = request.principal.permissions.has('conversations')
+      return writePage(await request.admin.listTurns(filter, readPage(page)), withCause ? writeTurn : writeWithoutCause)
     },
   )
 
@@ -176,6 +177,9 @@ export const writeTurn = (turn: Turn): object => ({
   ended_at: writeTimeOrNull(turn.endedAt),
   erased_at: writeTimeOrNull(turn.erasedAt),
 })
+
+/** Whoever may not read messages: the cause may contain the words of a provider, which may quote one. */
+const writeWithoutCause = (turn: Turn): object => writeTurn({ ...turn, failure: turn.failure && { ...turn.failure, cause: null } })
 
 const writeTurnWithSteps = (turn: DetailedTurn): object => ({
   ...writeTurn(turn),

@@ -1,10 +1,9 @@
 /** The admin route for usage figures. */
-import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
 import { Usage, UsageLine, about, alsoAs, answers, oneOf, pageOf } from './answers.ts'
-import { usageColumns, usageCsv, wantsCsv } from './csv.ts'
+import { usageColumns, usageCsv, wantsCsv, streamOf } from './csv.ts'
 import { ExternalUserId, idGiven, Moment, pageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -77,7 +76,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
         if (!isCsv)
           return writePage(await request.admin.listUsageLines({ ...asked, groupBy }, readPage({ limit, cursor })), writeGroupedLine)
         const lines = await request.admin.readUsageLines({ ...asked, groupBy })
-        return reply.type('text/csv; charset=utf-8').send(Readable.from(usageCsv(lines)))
+        return reply.type('text/csv; charset=utf-8').send(streamOf(request, usageCsv(lines)))
       }
       if (limit !== undefined || cursor !== undefined)
         throw new ApiError('validation_error', 'limit and cursor need group_by: usage by bucket has no pages.')

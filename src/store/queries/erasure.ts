@@ -5,7 +5,7 @@
  */
 import { recordLifetimeMs } from '../turn-records.ts'
 import type { Sql } from '../sql.ts'
-import { integer, text, textOrNull } from './columns.ts'
+import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { forgetEndUsers } from './spend-limits.ts'
 import type { EndUser } from './spend-limits.ts'
 
@@ -18,8 +18,11 @@ export type Erasure = {
 }
 
 export type ErasureOutcome =
-  /** `conversationIds` are those that were erased now, without those that had been erased before. */
-  | { kind: 'erased'; conversationIds: string[]; turns: number; messages: number }
+  /**
+   * `conversationIds` are those that were erased now, without those that had been erased before. `limitsOf`: the agent, if `endUser` had own
+   * limits or windows there.
+   */
+  | { kind: 'erased'; conversationIds: string[]; turns: number; messages: number; limitsOf?: string | undefined }
   /** A turn is running in one of them: nothing was erased. */
   | { kind: 'busy' }
 
@@ -34,6 +37,7 @@ const noFingerprint = new Uint8Array(32)
 /** Erases all of them or none, except those that `idleMs` excludes. Unknown IDs are ignored. */
 export async function eraseConversations(sql: Sql, { conversationIds, endUser, idleMs }: Erasure): Promise<ErasureOutcome> {
   const now = await sql.now()
+  const erasedAt = await afterEveryErasure(sql, now)
   const found: string[] = []
   // Locks the rows first, in the order of their IDs: an admission that comes now waits for this transaction and then finds no such user.
   for (const id of conversationIds.toSorted()) {
@@ -57,7 +61,7 @@ export async function eraseConversations(sql: Sql, { conversationIds, endUser, i
     turns += await sql.run(
       `update turns set message = null, failure_cause = null, continues_from = null, traceparent = null, erased_at = $1,
          fingerprint = case when idempotency_key is null then $2 else fingerprint end where conversation_id = $3`,
-      now,
+      erasedAt,
       noFingerprint,
       id,
     )
@@ -71,8 +75,15 @@ export async function eraseConversations(sql: Sql, { conversationIds, endUser, i
     await sql.run('update conversations set external_user_id = null, message_count = 0, message_tokens = 0 where id = $1', id)
   }
   // Last, because it locks their owners (`billing.spend-limit`).
-  await forgetEndUsers(sql, users)
-  return { kind: 'erased', conversationIds: erased, turns, messages }
+  const forgotten = await forgetEndUsers(sql, users)
+  const { agentId } = forgotten.find((user) => user.agentId === endUser?.agentId && user.externalUserId === endUser.externalUserId) ?? {}
+  return { kind: 'erased', conversationIds: erased, turns, messages, limitsOf: agentId }
+}
+
+/** Later than the last erasure, even if the clock was set back: what was erased since the last vacuum is found by this time. */
+async function afterEveryErasure(sql: Sql, now: number): Promise<number> {
+  const [row] = await sql.all('select max(erased_at) as newest from turns where erased_at is not null')
+  return Math.max(now, (integerOrNull(row!, 'newest') ?? 0) + 1)
 }
 
 /** True if neither the last message nor the end of any turn is newer than `since`. */

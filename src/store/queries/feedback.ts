@@ -41,6 +41,7 @@ export async function putFeedback(
   )
   if (found === 0) return undefined
   const now = await sql.now()
+  const [earlier] = await sql.all('select 1 as one from feedback where request_id = $1', requestId)
   await sql.run(
     `insert into feedback (request_id, agent_id, rating, comment, tags, created_at, updated_at)
      select request_id, agent_id, $2, $3, $4, $5, $5 from turns where request_id = $1
@@ -57,14 +58,12 @@ export async function putFeedback(
     'select request_id, rating, comment, tags, created_at, updated_at from feedback where request_id = $1',
     requestId,
   )
-  const [turn] = await sql.all('select owner_id, agent_id from turns where request_id = $1', requestId)
-  // Once for a turn: later feedback on it is the same subject.
-  await recordEvent(sql, {
-    type: 'feedback.created',
-    subject: requestId,
-    ownerId: text(turn!, 'owner_id'),
-    agentId: text(turn!, 'agent_id'),
-  })
+  // Later feedback on the turn is not reported, also when the event of the first one has been deleted by age.
+  if (!earlier) {
+    const [turn] = await sql.all('select owner_id, agent_id from turns where request_id = $1', requestId)
+    const [ownerId, agentId] = [text(turn!, 'owner_id'), text(turn!, 'agent_id')]
+    await recordEvent(sql, { type: 'feedback.created', subject: requestId, ownerId, agentId })
+  }
   return readFeedback(row!)
 }
 

@@ -31,30 +31,47 @@ export async function setSpendLimits(sql: Sql, agentId: string, given: NewSpendL
   const limits = dated(given, readLimits(text(agent!, 'spend_limits')), now)
   await sql.run('update agents set spend_limits = $1, limited = 1 where id = $2', storedLimits(limits), agentId)
   await countLimits(sql, agentId)
-  for (const { scope, span, amount, since } of limits) {
-    if (since !== now || scope === 'end_user') continue
-    const { startsAt, endsAt } = windowAt(span, now)
-    const subject = scope === 'agent' ? 't.agent_id' : 't.api_key_id'
-    await sql.run(
-      `insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
-         select $1, $2, subject, $3, $4, $5, charged, charged, case when charged > $6 then charged else $6 end
-         from (select ${subject} as subject, cast(sum(t.charged) as bigint) as charged from turns t
-           where t.ended_at >= $4 and t.started_at >= $4 and t.agent_id = $1 group by ${subject}) as earlier
-         where charged > 0
-       on conflict (agent_id, scope, subject, span, starts_at) do update set
-         -- the limit was removed for a time: what was charged meanwhile
-         earlier = spending.earlier + excluded.spent - spending.spent, spent = excluded.spent,
-         max_amount = case when excluded.spent + spending.held + spending.unpaid > spending.max_amount
-           then excluded.spent + spending.held + spending.unpaid else spending.max_amount end`,
-      agentId,
-      scope,
-      span,
-      startsAt,
-      endsAt,
-      amount,
-    )
-  }
+  for (const limit of limits) if (limit.since === now && limit.scope !== 'end_user') await countEarlier(sql, agentId, limit, now)
   return limits
+}
+
+/**
+ * Counts in the present window of a limit what was charged in it while there was no such limit: for the agent, for each of its keys, or for one
+ * end user. Does nothing if all of it is counted.
+ */
+async function countEarlier(
+  sql: Sql,
+  agentId: string,
+  { scope, span, amount }: NewSpendLimit,
+  now: number,
+  externalUserId?: string,
+): Promise<void> {
+  const { startsAt, endsAt } = windowAt(span, now)
+  const charges = {
+    agent: 'select t.agent_id as subject, t.charged from turns t where t.ended_at >= $4 and t.started_at >= $4 and t.agent_id = $1',
+    api_key: 'select t.api_key_id as subject, t.charged from turns t where t.ended_at >= $4 and t.started_at >= $4 and t.agent_id = $1',
+    // In this order, because the embedded store might begin with the turns otherwise.
+    end_user: `select c.external_user_id as subject, t.charged from api_keys k cross join conversations c cross join turns t
+      where k.agent_id = $1 and c.api_key_id = k.id and c.external_user_id = $7 and t.conversation_id = c.id
+        and t.ended_at >= $4 and t.started_at >= $4`,
+  }
+  await sql.run(
+    `insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
+       select $1, $2, subject, $3, $4, $5, charged, charged, case when charged > $6 then charged else $6 end
+       from (select subject, cast(sum(charged) as bigint) as charged from (${charges[scope]}) as c group by subject) as earlier
+       where charged > 0
+     on conflict (agent_id, scope, subject, span, starts_at) do update set
+       earlier = spending.earlier + excluded.spent - spending.spent, spent = excluded.spent,
+       max_amount = case when excluded.spent + spending.held + spending.unpaid > spending.max_amount
+         then excluded.spent + spending.held + spending.unpaid else spending.max_amount end`,
+    agentId,
+    scope,
+    span,
+    startsAt,
+    endsAt,
+    amount,
+    ...(externalUserId === undefined ? [] : [externalUserId]),
+  )
 }
 
 /** Notes whether an admission has any limits to look for. */
@@ -87,17 +104,23 @@ export async function putEndUserLimits(sql: Sql, given: EndUser & { limits: NewS
     now,
   )
   await countLimits(sql, agentId)
+  for (const limit of limits) if (limit.since === now) await countEarlier(sql, agentId, limit, now, externalUserId)
   return { agentId, externalUserId, limits, updatedAt: now }
 }
 
 /** Returns whether the end user had limits. */
 export async function deleteEndUserLimits(sql: Sql, { agentId, externalUserId }: EndUser): Promise<boolean> {
-  const [agent] = await sql.all('select owner_id from agents where id = $1', agentId)
+  const [agent] = await sql.all('select owner_id, spend_limits from agents where id = $1', agentId)
   if (!agent) return false
   await lockOwner(sql, text(agent, 'owner_id'))
   const deleted = await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
   await countLimits(sql, agentId)
-  return deleted === 1
+  if (deleted === 0) return false
+  // The limits of the agent apply again, and some of them may not have applied to this end user meanwhile.
+  const now = await sql.now()
+  for (const limit of readLimits(text(agent, 'spend_limits')))
+    if (limit.scope === 'end_user') await countEarlier(sql, agentId, limit, now, externalUserId)
+  return true
 }
 
 export async function findEndUserLimits(sql: Sql, { agentId, externalUserId }: EndUser): Promise<EndUserLimits | undefined> {
@@ -111,9 +134,9 @@ export async function findEndUserLimits(sql: Sql, { agentId, externalUserId }: E
 
 /**
  * `erase`: removes the names of end users from the limits and the windows of those who have no conversation with the agent any more. The
- * figures remain. A new message of the same user then starts new windows.
+ * figures remain. A new message of the same user then starts new windows. Returns the end users of whom a name was removed.
  */
-export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<void> {
+export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<EndUser[]> {
   const found: (EndUser & { ownerId: string })[] = []
   for (const { agentId, externalUserId } of users) {
     const [agent] = await sql.all(
@@ -133,6 +156,7 @@ export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<void> 
     await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
     await countLimits(sql, agentId)
   }
+  return found
 }
 
 /** What is spent in one window of a limit. */

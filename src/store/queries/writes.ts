@@ -140,7 +140,13 @@ export const writes = {
   }),
 
   eraseConversations: write(eraseConversations, {
-    audit: (outcome) => (outcome.kind === 'erased' ? outcome.conversationIds.flatMap((id) => when(true, 'erase', 'conversation', id)) : []),
+    audit: (outcome) =>
+      outcome.kind === 'erased'
+        ? [
+            ...outcome.conversationIds.flatMap((id) => when(true, 'erase', 'conversation', id)),
+            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),
+          ]
+        : [],
     changesCaches: false,
     failpoints: ['erase.before-commit', 'erase.after-commit'],
   }),
@@ -203,7 +209,7 @@ export const writes = {
     changesCaches: true,
   }),
   retryDelivery: write(retryDelivery, {
-    audit: (delivery, [{ eventId }]) => when(delivery, 'retry', 'delivery', eventId),
+    audit: ({ kind }, [{ eventId }]) => when(kind === 'retried', 'retry', 'delivery', eventId),
     changesCaches: true,
   }),
   replayDeliveries: write(replayDeliveries, {

@@ -60,8 +60,10 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const price = readPrice(agent)
   const bound = boundCost({ promptTokens, completionTokens: Number(agent.max_output_tokens) }, price)
   // `billing.unpaid`: as much as a turn of this agent needed when the balance ran out, so that this one does not run out at the same point.
-  const hold = max(bound, agent.min_hold as bigint)
+  const needed = max(bound, agent.min_hold as bigint)
   const windows = agent.limited === 1n ? findWindows(sql, now, agent, item) : []
+  // That is about the balance: it must not use up a limit that this message fits in.
+  const hold = findExceeded(windows, now, needed) ? bound : needed
   const exceeded = findExceeded(windows, now, hold)
   if (exceeded) {
     recordRefusal(sql, windows, { agent, item, hold, now })

@@ -40,7 +40,11 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
     }
     if ((attempt === 1) !== (item.which === 'fresh')) continue
     // The rest is claimed when these have ended, so that long histories and journals do not fill the memory.
-    if (bytes > maxBytes || turns.length >= (item.which === 'fresh' ? item.limit : Math.min(1, item.limit))) break
+    if (bytes > maxBytes || turns.length >= (item.which === 'fresh' ? item.limit : Math.min(1, item.limit))) {
+      if (item.which === 'fresh') break
+      // Turns without an attempt left come last, and need no room.
+      continue
+    }
     const fence = Number(orphan.fence) + 1
     sql.claimTurn.run(attempt + 1, fence, Math.ceil(leaseNow + item.leaseMs), requestId)
     const turn = readClaimed(sql, orphan, attempt + 1, fence)

@@ -20,7 +20,7 @@ export function prepareEventStatements(db: DatabaseSync) {
     insertDelivery: db.prepare('insert into deliveries (event_id, webhook_id, next_at, created_at) values (?, ?, ?, ?)'),
     // claimed by a process that is dead: an attempt without a result
     endAllClaims: db.prepare(
-      "update deliveries set next_at = 0 where state = 'pending' and attempts > 0 and status is null and error is null",
+      "update deliveries set next_at = 0 where state = 'pending' and fence > 0 and status is null and error is null",
     ),
     findBalance: db.prepare('select balance, unpaid, low_balance from owners where id = ?'),
     findSpendingUse: db.prepare(`select id, spent + unpaid as used, max_amount, reported_limit, reported_percent from spending

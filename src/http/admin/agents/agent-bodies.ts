@@ -15,7 +15,7 @@ const closed = { additionalProperties: false } as const
 export const Model = Type.String({
   maxLength: 300,
   pattern: inWords(
-    '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$',
+    '^[^/\\s\\u0000-\\u001f\\p{Cs}]+/[^\\u0000-\\u001f\\p{Cs}]+$',
     'the name of a provider, a slash and the ID of a model, such as openai/gpt-5.4-mini',
   ),
 })

@@ -228,10 +228,10 @@ begin
         -- `billing.hold`: from stored numbers only, rounded up once, at the dearest price of a prompt token
         cross join lateral (select least(coalesce(v.history_max_tokens, 0), coalesce(c.message_tokens, 0))) as h (history_window)
         -- `billing.unpaid`: at least what a turn of this agent needed when the balance ran out
-        cross join lateral (select h.history_window, greatest(a.min_hold,
-          ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
+        cross join lateral (select ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
               * greatest(v.prompt_price, v.cached_prompt_price, v.cache_write_price)
-            + v.max_output_tokens * v.completion_price + 999999) / 1000000)) as w (history_window, hold_needed)
+            + v.max_output_tokens * v.completion_price + 999999) / 1000000) as b (bound)
+        cross join lateral (select h.history_window, b.bound, greatest(a.min_hold, b.bound)) as w (history_window, bound, hold_needed)
       where outcomes[i.ord] is null
       order by a.owner_id, i.ord
     loop
@@ -245,15 +245,20 @@ begin
         windows := spend_windows_v1(limits, item.agent_id, item.api_key_id, item.external_user_id, at,
           case when item.agent_id = windows_of then windows end);
         windows_of := item.agent_id;
-        exceeded := false;
-        exceeded_until := at;
-        foreach spend_window in array windows loop
-          if spend_window.used + coalesce(window_holds[array_position(window_ids, spend_window.id)], 0) + item.hold_needed > spend_window.max_amount then
-            exceeded := true;
-            -- null if one of them never ends
-            exceeded_until := case when spend_window.ends_at >= exceeded_until then spend_window.ends_at
-              when spend_window.ends_at < exceeded_until then exceeded_until end;
-          end if;
+        loop
+          exceeded := false;
+          exceeded_until := at;
+          foreach spend_window in array windows loop
+            if spend_window.used + coalesce(window_holds[array_position(window_ids, spend_window.id)], 0) + item.hold_needed > spend_window.max_amount then
+              exceeded := true;
+              -- null if one of them never ends
+              exceeded_until := case when spend_window.ends_at >= exceeded_until then spend_window.ends_at
+                when spend_window.ends_at < exceeded_until then exceeded_until end;
+            end if;
+          end loop;
+          -- `min_hold` is about the balance: it must not use up a limit that this message fits in
+          exit when not exceeded or item.hold_needed = item.bound;
+          item.hold_needed := item.bound;
         end loop;
         if exceeded then
           refused_by := refused_by || array(select row(u.id, u.max_amount, item.hold_needed)::spend_use_v1 from unnest(windows) as u where u.id is not null);
@@ -781,6 +786,22 @@ end $$;
 
 -- An event of the outbox, before it has an ID.
 create type event_v1 as (type text, subject text collate "C", owner_id text collate "C", agent_id text collate "C", occurred_at bigint);
+
+-- The lock of every transaction that changes which events a webhook gets: nothing is between reading the webhooks and its commit then. While it
+-- waits, everyone who reads the webhooks waits behind it, also those it waits for, if they hold the owner of one that reads them. So it waits
+-- for a moment only, and tries again.
+create function lock_webhooks_v1() returns void language plpgsql set lock_timeout = '50ms' as $$
+begin
+  for tries in 1..50 loop
+    begin
+      lock table webhooks in access exclusive mode;
+      return;
+    exception when lock_not_available then
+      perform pg_sleep(0.05);
+    end;
+  end loop;
+  raise lock_not_available using message = 'the webhooks are in use';
+end $$;
 
 -- Records each event that a webhook matches, with a delivery for each of these webhooks (`webhook.once`). Events that are recorded already, and those
 -- that no webhook matches, are left out. The times of the events must have been taken before the call: with the lock that a change of a webhook

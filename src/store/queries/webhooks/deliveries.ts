@@ -10,7 +10,7 @@ import type { EventRecord } from './event-data.ts'
 import { endsOfRuns, eventLifetimeMs } from './events.ts'
 import { Values } from '../reported-turns.ts'
 import type { Within } from '../scope-of.ts'
-import { findWebhook, readWebhook } from './webhooks.ts'
+import { findWebhook, isForEvent, readWebhook } from './webhooks.ts'
 import type { Webhook } from './webhooks.ts'
 
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const
@@ -31,12 +31,16 @@ export type Delivery = {
   endedAt: number | null
 }
 
-/** `attempt` counts from 1. */
-export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number }
+/** `attempt` counts from 1. `webhook`: as it was when this delivery was its own, so the event of one owner is never sent to the URL of another. */
+export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number; webhook: Webhook }
 
 /** `released`: the attempt was cut off by a shutdown, and does not count. */
 export type AttemptResult = { kind: 'delivered' } | { kind: 'again'; inMs: number } | { kind: 'failed' } | { kind: 'released' }
-export type EndedAttempt = Omit<ClaimedDelivery, 'attempt'> & { result: AttemptResult; status: number | null; error: string | null }
+export type EndedAttempt = Omit<ClaimedDelivery, 'attempt' | 'webhook'> & {
+  result: AttemptResult
+  status: number | null
+  error: string | null
+}
 
 export type DueWebhooks = { now: number; webhooks: (Webhook & { nextAt: number | null })[] }
 
@@ -60,10 +64,13 @@ export async function claimDeliveries(
   const claimed: ClaimedDelivery[] = []
   const now = await sql.now()
   for (const { webhookId, limit } of wanted) {
+    // Until the commit, no change of the webhook ends its deliveries (`stopRecording`).
+    const webhook = await findWebhook(sql, webhookId)
+    if (!webhook?.enabled) continue
     const rows = await sql.all(
       `update deliveries set next_at = $1, fence = fence + 1, status = null, error = null
        where webhook_id = $2 and event_id in (
-         select d.event_id from deliveries d join webhooks w on w.id = d.webhook_id and w.enabled = 1
+         select d.event_id from deliveries d
          where d.webhook_id = $2 and d.state = 'pending' and d.next_at <= $3 order by d.next_at limit $4)
        returning event_id, fence, attempts`,
       now + leaseMs,
@@ -72,7 +79,13 @@ export async function claimDeliveries(
       limit,
     )
     for (const row of rows)
-      claimed.push({ eventId: text(row, 'event_id'), webhookId, fence: integer(row, 'fence'), attempt: integer(row, 'attempts') + 1 })
+      claimed.push({
+        eventId: text(row, 'event_id'),
+        webhookId,
+        fence: integer(row, 'fence'),
+        attempt: integer(row, 'attempts') + 1,
+        webhook,
+      })
   }
   return claimed
 }
@@ -112,24 +125,33 @@ const results = {
     as l (event_id text, webhook_id text, fence bigint, state text, next_at bigint, counted bigint, status bigint, error text, ended_at bigint)`,
 }
 
+export type RetryOutcome =
+  | { kind: 'retried'; delivery: Delivery }
+  | { kind: 'not_found' }
+  /** Its webhook was for other owners or agents before. */
+  | { kind: 'of_another' }
+
 /**
- * Sends a delivery again, now, with the whole schedule, whatever its state. Returns undefined if it does not exist. `within`: of a restricted
- * principal (`operator.scope`). A webhook may have been for other owners before, and keeps the deliveries of their events.
+ * Sends a delivery again, now, with the whole schedule, whatever its state. `within`: of a restricted principal (`operator.scope`). A webhook
+ * keeps the deliveries of owners that it was for before, which nobody can send again.
  */
 export async function retryDelivery(
   sql: Sql,
   { webhookId, eventId, within }: { webhookId: string; eventId: string; within?: Within | undefined },
-): Promise<Delivery | undefined> {
-  const isSeen = !within || ((await findWebhook(sql, webhookId, within)) && (await findDelivery(sql, { webhookId, eventId, within })))
-  if (!isSeen) return undefined
+): Promise<RetryOutcome> {
+  const isSeen = !within || (await findWebhook(sql, webhookId, within))
+  if (!isSeen || !(await findDelivery(sql, { webhookId, eventId, within }))) return { kind: 'not_found' }
   // The fence rises, so an attempt that still runs does not end what starts again here.
-  await sql.run(
-    `update deliveries set state = 'pending', attempts = 0, next_at = $1, fence = fence + 1, ended_at = null where event_id = $2 and webhook_id = $3`,
+  const retried = await sql.run(
+    `update deliveries set state = 'pending', attempts = 0, next_at = $1, fence = fence + 1, ended_at = null
+     where event_id = $2 and webhook_id = $3
+       and exists (select 1 from events e join webhooks w on ${isForEvent} where e.id = $2 and w.id = $3)`,
     await sql.now(),
     eventId,
     webhookId,
   )
-  return findDelivery(sql, { webhookId, eventId, within })
+  if (retried === 0) return { kind: 'of_another' }
+  return { kind: 'retried', delivery: (await findDelivery(sql, { webhookId, eventId, within }))! }
 }
 
 /**

@@ -42,20 +42,23 @@ export type WebhookOutcome =
   | { kind: 'owner_not_found' }
   | { kind: 'agent_not_found' }
   | TooWide
-  | { kind: 'too_many' }
+  | { kind: 'too_many'; limit: number }
 
 /** `needs`: the fields of which one must be set. */
 type TooWide = { kind: 'too_wide'; needs: 'owner_id or agent_id' | 'agent_id' }
 
 /** Each event is compared with all of them. */
 export const maxWebhooks = 100
+/** Of those that a restricted principal sees: one owner must not use up what all of them share. */
+export const maxWebhooksWithin = 10
 
 /** `within`: here and below, of a restricted principal (`operator.scope`). For it, a webhook that it does not see does not exist. */
 export async function createWebhook(sql: Sql, given: NewWebhook, within?: Within): Promise<WebhookOutcome> {
   const unknown = await findUnknown(sql, given, within)
   if (unknown) return unknown
-  const [count] = await sql.all('select count(*) as webhooks from webhooks')
-  if (integer(count!, 'webhooks') >= maxWebhooks) return { kind: 'too_many' }
+  if (within && (await countWebhooks(sql, { ...within, agentId: null })) >= maxWebhooksWithin)
+    return { kind: 'too_many', limit: maxWebhooksWithin }
+  if ((await countWebhooks(sql)) >= maxWebhooks) return { kind: 'too_many', limit: maxWebhooks }
   const since = await stopRecording(sql)
   const { id, url, events, ownerId, agentId, description, includeMessages, sealedSecret } = given
   await sql.run(
@@ -75,7 +78,16 @@ export async function createWebhook(sql: Sql, given: NewWebhook, within?: Within
   return { kind: 'stored', webhook: (await findWebhook(sql, id))! }
 }
 
-/** A webhook that is enabled again starts with no reason. Only later events are recorded for what it gets in addition. */
+async function countWebhooks(sql: Sql, within?: Within): Promise<number> {
+  const values = new Values()
+  const [row] = await sql.all(`select count(*) as webhooks from webhooks where true ${isWithin(sql, within, values)}`, ...values.list)
+  return integer(row!, 'webhooks')
+}
+
+/**
+ * A webhook that is enabled again starts with no reason. Only later events are recorded for what it gets in addition, and what is pending of
+ * another owner or agent is not sent (`operator.scope`).
+ */
 export async function changeWebhook(sql: Sql, id: string, change: WebhookChange, within?: Within): Promise<WebhookOutcome> {
   const present = await findWebhook(sql, id, within)
   if (!present) return { kind: 'not_found' }
@@ -99,8 +111,24 @@ export async function changeWebhook(sql: Sql, id: string, change: WebhookChange,
     await sql.now(),
     id,
   )
+  if ('ownerId' in change || 'agentId' in change) await endDeliveriesOfOthers(sql, id)
   return { kind: 'stored', webhook: (await findWebhook(sql, id))! }
 }
+
+/** Ends the pending deliveries of an owner or an agent that the webhook is no longer for. An attempt that runs has its earlier URL. */
+async function endDeliveriesOfOthers(sql: Sql, id: string): Promise<void> {
+  await sql.run(
+    `update deliveries set state = 'failed', fence = fence + 1, ended_at = $1, status = null, error = $2
+     where webhook_id = $3 and state = 'pending'
+       and not exists (select 1 from events e join webhooks w on ${isForEvent} where e.id = deliveries.event_id and w.id = $3)`,
+    await sql.now(),
+    'the webhook is no longer for the owner or the agent of this event',
+    id,
+  )
+}
+
+/** Whether webhook `w` is for the owner and the agent of event `e`. */
+export const isForEvent = '(w.owner_id is null or w.owner_id = e.owner_id) and (w.agent_id is null or w.agent_id = e.agent_id)'
 
 /** Returns whether it was enabled. What is pending stays pending. */
 export async function disableWebhook(sql: Sql, id: string, reason: string): Promise<boolean> {
@@ -179,7 +207,7 @@ export function isWithin(sql: Sql, within: Within | undefined, values: Values): 
  * because a clock may have been set back.
  */
 async function stopRecording(sql: Sql): Promise<number> {
-  if (sql.engine === 'postgres') await sql.run('lock table webhooks in access exclusive mode')
+  if (sql.engine === 'postgres') await sql.all('select lock_webhooks_v1()')
   const [row] = await sql.all('select max(ended_at) as ended_at from turns where ended_at is not null')
   return Math.max(await sql.now(), integerOrNull(row!, 'ended_at') ?? 0)
 }
