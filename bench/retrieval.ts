@@ -65,7 +65,7 @@ async function fill(store: Store, chunks: number): Promise<{ agentId: string; wr
       const count = Math.min(chunksAWrite, chunksADocument - from)
       const made = Array.from({ length: count }, () => ({ headings: textOf(3), text: textOf(150), vector: vectorOf() }))
       const startedAt = performance.now()
-      await store.write.addChunks({ documentId: id, fence, from, chunks: made })
+      await store.write.addChunks({ documentId: id, fence, title: given.title, from, chunks: made })
       writes.push(performance.now() - startedAt)
     }
     const finished = { documentId: id, fence, title: given.title, bytes: 1, chunks: chunksADocument, language: null, embeddingModel }

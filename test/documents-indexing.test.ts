@@ -235,6 +235,9 @@ void test('documents: a file of every type is found, with its passage and locati
   const [fare] = await library.find('How much is a single crossing?')
   // It has no better name than its file's: the page's own title is used.
   assert.deepEqual([fare!.documentId, fare!.title, fare!.section], ['doc_page.html', 'Ferries & fares – Harbour Line', 'Fares'])
+  // Its words count for every passage, as those of a given title do.
+  const ofLine = await library.find('Harbour Line', 10)
+  assert.ok(ofLine.some(({ documentId, section }) => documentId === 'doc_page.html' && section === 'Fares'))
 })
 
 void test('documents: an unreadable document fails with the reason immediately, and the next one in the queue is read', async (t) => {

@@ -75,7 +75,7 @@ void test('knowledge: recall@5 of words, of vectors and of both, on a real text 
         never,
       )
       const made = batch.map((chunk, index) => ({ ...chunk, vector: vectors[index]! }))
-      assert.ok(await store.write.addChunks({ documentId: id, fence, from, chunks: made }))
+      assert.ok(await store.write.addChunks({ documentId: id, fence, title, from, chunks: made }))
     }
     const finished = { documentId: id, fence, title, bytes: text.length, chunks: chunks.length, language: null, embeddingModel }
     assert.ok(await store.write.finishDocument(finished))

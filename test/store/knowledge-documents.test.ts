@@ -32,7 +32,7 @@ class DocumentsFixture {
 
   add(documentId: string, fence: number, texts: string[], from = 0) {
     const chunks = texts.map((text) => ({ headings: '', text, vector: null }))
-    return this.store.write.addChunks({ documentId, fence, from, chunks })
+    return this.store.write.addChunks({ documentId, fence, title: documentId, from, chunks })
   }
 
   finish(documentId: string, fence: number, chunks: number, language: string | null = null) {
@@ -340,7 +340,7 @@ void test('knowledge: the revision rises with every change to search results and
     await fixture.put(id)
     const { fence } = (await fixture.claim())!
     const chunks = vectors.map((one, n) => ({ headings: '', text: `parrot ${n}`, vector: one }))
-    await store.write.addChunks({ documentId: id, fence, from: 0, chunks })
+    await store.write.addChunks({ documentId: id, fence, title: id, from: 0, chunks })
     const finished = { documentId: id, fence, title: id, bytes: 1, chunks: vectors.length, language: null, embeddingModel: 'p/m' }
     await store.write.finishDocument(finished)
   }

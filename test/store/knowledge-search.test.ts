@@ -39,7 +39,7 @@ async function setUp(t: TestContext, embeddings: Embeddings = working) {
     assert.equal(await store.write.putDocument(given), 'put')
     const { fence } = (await store.write.claimDocument({ holder: 'test', leaseMs: 60_000 }))!
     const chunks = texts.map((text) => ({ headings, text, vector: meaningOf(text) }))
-    await store.write.addChunks({ documentId: id, fence, from: 0, chunks })
+    await store.write.addChunks({ documentId: id, fence, title: id, from: 0, chunks })
     const finished = { documentId: id, fence, title: id, bytes: 1, chunks: texts.length, language: null, embeddingModel }
     assert.ok(await store.write.finishDocument(finished))
   }
@@ -78,6 +78,50 @@ void test('knowledge: vectors follow the documents: replaced, deleted, and clean
   await store.write.deleteDocument({ agentId, id: 'doc_b' })
   while ((await store.write.clearKnowledge({ limit: 100 })) > 0);
   assert.deepEqual(await find('southern'), ['to the east of it again'])
+})
+
+void test('knowledge: a search during the first load of the vectors finds what was indexed meanwhile, and so do later ones', async (t) => {
+  const { store, agentId, log, index } = await setUp(t)
+  await index('doc_a', ['to the north of it'])
+  const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const readVectors: typeof store.read.readVectors = async (wanted) => {
+    const read = await store.read.readVectors(wanted)
+    reached.resolve()
+    await gate.promise
+    return read
+  }
+  const vectors = createVectorSearch({ store: { ...store, read: { ...store.read, readVectors } }, log })
+  t.after(() => vectors.close())
+  const search = async (): Promise<number> => {
+    const { revision } = await store.read.knowledgeState(agentId)
+    return (await vectors.search({ agentId, embeddingModel, revision, vector: meaningOf('east'), limit: 10 }))!.length
+  }
+  const first = search()
+  await reached.promise
+  await index('doc_b', ['to the east of it'])
+  const second = search()
+  // Both wait for the same load, which has listed the documents before the second one was indexed.
+  await store.read.knowledgeState(agentId)
+  gate.resolve()
+  assert.equal(await first, 1)
+  assert.equal(await second, 2)
+  assert.equal(await search(), 2)
+})
+
+void test('knowledge: frequent words that no passage has together are found all the same', async (t) => {
+  const { index, find } = await setUp(t)
+  for (const name of ['alpha', 'beta'])
+    await index(
+      `doc_${name}`,
+      Array.from({ length: 700 }, (_, n) => `${name} passage ${n}`),
+    )
+  const found = await find('Alpha or beta?', { embeddingModel: null })
+  assert.equal(found.length, 6)
+  for (const name of ['alpha', 'beta'])
+    assert.ok(
+      found.some((text) => text.startsWith(name)),
+      name,
+    )
 })
 
 void test('knowledge: an agent finds only its own vectors', async (t) => {

@@ -67,7 +67,7 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
     await knowing.write.putDocument({ ...uploaded, contentId: 'cnt_0', bytes: 3000 })
     const { fence } = (await knowing.write.claimDocument({ holder: 'filled', leaseMs: 1000 }))!
     const chunks = [{ headings: 'Returns › 退款', text: texts[2]!, vector: Float32Array.from([3, 4]) }]
-    await knowing.write.addChunks({ documentId: 'doc_0', fence, from: 0, chunks })
+    await knowing.write.addChunks({ documentId: 'doc_0', fence, title: 'Guide 0', from: 0, chunks })
     const finished = { documentId: 'doc_0', fence, title: 'Guide 0', bytes: 3000, chunks: 1, embeddingModel: 'p/m' }
     if (language === null) await knowing.write.finishDocument({ ...finished, language })
   }

@@ -68,7 +68,7 @@ export const limitsInCode: LimitInCode[] = [
   at('a drain after SIGTERM', '115 s', 'docs/operate/settings.md', /`TURNKEEP_DRAIN_SECONDS` \| `115`/),
   at('connecting to the provider', '5 s', 'src/agent/models/models.ts', /connectMs = 5000/),
   at('the first token', '60 s', 'src/agent/models/transport/exchange.ts', /firstTokenMs: 60_000/),
-  at('silence within a reply', '30 s', 'src/agent/models/transport/exchange.ts', /idleMs: 30_000/),
+  at('silence within a reply', '45 s', 'src/agent/models/transport/exchange.ts', /idleMs: 45_000/),
   at('attempts before the first text', '3', 'src/agent/models/retry.ts', /maxRetries = 2/),
   at(
     'text and tool calls of an answer',

@@ -98,6 +98,24 @@ test('billing.token-kinds: openai-compatible: the names of DeepSeek, Moonshot an
   assert.deepEqual(await readUsage(reasoned), { ...plainTokens(2000, 400), reasoningTokens: 250 })
 })
 
+test('billing.token-kinds: openai-compatible: reasoning that is only in the total, as Gemini reports it', async () => {
+  const chat = recorded['openai-compatible']
+  const readUsage = async (usage: Json) => (await read('openai-compatible', { ...chat.json, usage })).usage
+  const totals = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 }
+  const reasoned = { ...plainTokens(9, 96), reasoningTokens: 93 }
+  assert.deepEqual(await readUsage(totals), reasoned)
+  const cached = { ...totals, prompt_tokens_details: { cached_tokens: 4 } }
+  assert.deepEqual(await readUsage(cached), { ...reasoned, cachedPromptTokens: 4 })
+  // Totals that say nothing about reasoning.
+  assert.deepEqual(await readUsage({ ...totals, total_tokens: 12 }), plainTokens(9, 3))
+  assert.deepEqual(await readUsage({ ...totals, total_tokens: 7 }), plainTokens(9, 3))
+  assert.deepEqual(await readUsage({ ...totals, total_tokens: undefined }), plainTokens(9, 3))
+  const apart = { ...totals, total_tokens: 16, cached_tokens: 4 }
+  assert.deepEqual(await readUsage(apart), { ...plainTokens(9, 3), cachedPromptTokens: 4 }, 'its prompt tokens exclude the cache')
+  const reported = { ...totals, total_tokens: 20, completion_tokens_details: { reasoning_tokens: 2 } }
+  assert.deepEqual(await readUsage(reported), { ...plainTokens(9, 3), reasoningTokens: 2 })
+})
+
 /** Counts that no call can have, and the totals that are billed at the undiscounted price. */
 const impossible: Record<Kind, [Json, { prompt?: number; completion?: number }][]> = {
   openai: [

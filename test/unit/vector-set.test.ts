@@ -70,3 +70,26 @@ for (const [name, spread] of [
     assert.ok(whole >= 0.98 && left >= 0.98)
   })
 }
+
+void test('knowledge: vectors that were added and moved before the next search are found', () => {
+  const [dimensions, count, added] = [64, 20_000, 500]
+  const noise = createNoise(11)
+  const make = (): Float32Array => unit(Float32Array.from({ length: dimensions }, () => noise()))
+  const set = new VectorSet(dimensions)
+  const add = (vectors: Float32Array[], firstId: number, documentOf: (index: number) => string): void => {
+    const flat = new Float32Array(vectors.length * dimensions)
+    vectors.forEach((vector, index) => flat.set(vector, index * dimensions))
+    set.add(
+      vectors.map((_, index) => firstId + index),
+      vectors.map((_, index) => documentOf(index)),
+      flat,
+    )
+  }
+  add(Array.from({ length: count }, make), 0, (index) => (index < 2_000 ? 'old' : 'kept'))
+  set.nearest(make(), 1)
+  const fresh = Array.from({ length: added }, make)
+  add(fresh, count, () => 'new')
+  // Two pages of changes, as a large upload is read, with no search in between.
+  set.drop(new Set(['old']))
+  for (let index = 0; index < added; index += 25) assert.equal(set.nearest(fresh[index]!, 1)[0]!.chunkId, count + index)
+})

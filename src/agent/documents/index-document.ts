@@ -56,7 +56,7 @@ export async function indexDocument(
       const added = chunks
         .slice(part, part + addedAtOnce)
         .map((chunk, index): NewChunk => ({ ...chunk, vector: vectors?.[part + index] ?? null }))
-      if (!(await store.write.addChunks({ documentId, fence, from: from + part, chunks: added }))) throw new ClaimLost()
+      if (!(await store.write.addChunks({ documentId, fence, title, from: from + part, chunks: added }))) throw new ClaimLost()
     }
     claim.progress(readShare + (1 - readShare) * ((from + chunks.length) / read.chunks))
   }

@@ -157,11 +157,13 @@ export function createVectorSearch({
   return {
     async search({ agentId, embeddingModel, revision, vector, limit }) {
       const copy = copyOf(agentId, embeddingModel)
-      if (copy.knownFor < revision) {
+      // A search that joins may know of a later change than the one that this was started for.
+      while (copy.knownFor < revision) {
         // Also retried for a copy that was too large, because the change may have made it smaller.
-        copy.refreshing ??= refresh(copy, vector.length).finally(() => (copy.refreshing = undefined))
+        copy.refreshing ??= refresh(copy, vector.length)
+          .then(() => void (copy.knownFor = Math.max(copy.knownFor, revision)))
+          .finally(() => (copy.refreshing = undefined))
         await copy.refreshing
-        copy.knownFor = Math.max(copy.knownFor, revision)
       }
       if (copy.tooLarge) return undefined
       const id = nextId++

@@ -61,6 +61,7 @@ export class VectorSet {
   drop(documentIds: ReadonlySet<string>): void {
     const { dimensions } = this
     let kept = 0
+    let signed = 0
     for (let row = 0; row < this.#count; row++) {
       if (documentIds.has(this.#documents[row]!)) continue
       if (kept !== row) {
@@ -69,12 +70,12 @@ export class VectorSet {
         this.#scales[kept] = this.#scales[row]!
         this.#values.copyWithin(kept * dimensions, row * dimensions, (row + 1) * dimensions)
         this.#signs.copyWithin(kept * this.#signBytes, row * this.#signBytes, (row + 1) * this.#signBytes)
-        if (row < this.#signed && kept >= this.#signed) this.#signed = kept
       }
       kept++
+      if (row < this.#signed) signed = kept
     }
     this.#documents.length = kept
-    this.#signed = Math.min(this.#signed, kept)
+    this.#signed = signed
     this.#count = kept
   }
 

@@ -11,20 +11,30 @@ export function readUsage(usage: unknown): Pick<ModelStep, 'usage' | 'usageImpos
   if (!isObject(usage)) return { usage: undefined }
   const prompt = detailsOf(usage, 'prompt_tokens_details')
   const reasoningTokens = detailsOf(usage, 'completion_tokens_details').reasoning_tokens ?? usage.reasoning_tokens
+  // DeepSeek's and Moonshot's names come last.
+  const cachedPromptTokens = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
   return readReported({
     promptTokens: usage.prompt_tokens,
-    // DeepSeek's and Moonshot's names come last.
-    cachedPromptTokens: prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+    cachedPromptTokens,
     cacheWriteTokens: prompt.cache_write_tokens,
-    completionTokens: completionTokens(usage, reasoningTokens),
-    reasoningTokens,
+    ...completion(usage, reasoningTokens, cachedPromptTokens),
   })
 }
 
-/** xAI's completion tokens exclude the reasoning, and its total includes it. */
-function completionTokens({ prompt_tokens, completion_tokens, total_tokens }: Fields, reasoning: unknown): unknown {
-  if (!isCount(prompt_tokens) || !isCount(completion_tokens) || !isCount(reasoning)) return completion_tokens
-  return total_tokens === prompt_tokens + completion_tokens + reasoning ? completion_tokens + reasoning : completion_tokens
+/**
+ * The completion tokens of xAI and Gemini exclude the reasoning, and their totals include it. Gemini does not report it otherwise. A server
+ * whose prompt tokens exclude its cache would have the same difference, so that is left as it is.
+ */
+function completion(
+  { prompt_tokens, completion_tokens, total_tokens }: Fields,
+  reasoning: unknown,
+  cached: unknown,
+): { completionTokens: unknown; reasoningTokens: unknown } {
+  const reported = { completionTokens: completion_tokens, reasoningTokens: reasoning }
+  if (!isCount(prompt_tokens) || !isCount(completion_tokens) || !isCount(total_tokens)) return reported
+  const beside = total_tokens - prompt_tokens - completion_tokens
+  const isReasoning = reasoning === undefined || reasoning === null ? beside > 0 && beside !== cached : beside === reasoning
+  return isReasoning ? { completionTokens: completion_tokens + beside, reasoningTokens: beside } : reported
 }
 
 function detailsOf(usage: Fields, name: string): Fields {

@@ -16,12 +16,12 @@ import { operatorText } from './operator-text.ts'
 export type Deadlines = {
   /** From the start of the call to the first text, reasoning or tool call. */
   firstTokenMs: number
-  /** Between two network reads after that. */
+  /** Between two network reads after that. OpenAI sends a sign of life every 30 s while a model reasons. */
   idleMs: number
   /** From the finish to the end of the stream. Only the usage can still arrive, and the caller should not wait longer for it. */
   tailMs: number
 }
-export const defaultDeadlines: Deadlines = { firstTokenMs: 60_000, idleMs: 30_000, tailMs: 5_000 }
+export const defaultDeadlines: Deadlines = { firstTokenMs: 60_000, idleMs: 45_000, tailMs: 5_000 }
 
 /**
  * `waiting`: nothing useful yet. `speaking`: generating. `finished`: the answer is complete, usage may follow. `done`: nothing more is

@@ -26,6 +26,8 @@ export type NewChunk = { headings: string; text: string; vector: Float32Array | 
 export type ChunksToAdd = {
   documentId: string
   fence: number
+  /** As `finishDocument` will store it: its words count as headings of each chunk. */
+  title: string
   /** The position of the first one in the document. */
   from: number
   chunks: NewChunk[]
@@ -128,11 +130,11 @@ export async function reportProgress(
 }
 
 /** A few dozen at once. They are not found before `finishDocument`. Returns false as `reportProgress`. */
-export async function addChunks(sql: Sql, { documentId, fence, from, chunks }: ChunksToAdd): Promise<boolean> {
+export async function addChunks(sql: Sql, { documentId, fence, title, from, chunks }: ChunksToAdd): Promise<boolean> {
   const [held] = await findHeld(sql, documentId, fence)
   if (!held) return false
   const agentId = text(held, 'agent_id')
-  const of = { documentId, agentId, generation: fence, title: text(held, 'title'), language: textOrNull(held, 'next_language') }
+  const of = { documentId, agentId, generation: fence, title, language: textOrNull(held, 'next_language') }
   const { number } = await openBase(sql, agentId)
   const placed = chunks.map((chunk, index) => ({ ...chunk, position: from + index, vector: chunk.vector && unitLength(chunk.vector) }))
   await addToIndex(sql, number, of, placed)
@@ -213,7 +215,7 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, text
   if (outcome !== 'put') throw new Error(`document ${documentId} cannot be put in: ${outcome}`)
   const [row] = await sql.all(`select ${documentColumns}, d.content_id, d.fence, d.attempt from documents d where d.id = $1`, documentId)
   const { fence, knowledge } = await takeDocument(sql, row!, { holder: 'indexed at once', leaseUntil: 0 })
-  await addChunks(sql, { documentId, fence, from: 0, chunks: chunks.map((chunk) => ({ ...chunk, vector: null })) })
+  await addChunks(sql, { documentId, fence, title, from: 0, chunks: chunks.map((chunk) => ({ ...chunk, vector: null })) })
   const made = { documentId, fence, title, bytes, chunks: chunks.length, language: knowledge.language, embeddingModel: null }
   await finishDocument(sql, made)
 }

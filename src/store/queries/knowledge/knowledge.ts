@@ -30,8 +30,23 @@ export async function searchChunks(sql: Sql, { agentId, query, limit, languages 
   if (!base || terms.length === 0) return []
   const weighed = weigh(await countChunks(sql, terms), base.chunks)
   if (weighed.length === 0) return []
-  const rows = await (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed, base, limit })
-  return rows.map((row) => readChunk(row, Number(row['score'])))
+  const rank = (terms: Weighed[]): Promise<Row[]> =>
+    (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed: terms, base, limit })
+  const rows = await rank(weighed)
+  return (rows.length > 0 || weighed.length === 1 ? rows : await rankEach(weighed, rank, limit)).map((row) =>
+    readChunk(row, Number(row['score'])),
+  )
+}
+
+// Each ranks all chunks with a frequent word, which takes a while.
+const rankedAlone = 3
+
+/** Frequent terms are searched in pairs, and no chunk may have two of them: then the best chunks of each of the rarest terms, in turn. */
+async function rankEach(weighed: Weighed[], rank: (terms: Weighed[]) => Promise<Row[]>, limit: number): Promise<Row[]> {
+  const lists: Row[][] = []
+  for (const one of weighed.slice(0, rankedAlone)) lists.push(await rank([one]))
+  const inTurn = lists.flatMap((rows) => rows.map((row, place) => ({ row, place }))).toSorted((a, b) => a.place - b.place)
+  return [...new Map(inTurn.map(({ row }) => [integer(row, 'id'), row])).values()].slice(0, limit)
 }
 
 /** Those of the given chunks that are served now, in no particular order. */
