@@ -5,8 +5,8 @@ import type { Lane } from '../side-by-side.ts'
 
 const callers = 64
 const users = Array.from({ length: 10 * callers }, (_, place) => `user-${place}`)
-// More than callers, so that a conversation of the one end user is free again before it has its next message.
-const keys = 256
+// A multiple of the callers, so that each has its own keys and a conversation of the one end user is free before its next message.
+const keys = 4 * callers
 /** Never reached. */
 const limit = (scope: string, window: string) => ({ scope, usd: '1000000', window })
 const threeLimits = [limit('end_user', 'day'), limit('api_key', 'month'), limit('agent', 'total')]
@@ -36,7 +36,7 @@ export const spendLimits: Scenario = {
       const three = await server.makeTenant({ ...agent, spend_limits: threeLimits })
       add('three', 'many', [three.call('sync')], users)
       const all = [three.call('sync')]
-      for (let made = 1; made < (bench.quick ? 4 * callers : keys); made++) {
+      for (let made = 1; made < keys; made++) {
         const key = await server.admin('POST', `/agents/${three.agentId}/keys`, {
           permission: 'full',
           rate_limit: { limit: 1_000_000, window_seconds: 1 },
