@@ -112,6 +112,12 @@ export function attentionConformance(check: Check): void {
     assert.deepEqual(await shown(), [[id, 1, 'the endpoint answered 503', false]])
     assert.ok((await ofKind(store, 'webhook'))[0]!.since >= before)
     await attempt({ kind: 'again', inMs: hourMs }, 'timeout')
+    assert.equal((await shown())[0]![1], 2)
+    await store.moveClock(hourMs)
+    const wanted = [{ webhookId: id, limit: 9 }]
+    const [running] = await store.write.claimDeliveries({ wanted, leaseMs: 30_000 })
+    assert.equal((await shown())[0]![1], 2, 'also while the next attempt runs')
+    await store.write.endAttempts([{ ...running!, result: { kind: 'again', inMs: hourMs }, status: 503, error: 'timeout' }])
     assert.deepEqual(await shown({ ownerId: bench.ownerId, agentId: null }), [[id, 2, 'the endpoint answered 503', false]])
     assert.deepEqual(await shown({ ownerId: 'own_other', agentId: null }), [])
     // A later success: what failed before it does not matter, what waits still does.
@@ -122,7 +128,7 @@ export function attentionConformance(check: Check): void {
     await store.write.changeWebhook(id, { ownerId: next.ownerId })
     assert.deepEqual(await shown({ ownerId: next.ownerId, agentId: null }), [])
     await store.write.disableWebhook(id, 'the endpoint answered 410')
-    assert.deepEqual(await shown(), [[id, 1, 'the endpoint answered 410', true]])
+    assert.deepEqual(await shown(), [[id, 0, 'the endpoint answered 410', true]], 'what was pending of the previous owner has ended')
     // Disabled by the operator.
     await store.write.changeWebhook(id, { enabled: true })
     await store.write.changeWebhook(id, { enabled: false })

@@ -92,7 +92,7 @@ async function failingWebhooks(sql: Sql, within: Within | undefined): Promise<Fa
   // Between two attempts. Of the oldest ones only: a backlog is never read as a whole.
   const retried = `select p.created_at, p.error from (select d.created_at, d.attempts, d.error from deliveries d
     where d.webhook_id = w.id and d.state = 'pending' ${isSeen} order by d.created_at, d.event_id limit ${maxItems}) as p
-    where p.attempts > 1 or p.error is not null`
+    where p.attempts > 0 or p.error is not null`
   const summary = (deliveries: string, name: string): string =>
     `(select count(*) from (${deliveries}) as f) as ${name}, (select min(f.created_at) from (${deliveries}) as f) as ${name}_at,
      (select max(f.error) from (${deliveries}) as f) as ${name}_error`

@@ -193,7 +193,7 @@ begin
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
         r.completion_tokens, r.charged, r.incomplete, r.failure_code, case when same then r.continues_from end as continues_from, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
-        v.cached_prompt_price, v.cache_write_price, a.owner_id, a.limited, a.spend_limits, o.balance - o.held - o.unpaid as available, w.hold_needed, w.history_window, v.max_message_length,
+        v.cached_prompt_price, v.cache_write_price, a.owner_id, a.limited, a.spend_limits, o.balance - o.held - o.unpaid as available, w.hold_needed, w.bound, w.history_window, v.max_message_length,
         -- the whole of `order.admission`
         case
           when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
