@@ -136,6 +136,6 @@ void test('operator.permission: without `conversations`, the list of turns has n
   assert.match((await causeFor('viewer', { permissions: ['conversations'] }))['cause'], /CANARY-QUOTED/)
   for (const role of ['viewer', 'billing'] as const) {
     const { cause, cause_kind: kind } = await causeFor(role)
-    assert.deepEqual([cause, kind], [null, 'provider_4xx'])
+    assert.deepEqual([cause, kind], [null, 'provider_400'])
   }
 })

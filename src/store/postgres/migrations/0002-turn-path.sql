@@ -792,7 +792,7 @@ create type event_v1 as (type text, subject text collate "C", owner_id text coll
 -- for a moment only, and tries again.
 create function lock_webhooks_v1() returns void language plpgsql set lock_timeout = '50ms' as $$
 begin
-  for tries in 1..50 loop
+  for tries in 1..80 loop
     begin
       lock table webhooks in access exclusive mode;
       return;
