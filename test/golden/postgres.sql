@@ -797,6 +797,9 @@ create function journal_bytes_v1(of_turn text, first_run bigint) returns bigint 
 
 create function journal_v1(turn turns) returns json language plpgsql stable;
 
+create function lock_webhooks_v1() returns void language plpgsql volatile
+  set lock_timeout=50ms;
+
 create function now_ms() returns bigint language sql volatile;
 
 create function record_ended_turns_v1(ended text[]) returns void language plpgsql volatile;

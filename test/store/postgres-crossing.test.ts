@@ -263,13 +263,9 @@ void test(
       await reader.query('select id from webhooks')
       const webhook = { id: 'whk_1', url: 'https://a.example/', events: ['*'], ownerId: null, agentId: null, description: null }
       const changed = store.write.createWebhook({ ...webhook, includeMessages: false, sealedSecret: Uint8Array.of(1) })
-      await until('the change waits', async () => {
-        const { rows } = await reader.query(
-          `select 1 from pg_stat_activity where query like 'select lock_webhooks_v1%' and state = 'active'`,
-        )
-        return rows.length > 0
-      })
-      // A read that were queued behind the change would wait for the reader, which waits for it.
+      const isWaiting = `select 1 from pg_stat_activity where query ~ '^(select )?lock' and state = 'active'`
+      await until('the change waits', async () => (await database.rows(isWaiting)).length > 0)
+      // A read that is queued behind the change would wait for the reader.
       for (let n = 0; n < 3; n++) await database.rows('select id from webhooks')
       await reader.query('commit')
       assert.equal((await changed).kind, 'stored')
