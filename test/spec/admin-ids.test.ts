@@ -34,8 +34,8 @@ void test('text.well-formed: the ID of a conversation with U+0000 is 404 for a c
 
 void test('text.well-formed: a provider with U+0000 in the name of a model is refused with the field', async () => {
   const price = await app.admin('GET', '/models/price?model=%00a%2Fx')
-  assert.deepEqual([price.status, price.json['error'].code], [422, 'validation_error'])
+  assert.deepEqual([price.status, price.json['error']?.code], [422, 'validation_error'])
   const changed = await app.admin('PATCH', `/agents/${app.caller.agentId}`, { model: 'a\0/b' })
-  assert.deepEqual([changed.status, changed.json['error'].code], [422, 'validation_error'])
+  assert.deepEqual([changed.status, changed.json['error']?.code], [422, 'validation_error'])
   assert.match(changed.json['error'].message, /model/)
 })

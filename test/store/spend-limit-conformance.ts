@@ -308,18 +308,23 @@ export function spendLimitConformance(check: Check): void {
       await store.moveClock(dayMs)
       // One has no window of the day yet, the other has one.
       await pay('cid')
-      for (const externalUserId of [user, 'cid']) {
+      for (const [externalUserId, spent] of [
+        [user, 4n],
+        ['cid', 5n],
+      ] as const) {
         const own = { agentId, externalUserId }
         await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', plenty, 'month')] })
         for (let n = 0; n < 3; n++) await pay(externalUserId)
         await store.write.deleteEndUserLimits(own)
         assert.equal(await kindOf(bench, { externalUserId }), 'spend_limit_exceeded', externalUserId)
+        // Own limits count what was charged while there were others.
         await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', plenty, 'month')] })
-        await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', 3n * hold)] })
+        await pay(externalUserId)
+        await store.write.putEndUserLimits({ ...own, limits: [limitOf('end_user', spent * hold)] })
         assert.equal(await kindOf(bench, { externalUserId }), 'spend_limit_exceeded', externalUserId)
         await store.write.deleteEndUserLimits(own)
       }
-      assert.deepEqual((await spendingOf(bench, 'cid'))['end_user day'], [4n * hold, 0n, 0n])
+      assert.deepEqual((await spendingOf(bench, 'cid'))['end_user day'], [5n * hold, 0n, 0n])
       await store.moveClock(dayMs)
       await pay(user)
       await bench.verify()
