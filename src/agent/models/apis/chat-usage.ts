@@ -31,7 +31,8 @@ function completion(
   cached: unknown,
 ): { completionTokens: unknown; reasoningTokens: unknown } {
   const reported = { completionTokens: completion_tokens, reasoningTokens: reasoning }
-  if (!isCount(prompt_tokens) || !isCount(completion_tokens) || !isCount(total_tokens)) return reported
+  // A prompt without tokens: the server does not count.
+  if (!isCount(prompt_tokens) || prompt_tokens === 0 || !isCount(completion_tokens) || !isCount(total_tokens)) return reported
   const beside = total_tokens - prompt_tokens - completion_tokens
   const isReasoning = reasoning === undefined || reasoning === null ? beside > 0 && beside !== cached : beside === reasoning
   return isReasoning ? { completionTokens: completion_tokens + beside, reasoningTokens: beside } : reported
