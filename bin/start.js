@@ -26,14 +26,17 @@ module.exports = function start() {
 }
 
 /**
- * A parent that was killed with SIGKILL could not pass it on. Then its children get another parent, and this process ends as it does on
- * SIGTERM: no one else would end it.
+ * A parent that was killed with SIGKILL could not pass it on. Then its children get another parent, and this process ends as it does when
+ * its terminal is closed: no one else would end it. SIGHUP, because a second SIGTERM would end a drain that a signal has already started.
  */
 function endWith({ parentOf, parent }) {
-  setInterval(() => {
+  const watch = setInterval(() => {
     const now = parentOf === process.pid ? process.ppid : parentIn(parentOf)
-    if (now !== parent) process.kill(process.pid, 'SIGTERM')
-  }, watchEveryMs).unref()
+    if (now === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGHUP')
+  }, watchEveryMs)
+  watch.unref()
 }
 
 /**

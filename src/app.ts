@@ -80,8 +80,8 @@ export type App = Modules & {
   /** The metrics of this process, for the page of all workers. */
   figures(): Promise<Figures>
   /**
-   * Turns readiness off, accepts no new connections, lets running turns finish up to the drain limit, releases the rest, and closes
-   * everything.
+   * Turns readiness off, accepts no new connections, lets running turns finish up to the drain limit, releases the rest, gives open
+   * responses a few seconds more, and closes everything.
    */
   drain(): Promise<void>
 }
@@ -90,6 +90,8 @@ export type App = Modules & {
 const storeDeadlineMs = 500
 // `rate.fail-closed`: a rate limiter that takes longer counts as unavailable.
 const limiterDeadlineMs = 250
+// Enough for the responses of the last turns. A download or an upload may take as long as its caller wants.
+const lastResponsesMs = 3_000
 
 /**
  * Opens the store, recovers the turns of processes that have died, and listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the
@@ -201,9 +203,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
   async function drain(): Promise<void> {
     draining = true
-    const closed = Promise.all(layers.map((layer) => layer.close()))
+    const breakOff = new AbortController()
+    const closed = Promise.all(layers.map((layer) => layer.close(breakOff.signal)))
     await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop(), webhooks.stop()])
     closing.abort(new ApiError('service_unavailable'))
+    await within<unknown>(lastResponsesMs, closed, () => breakOff.abort())
     await closed
     overload.stop()
     await erasure.stop()

@@ -125,7 +125,7 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
       return 0
     },
   })
-  link?.serve({ figures: app.figures, drain: () => drain({ by: 'supervisor' }) })
+  link?.serve({ figures: app.figures, drain: () => drain({ by: 'supervisor' }), log })
   return { url: app.url, adminUrl: app.adminUrl, limiter: app.limiter, demo }
 }
 

@@ -100,6 +100,7 @@ const outside: Record<string, string[]> = {
   'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'deadline.ts': ['modules', 'app.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/throttle.ts': ['modules'],
+  'flush-folder.ts': ['store', 'config/data-folder.ts'],
   'failpoints.ts': ['modules', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],
   'observability/metrics.ts': ['modules', 'app.ts', 'observability/status.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/prom-client.ts': ['observability/metrics.ts', 'observability/turn-series.ts', 'observability/webhook-series.ts'],

@@ -6,6 +6,8 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -241,6 +243,26 @@ async function accepts(port: number): Promise<boolean> {
   }
 }
 
+/** The address that a start prints. */
+async function shownUrl(stdout: Readable): Promise<string> {
+  let shown = ''
+  for await (const piece of stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    shown += piece
+    const [, url] = /API docs {5}(\S+)\/docs/.exec(shown) ?? []
+    if (url !== undefined) return url
+  }
+  throw new Error(`no address was shown:\n${shown}`)
+}
+
+/** The environment of a server that is not started by showServer. */
+const ownEnvironment = (folder: string): Record<string, string> => ({
+  PATH: process.env['PATH'] ?? '',
+  TURNKEEP_DATA_DIR: folder,
+  TURNKEEP_DEMO: 'off',
+  TURNKEEP_ADMIN_TOKEN: adminToken,
+  PORT: '0',
+})
+
 async function turnAt(t: TestContext, url: string) {
   const model = await startModelServer()
   t.after(() => model.close())
@@ -291,13 +313,7 @@ describe('process: its end', () => {
       const folder = ownFolder(t)
       const output = join(folder, 'stdout')
       const serve = `echo $$ > '${folder}/pid'; exec '${process.execPath}' '${command}' serve > '${output}'`
-      const env = {
-        PATH: process.env['PATH'] ?? '',
-        TURNKEEP_DATA_DIR: join(folder, 'data'),
-        TURNKEEP_DEMO: 'off',
-        TURNKEEP_ADMIN_TOKEN: adminToken,
-        PORT: '0',
-      }
+      const env = ownEnvironment(join(folder, 'data'))
       const terminal = spawn('script', ['-qfc', serve, '/dev/null'], { env, stdio: 'ignore' })
       t.after(() => terminal.kill('SIGKILL'))
       const started = /API docs {5}(\S+)\/docs/
@@ -316,26 +332,36 @@ describe('process: its end', () => {
     },
   )
 
+  test(
+    'SIGKILL of its parent lets a running turn finish',
+    { skip: process.platform === 'win32' && 'there are no such signals' },
+    async (t) => {
+      // Not the last command, which some shells would replace themselves with.
+      const serve = `TURNKEEP_STARTED_BY=$$ '${process.execPath}' '${command}' serve; exit`
+      const parent = spawn('sh', ['-c', serve], { env: ownEnvironment(ownFolder(t)), stdio: ['ignore', 'pipe', 'ignore'] })
+      t.after(() => parent.kill('SIGKILL'))
+      const url = await shownUrl(parent.stdout)
+      const { held, reply } = await turnAt(t, url)
+      parent.kill('SIGKILL')
+      // A drain accepts no new connections.
+      while (await accepts(Number(new URL(url).port))) await pass(20)
+      // Longer than two of the intervals at which a server looks for its parent.
+      await pass(2_500)
+      held.open()
+      assert.equal((await reply)?.status, 200)
+      // The output ends with the server.
+      await finished(parent.stdout.resume())
+    },
+  )
+
   test('a log that cannot be written stops neither a start nor a turn nor the exit', { skip: noFullDevice() }, async (t) => {
     const full = openSync('/dev/full', 'w')
     t.after(() => closeSync(full))
-    const folder = ownFolder(t)
-    const env = {
-      PATH: process.env['PATH'] ?? '',
-      TURNKEEP_DATA_DIR: folder,
-      TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_TOKEN: adminToken,
-      PORT: '0',
-    }
+    const env = ownEnvironment(ownFolder(t))
     const child = spawn(process.execPath, [command, 'serve'], { env, stdio: ['ignore', 'pipe', full] })
     t.after(() => child.kill('SIGKILL'))
     const ended = once(child, 'exit')
-    let shown = ''
-    for await (const piece of child.stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-      shown += piece
-      if (/API docs {5}(\S+)\/docs/.test(shown)) break
-    }
-    const { held, reply } = await turnAt(t, /API docs {5}(\S+)\/docs/.exec(shown)![1]!)
+    const { held, reply } = await turnAt(t, await shownUrl(child.stdout!))
     held.open()
     assert.equal((await reply)?.status, 200)
     child.kill('SIGTERM')
@@ -351,18 +377,20 @@ describe('process: its end', () => {
     assert.doesNotMatch(server.shown.stderr, /debugger/i)
   })
 
-  test('a signal ends a start that waits for its database with exit code 0', async (t) => {
-    // It accepts and sends nothing.
-    const silent = createServer().listen(0, '127.0.0.1')
-    t.after(() => silent.close())
-    await once(silent, 'listening')
-    const reached = once(silent, 'connection')
-    const server = showServer({ ...shared, DATABASE_URL: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/x` })
-    const [socket] = await reached
-    t.after(() => socket.destroy())
-    server.child.kill('SIGTERM')
-    assert.deepEqual(await server.ended, { code: 0, signal: null })
-  })
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+    test(`${signal} ends a start that waits for its database with exit code 0`, async (t) => {
+      // It accepts and sends nothing.
+      const silent = createServer().listen(0, '127.0.0.1')
+      t.after(() => silent.close())
+      await once(silent, 'listening')
+      const reached = once(silent, 'connection')
+      const server = showServer({ ...shared, DATABASE_URL: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/x` })
+      const [socket] = await reached
+      t.after(() => socket.destroy())
+      server.child.kill(signal)
+      assert.deepEqual(await server.ended, { code: 0, signal: null })
+    })
+  }
 
   test('a signal without turns exits 0 immediately', async (t) => {
     const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t) })

@@ -3,22 +3,9 @@
  * completely or not at all, whenever the process is killed. Secrets are never printed. (The store manages the database's files.)
  */
 import { randomBytes } from 'node:crypto'
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { accessSync, constants, existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { flushFolder } from '../flush-folder.ts'
 import { encryptionKeys } from './config-values.ts'
 import { generateEncryptionKey } from './secrets.ts'
 
@@ -134,14 +121,6 @@ function makeFolder(path: string): void {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-}
-
-function flushFolder(path: string): void {
-  // Windows cannot open a folder. There the file system orders its own metadata.
-  if (process.platform === 'win32') return
-  const folder = openSync(path, 'r')
-  fsyncSync(folder)
-  closeSync(folder)
 }
 
 function refusing(path: string, action: () => void): void {

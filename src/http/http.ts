@@ -46,7 +46,7 @@ import { lateValidators } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
 import { defaultTimes } from './edge/http-times.ts'
 import type { HttpTimes } from './edge/http-times.ts'
-import { closeIdle, listen, watchSockets } from './edge/listening.ts'
+import { listen, stopListening, watchSockets } from './edge/listening.ts'
 import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
@@ -96,14 +96,11 @@ type AdminOptions = {
   openMetrics: boolean
 }
 
-// A response that ends during the drain leaves an idle connection, which this interval closes.
-const sweepMs = 100
-
 export type HttpLayer = {
   /** Port 0 picks a free port. `reusePort` lets other worker processes share it. Returns the base URL. Rejects with the error of the listener. */
   listen(port: number, host: string, reusePort?: boolean): Promise<string>
-  /** Refuses new connections and closes idle ones. Resolves when all running responses have ended. */
-  close(): Promise<void>
+  /** Refuses new connections and closes idle ones. Resolves when all running responses have ended, or are broken off by the signal. */
+  close(breakOff?: AbortSignal): Promise<void>
 }
 
 export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLayer> {
@@ -186,13 +183,11 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   const sockets = watchSockets(app.server)
   return {
     listen: async (port, host, reusePort = false) => (listenedAt = await listen(app.server, { port, host, reusePort })),
-    async close() {
-      // Stops listening immediately; Fastify would do so a little later.
-      app.server.close()
-      closeIdle(app.server, sockets)
-      const sweep = setInterval(() => closeIdle(app.server, sockets), sweepMs)
+    async close(breakOff) {
+      // Immediately; Fastify would do so a little later.
+      const endSweep = stopListening(app.server, sockets, breakOff)
       await app.close()
-      clearInterval(sweep)
+      endSweep()
     },
   }
 }

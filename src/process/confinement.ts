@@ -6,6 +6,7 @@
  * src/agent/documents/confine-code.js and src/agent/documents/reading-process.ts.
  */
 import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
 
 export type Confinement = {
   /** The command that starts a program in the namespaces. Empty if the system does not allow them. */
@@ -49,14 +50,16 @@ async function findConfinement(): Promise<Confinement> {
 
 const none = (why: string): Confinement => ({ command: [], words: why })
 
-/** Tries whether a program runs in the namespaces and may read this code. */
+/** Tries whether a program runs in the namespaces and may read this code. Returns why not. Never rejects: a lack of memory is a reason, too. */
 async function failureOf([program, ...args]: string[]): Promise<string | undefined> {
   // Loaded on first use: a server that reads no documents starts no process.
   const { execFile } = process.getBuiltinModule('node:child_process')
   const readsCode = ['/bin/sh', '-c', '[ -r "$1" ] && [ -x "$2" ]', 'sh', import.meta.filename, process.execPath]
-  return new Promise((resolve) => {
-    execFile(program!, [...args, ...readsCode], { timeout: probeMs, killSignal: 'SIGKILL', env: {} }, (error, _stdout, stderr) => {
-      resolve(error ? (stderr.trim().split('\n')[0] || error.message).slice(0, 200) : undefined)
-    })
-  })
+  try {
+    await promisify(execFile)(program!, [...args, ...readsCode], { timeout: probeMs, killSignal: 'SIGKILL', env: {} })
+    return undefined
+  } catch (error) {
+    const { stderr = '', message } = error as Error & { stderr?: string }
+    return (stderr.trim().split('\n')[0] || message).slice(0, 200)
+  }
 }

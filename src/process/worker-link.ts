@@ -2,6 +2,7 @@
  * A worker's connection to its supervisor (workers.ts), and the messages of both. A worker whose supervisor has died starts to drain, so
  * that none is left behind.
  */
+import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import type { Figures } from '../observability/metrics.ts'
 import { within } from '../deadline.ts'
@@ -38,8 +39,10 @@ export type WorkerLink = Role & {
   /**
    * Registers the callbacks for this worker's metrics and for the drain. Calls the latter immediately if the drain was requested before.
    */
-  serve(serving: { figures(): Promise<Figures>; drain(): void }): void
+  serve(serving: Serving): void
 }
+
+type Serving = { figures(): Promise<Figures>; drain(): void; log: Pick<Logger, 'error'> }
 
 // Longer than the supervisor waits for its workers, so that a stuck worker does not prevent the page.
 const pageDeadlineMs = 4_000
@@ -48,7 +51,7 @@ const pageDeadlineMs = 4_000
 export function openWorkerLink(text: string): WorkerLink {
   const role = JSON.parse(text) as Role
   const pages = new Map<number, (text: string) => void>()
-  let serving: { figures(): Promise<Figures>; drain(): void } | undefined
+  let serving: Serving | undefined
   let draining = false
   let asked = 0
 
@@ -72,8 +75,13 @@ export function openWorkerLink(text: string): WorkerLink {
   // The connection to the supervisor has failed, so there is no one to report to. The `disconnect` event starts the drain.
   process.on('error', () => undefined)
 
+  /** Without an answer, the supervisor uses the last known counters of this worker. */
   async function answer(id: number): Promise<void> {
-    if (serving) await send({ kind: 'figures', id, figures: await serving.figures() })
+    try {
+      if (serving) await send({ kind: 'figures', id, figures: await serving.figures() })
+    } catch (error) {
+      serving?.log.error({ err: error }, 'could not collect the metrics of this worker')
+    }
   }
 
   return {

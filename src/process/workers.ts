@@ -98,13 +98,21 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
   function start(place: Place): void {
     if (ending) return
     const role: Role = { number: place.number, ...ports, makesDemo: makesDemo && place === first && !started }
-    const child = fork(program, ['--worker', JSON.stringify(role)], {
-      env,
-      execArgv: [...process.execArgv, '--disable-sigusr1'],
-      serialization: 'advanced',
-    })
+    const failed = (error: unknown): void => log.error({ err: error, worker: place.number }, 'could not start or reach worker')
+    let child: ChildProcess
+    try {
+      child = fork(program, ['--worker', JSON.stringify(role)], {
+        env,
+        execArgv: [...process.execArgv, '--disable-sigusr1'],
+        serialization: 'advanced',
+      })
+    } catch (error) {
+      // Some errors of the system are thrown, such as a lack of memory, and others are emitted.
+      failed(error)
+      return gone(place, notStarted)
+    }
     place.child = child
-    child.on('error', (error) => log.error({ err: error, worker: place.number }, 'could not start or reach worker'))
+    child.on('error', failed)
     child.on('message', (message: FromWorker) => hear(place, child, message))
     void endOf(child).then((how) => gone(place, how))
   }
@@ -193,6 +201,7 @@ const emptyPlace = (number: number): Place => ({
 })
 
 type WorkerEnd = { code: number | null; signal: NodeJS.Signals | null }
+const notStarted: WorkerEnd = { code: null, signal: null }
 
 /** Resolves when the worker has ended and all of its messages have arrived. */
 function endOf(child: ChildProcess): Promise<WorkerEnd> {
@@ -200,8 +209,7 @@ function endOf(child: ChildProcess): Promise<WorkerEnd> {
   const silent = Promise.withResolvers<void>()
   child.once('exit', (code, signal) => ended.resolve({ code, signal }))
   child.once('disconnect', silent.resolve)
-  // The worker could not be started.
-  if (child.pid === undefined) return Promise.resolve({ code: null, signal: null })
+  if (child.pid === undefined) return Promise.resolve(notStarted)
   return silent.promise.then(() => ended.promise)
 }
 

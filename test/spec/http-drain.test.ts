@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { changeRows } from '../support/change-rows.ts'
 import { RawSocket } from '../support/raw-socket.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
 import { ScriptedTurn, body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
 
 const chat = (path: string): string =>
@@ -46,6 +48,23 @@ void test('drain: idle connections and connections without a request end immedia
   using silent = await RawSocket.open(layer.port)
   await layer.close()
   await Promise.all([idle.rest(), silent.rest()])
+})
+
+void test('drain: a CSV download that is not read does not delay its end, and is broken off', async () => {
+  await using app = await startTestApp()
+  // More than the kernel's buffers of a connection take.
+  const name = 'x'.repeat(16 * 1024 * 1024)
+  await changeRows(
+    app,
+    `insert into audit values ('aud_x', 'operator', 'opr_x', '${name}', 'create', 'owner', 'own_x', '[]', null, 'req_x', 0)`,
+  )
+  using unread = await RawSocket.open(Number(new URL(app.adminUrl).port))
+  unread.write(`GET /admin/v1/audit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${adminToken}\r\nAccept: text/csv\r\n\r\n`)
+  await unread.until('HTTP/1.1 200 OK')
+  unread.socket.pause()
+  await app.close()
+  unread.socket.resume()
+  assert.doesNotMatch((await unread.rest()).slice(-5), /\n0\r\n\r\n$/, 'what is missing can be noticed')
 })
 
 void test('readyz: 503 while draining, else 200 whatever the state of store and limiter; the body has both states', async () => {

@@ -1,6 +1,6 @@
 /** The embedded store: the conformance suite, and what can only go wrong on SQLite. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -207,6 +207,30 @@ void test('sqlite: a migration that changed after it ran is refused, a new one c
   assert.equal(copy.prepare("select count(*) as n from sqlite_schema where name = 'turns'").get()!['n'], 1)
   copy.close()
   db.close()
+})
+
+void test('sqlite: a copy before a migration that is not complete has no name and stays nowhere', async (t) => {
+  const folder = await ownFolder(t)
+  const db = new DatabaseSync(databaseFile(folder))
+  const known = readMigrations()
+  migrate(db, known, folder)
+  db.close()
+  const copies = async (): Promise<string[]> => (await readdir(folder)).filter((name) => name.includes('before-'))
+  const code = `
+    import { DatabaseSync } from 'node:sqlite'
+    const { migrate, readMigrations } = await import('${import.meta.resolve('../../src/store/sqlite/migrate.ts')}')
+    const later = { name: '9000-later.sql', text: 'create table later (x integer) strict' }
+    migrate(new DatabaseSync(${JSON.stringify(databaseFile(folder))}), [...readMigrations(), later], ${JSON.stringify(folder)})`
+  // No file may be larger than that, so the copy fails in the middle.
+  const start = (limit: string) =>
+    spawnSync('sh', ['-c', `ulimit -f ${limit} && exec "$0" --input-type=module -e "$1"`, process.execPath, code], { encoding: 'utf8' })
+  const failed = start('64')
+  assert.deepEqual([failed.status, await copies()], [1, []], failed.stderr)
+  // From a start that was killed.
+  await writeFile(`${databaseFile(folder)}.before-${String(known.length + 1).padStart(4, '0')}.partial`, 'left')
+  const started = start('unlimited')
+  assert.equal(started.status, 0, started.stderr)
+  assert.match((await copies()).join(), /^turnkeep\.db\.before-\d{4}-\d+$/)
 })
 
 void test('sqlite: invalid states are rejected by a constraint, whoever writes', async (t) => {

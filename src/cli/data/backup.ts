@@ -67,7 +67,8 @@ async function writeBackup(store: StoreAddress, file: string, environment: Envir
       return await backUp({ folder: store.folder, file, onProgress: ({ pages, of }) => tell('', pages, of) }, verify)
     const { dumpPostgres } = await import('../../store/postgres/backup.ts')
     const onProgress = ({ tables, of, table }: { tables: number; of: number; table: string }): void => tell(table, tables, of)
-    return await dumpPostgres({ url: store.url, file, environment, onProgress }, verify)
+    const onWarning = (line: string): void => console.error(`turnkeep: warning: ${line}`)
+    return await dumpPostgres({ url: store.url, file, environment, onProgress, onWarning }, verify)
   } finally {
     progress.end()
   }

@@ -34,8 +34,20 @@ export function watchSockets(server: Server): Set<Socket> {
   return sockets
 }
 
+// A response that ends during the drain leaves an idle connection, which this interval closes.
+const sweepMs = 100
+
+/** Stops listening, and closes every connection that is or becomes idle until the returned function is called. `breakOff` closes the others. */
+export function stopListening(server: Server, sockets: Set<Socket>, breakOff?: AbortSignal): () => void {
+  server.close()
+  closeIdle(server, sockets)
+  const sweep = setInterval(() => closeIdle(server, sockets), sweepMs)
+  breakOff?.addEventListener('abort', () => server.closeAllConnections())
+  return () => clearInterval(sweep)
+}
+
 /** Closes idle connections, including those that never sent a byte, which Node counts as active until the headers timeout. */
-export function closeIdle(server: Server, sockets: Set<Socket>): void {
+function closeIdle(server: Server, sockets: Set<Socket>): void {
   server.closeIdleConnections()
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
 }

@@ -24,6 +24,8 @@ export type DumpOptions = {
   /** Where programs are found, and other variables for pg_dump. */
   environment: Record<string, string | undefined>
   onProgress: (dumped: { tables: number; of: number; table: string }) => void
+  /** Called with one line if the file cannot be restored everywhere. */
+  onWarning: (line: string) => void
   /** Where PostgreSQL's programs are, in addition to PATH. Set by tests. */
   folders?: string[]
 }
@@ -34,12 +36,12 @@ export type DumpOptions = {
  * exists.
  */
 export async function dumpPostgres<Result>(options: DumpOptions, check: (sql: Sql) => Promise<Result>): Promise<Result> {
-  const { url, file, environment, onProgress, folders = globSync(usualFolders) } = options
+  const { url, file, environment, onProgress, onWarning, folders = globSync(usualFolders) } = options
   const { version, pooled, schema } = await inspectPostgres(url)
   if (schema.kind === 'absent') throw new BackupRefused('there is no Turnkeep in that database')
   // pg_dump leaves settings behind on its connection, and the next server that gets this connection from a pooler would have them.
   if (pooled) throw new BackupRefused('a pooler stands before the database: name PostgreSQL itself in DATABASE_URL for a backup')
-  const tools = await findTools(version, folders, environment)
+  const tools = { folder: await findTools(version, { folders, environment, onWarning }), environment }
   return readPostgresSnapshot(url, async (sql) => {
     await refuseHalfCopied(sql)
     const [row] = await sql.all('select pg_export_snapshot() as snapshot, (select count(*) from pg_stat_user_tables) as tables')
@@ -58,17 +60,40 @@ type Tools = { folder: string; environment: Record<string, string | undefined> }
 // Where the packages of Debian and Red Hat keep the programs of each version, in addition to PATH.
 const usualFolders = ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin']
 
-/** The newest pg_dump on this machine. One that is older than the server refuses to run, because it does not know the newer features. */
-async function findTools(version: number, usual: string[], environment: Tools['environment']): Promise<Tools> {
+type ToolsSearch = Pick<DumpOptions, 'environment' | 'onWarning'> & { folders: string[] }
+
+/** Returns the folder of the programs. */
+async function findTools(version: number, { folders: usual, environment, onWarning }: ToolsSearch): Promise<string> {
   const folders = new Set([...(environment['PATH'] ?? '').split(delimiter).filter(Boolean), ...usual])
   const found = await Promise.all(
     [...folders].map(async (folder) => ({ folder, version: await versionOf(join(folder, 'pg_dump'), environment) })),
   )
-  const newest = found.toSorted((a, b) => b.version - a.version)[0]
-  const install = `install the client programs of PostgreSQL ${version} (Debian: postgresql-client-${version})`
-  if (!newest || newest.version === 0) throw new BackupRefused(`pg_dump was not found: ${install}`)
-  if (newest.version < version) throw new BackupRefused(`pg_dump ${newest.version} is older than the database: ${install}`)
-  return { folder: newest.folder, environment }
+  const { folder, warning } = chooseTools(found, version)
+  if (warning !== undefined) onWarning(warning)
+  return folder
+}
+
+// From this version on, pg_dump writes archives that older programs cannot read, and pg_restore sends a setting (transaction_timeout) that
+// older servers refuse.
+const incompatibleFrom = 17
+
+/**
+ * The oldest pg_dump that supports the server (`version` 0: none can be run), because a restore needs a pg_restore that is as new. One that
+ * is older than the server refuses to run. Throws BackupRefused.
+ */
+export function chooseTools(found: { folder: string; version: number }[], server: number): { folder: string; warning?: string } {
+  const install = `install the client programs of PostgreSQL ${server} (Debian: postgresql-client-${server})`
+  const sorted = found.filter(({ version }) => version > 0).toSorted((a, b) => a.version - b.version)
+  const newest = sorted.at(-1)
+  if (!newest) throw new BackupRefused(`pg_dump was not found: ${install}`)
+  const chosen = sorted.find(({ version }) => version >= server)
+  if (!chosen) throw new BackupRefused(`pg_dump ${newest.version} is older than the database: ${install}`)
+  const { folder, version } = chosen
+  if (server >= incompatibleFrom || version < incompatibleFrom) return { folder }
+  return {
+    folder,
+    warning: `the backup cannot be restored into PostgreSQL ${server}, because pg_dump ${version} writes it: ${install} and back up again, or restore into PostgreSQL ${incompatibleFrom} or newer`,
+  }
 }
 
 /** 0 if no pg_dump can be run. */
@@ -102,8 +127,14 @@ async function dump(
     const table = /dumping contents of table "(?:public\.)?(.+)"/.exec(line)?.[1]
     if (table !== undefined) onTable(++tables, table)
   })
-  await ended(child, () => `pg_dump ended without a backup: ${last.replace(/^pg_dump: (error: |detail: )?/, '')}`)
+  await ended(child, () => `pg_dump ended without a backup: ${last.replace(/^pg_dump: (error: |detail: )?/, '')}${certificateHelp(last)}`)
 }
+
+/** Node contains root certificates, and pg_dump reads them from a file. */
+const certificateHelp = (line: string): string =>
+  /certificate verif/i.test(line)
+    ? ' (pg_dump reads root certificates from a file: add sslrootcert=/etc/ssl/certs/ca-certificates.crt to DATABASE_URL; see docs/operate/postgresql.md)'
+    : ''
 
 /** Unpacks everything, because an archive without its end is useless. */
 async function readBack({ folder, environment }: Tools, file: string): Promise<void> {

@@ -3,9 +3,10 @@
  * checksum. Refuses a newer schema, and a migration that was changed after it ran. Makes a backup first if there is data to lose.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { SchemaRefused } from '../schema-refused.ts'
+import { nameWhole } from '../whole-file.ts'
 import { databaseFile } from './database.ts'
 
 export type Migration = { name: string; text: string }
@@ -43,7 +44,15 @@ export function migrate(db: DatabaseSync, migrations: Migration[], folder: strin
   }
 }
 
+/** The copy gets its name when it is complete. What a start that was killed has left of one is replaced. */
 function copyBefore(db: DatabaseSync, folder: string, version: number): void {
-  const copy = `${databaseFile(folder)}.before-${String(version + 1).padStart(4, '0')}-${Date.now()}`
-  db.prepare('vacuum into ?').run(copy)
+  const name = `${databaseFile(folder)}.before-${String(version + 1).padStart(4, '0')}`
+  const partial = `${name}.partial`
+  rmSync(partial, { force: true })
+  try {
+    db.prepare('vacuum into ?').run(partial)
+    nameWhole(partial, `${name}-${Date.now()}`)
+  } finally {
+    rmSync(partial, { force: true })
+  }
 }
