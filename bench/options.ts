@@ -18,7 +18,7 @@ export const usage = `Usage: npm run bench -- [options]
   --rounds N           rounds of each measurement (default: 3)
   --seconds N          seconds of each measurement (default: 4)
   --soak-minutes N     minutes for which memory is watched (default: 10; 0: not at all)
-  --stored-turns N     also measure a PostgreSQL with so many turns
+  --stored-turns N     also measure a PostgreSQL with this many turns
   --peers FOLDER       a folder of peers (docs/performance.md)
   --with A,B           the peers to measure
   --upstream-port N    the port of the model's server

@@ -17,7 +17,7 @@ const words = 30_000
 const stopWords = 50
 
 export type Words = {
-  /** A text of so many words, with spaces between them. */
+  /** A text of this many words, with spaces between them. */
   textOf(words: number): string
   /** 3 to 10 words without stop words. */
   questionOf(): string

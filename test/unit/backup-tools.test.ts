@@ -22,7 +22,7 @@ describe('backup: the pg_dump', () => {
     assert.match(warning!, /back up again, or restore into PostgreSQL 17 or newer$/)
   })
 
-  test('is refused if there is none, or none that supports the server', () => {
+  test('is refused if no pg_dump supports the server', () => {
     const refused = (words: RegExp) => (error: unknown) => error instanceof BackupRefused && words.test(error.message)
     assert.throws(() => chooseTools(installed(0), 15), refused(/^pg_dump was not found: install .*postgresql-client-15/))
     assert.throws(() => chooseTools(installed(13, 14), 15), refused(/^pg_dump 14 is older than the database: install/))

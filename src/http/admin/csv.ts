@@ -62,7 +62,7 @@ export const auditColumns = [
   'request_id',
 ]
 
-/** A body that is read part by part. Nobody reads it for a HEAD request, so none of it is read there. */
+/** A body that is read part by part. The response to a HEAD request has no body, so none of it is read. */
 export const streamOf = ({ method }: { method: string }, parts: AsyncIterable<string>): Readable =>
   Readable.from(method === 'HEAD' ? [] : parts)
 

@@ -42,7 +42,7 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
     // The rest is claimed when these have ended, so that long histories and journals do not fill the memory.
     if (bytes > maxBytes || turns.length >= (item.which === 'fresh' ? item.limit : Math.min(1, item.limit))) {
       if (item.which === 'fresh') break
-      // Turns without an attempt left come last, and need no room.
+      // Turns without an attempt left come last, and do not count.
       continue
     }
     const fence = Number(orphan.fence) + 1

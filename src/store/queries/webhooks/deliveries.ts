@@ -133,7 +133,7 @@ export type RetryOutcome =
 
 /**
  * Sends a delivery again, now, with the whole schedule, whatever its state. `within`: of a restricted principal (`operator.scope`). A webhook
- * keeps the deliveries of owners that it was for before, which nobody can send again.
+ * keeps the deliveries of owners that it was for before, which cannot be sent again.
  */
 export async function retryDelivery(
   sql: Sql,

@@ -48,9 +48,9 @@ export type WebhookOutcome =
 type TooWide = { kind: 'too_wide'; needs: 'owner_id or agent_id' | 'agent_id' }
 
 /** Each event is compared with all of them. */
-export const maxWebhooks = 100
+const maxWebhooks = 100
 /** Of those that a restricted principal sees: one owner must not use up what all of them share. */
-export const maxWebhooksWithin = 10
+const maxWebhooksWithin = 10
 
 /** `within`: here and below, of a restricted principal (`operator.scope`). For it, a webhook that it does not see does not exist. */
 export async function createWebhook(sql: Sql, given: NewWebhook, within?: Within): Promise<WebhookOutcome> {
