@@ -133,15 +133,21 @@ inConsole(
       await page.keyboard.press('Enter')
     }
     const byShortcut = async (): Promise<void> => {
-      await page.getByRole('heading', { level: 1 }).click()
+      await heading.click()
       await page.keyboard.press('g')
       await page.keyboard.press('c')
     }
-    const byLink = (): Promise<void> => page.getByRole('link', { name: 'Conversations', exact: true }).click()
-    for (const leave of [byPalette, byShortcut, byLink]) {
+    const heading = page.getByRole('heading', { level: 1 })
+    const link = page.getByRole('link', { name: 'Conversations', exact: true })
+    for (const [leave, focused] of [
+      [byPalette, prompt],
+      [byShortcut, heading],
+      [(): Promise<void> => link.click(), link],
+    ] as const) {
       await leave()
       await question.getByRole('button', { name: 'Cancel' }).click()
       await question.waitFor({ state: 'detached' })
+      await focused.and(page.locator(':focus')).waitFor()
       assert.equal(await prompt.inputValue(), 'Answer in rhymes.')
     }
     // Nothing is lost by another tab of the same agent.
