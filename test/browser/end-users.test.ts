@@ -60,3 +60,26 @@ inConsole('console: end-users: are listed by spend, and one is opened, exported 
   await table.getByRole('rowheader', { name: 'ben' }).waitFor()
   assert.deepEqual(await table.getByRole('rowheader').allTextContents(), ['ben'])
 })
+
+inConsole('console: percent signs of an end user and a message stay as they are in the addresses of pages', async ({ page, app, open }) => {
+  const [user, message] = ['user%40example.com', 'see https://shop.example/a%2Fb']
+  await app.chat(message, { user })
+  await app.chat(message, { user: 'user@example.com' })
+  await open(`/end-users/${app.caller.agentId}/one?${new URLSearchParams({ external_user_id: user })}`)
+  await page.getByRole('main').getByRole('link', { name: 'Traces', exact: true }).click()
+  await page.getByRole('heading', { name: 'Traces', level: 1 }).waitFor()
+  assert.equal(await page.getByLabel('End user', { exact: true }).inputValue(), user)
+  const turns = page.getByRole('table', { name: 'Turns, newest first' })
+  await turns.getByRole('rowheader').getByRole('link').click()
+  await page.getByRole('heading', { name: message, level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'Open in playground' }).click()
+  const box = page.getByLabel('Message', { exact: true })
+  await box.waitFor()
+  assert.equal(await box.inputValue(), message)
+  assert.equal(await page.getByLabel('End user ID').and(page.locator('input')).inputValue(), user)
+
+  await open(`/conversations?${new URLSearchParams({ q: 'a%2Fb', external_user_id: user })}`)
+  const conversations = page.getByRole('table', { name: 'Conversations, newest first' })
+  await conversations.locator('mark', { hasText: 'a%2Fb' }).waitFor()
+  assert.deepEqual(await conversations.getByRole('rowheader').getByRole('link').allTextContents(), [user])
+})

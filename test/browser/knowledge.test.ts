@@ -145,3 +145,22 @@ inConsole(
   },
   { refusals: [503] },
 )
+
+inConsole('console: leaving with the command palette during an upload asks first', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId)
+  await open(`/agents/${agent.id}/knowledge`)
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/documents', async (route) => {
+    if (route.request().method() === 'POST') await held
+    await route.continue()
+  })
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
+  await chooser.setFiles([documentFile('page.html')])
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: /^Search pages/ }).fill('webhooks')
+  await page.getByRole('option', { name: /^Webhooks/ }).click()
+  const question = page.getByRole('dialog', { name: 'Leave during the upload?' })
+  await question.getByRole('button', { name: 'Cancel' }).click()
+  release()
+  await page.getByText('1 file uploaded').waitFor()
+})

@@ -67,3 +67,24 @@ inConsole(
     await assertFew(page)
   },
 )
+
+inConsole(
+  'console: Enter finds a text and goes to its last match, and Previous match goes on there when older messages are loaded',
+  async ({ page, app, open }) => {
+    const { data } = await app.made('GET', '/conversations')
+    await open(`/conversations/${data[0].id}`)
+    const list = page.getByRole('region', { name: 'Messages' })
+    await list.getByText('You said: hello').waitFor()
+    await page.getByLabel('Find in conversation').fill('50 of')
+    await page.keyboard.press('Enter')
+    await page.getByText('1 message', { exact: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await list.getByText('Message 9950 of').waitFor()
+    await page.getByRole('button', { name: 'Load older messages' }).click()
+    await page.getByText('Newest 200 messages loaded').waitFor()
+    await page.getByRole('button', { name: 'Previous match' }).click()
+    await list.getByText('Message 9850 of').waitFor()
+    await page.getByRole('button', { name: 'Next match' }).click()
+    await list.getByText('Message 9950 of').waitFor()
+  },
+)

@@ -95,3 +95,29 @@ inConsole('console: the overview ranks agents, and shows a running turn that can
   held.open()
   await answer
 })
+
+inConsole(
+  'console: the days below a chart are UTC days, also in a time zone in the east',
+  async ({ page, app, open }) => {
+    await app.chat('hello', { user: 'gus' })
+    await page.addInitScript(`(() => {
+      const drawn = (window.drawn = [])
+      const { fillText } = CanvasRenderingContext2D.prototype
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        drawn.push({ text, x })
+        fillText.call(this, text, x, y)
+      }
+    })()`)
+    await open('/usage?range=7d')
+    const chart = page.getByRole('region', { name: 'Completed turns and errors' })
+    await chart.getByRole('img').waitFor()
+    const drawn = await page.evaluate<{ text: string; x: number }[]>('window.drawn')
+    const labels = drawn.filter(({ text }) => /^[A-Z][a-z]+ \d+$/.test(text)).toSorted((one, other) => one.x - other.x)
+    await chart.getByRole('button', { name: /^Show table/ }).click()
+    const days = await chart.getByRole('table').getByRole('rowheader').allTextContents()
+    assert.equal(days.length, 7)
+    assert.ok(days[0]!.startsWith(`${labels[0]!.text}, `), `${days[0]} is labeled ${labels[0]!.text}`)
+  },
+  // Wide enough for a label of each day.
+  { context: { timezoneId: 'Asia/Tokyo', viewport: { width: 1920, height: 1000 } } },
+)

@@ -118,3 +118,53 @@ inConsole('console: an action confirms with a message that can be dismissed', as
   await said.getByRole('button', { name: 'Dismiss' }).click()
   await page.getByText('Owner renamed').waitFor({ state: 'detached' })
 })
+
+inConsole(
+  'console: unsaved settings are asked about before the command palette, a shortcut or a link leaves the agent',
+  async ({ page, app, open }) => {
+    await open(`/agents/${app.orders.agentId}`)
+    const prompt = page.getByLabel('System prompt')
+    await prompt.fill('Answer in rhymes.')
+    const question = page.getByRole('dialog', { name: 'Leave without saving?' })
+    const byPalette = async (): Promise<void> => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: /^Search pages/ }).fill('conversations')
+      await page.locator('[role="option"][aria-selected="true"]', { hasText: /^Conversations/ }).waitFor()
+      await page.keyboard.press('Enter')
+    }
+    const byShortcut = async (): Promise<void> => {
+      await heading.click()
+      await page.keyboard.press('g')
+      await page.keyboard.press('c')
+    }
+    const heading = page.getByRole('heading', { level: 1 })
+    const link = page.getByRole('link', { name: 'Conversations', exact: true })
+    for (const [leave, focused] of [
+      [byPalette, prompt],
+      [byShortcut, heading],
+      [(): Promise<void> => link.click(), link],
+    ] as const) {
+      await leave()
+      await question.getByRole('button', { name: 'Cancel' }).click()
+      await question.waitFor({ state: 'detached' })
+      await focused.and(page.locator(':focus')).waitFor()
+      assert.equal(await prompt.inputValue(), 'Answer in rhymes.')
+    }
+    // Nothing is lost by another tab of the same agent.
+    await page.getByRole('tab', { name: /^Versions/ }).click()
+    await page.getByRole('tab', { name: /^Versions/, selected: true }).waitFor()
+    await byPalette()
+    await question.getByRole('button', { name: 'Leave without saving' }).click()
+    await page.getByRole('heading', { name: 'Conversations', level: 1 }).waitFor()
+  },
+)
+
+inConsole('console: an agent with unsaved settings is deleted without a question about them', async ({ page, app: { app }, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId, { name: 'Short-lived' })
+  await open(`/agents/${agent.id}`)
+  await page.getByLabel('System prompt').fill('Answer in rhymes.')
+  await page.getByRole('button', { name: 'Delete agent…' }).click()
+  await page.getByRole('dialog').getByRole('textbox').fill('Short-lived')
+  await page.getByRole('button', { name: 'Delete agent', exact: true }).click()
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor()
+})

@@ -242,6 +242,33 @@ inConsole(
   },
 )
 
+inConsole(
+  'console: Compare starts with the current version on both sides: A is one stored turn, and B a preview with the same history',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId, { system_prompt: 'The only one.' })
+    await app.made('POST', `/agents/${agent.id}/playground`, { message: 'first' })
+    await open(`/playground/${agent.id}`)
+    await page.getByRole('button', { name: 'Compare', exact: true }).click()
+    await page.getByRole('group', { name: 'Configuration A' }).getByText('Stored and charged').waitFor()
+    await page.getByRole('group', { name: 'Configuration B' }).getByText('Not stored').waitFor()
+    await page.getByLabel('Message', { exact: true }).fill('which?')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    for (const [letter, badge] of [
+      ['A', 'Stored and charged'],
+      ['B', 'Not stored'],
+    ]) {
+      const side = page.getByRole('group', { name: `Reply of ${letter}` })
+      await side.getByText('You said: which?').waitFor()
+      await side.getByText(badge!, { exact: true }).waitFor()
+      await side.getByRole('button', { name: 'Turn details' }).waitFor()
+    }
+    const sent = app.model.calls.slice(-2).map(({ messages }) => messages.map(({ content }) => content))
+    assert.deepEqual(sent[0], sent[1])
+    const { data } = await app.made('GET', `/turns?agent_id=${agent.id}`)
+    assert.deepEqual([data.length, (await app.ledger()).filter(({ request_id: id }) => id === data[0].request_id).length], [2, 1])
+  },
+)
+
 for (const [name, viewport] of [
   ['a desktop', { width: 1440, height: 900 }],
   ['a phone', { width: 390, height: 844 }],

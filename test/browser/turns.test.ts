@@ -134,3 +134,22 @@ inConsole(
     assert.deepEqual((await stored()).tags, ['long'])
   },
 )
+
+inConsole('console: a filter that Enter applies keeps the focus, so that another one can be typed', async ({ page, app, open }) => {
+  const { agentId } = app.caller
+  const fields = [
+    { path: `/turns?agent_id=${agentId}`, label: 'End user', name: 'external_user_id', values: ['ann', 'ben'] },
+    { path: '/turns', label: 'Trace ID', name: 'trace_id', values: ['a'.repeat(32), 'b'.repeat(32)] },
+    { path: '/audit', label: 'Action', name: 'verb', values: ['create', 'change'] },
+  ]
+  for (const { path, label, name, values } of fields) {
+    await open(path)
+    await page.getByRole('main').getByLabel(label, { exact: true }).focus()
+    for (const value of values) {
+      await page.keyboard.press('Control+a')
+      await page.keyboard.type(value)
+      await page.keyboard.press('Enter')
+      await page.waitForURL(({ searchParams }) => searchParams.get(name) === value)
+    }
+  }
+})

@@ -6,7 +6,7 @@ import type { Agent, Attention, Owner, Turn, Usage } from '../../packages/consol
 import { balancesOf, burnDownPlot } from '../../packages/console/src/pages/money/burn-down.ts'
 import { ledgerQuery, readLedgerFilters, writeLedgerFilters } from '../../packages/console/src/pages/money/ledger-filters.ts'
 import { attentionItems } from '../../packages/console/src/pages/start/attention.ts'
-import { failingProviders, wordsOf } from '../../packages/console/src/pages/providers/health.ts'
+import { failingProviders, turnsOfCurrent, wordsOf } from '../../packages/console/src/pages/providers/health.ts'
 import { groupCauses } from '../../packages/console/src/pages/start/causes.ts'
 import { latencyChange, relativeChange, shareChange } from '../../packages/console/src/pages/start/change.ts'
 import { comparedSpans, spanOf } from '../../packages/console/src/show/usage-range.ts'
@@ -49,14 +49,15 @@ void test('console: a range is compared with as many hours or days before it, un
 })
 
 const agents = [
-  { id: 'agt_1', name: 'Order desk', model: 'openai/gpt' },
-  { id: 'agt_2', name: 'Reading room', model: 'openai/gpt' },
-  { id: 'agt_3', name: 'Night line', model: 'local/llama' },
+  { id: 'agt_1', name: 'Order desk', model: 'openai/gpt', version: 2 },
+  { id: 'agt_2', name: 'Reading room', model: 'openai/gpt', version: 2 },
+  { id: 'agt_3', name: 'Night line', model: 'local/llama', version: 2 },
 ] as Agent[]
 const turn = (id: string, at: string, cause: string | null, agentId = 'agt_1', words = 'the model server returned status 503'): Turn =>
   ({
     request_id: id,
     agent_id: agentId,
+    agent_version: 2,
     state: cause === null ? 'completed' : 'released',
     failure: cause === null ? null : { code: 'service_unavailable', cause_kind: cause, cause: words },
     started_at: at,
@@ -117,6 +118,27 @@ void test('console: a provider fails if its newest turn or a quarter of the newe
   assert.deepEqual([quarter[0]!.failed, quarter[0]!.of, quarter[0]!.cause, quarter[0]!.since], [2, 4, 'provider_429', at(6)])
   // Not the provider's fault.
   assert.deepEqual(failingProviders([turn('x', at(5), 'empty_reply'), turn('z', at(6), 'step_limit')], agents), [])
+})
+
+void test('console: turns of an earlier version of an agent, which may have had another model, say nothing about its provider', () => {
+  const changed = agents.map((agent) => ({ ...agent, model: 'anthropic/claude', version: 3 }))
+  const old = turn('old', '2026-11-22T09:00:00.000Z', 'provider_503')
+  assert.equal(failingProviders([old], agents)[0]!.provider, 'openai')
+  assert.deepEqual(failingProviders([old], changed), [])
+  assert.deepEqual(turnsOfCurrent([old], changed), [])
+  const own = { ...turn('new', '2026-11-22T10:00:00.000Z', 'provider_529', 'agt_2', 'Overloaded.'), agent_version: 3 }
+  const [failing] = failingProviders([old, own], changed)
+  assert.deepEqual([failing!.provider, failing!.of, failing!.words], ['anthropic', 1, 'Overloaded.'])
+
+  const days = [{ bucket_start: '2026-11-22T00:00:00.000Z', errors_by_cause: { provider_503: 1, provider_529: 1 } }]
+  const usage = { data: days, totals: { errors_by_cause: { provider_503: 1, provider_529: 1 } } } as unknown as Usage
+  assert.deepEqual(
+    groupCauses(usage, [old, own], changed).map(({ cause, providers, agents: names }) => [cause, providers, names]),
+    [
+      ['provider_529', ['anthropic'], ['Reading room']],
+      ['provider_503', [], ['Order desk']],
+    ],
+  )
 })
 
 void test('console: what is broken comes before what will be, and the latest first', () => {

@@ -12,7 +12,9 @@ import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
 import { App } from './app.tsx'
 import { createQueries } from './api/session.ts'
+import { aroundNav } from './show/guarded-navigation.ts'
 import { NowProvider } from './show/now.tsx'
+import { useRawSearch } from './show/raw-search.ts'
 import { ToastProvider, ToastStore, Toasts } from './show/toasts.tsx'
 import { theme, variables } from './theme.ts'
 
@@ -25,7 +27,7 @@ createRoot(document.getElementById('root')!).render(
       <QueryClientProvider client={queries}>
         <NowProvider>
           <ToastProvider value={toasts.show}>
-            <Router base="/console">
+            <Router base="/console" searchHook={useRawSearch} aroundNav={aroundNav}>
               <App />
             </Router>
           </ToastProvider>

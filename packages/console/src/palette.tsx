@@ -9,14 +9,20 @@ import type { Entry } from './palette-entries.ts'
 type PaletteProps = { opened: boolean; onClose: () => void; onShortcuts: () => void; onSignOut: () => void }
 
 export function Palette({ opened, onClose, onShortcuts, onSignOut }: PaletteProps) {
-  // What was chosen has the focus afterwards; without a choice, what had it before.
-  const [hasChosen, setHasChosen] = useState(false)
-  if (opened && hasChosen) setHasChosen(false)
+  const opener = useRef<Element>(null)
+  useEffect(() => {
+    if (opened) opener.current = document.activeElement
+  }, [opened])
+  // Not later: a page that is opened takes the focus, and a dialog returns it to what has it now.
+  const close = (): void => {
+    onClose()
+    if (opener.current instanceof HTMLElement) opener.current.focus({ preventScroll: true })
+  }
   return (
     <Modal
       opened={opened}
-      onClose={onClose}
-      returnFocus={!hasChosen}
+      onClose={close}
+      returnFocus={false}
       withCloseButton={false}
       padding={0}
       size="lg"
@@ -27,8 +33,7 @@ export function Palette({ opened, onClose, onShortcuts, onSignOut }: PaletteProp
       <Search
         actions={{ onShortcuts, onSignOut }}
         onRun={(entry) => {
-          setHasChosen(true)
-          onClose()
+          close()
           entry.run()
         }}
       />

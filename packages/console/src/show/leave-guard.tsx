@@ -1,12 +1,12 @@
 /**
- * Asks before unsaved changes are lost: by a link, by the browser's back button if the Navigation API can intercept it, and by closing the
- * tab, for which the browser has its own dialog.
+ * Asks before unsaved changes are lost: by a navigation within the console, by the browser's back button if the Navigation API can intercept
+ * it, and by leaving the console or closing the tab, for which the browser has its own dialog.
  */
 import { Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { useRouter } from 'wouter'
-import { navigate } from 'wouter/use-browser-location'
 import { Confirm } from './confirm.tsx'
+import { addGuard } from './guarded-navigation.ts'
 
 /** `within`: the path below which nothing is lost. */
 type LeaveGuardProps = { unsaved: boolean; within: string; title?: string; verb?: string; text?: string }
@@ -23,40 +23,28 @@ export function LeaveGuard({
   const leaving = useRef(false)
   useEffect(() => {
     if (!unsaved) return
-    const stays = (path: string): boolean => path === `${base}${within}` || path.startsWith(`${base}${within}/`)
-    const ask = (go: () => void): void =>
+    const asks = (path: string, go: () => void): boolean => {
+      if (leaving.current || path === `${base}${within}` || path.startsWith(`${base}${within}/`)) return false
       setOnward(() => () => {
         leaving.current = true
         go()
       })
-
-    const onClick = (event: MouseEvent): void => {
-      if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
-      const link = event.target instanceof Element ? event.target.closest('a[href]') : null
-      if (!(link instanceof HTMLAnchorElement) || link.target === '_blank' || link.origin !== window.location.origin) return
-      if (leaving.current || stays(link.pathname)) return
-      event.preventDefault()
-      // Also before another guard of the same page.
-      event.stopImmediatePropagation()
-      const { pathname, search } = link
-      ask(() => navigate(`${pathname}${search}`))
+      return true
     }
+    const removeGuard = addGuard(asks)
     const onUnload = (event: BeforeUnloadEvent): void => {
       if (!leaving.current) event.preventDefault()
     }
     const onNavigate = (event: NavigateEvent): void => {
       const { destination, navigationType, cancelable } = event
-      if (navigationType !== 'traverse' || !cancelable || leaving.current || stays(new URL(destination.url).pathname)) return
-      event.preventDefault()
-      ask(() => window.navigation.traverseTo(destination.key))
+      if (navigationType !== 'traverse' || !cancelable) return
+      if (asks(new URL(destination.url).pathname, () => window.navigation.traverseTo(destination.key))) event.preventDefault()
     }
     const hasNavigation = 'navigation' in window
-    // Before the router handles the link.
-    document.addEventListener('click', onClick, true)
     window.addEventListener('beforeunload', onUnload)
     if (hasNavigation) window.navigation.addEventListener('navigate', onNavigate)
     return () => {
-      document.removeEventListener('click', onClick, true)
+      removeGuard()
       window.removeEventListener('beforeunload', onUnload)
       if (hasNavigation) window.navigation.removeEventListener('navigate', onNavigate)
     }

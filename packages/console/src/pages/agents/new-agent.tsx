@@ -30,7 +30,7 @@ export function NewAgent() {
     onSuccess: (agent) => {
       queries.setQueryData(['agents', agent.id], agent)
       void queries.invalidateQueries({ queryKey: ['agents'], exact: true })
-      navigate(`/agents/${agent.id}`)
+      navigate(`/agents/${agent.id}`, { replace: true })
     },
     onError: (error) => {
       const named = fieldFailure(error)

@@ -2,9 +2,9 @@
 import { ActionIcon, Button, Group, Text, TextInput, Tooltip } from '@mantine/core'
 import { IconArrowBarToDown, IconArrowBarToUp, IconChevronDown, IconChevronUp, IconSearch } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
-import { useState } from 'react'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount } from '../../show/measures.ts'
+import { useDraft } from '../../show/use-draft.ts'
 import style from './chat.module.css'
 import { useReadAll } from './use-read-all.ts'
 import type { Messages } from './use-messages.ts'
@@ -26,7 +26,7 @@ export function MessageBar({ messages, wanted, matches, onJump, onFind, onMatch 
   return (
     <div className={style['bar']}>
       <Group gap="xs" justify="space-between">
-        <Find key={wanted} wanted={wanted} matches={matches} onFind={onFind} onMatch={onMatch} />
+        <Find wanted={wanted} matches={matches} onFind={onFind} onMatch={onMatch} />
         <Group gap={6}>
           <Text size="xs" c="dimmed" component="output">
             {loaded === 0
@@ -64,7 +64,7 @@ const Jump = ({ label, icon: Icon, onClick }: { label: string; icon: Icon; onCli
 )
 
 function Find({ wanted, matches, onFind, onMatch }: Pick<BarProps, 'wanted' | 'matches' | 'onFind' | 'onMatch'>) {
-  const [text, setText] = useState(wanted)
+  const [text, setText] = useDraft(wanted)
   return (
     <search aria-label="In this conversation">
       <form

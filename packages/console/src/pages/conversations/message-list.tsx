@@ -83,12 +83,14 @@ export function MessageList({ rows, messages, user, agentId, cancel, openTurn, w
     scroller.current?.focus({ preventScroll: true })
   }
   const matches = useMemo(() => matchesIn(rows, pattern), [rows, pattern])
-  const current = useRef(rows.length)
+  // Not its index, which changes when older messages are loaded.
+  const matchKey = useRef<string>(null)
   const match = (step: 1 | -1): void => {
-    const next =
-      matches && (step === 1 ? matches.find((index) => index > current.current) : matches.findLast((index) => index < current.current))
-    if (next === undefined || next === null) return
-    current.current = next
+    const known = rows.findIndex(({ key }) => key === matchKey.current)
+    const from = known === -1 ? rows.length : known
+    const next = step === 1 ? matches?.find((index) => index > from) : matches?.findLast((index) => index < from)
+    if (next === undefined) return
+    matchKey.current = rows[next]!.key
     list.scrollToIndex(next, { align: 'center' })
   }
   const walk = useWalk({ scroller, rows, focusedIndex, onOpen, scrollTo: (index) => list.scrollToIndex(index, { align: 'auto' }) })

@@ -2,8 +2,7 @@
 import { Anchor, Button, Stack, Table, Text, Title } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Link } from 'wouter'
-import { useSearch } from 'wouter/use-browser-location'
+import { Link, useSearchParams } from 'wouter'
 import { call, segment, send } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
 import type { EndUserDetail } from '../../api/types.ts'
@@ -23,8 +22,8 @@ import { ListTable } from '../../show/list-table.tsx'
 import { Allowed } from '../../show/allowed.tsx'
 
 export function EndUserPage({ agentId }: { agentId: string }) {
-  // Not useSearchParams, which decodes the query twice: a name may contain a percent sign.
-  const user = new URLSearchParams(useSearch()).get('external_user_id') ?? ''
+  const [params] = useSearchParams()
+  const user = params.get('external_user_id') ?? ''
   const [isErased, setErased] = useState(false)
   if (user === '' || isErased)
     return (

@@ -1,10 +1,10 @@
 /** The filters above the list, in a row. A selection applies immediately, the tag with Enter or the button. */
 import { Button, Group, Select, TextInput } from '@mantine/core'
-import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useAgents } from '../../api/lists.ts'
 import { chooseAmong } from '../../show/choose-among.ts'
 import { FilterFold } from '../../show/filter-fold.tsx'
+import { useDraft } from '../../show/use-draft.ts'
 import { isFiltered, noFilters, writeFilters } from './filters.ts'
 import type { Filters } from './filters.ts'
 
@@ -17,13 +17,7 @@ const ratings = [
 
 export function FeedbackFilters({ filters, onChange }: { filters: Filters; onChange: (filters: Filters) => void }) {
   const agents = useAgents()
-  const [tag, setTag] = useState(filters.tag)
-  const [known, setKnown] = useState(filters.tag)
-  // The address has changed: by this page, a link or the back button.
-  if (known !== filters.tag) {
-    setKnown(filters.tag)
-    setTag(filters.tag)
-  }
+  const [tag, setTag] = useDraft(filters.tag)
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     onChange({ ...filters, tag })

@@ -1,8 +1,8 @@
 /** The filters of the audit log. They are in the address, so that a view can be bookmarked and shared. */
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
-import { useState } from 'react'
 import { authors } from '../../show/author-of.ts'
 import { FilterFold } from '../../show/filter-fold.tsx'
+import { useDraft } from '../../show/use-draft.ts'
 import { authorNames } from './audit-asked.ts'
 import type { Asked } from './audit-asked.ts'
 
@@ -34,8 +34,7 @@ export function AuditFilters({ asked, onChange }: FiltersProps) {
         />
         {texts.map(({ field, label, placeholder }) => (
           <TextFilter
-            // A filter that is set elsewhere, such as by a link, is shown.
-            key={`${field} ${asked[field]}`}
+            key={field}
             label={label}
             placeholder={placeholder}
             value={asked[field]}
@@ -60,7 +59,7 @@ type TextFilterProps = { label: string; placeholder: string; value: string; onCh
 
 /** Applies when it is left, or with Enter: not for each letter. */
 function TextFilter({ label, placeholder, value, onChange }: TextFilterProps) {
-  const [text, setText] = useState(value)
+  const [text, setText] = useDraft(value)
   const apply = (): void => {
     if (text.trim() !== value) onChange(text.trim())
   }

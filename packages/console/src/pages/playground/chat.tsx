@@ -14,7 +14,7 @@ import { useKept } from './use-kept.ts'
 import { useRounds } from './rounds.ts'
 import type { Rounds, Shown } from './rounds.ts'
 import { SettingBar } from './setting-bar.tsx'
-import { nameOf } from './settings.ts'
+import { nameOf, turnIndexOf } from './settings.ts'
 import type { Setting } from './settings.ts'
 import { useStoredConversation } from './stored-conversation.ts'
 import { TurnPanel } from './turn-panel.tsx'
@@ -137,7 +137,10 @@ const Compared = ({ agent, versions, settings, onSetting }: ComparedProps) => (
   <div className={classes['settings']}>
     {settings.map((setting, index) => {
       const letter = index === 0 ? 'A' : 'B'
-      return <SettingBar key={letter} {...{ agent, versions, setting, letter }} onChange={(changed) => onSetting(index, changed)} />
+      const isStored = index === turnIndexOf(settings)
+      return (
+        <SettingBar key={letter} {...{ agent, versions, setting, letter, isStored }} onChange={(changed) => onSetting(index, changed)} />
+      )
     })}
   </div>
 )

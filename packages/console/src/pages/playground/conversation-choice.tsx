@@ -1,8 +1,8 @@
 /** Selects a conversation: each end user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a toolbar. */
 import { ActionIcon, Autocomplete, Tooltip } from '@mantine/core'
 import { IconPlus, IconUser } from '@tabler/icons-react'
-import { useState } from 'react'
 import { randomId } from '../../api/random-id.ts'
+import { useDraft } from '../../show/use-draft.ts'
 import classes from './playground.module.css'
 import { usePlayedUsers } from './stored-conversation.ts'
 
@@ -12,12 +12,7 @@ type ConversationChoiceProps = { agentId: string; user: string; onChoose(user: s
 const maxId = 255
 
 export function ConversationChoice({ agentId, user, onChoose }: ConversationChoiceProps) {
-  const [draft, setDraft] = useState(user)
-  const [known, setKnown] = useState(user)
-  if (known !== user) {
-    setKnown(user)
-    setDraft(user)
-  }
+  const [draft, setDraft] = useDraft(user)
   const played = usePlayedUsers(agentId)
   const choose = (chosen: string): void => {
     if (chosen === '') setDraft(user)

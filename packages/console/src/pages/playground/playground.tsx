@@ -22,7 +22,7 @@ import { ConversationChoice } from './conversation-choice.tsx'
 import { DifferencesButton } from './differences-button.tsx'
 import classes from './playground.module.css'
 import { SettingBar } from './setting-bar.tsx'
-import { readVersion } from './settings.ts'
+import { isReal, readVersion } from './settings.ts'
 import type { Overrides, Setting } from './settings.ts'
 import { useKept } from './use-kept.ts'
 
@@ -117,7 +117,13 @@ function OfAgent({ agentId }: { agentId: string }) {
   const tools = (read: Agent): ReactNode => (
     <>
       {mayPreview && !comparing ? (
-        <SettingBar agent={read} versions={listed} setting={settings[0]!} onChange={(setting) => setSetting(0, setting)} />
+        <SettingBar
+          agent={read}
+          versions={listed}
+          setting={settings[0]!}
+          isStored={isReal(settings[0]!)}
+          onChange={(setting) => setSetting(0, setting)}
+        />
       ) : null}
       {comparing ? <DifferencesButton agent={read} versions={listed} a={settings[0]!} b={settings[1]!} /> : null}
       <Box flex={1} visibleFrom="sm" />

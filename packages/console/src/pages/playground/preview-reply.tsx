@@ -21,7 +21,7 @@ type PreviewReplyProps = {
 export function PreviewReply({ run, name, shown, onShow, onRunAgain, onEdit }: PreviewReplyProps) {
   const { preview, failure, state } = run
   return (
-    <Said who={name} at={null} text={run.text} badge={<StoredBadge setting={run.setting} />}>
+    <Said who={name} at={null} text={run.text} badge={<StoredBadge isStored={false} />}>
       <Stack gap="xs" mt={4}>
         {isGoing(run) && run.text === '' ? <Busy text="The agent is replying…" /> : null}
         {state === 'stopped' ? (

@@ -78,7 +78,7 @@ function Reply({
       exchange={exchange}
       reply={replyOf(requestId)}
       name={name}
-      badge={letter ? <StoredBadge setting={side.setting} /> : undefined}
+      badge={letter ? <StoredBadge isStored /> : undefined}
       shown={shown?.kind === 'turn' && shown.requestId === requestId}
       agent={{ id: agent.id, name: agent.name, ownerId: agent.owner_id }}
       busy={rounds.reading}

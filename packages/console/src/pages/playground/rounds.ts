@@ -5,7 +5,7 @@ import { useExchanges } from './exchanges.ts'
 import type { Exchange, Exchanges } from './exchanges.ts'
 import { usePreviews } from './previews.ts'
 import type { PreviewRun, Previews } from './previews.ts'
-import { isReal } from './settings.ts'
+import { turnIndexOf } from './settings.ts'
 import type { Setting } from './settings.ts'
 
 /** `key`: the Idempotency-Key of a turn, or the ID of a preview. */
@@ -38,8 +38,9 @@ export function useRounds(agentId: string, externalUserId: string, onShow: (show
     reading: exchanges.reading || previews.running,
     send(message, settings) {
       const id = randomId()
+      const turnIndex = turnIndexOf(settings)
       const sides = settings.map((setting, index): Side => {
-        if (isReal(setting)) return { kind: 'turn', key: exchanges.send(message), setting }
+        if (index === turnIndex) return { kind: 'turn', key: exchanges.send(message), setting }
         const key = `${id} ${index}`
         previews.add({ id: key, message, setting })
         return { kind: 'preview', key, setting }

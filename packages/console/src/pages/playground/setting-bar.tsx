@@ -4,7 +4,7 @@ import { IconPencil } from '@tabler/icons-react'
 import { Suspense, lazy, useState } from 'react'
 import type { Agent, AgentVersion } from '../../api/types.ts'
 import classes from './playground.module.css'
-import { currentVersion, isDraft, isReal } from './settings.ts'
+import { currentVersion, isDraft } from './settings.ts'
 import type { Setting } from './settings.ts'
 
 const DraftDialog = lazy(() => import('./draft-dialog.tsx').then(({ DraftDialog: dialog }) => ({ default: dialog })))
@@ -13,6 +13,8 @@ type SettingBarProps = {
   agent: Agent
   versions: AgentVersion[]
   setting: Setting
+  /** Whether its replies are stored. */
+  isStored: boolean
   onChange(setting: Setting): void
   /** Of two that are compared. */
   letter?: 'A' | 'B'
@@ -20,7 +22,7 @@ type SettingBarProps = {
 
 const present = 'current'
 
-export function SettingBar({ agent, versions, setting, onChange, letter }: SettingBarProps) {
+export function SettingBar({ agent, versions, setting, isStored, onChange, letter }: SettingBarProps) {
   const [editing, setEditing] = useState(false)
   const of = letter ? ` of ${letter}` : ''
   const numbers = new Set([...versions.map(({ version }) => version), ...(setting.version === null ? [] : [setting.version])])
@@ -55,7 +57,7 @@ export function SettingBar({ agent, versions, setting, onChange, letter }: Setti
         {isDraft(setting) ? 'Draft' : 'Draft…'}
       </Button>
       <Box visibleFrom={letter ? 'base' : 'sm'}>
-        <StoredBadge setting={setting} />
+        <StoredBadge isStored={isStored} />
       </Box>
       {editing && base ? (
         <Suspense fallback={null}>
@@ -72,8 +74,8 @@ export function SettingBar({ agent, versions, setting, onChange, letter }: Setti
   )
 }
 
-export const StoredBadge = ({ setting }: { setting: Setting }) =>
-  isReal(setting) ? (
+export const StoredBadge = ({ isStored }: { isStored: boolean }) =>
+  isStored ? (
     <Badge variant="light" color="teal">
       Stored and charged
     </Badge>

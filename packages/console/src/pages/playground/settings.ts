@@ -14,6 +14,9 @@ export const isDraft = ({ overrides }: Setting): boolean => Object.keys(override
 /** Whether its messages are turns: stored and charged. */
 export const isReal = (setting: Setting): boolean => setting.version === null && !isDraft(setting)
 
+/** The index of the one whose message is a turn, because a message is charged at most once. -1: none. All others are previews. */
+export const turnIndexOf = (settings: readonly Setting[]): number => settings.findIndex(isReal)
+
 export const nameOf = (setting: Setting, current: number): string => {
   const version = setting.version === null ? `Version ${current} (current)` : `Version ${setting.version}`
   return isDraft(setting) ? `Draft of version ${setting.version ?? current}` : version

@@ -33,14 +33,20 @@ export type FailingProvider = {
   requestId: string
 }
 
+/** The turns of the current versions of these agents: an earlier version may have had a model of another provider. */
+export function turnsOfCurrent(turns: Turn[], agents: Agent[]): Turn[] {
+  const versions = new Map(agents.map(({ id, version }) => [id, version]))
+  return turns.filter(({ agent_id: agentId, agent_version: version }) => versions.get(agentId) === version)
+}
+
 /**
  * Providers whose newest turn, or a quarter of the newest twenty, ended without a reply because of the provider. `turns`: the newest ended
- * turns of any state.
+ * turns of any state. Only those of the current versions count.
  */
 export function failingProviders(turns: Turn[], agents: Agent[]): FailingProvider[] {
   const providerById = new Map(agents.map(({ id, model }) => [id, providerOf(model)]))
-  const ended = turns
-    .filter(({ state, agent_id: agentId }) => state !== 'running' && state !== 'cancelled' && providerById.has(agentId))
+  const ended = turnsOfCurrent(turns, agents)
+    .filter(({ state }) => state !== 'running' && state !== 'cancelled')
     .toSorted((one, other) => endOf(other).localeCompare(endOf(one)))
   const byProvider = Map.groupBy(ended, ({ agent_id: agentId }) => providerById.get(agentId)!)
   return [...byProvider].flatMap(([provider, all]): FailingProvider[] => {

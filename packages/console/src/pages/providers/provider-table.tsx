@@ -6,7 +6,7 @@ import { IdText } from '../../show/id-text.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { Since } from '../../show/since.tsx'
 import { segment } from '../../api/client.ts'
-import { failingProviders } from './health.ts'
+import { failingProviders, turnsOfCurrent } from './health.ts'
 import { labelOfKind } from './kinds.ts'
 import { agentsOn } from './used-by.ts'
 import { ListTable } from '../../show/list-table.tsx'
@@ -106,8 +106,7 @@ type HealthProps = { provider: string; agents: Agent[] | undefined; turns: Turn[
 
 function Health({ provider, agents, turns }: HealthProps) {
   if (!agents || !turns) return <>…</>
-  const ids = new Set(agentsOn(provider, agents).map(({ id }) => id))
-  const own = turns.filter(({ agent_id: agentId }) => ids.has(agentId))
+  const own = turnsOfCurrent(turns, agentsOn(provider, agents))
   const [failing] = failingProviders(own, agents)
   if (failing)
     return (

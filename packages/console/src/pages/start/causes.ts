@@ -1,6 +1,6 @@
 /** The turns without a reply of a range, by cause: how many, since when, the last one, and what the provider said. Pure. */
 import type { Agent, Turn, Usage } from '../../api/types.ts'
-import { causeOf, endOf, wordsOf } from '../providers/health.ts'
+import { causeOf, endOf, turnsOfCurrent, wordsOf } from '../providers/health.ts'
 import { providerOf } from '../providers/kinds.ts'
 
 export type CauseGroup = {
@@ -12,7 +12,7 @@ export type CauseGroup = {
   /** Of the newest turn: what the provider or the server said. Null if only counts are known, as of a turn that a retry has answered. */
   words: string | null
   requestId: string | null
-  /** The providers and the names of the agents of the known turns. */
+  /** The names of the agents of the known turns, and the providers of those that had such a turn in their current version. */
   providers: string[]
   agents: string[]
 }
@@ -30,7 +30,7 @@ export function groupCauses(usage: Usage, turns: Turn[], agents: Agent[]): Cause
     const [newest, oldest] = [newestFirst[0], newestFirst.at(-1)]
     // All of them are known, or the first one has ended in the first hour or day.
     const isFirst = oldest !== undefined && newestFirst.length >= count
-    const involved = agents.filter(({ id }) => newestFirst.some(({ agent_id: agentId }) => agentId === id))
+    const agentsOf = (found: Turn[]): Agent[] => agents.filter(({ id }) => found.some(({ agent_id: agentId }) => agentId === id))
     return {
       cause,
       count,
@@ -38,8 +38,8 @@ export function groupCauses(usage: Usage, turns: Turn[], agents: Agent[]): Cause
       last: newest ? endOf(newest) : (starts.at(-1) ?? start),
       words: newest?.failure?.cause ? wordsOf(newest.failure.cause) : null,
       requestId: newest?.request_id ?? null,
-      providers: [...new Set(involved.map(({ model }) => providerOf(model)))],
-      agents: involved.map(({ name }) => name),
+      providers: [...new Set(agentsOf(turnsOfCurrent(newestFirst, agents)).map(({ model }) => providerOf(model)))],
+      agents: agentsOf(newestFirst).map(({ name }) => name),
     }
   }
 }

@@ -1,6 +1,6 @@
 /** All turns, newest first, by agent, end user, state and trace ID. Each leads to its trace. The filters are in the address. */
 import { Anchor, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
-import { memo, useState } from 'react'
+import { memo } from 'react'
 import type { CSSProperties } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
@@ -17,6 +17,7 @@ import { Page } from '../../show/page.tsx'
 import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
 import classes from '../../show/trace.module.css'
 import { AgentCell, EndUserCell, TraceCell } from '../../show/turn-cells.tsx'
+import { useDraft } from '../../show/use-draft.ts'
 import { Waiting } from '../../show/waiting.tsx'
 
 const states = [
@@ -52,7 +53,6 @@ export function Traces() {
         <Group align="flex-start" gap="sm" component="search" aria-label="Traces">
           <AgentSelect value={filters.agent_id} onChange={(id) => change({ agent_id: id, external_user_id: null })} clearable />
           <UserInput
-            key={`${filters.agent_id} ${filters.external_user_id}`}
             value={filters.external_user_id}
             disabled={filters.agent_id === null}
             onChange={(user) => change({ external_user_id: user })}
@@ -68,7 +68,7 @@ export function Traces() {
             w="100%"
             maw={{ base: '100%', sm: 200 }}
           />
-          <TraceIdInput key={filters.trace_id} value={filters.trace_id} onChange={(id) => change({ trace_id: id })} />
+          <TraceIdInput value={filters.trace_id} onChange={(id) => change({ trace_id: id })} />
         </Group>
       </FilterFold>
       <Waiting for={list.query} what="turns">
@@ -112,7 +112,7 @@ export function Traces() {
 
 /** Applied with Enter or on leaving the field, because it matches exactly. */
 function UserInput({ value, disabled, onChange }: { value: string | null; disabled: boolean; onChange(user: string | null): void }) {
-  const [text, setText] = useState(value ?? '')
+  const [text, setText] = useDraft(value ?? '')
   const apply = (): void => {
     if (text !== (value ?? '')) onChange(text === '' ? null : text)
   }
@@ -137,7 +137,7 @@ function UserInput({ value, disabled, onChange }: { value: string | null; disabl
 
 /** Of a `traceparent` header, as a caller's own tracing shows it. Applied when it is complete. */
 function TraceIdInput({ value, onChange }: { value: string | null; onChange(id: string | null): void }) {
-  const [text, setText] = useState(value ?? '')
+  const [text, setText] = useDraft(value ?? '')
   const id = text.trim().toLowerCase()
   const apply = (): void => {
     if (id === '' ? value !== null : isTraceId(id) && id !== value) onChange(id === '' ? null : id)

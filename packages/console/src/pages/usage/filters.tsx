@@ -1,6 +1,5 @@
 /** The range and the filters. The selection is in the address, so that a view can be bookmarked and shared. */
 import { Group, SimpleGrid, Stack, TextInput } from '@mantine/core'
-import { useEffect, useState } from 'react'
 import { useAgents } from '../../api/lists.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { FilterFold } from '../../show/filter-fold.tsx'
@@ -8,6 +7,7 @@ import { OwnerSelect } from '../../show/owner-select.tsx'
 import { RangeControl } from '../../show/range-control.tsx'
 import { rangeLabels, rangeNames, suggestedDays } from '../../show/usage-range.ts'
 import type { Asked, RangeName, SpanWrong } from '../../show/usage-range.ts'
+import { useDraft } from '../../show/use-draft.ts'
 import { KeySelect } from '../../show/key-select.tsx'
 
 const choices = rangeNames.map((value) => ({ value, label: rangeLabels[value] }))
@@ -55,9 +55,7 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
 
 /** Used when it is left or Enter is pressed: each report scans turns. */
 function UserFilter({ value, onChange }: { value: string | null; onChange: (value: string | null) => void }) {
-  const [text, setText] = useState(value ?? '')
-  // The address may change without this field.
-  useEffect(() => setText(value ?? ''), [value])
+  const [text, setText] = useDraft(value ?? '')
   const commit = (): void => {
     if (text !== (value ?? '')) onChange(text === '' ? null : text)
   }

@@ -38,7 +38,7 @@ export function UsagePage() {
     refetchInterval: refetchMs,
   })
   return (
-    <Page title="Usage" lead={`Turns are counted when they end, by UTC hour or day. Charts show times in your time zone, ${zone}.`}>
+    <Page title="Usage" lead={`Turns are counted when they end, by UTC hour or day. Charts show hours in your time zone, ${zone}.`}>
       <Filters asked={asked} wrong={wrong} onChange={(next) => setParams(writeAsked(next), { replace: true })} />
       {span ? (
         <>

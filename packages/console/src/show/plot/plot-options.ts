@@ -1,5 +1,6 @@
 /** A plot for uPlot: its series, axes and colors. The colors are the theme's, in shades that stand out on the background of each scheme. */
 import uPlot from 'uplot'
+import type { Buckets } from './buckets.ts'
 import { colorVariable, heightOf } from './plot-types.ts'
 import type { PlotOf, Series } from './plot-types.ts'
 import { writeMs, writeShortCount } from '../measures.ts'
@@ -31,8 +32,12 @@ export function plotOptions(plot: PlotOf, { width, onIndex }: { width: number; o
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: 'usage' }, points: { show: shape === 'lines' } },
     scales: {
-      // A line without axes starts and ends at the edges.
-      x: { time: true, range: () => (isSmall ? [buckets.middles[0]!, buckets.middles.at(-1)!] : [buckets.from, buckets.to]) },
+      x: {
+        // Ticks are at midnight in the viewer's time zone. A day is a UTC day, which its number of seconds aligns.
+        time: buckets.unit === 'hour',
+        // A line without axes starts and ends at the edges.
+        range: () => (isSmall ? [buckets.middles[0]!, buckets.middles.at(-1)!] : [buckets.from, buckets.to]),
+      },
       y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
     },
     axes: [
@@ -42,7 +47,7 @@ export function plotOptions(plot: PlotOf, { width, onIndex }: { width: number; o
         space: 72,
         size: 32,
         incrs: ticks[buckets.unit],
-        values: (_plot, splits, _axis, _space, step) => splits.map((split) => writeMoment(split, step)),
+        values: (_plot, splits, _axis, _space, step) => splits.map((split) => writeMoment(split, buckets.unit, step)),
       },
       {
         ...axis,
@@ -104,11 +109,13 @@ const softFill = (isFilled: boolean | undefined, color: string): { fill?: string
   isFilled ? { fill: `color-mix(in srgb, ${color} 12%, transparent)` } : {}
 
 const dayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+const utcDayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const hourOfAxis = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
-/** Formats a time in the viewer's time zone. For hours, midnight is labeled with its day. */
-function writeMoment(split: number, stepSeconds: number): string {
+/** Formats an hour in the viewer's time zone, and midnight as its day. A day is a UTC day. */
+function writeMoment(split: number, unit: Buckets['unit'], stepSeconds: number): string {
   const date = new Date(split * 1_000)
+  if (unit === 'day') return utcDayOfAxis.format(date)
   const isMidnight = date.getHours() === 0 && date.getMinutes() === 0
   return (stepSeconds >= day || isMidnight ? dayOfAxis : hourOfAxis).format(date)
 }

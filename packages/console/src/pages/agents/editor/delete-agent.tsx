@@ -15,7 +15,7 @@ export function DeleteAgent({ agent }: { agent: Agent }) {
     meta: { done: 'Agent deleted' },
     mutationFn: () => call<void>(`/agents/${segment(agent.id)}`, { method: 'DELETE' }),
     onSuccess: () => {
-      navigate('/agents')
+      navigate('/agents', { replace: true })
       queries.removeQueries({ queryKey: ['agents', agent.id] })
       void queries.invalidateQueries({ queryKey: ['agents'] })
     },
