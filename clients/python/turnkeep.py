@@ -310,8 +310,9 @@ class Turns:
     ) -> "Turn":
         """Requests the end of a running turn, and returns it as it is then: usually ended, or still running with `cancel_requested`.
 
-        Has no effect on a turn that has ended, and can be repeated. Before any text, the turn ends as `cancelled`: its calls and streams raise ConflictError with the code `turn_cancelled`, and nothing
-        is charged. After text, the text so far becomes the reply: `message.incomplete` is True, and it is charged.
+        Has no effect on a turn that has ended, and can be repeated. Before any text, the turn ends as `cancelled`: its calls and streams
+        raise ConflictError with the code `turn_cancelled`, and nothing is charged except finished tool calls that have a price. After text,
+        the text so far becomes the reply: `message.incomplete` is True, and it is charged.
         """
         return self._call(timeout, max_retries, max_wait).fetch("POST", _turn_path(request_id, "/cancel"), _turn)
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
+import type { Locator } from 'playwright-core'
 import { barriersOf } from '../support/axe.ts'
 import { openConsole } from '../support/browser.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -103,6 +104,27 @@ inConsole('console: the models of a provider are offered with their prices, or i
   await page.getByRole('option', { name: /^org\/own-model$/ }).waitFor()
   await page.getByRole('option', { name: /^gpt-4o\s*\$2\.50 \/ \$10/ }).click()
   await page.getByText(/Listed price for listing\/gpt-4o: \$2\.50 prompt/).waitFor()
+})
+
+inConsole('console: after the key of a provider is corrected, its models are requested again', async ({ page, app, open }) => {
+  await app.made('POST', '/providers', { name: 'corrected', kind: 'openai', base_url: base, api_key: 'wrong' })
+  await open('/providers')
+  const [listed, edit, test] = ['Models of', 'Edit', 'Test'].map((what) => page.getByRole('dialog', { name: new RegExp(`^${what} `) }))
+  const show = page.getByRole('button', { name: 'Models of corrected' })
+  const close = async (dialog: Locator): Promise<void> => {
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+  await show.click()
+  await listed!.getByText('corrected could not list its models').waitFor()
+  await close(listed!)
+  await page.getByRole('button', { name: 'Edit corrected' }).click()
+  await edit!.getByLabel('Provider API key').fill('right')
+  await edit!.getByRole('button', { name: 'Save' }).click()
+  // The saved provider is tested next.
+  await close(test!)
+  await show.click()
+  await listed!.getByRole('rowheader', { name: 'org/own-model' }).waitFor()
 })
 
 inConsole(

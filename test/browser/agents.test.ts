@@ -76,6 +76,34 @@ inConsole(
   },
 )
 
+inConsole('console: what is typed while an agent is saved stays, and is saved next', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId, { name: 'Typed' })
+  const { promise: isSent, resolve: sent } = Promise.withResolvers<void>()
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>()
+  await page.route(`**/agents/${agent.id}`, async (route) => {
+    if (route.request().method() === 'PATCH') {
+      sent()
+      await goesOn
+    }
+    await route.continue()
+  })
+  await open(`/agents/${agent.id}`)
+  const [prompt, passages] = [page.getByLabel('System prompt'), page.getByLabel(/^Max passages/)]
+  await prompt.fill('The first half')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await isSent
+  await prompt.fill('The first half and the second.')
+  await passages.fill('3')
+  goOn()
+  await page.getByRole('button', { name: 'Save', exact: true }).waitFor()
+  assert.equal(await prompt.inputValue(), 'The first half and the second.')
+  await page.getByText(/^You have unsaved changes/).waitFor()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 3.').waitFor()
+  const saved = await app.made('GET', `/agents/${agent.id}`)
+  assert.deepEqual([saved.version, saved.system_prompt, saved.knowledge.top_k], [3, 'The first half and the second.', 3])
+})
+
 inConsole(
   'console: invalid fields of a new agent are marked by the page and by the server, and then it is created',
   async ({ page, app, open }) => {

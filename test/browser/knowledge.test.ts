@@ -92,6 +92,38 @@ inConsole(
 )
 
 inConsole(
+  'console: Escape or a click outside keeps the text of a document, and closes a dialog without input',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId)
+    await open(`/knowledge/${agent.id}`)
+    const [dialog, add] = [page.getByRole('dialog'), page.getByRole('button', { name: 'Add text' })]
+    const text = dialog.getByRole('textbox', { name: /^Text/ })
+    const leave = async (): Promise<void> => {
+      await page.keyboard.press('Escape')
+      await page.mouse.click(5, 5)
+    }
+    await add.click()
+    await text.waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await add.click()
+    await text.fill('Typed for an hour.')
+    await leave()
+    await dialog.getByLabel('Title').fill('Kept')
+    await leave()
+    assert.equal(await text.inputValue(), 'Typed for an hour.')
+    await dialog.getByRole('button', { name: 'Add text' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: /Kept/ }).getByText('Ready').waitFor()
+    await page.getByRole('button', { name: 'Replace Kept' }).click()
+    await text.fill('Typed for two hours.')
+    await leave()
+    await dialog.getByRole('button', { name: 'Replace document' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  },
+)
+
+inConsole(
   'console: several documents are deleted with one confirmation, and the list is filtered by status in its address',
   async ({ page, app, open }) => {
     const agent = await app.makeAgent(app.caller.ownerId)

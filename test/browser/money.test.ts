@@ -4,8 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { openConsole } from '../support/browser.ts'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
+import type { Json, TestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp({ balanceUsd: '10' }))
+
+const credit = (app: TestApp, ownerId: string, amount: string): Promise<Json> =>
+  app.made('POST', `/owners/${ownerId}/ledger`, { amount_usd: amount }, { 'idempotency-key': crypto.randomUUID() })
 
 inConsole(
   'console: an entry that would make the balance negative is refused beside its field, and the ledger is unchanged',
@@ -130,3 +134,73 @@ inConsole('console: an owner shows its balance by day, its top end users and the
   await page.waitForURL(/range=last-month.*external_user_id=gil/)
   await page.getByText('No turns ended in this range').waitFor()
 })
+
+inConsole(
+  'console: end users with the same name are listed by agent, and the links of an owner lead to the usage shown',
+  async (visitor) => {
+    const { page, app, open } = visitor
+    const caller = await app.makeCaller({ agent: { name: 'First desk' } })
+    const second = await app.makeAgent(caller.ownerId, { name: 'Second desk' })
+    const { api_key: apiKey } = await app.made('POST', `/agents/${second.id}/keys`, { permission: 'full' })
+    for (const one of [caller, { ...caller, agentId: second.id, apiKey }]) await app.chat('hello', { user: 'ann', caller: one })
+    await open(`/money/${caller.ownerId}`)
+    const users = page.getByRole('table', { name: 'End users by spend' })
+    for (const agent of ['First desk', 'Second desk']) await users.getByRole('row', { name: new RegExp(`^ann ${agent} 1`) }).waitFor()
+    const usage = page.getByRole('link', { name: 'View usage of Second desk' })
+    assert.match((await usage.getAttribute('href'))!, /range=30d&agent_id=agt_/)
+    await users
+      .getByRole('row', { name: /Second desk/ })
+      .getByRole('link', { name: 'ann' })
+      .click()
+    await page.waitForURL((url) => url.searchParams.get('agent_id') === second.id && url.searchParams.get('external_user_id') === 'ann')
+  },
+)
+
+inConsole('console: the balance by day counts every credit of the month', async ({ page, app, open }) => {
+  const owner = await app.made('POST', '/owners', { name: 'Often credited' })
+  for (let credits = 0; credits < 101; credits++) await credit(app, owner.id, '1')
+  await open(`/money/${owner.id}`)
+  await page.getByRole('img', { name: /\$0\.00 then, \$101\.00 now/ }).waitFor()
+})
+
+inConsole(
+  'console: an entry that is reviewed again shows the present balance, and after a failure the same entry',
+  async (visitor) => {
+    const { page, app, open } = visitor
+    const owner = await app.made('POST', '/owners', { name: 'Reviewed', balance_usd: '10' })
+    await open(`/money/${owner.id}`)
+    const [dialog, review] = [page.getByRole('dialog'), page.getByRole('button', { name: 'Review entry' })]
+    const before = (amount: string) => dialog.getByRole('row', { name: /Balance before/ }).getByLabel(`${amount} USD`)
+    const close = async (): Promise<void> => {
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await page.getByLabel('Amount (USD)').fill('1')
+    await review.click()
+    await before('10.00000000').waitFor()
+    await close()
+    await credit(app, owner.id, '5')
+    await page.getByRole('button', { name: 'Rename owner' }).click()
+    await dialog.getByLabel('Name').fill('Reviewed twice')
+    await dialog.getByRole('button', { name: 'Rename owner' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await review.click()
+    await before('15.00000000').waitFor()
+
+    // The entry is added, and its response is lost.
+    await page.route('**/ledger', async (route) => {
+      await route.fetch()
+      await route.fulfill({ status: 503, json: { error: { code: 'service_unavailable', message: 'Busy.', request_id: 'r' } } })
+    })
+    await dialog.getByRole('button', { name: 'Add entry' }).click()
+    await dialog.getByText('The entry may not have been added').waitFor()
+    await page.unroute('**/ledger')
+    await close()
+    await review.click()
+    await before('15.00000000').waitFor()
+    await dialog.getByRole('button', { name: 'Add entry' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.equal((await app.made('GET', `/owners/${owner.id}`)).balance_usd, '16.00000000')
+  },
+  { refusals: [503] },
+)

@@ -300,6 +300,72 @@ inConsole(
 )
 
 inConsole(
+  'console: an editor of one owner creates an agent, changes its model and saves tools without setting a price',
+  async ({ page, app, open, settled }) => {
+    await app.made('POST', '/providers', { name: 'hosted', kind: 'openai', base_url: app.model.baseUrl, api_key: 'model-key' })
+    const owner = await app.made('POST', '/owners', { name: 'A customer', balance_usd: '5' })
+    await app.makeAgent(owner.id, { name: 'Present agent', model: 'hosted/gpt-4o', price: undefined })
+    const { email } = await startOperator(app, { name: 'Kit', role: 'editor', owner_id: owner.id })
+    await open('/agents/new')
+    await signIn(page, email)
+    const [provider, model] = [page.getByRole('combobox', { name: /^Provider/ }), page.getByRole('combobox', { name: /^Model ID/ })]
+    await page.getByRole('textbox', { name: /^Name/ }).fill('Own agent')
+    await provider.click()
+    await page.getByRole('option', { name: 'hosted' }).click()
+    await model.fill('gpt-unheard-of')
+    await page.getByText('No price is listed for hosted/gpt-unheard-of. Choose another model, or ask an admin.').waitFor()
+    await page.getByRole('button', { name: 'Create agent' }).click()
+    await page.getByText(/price of the model hosted\/gpt-unheard-of is not known/).waitFor()
+    assert.equal(await model.getAttribute('aria-invalid'), 'true')
+    await model.fill('gpt-4o')
+    await page.getByText(/Listed price for hosted\/gpt-4o: \$2\.50 prompt/).waitFor()
+    assert.equal(await page.getByLabel(/price$/).count(), 0)
+    await page.getByRole('button', { name: 'Create agent' }).click()
+    await page.getByRole('heading', { name: 'Own agent', level: 1 }).waitFor()
+    await settled()
+
+    await page.getByText(/Price of hosted\/gpt-4o: \$2\.50 prompt/).waitFor()
+    await model.fill('gpt-5.4-mini')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Saved as version 2.').waitFor()
+    await page.getByRole('tab', { name: 'Tools' }).click()
+    await page.getByRole('checkbox', { name: /^Clock/ }).click()
+    await page.getByText('Enabled now. Saved as version 3.').waitFor()
+    await page.getByRole('button', { name: 'Add HTTP tool' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Tool name').fill('order')
+    await dialog.getByRole('textbox', { name: /^Description/ }).fill('Where an order is.')
+    await dialog.getByRole('textbox', { name: /^URL/ }).fill('https://shop.example.com/orders')
+    assert.equal(await dialog.getByLabel('Price per call').count(), 0)
+    await dialog.getByRole('button', { name: 'Add tool' }).click()
+    await page.getByText('Saved order in version 4.').waitFor()
+    const made = (await app.made('GET', '/agents')).data.find(({ name }: Json) => name === 'Own agent')
+    assert.deepEqual([made.owner_id, made.price.prompt_usd_per_million], [owner.id, '0.75000000'])
+    assert.deepEqual(
+      made.tools.map(({ name, price_usd: price }: Json) => [name, price]),
+      [
+        ['now', '0.00000000'],
+        ['order', '0.00000000'],
+      ],
+    )
+  },
+  { signedIn: false, refusals: [422] },
+)
+
+inConsole(
+  'console: Run again is not offered to an editor of one owner, who may not use it',
+  async ({ page, app, open }) => {
+    const { json } = await app.chat('Where is my parcel?')
+    const { email } = await startOperator(app, { name: 'Kai', role: 'editor', owner_id: app.caller.ownerId })
+    await open(`/turns/${json.request_id}?view=again`)
+    await signIn(page, email)
+    await page.getByRole('tab', { name: 'Trace', selected: true }).waitFor()
+    assert.deepEqual(await page.getByRole('tab').allInnerTexts(), ['Trace', 'Compare'])
+  },
+  { signedIn: false },
+)
+
+inConsole(
   'console: a recovery link makes an admin with a password; without its token the page says so',
   async (visitor) => {
     const { page, app, open, settled } = visitor

@@ -171,6 +171,8 @@ inConsole('console: a version and a draft are tried without storing or charging 
 
   await page.getByRole('button', { name: 'Draft changes' }).click()
   await page.getByRole('dialog').getByLabel('System prompt').fill('A draft.')
+  await page.keyboard.press('Escape')
+  await page.mouse.click(5, 5)
   await page.getByRole('dialog').getByLabel('Max output tokens').fill('0')
   await page.getByRole('button', { name: 'Use draft' }).click()
   await page.getByText('Enter a whole number from 1 to 200,000.').waitFor()

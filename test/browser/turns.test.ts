@@ -64,6 +64,17 @@ inConsole(
   },
 )
 
+inConsole('console: without feedback, the page links to the reference of the API, also on another port', async ({ page, open }) => {
+  const apiUrl = 'http://127.0.0.1:8443'
+  await page.route('**/admin/v1/session', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...(await response.json()), api_url: apiUrl } })
+  })
+  await page.route('**/admin/v1/feedback?*', (route) => route.fulfill({ json: { data: [], next_cursor: null } }))
+  await open('/feedback')
+  assert.equal(await page.getByRole('link', { name: 'Open API docs' }).getAttribute('href'), `${apiUrl}/docs`)
+})
+
 inConsole('console: feedback is listed with filters, and shown with its turn', async ({ page, app, open }) => {
   const give = async (user: string, feedback: Json): Promise<Json> => {
     const { json } = await app.chat('hi', { user })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { daysLeftOf, formatDays } from '../../packages/console/src/api/low.ts'
 import type { Agent, Attention, Owner, Turn, Usage } from '../../packages/console/src/api/types.ts'
-import { balancesOf, burnDownPlot } from '../../packages/console/src/pages/money/burn-down.ts'
+import { balancesOf, burnDownPlot, knownDays } from '../../packages/console/src/pages/money/burn-down.ts'
 import { ledgerQuery, readLedgerFilters, writeLedgerFilters } from '../../packages/console/src/pages/money/ledger-filters.ts'
 import { attentionItems } from '../../packages/console/src/pages/start/attention.ts'
 import { failingProviders, turnsOfCurrent, wordsOf } from '../../packages/console/src/pages/providers/health.ts'
@@ -215,6 +215,14 @@ void test('console: the balance by day is computed backward from now, and projec
   assert.match(plot.summary, /\$1\.50 then, \$3\.00 now; lasts about 3 days/)
   const still = burnDownPlot({ balance: '3.00000000', available: '3.00000000', days, entries, spent: 0n })
   assert.deepEqual(still.series[1]!.values, [null, null, null])
+})
+
+void test('console: the balance by day starts at the oldest entry that was read, if there are more', () => {
+  const days = ['2026-11-20', '2026-11-21', '2026-11-22'].map((day) => ({ bucket_start: `${day}T00:00:00.000Z` })) as Usage['data']
+  const entries = ['2026-11-22T09:00:00.000Z', '2026-11-21T12:00:00.000Z'].map((at) => ({ created_at: at }))
+  assert.deepEqual(knownDays(days, [entries, []], 3), days)
+  assert.deepEqual(knownDays(days, [entries, []], 2), days.slice(1))
+  assert.deepEqual(knownDays(days, [entries, entries.slice(0, 1)], 1), days.slice(2))
 })
 
 void test('console: the filters of a ledger are in the address, and the last day is included', () => {

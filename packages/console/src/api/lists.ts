@@ -61,15 +61,18 @@ export function useList<Item>(
   }
 }
 
+/** Where `readAll` stops. */
+export const maxRead = 1_000
+
 /** The whole list, for lists of a few dozen items. Stops at a thousand. */
-async function readAll<Item>(path: string, signal: AbortSignal): Promise<Item[]> {
+export async function readAll<Item>(path: string, signal: AbortSignal, query: Query = {}): Promise<Item[]> {
   const items: Item[] = []
   let cursor: string | null | undefined
   do {
-    const page: Page<Item> = await call<Page<Item>>(path, { query: { limit: maxPage, cursor }, signal })
+    const page: Page<Item> = await call<Page<Item>>(path, { query: { ...query, limit: maxPage, cursor }, signal })
     items.push(...page.data)
     cursor = page.next_cursor
-  } while (cursor && items.length < 1000)
+  } while (cursor && items.length < maxRead)
   return items
 }
 

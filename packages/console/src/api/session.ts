@@ -143,6 +143,9 @@ export function allows({ permissions, owner_id: ownerId }: Me, { permission, ins
   return [permission].flat().some((one) => permissions.includes(one))
 }
 
+/** The server refuses every price that a principal restricted to an owner sends: a customer must not set what it pays for. */
+export const useMaySetPrices = (): boolean => useMe().owner_id === null
+
 export function useMay(permission: Permission | readonly Permission[], installation?: true): boolean {
   return allows(useMe(), { permission, ...(installation ? { installation } : {}) })
 }

@@ -1,9 +1,10 @@
 /** What owners spent in the last seven UTC days, of which today is one, as on the other pages: one report for all of them, or for one. */
 import { useQuery } from '@tanstack/react-query'
 import { call } from './client.ts'
-import type { Page, Usage, UsageLine } from './types.ts'
+import type { Query } from './client.ts'
+import type { Usage, UsageLine } from './types.ts'
 import { readAmount } from './amounts.ts'
-import { maxPage } from './lists.ts'
+import { readAll } from './lists.ts'
 
 const dayMs = 86_400_000
 const staleTime = 60_000
@@ -37,15 +38,4 @@ export function useSpentByOwner() {
 }
 
 /** The lines of a grouped report, at most a thousand. */
-export async function readLines(query: Record<string, string | number | undefined | null>, signal: AbortSignal): Promise<UsageLine[]> {
-  const lines: UsageLine[] = []
-  let cursor: string | null | undefined
-  do {
-    const page: Page<UsageLine> = await call<Page<UsageLine>>('/usage', { query: { ...query, limit: maxPage, cursor }, signal })
-    lines.push(...page.data)
-    cursor = page.next_cursor
-  } while (cursor && lines.length < maxLines)
-  return lines
-}
-
-export const maxLines = 1_000
+export const readLines = (query: Query, signal: AbortSignal): Promise<UsageLine[]> => readAll<UsageLine>('/usage', signal, query)

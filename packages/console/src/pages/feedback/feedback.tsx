@@ -2,6 +2,7 @@
 import { Button, Stack } from '@mantine/core'
 import { useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'
+import { useSession } from '../../api/session.ts'
 import type { Feedback } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
@@ -26,6 +27,7 @@ export function FeedbackPage() {
 
 function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) {
   const list = useList<Feedback>(['feedback'], '/feedback', filters)
+  const apiUrl = useSession().data?.session.api_url ?? ''
   return (
     <Waiting for={list.query} what="feedback">
       {() =>
@@ -49,7 +51,7 @@ function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) 
           <Empty
             title="No feedback yet"
             action={
-              <Button component="a" href="/docs" variant="default">
+              <Button component="a" href={`${apiUrl}/docs`} variant="default">
                 Open API docs
               </Button>
             }

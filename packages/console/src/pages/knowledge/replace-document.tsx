@@ -3,24 +3,32 @@ import { Button, FileInput, Group, Modal, Progress, Stack, Tabs, Text } from '@m
 import { useState } from 'react'
 import type { Document } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { keepsInput } from '../../show/keeps-input.ts'
 import { takenFiles } from './dropped-files.ts'
 import { usePutDocument } from './put-document.ts'
 import { AddressForm, TextForm } from './source-form.tsx'
+import type { SourceBody } from './source-form.tsx'
 
 export function ReplaceDocument({ document, onClose }: { document: Document | null; onClose(): void }) {
+  const [isEdited, setEdited] = useState(false)
+  const close = (): void => {
+    setEdited(false)
+    onClose()
+  }
   return (
-    <Modal opened={document !== null} onClose={onClose} title="Replace document" size="lg">
-      {document ? <Content document={document} onDone={onClose} /> : null}
+    <Modal opened={document !== null} onClose={close} title="Replace document" size="lg" {...keepsInput(isEdited)}>
+      {document ? <Content document={document} onEdit={() => setEdited(true)} onDone={close} /> : null}
     </Modal>
   )
 }
 
 const tabOf = { file: 'file', text: 'text', url: 'address' } as const
 
-function Content({ document, onDone }: { document: Document; onDone(): void }) {
+function Content({ document, onEdit, onDone }: { document: Document; onEdit(): void; onDone(): void }) {
   const put = usePutDocument({ agentId: document.agent_id, documentId: document.id, done: 'Document replaced', onPut: onDone })
   const verb = 'Replace document'
   const { isPending: pending, error } = put
+  const form = { verb, pending, error, onEdit, onSubmit: (body: SourceBody) => put.mutate({ body }) }
   return (
     <Stack>
       <Text size="sm" className="as-written">
@@ -39,10 +47,10 @@ function Content({ document, onDone }: { document: Document; onDone(): void }) {
           <FileForm verb={verb} pending={pending} error={error} onFile={(file, onProgress) => put.mutate({ file, onProgress })} />
         </Tabs.Panel>
         <Tabs.Panel value="text">
-          <TextForm verb={verb} pending={pending} error={error} title={document.title} onSubmit={(body) => put.mutate({ body })} />
+          <TextForm {...form} title={document.title} />
         </Tabs.Panel>
         <Tabs.Panel value="address">
-          <AddressForm verb={verb} pending={pending} error={error} url={document.url ?? ''} onSubmit={(body) => put.mutate({ body })} />
+          <AddressForm {...form} url={document.url ?? ''} />
         </Tabs.Panel>
       </Tabs>
     </Stack>

@@ -12,16 +12,18 @@ type SourceFormProps = {
   pending: boolean
   error: unknown
   onSubmit(body: SourceBody): void
+  /** Called when a field is changed. */
+  onEdit(): void
   /** To begin with. */ title?: string
   url?: string
 }
 
-export function TextForm({ verb, pending, error, onSubmit, title: given = '' }: SourceFormProps) {
+export function TextForm({ verb, pending, error, onSubmit, onEdit, title: given = '' }: SourceFormProps) {
   const [title, setTitle] = useState(given)
   const [text, setText] = useState('')
   const fields = { title: fieldError(error, 'title'), text: fieldError(error, 'text') }
   return (
-    <Form onSubmit={() => onSubmit({ title, text })}>
+    <Form onSubmit={() => onSubmit({ title, text })} onEdit={onEdit}>
       <TextInput
         label="Title"
         description="Shown in search results and citations."
@@ -49,12 +51,12 @@ export function TextForm({ verb, pending, error, onSubmit, title: given = '' }: 
   )
 }
 
-export function AddressForm({ verb, pending, error, onSubmit, url: given = '' }: SourceFormProps) {
+export function AddressForm({ verb, pending, error, onSubmit, onEdit, url: given = '' }: SourceFormProps) {
   const [url, setUrl] = useState(given)
   const [title, setTitle] = useState('')
   const fields = { url: fieldError(error, 'url'), title: fieldError(error, 'title') }
   return (
-    <Form onSubmit={() => onSubmit({ url, ...(title === '' ? {} : { title }) })}>
+    <Form onSubmit={() => onSubmit({ url, ...(title === '' ? {} : { title }) })} onEdit={onEdit}>
       <TextInput
         label="URL"
         type="url"
@@ -81,13 +83,13 @@ export function AddressForm({ verb, pending, error, onSubmit, url: given = '' }:
   )
 }
 
-function Form({ onSubmit, children }: { onSubmit(): void; children: ReactNode }) {
+function Form({ onSubmit, onEdit, children }: { onSubmit(): void; onEdit(): void; children: ReactNode }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     onSubmit()
   }
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={submit} onChange={onEdit}>
       <Stack>{children}</Stack>
     </form>
   )

@@ -3,14 +3,12 @@ import { Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { call, segment } from '../../api/client.ts'
-import type { LedgerEntry, Owner, Page, Usage } from '../../api/types.ts'
+import { maxRead, readAll } from '../../api/lists.ts'
+import type { LedgerEntry, Owner, Usage } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Plot } from '../../show/plot/plot.tsx'
 import { spanOf } from '../../show/usage-range.ts'
-import { burnDownPlot } from './burn-down.ts'
-
-/** More entries by an operator than anyone adds in a month. */
-const maxEntries = 100
+import { burnDownPlot, knownDays } from './burn-down.ts'
 
 export function BalanceChart({ owner, spent }: { owner: Owner; spent: bigint | undefined }) {
   const { id, balance_usd: balance, available_usd: available } = owner
@@ -20,14 +18,13 @@ export function BalanceChart({ owner, spent }: { owner: Owner; spent: bigint | u
     // The days and the balance belong together.
     queryKey: ['usage', 'burn down', id, from, balance],
     queryFn: async ({ signal }) => {
-      const entriesOf = (kind: LedgerEntry['kind']) =>
-        call<Page<LedgerEntry>>(`/owners/${segment(id)}/ledger`, { query: { kind, from, limit: maxEntries }, signal })
+      const entriesOf = (kind: LedgerEntry['kind']) => readAll<LedgerEntry>(`/owners/${segment(id)}/ledger`, signal, { kind, from })
       const [usage, credits, adjustments] = await Promise.all([
         call<Usage>('/usage', { query: { bucket: 'day', from, owner_id: id }, signal }),
         entriesOf('credit'),
         entriesOf('adjustment'),
       ])
-      return { days: usage.data, entries: [...credits.data, ...adjustments.data] }
+      return { days: knownDays(usage.data, [credits, adjustments], maxRead), entries: [...credits, ...adjustments] }
     },
     placeholderData: (before) => before,
   })

@@ -22,6 +22,14 @@ export type BurnDown = {
   spent: bigint
 }
 
+type DatedEntry = Pick<LedgerEntry, 'created_at'>
+
+/** Without the days before the last entry of a list, newest first, that has as many as are read: earlier entries are not known. */
+export function knownDays(days: Usage['data'], lists: DatedEntry[][], maxRead: number): Usage['data'] {
+  const ends = lists.flatMap((list) => (list.length < maxRead ? [] : [list.at(-1)?.created_at.slice(0, 10) ?? '']))
+  return days.filter(({ bucket_start: start }) => ends.every((end) => start.slice(0, 10) >= end))
+}
+
 /** The balance at the end of each day, oldest first; the last one is the present balance. */
 export function balancesOf({ balance, days, entries }: Pick<BurnDown, 'balance' | 'days' | 'entries'>): bigint[] {
   const balances: bigint[] = []

@@ -4,12 +4,14 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { readAmount } from '../../api/amounts.ts'
-import { maxLines, readLines } from '../../api/spend.ts'
+import { maxRead } from '../../api/lists.ts'
+import { readLines } from '../../api/spend.ts'
 import type { UsageLine } from '../../api/types.ts'
 import { ListTable } from '../../show/list-table.tsx'
 import { writeCount } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
 import { Panel } from '../../show/panel.tsx'
+import { AgentCell } from '../../show/turn-cells.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { spanOf, writeAsked } from '../../show/usage-range.ts'
 
@@ -54,14 +56,15 @@ function Users({ lines, ownerId, month }: { lines: UsageLine[]; ownerId: string;
         No end user has caused a charge in this month.
       </Text>
     )
-  const hrefOf = (user: string): string =>
-    `/usage?${writeAsked({ range: month, from: '', to: '', ownerId, agentId: null, keyId: null, externalUserId: user })}`
+  const hrefOf = ({ agent_id: agentId, external_user_id: user }: UsageLine): string =>
+    `/usage?${writeAsked({ range: month, from: '', to: '', ownerId, agentId, keyId: null, externalUserId: user })}`
   return (
     <>
-      <ListTable minWidth={320} aria-label="End users by spend" horizontalSpacing="md">
+      <ListTable minWidth={440} aria-label="End users by spend" horizontalSpacing="md">
         <Table.Thead>
           <Table.Tr>
             <Table.Th scope="col">End user</Table.Th>
+            <Table.Th scope="col">Agent</Table.Th>
             <Table.Th scope="col" ta="right">
               Turns
             </Table.Th>
@@ -72,12 +75,14 @@ function Users({ lines, ownerId, month }: { lines: UsageLine[]; ownerId: string;
         </Table.Thead>
         <Table.Tbody>
           {top.map((line) => (
-            <Table.Tr key={line.external_user_id}>
+            // The API keys of an agent share its end users, and agents do not.
+            <Table.Tr key={`${line.agent_id} ${line.external_user_id}`}>
               <Table.Th scope="row" fw={400}>
-                <Anchor component={Link} href={hrefOf(line.external_user_id ?? '')} inherit className="as-written">
+                <Anchor component={Link} href={hrefOf(line)} inherit className="as-written">
                   {line.external_user_id}
                 </Anchor>
               </Table.Th>
+              <AgentCell agentId={line.agent_id ?? ''} />
               <Table.Td ta="right" className="figures">
                 {writeCount(line.turns)}
               </Table.Td>
@@ -88,9 +93,9 @@ function Users({ lines, ownerId, month }: { lines: UsageLine[]; ownerId: string;
           ))}
         </Table.Tbody>
       </ListTable>
-      {lines.length >= maxLines ? (
+      {lines.length >= maxRead ? (
         <Text size="xs" c="dimmed" className="panel-body">
-          Of the first {writeCount(maxLines)} end users by agent. The list of one agent is complete.
+          Of the first {writeCount(maxRead)} end users by agent. The list of one agent is complete.
         </Text>
       ) : null}
     </>

@@ -18,8 +18,9 @@ import { errorOfField } from '../../show/field-error.ts'
 export function NewEntry({ owner }: { owner: Owner }) {
   const queries = useQueryClient()
   const amountInput = useRef<HTMLInputElement>(null)
-  // Kept after a failure: the same amount and note again are the same entry.
-  const [tried, setTried] = useState<Entry | null>(null)
+  const [entry, setEntry] = useState<Entry | null>(null)
+  // It may be in the ledger, so the same amount and note again are the same entry.
+  const [failed, setFailed] = useState<Entry | null>(null)
   const [asked, setAsked] = useState(false)
   const form = useForm({ initialValues: { amount: '', note: '' }, validate: { amount: wrongAmount } })
   const add = useMutation({
@@ -31,15 +32,17 @@ export function NewEntry({ owner }: { owner: Owner }) {
         body: { amount_usd: writeAmount(amount), ...(note === '' ? {} : { note }) },
       }),
     onSuccess: async () => {
-      setTried(null)
+      setFailed(null)
       setAsked(false)
       form.reset()
       await readAgain()
     },
-    onError: async (error) => {
+    onError: async (error, sent) => {
       const refused = refusalOf(error)
-      if (refused) form.setErrors(refused)
-      if (refused) setAsked(false)
+      if (refused) {
+        form.setErrors(refused)
+        setAsked(false)
+      } else setFailed(sent)
       // It may be in the ledger although there was no response.
       await readAgain()
     },
@@ -48,8 +51,8 @@ export function NewEntry({ owner }: { owner: Owner }) {
     Promise.all([queries.invalidateQueries({ queryKey: ['owners'] }), queries.invalidateQueries({ queryKey: ['ledger', owner.id] })])
   const ask = (values: { amount: string; note: string }): void => {
     const [amount, note] = [readAmount(values.amount) ?? 0n, values.note.trim()]
-    const isSame = tried?.amount === amount && tried.note === note
-    if (!isSame) setTried({ key: `console-${randomId()}`, amount, note, balance: owner.balance_usd, available: owner.available_usd })
+    const isSame = failed?.amount === amount && failed.note === note
+    setEntry(isSame ? failed : { key: `console-${randomId()}`, amount, note, balance: owner.balance_usd, available: owner.available_usd })
     add.reset()
     setAsked(true)
   }
@@ -91,11 +94,11 @@ export function NewEntry({ owner }: { owner: Owner }) {
       </form>
       <ConfirmEntry
         opened={asked}
-        entry={tried}
+        entry={entry}
         ownerName={owner.name}
         pending={add.isPending}
         error={refusalOf(add.error) ? null : add.error}
-        onConfirm={() => tried && add.mutate(tried)}
+        onConfirm={() => entry && add.mutate(entry)}
         onClose={() => setAsked(false)}
         onClosed={() => (form.errors['amount'] ? amountInput.current?.focus() : undefined)}
       />

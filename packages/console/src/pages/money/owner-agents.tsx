@@ -65,7 +65,12 @@ export function OwnerAgents({ ownerId }: { ownerId: string }) {
                       </Table.Td>
                       <Table.Td ta="right">{lines.data ? <Money amount={line?.charged_usd ?? '0.00000000'} /> : '…'}</Table.Td>
                       <Table.Td>
-                        <Anchor component={Link} inherit href={`/usage?agent_id=${segment(id)}`} aria-label={`View usage of ${name}`}>
+                        <Anchor
+                          component={Link}
+                          inherit
+                          href={`/usage?range=30d&agent_id=${segment(id)}`}
+                          aria-label={`View usage of ${name}`}
+                        >
                           View usage
                         </Anchor>
                       </Table.Td>

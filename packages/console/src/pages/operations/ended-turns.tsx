@@ -24,7 +24,7 @@ export function EndedTurns() {
   return (
     <Part
       title="Turns without a reply"
-      lead="Failed and released turns are errors: failed turns are final, released turns run again if the caller retries. Cancelled turns had no text yet. None is charged."
+      lead="Failed and released turns are errors: failed turns are final, released turns run again if the caller retries. Cancelled turns had no text yet. Nothing is charged, except that cancelled turns pay their finished tool calls that have a price."
       actions={
         <SegmentedControl
           size="xs"

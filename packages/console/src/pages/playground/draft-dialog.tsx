@@ -2,6 +2,7 @@
 import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { AgentVersion } from '../../api/types.ts'
+import { keepsInput } from '../../show/keeps-input.ts'
 import { OverrideFields, changesOf, overrideValuesOf } from '../../show/override-fields.tsx'
 import type { OverrideValues } from '../../show/override-fields.tsx'
 import type { Overrides } from './settings.ts'
@@ -30,7 +31,7 @@ export function DraftDialog({ base, overrides, onApply, onDiscard, onClose }: Dr
     onClose()
   }
   return (
-    <Modal opened onClose={onClose} title={`Draft of version ${base.version}`} size="xl" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={onClose} title={`Draft of version ${base.version}`} size="xl" {...keepsInput(form.isDirty())}>
       <form onSubmit={form.onSubmit(apply)} noValidate aria-label="Draft">
         <Stack>
           <Text size="sm" c="dimmed">

@@ -45,6 +45,8 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
     onSuccess: (saved) => {
       form.setFieldValue('apiKey', '')
       void queries.invalidateQueries({ queryKey: ['providers'] })
+      // The last list may be an error of the previous address or key.
+      void queries.invalidateQueries({ queryKey: ['provider-models'] })
       onSaved(saved)
     },
   })

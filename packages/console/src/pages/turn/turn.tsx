@@ -84,7 +84,8 @@ function titleOf(message: string): string {
 /** What is chosen is in the address: a span, another turn, or the form. */
 function Views({ trace, readAt, feedback }: { trace: TurnTrace; readAt: number; feedback: TurnWithSteps['feedback'] | undefined }) {
   const [search, setSearch] = useSearchParams()
-  const mayRunAgain = useMay('agents')
+  // No one pays for it, so an operator of one owner may not.
+  const mayRunAgain = useMay('agents', true)
   const view = search.has('compare') ? 'compare' : search.get('view') === 'again' && mayRunAgain ? 'again' : 'trace'
   const show = (chosen: string | null): void =>
     setSearch(chosen === 'compare' ? { compare: '' } : chosen === 'again' ? { view: 'again' } : {})

@@ -10,6 +10,7 @@ import { AgentSelect } from '../../show/agent-select.tsx'
 import { CodeBlock } from '../../show/code-block.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { errorOfField } from '../../show/field-error.ts'
+import { keepsInput } from '../../show/keeps-input.ts'
 import { OwnerSelect } from '../../show/owner-select.tsx'
 import { ShownOnce } from '../../show/shown-once.tsx'
 import { eventMeanings } from './facts.tsx'
@@ -28,7 +29,8 @@ const empty: Draft = {
 /** Mounted while it is open. Without a webhook, it creates one. */
 export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: () => void }) {
   const [secret, setSecret] = useState<string | null>(null)
-  const [draft, setDraft] = useState<Draft>(webhook ?? empty)
+  const [initial] = useState<Draft>(webhook ?? empty)
+  const [draft, setDraft] = useState(initial)
   const set = (changed: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changed }))
   const mayRead = useMay('conversations')
   const queries = useQueryClient()
@@ -62,7 +64,7 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
   const urlError = errorOfField(save.error, 'url')
   const title = webhook ? 'Edit webhook' : 'Create webhook'
   return (
-    <Modal opened onClose={onClose} title={title} size="lg">
+    <Modal opened onClose={onClose} title={title} size="lg" {...keepsInput(draft !== initial)}>
       <form noValidate onSubmit={submit}>
         <Stack>
           <TextInput

@@ -11,13 +11,13 @@ import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { changedLabels } from '../../../show/agent-content.ts'
 import { AgentFields } from './agent-fields.tsx'
-import { changesOf, valuesOf } from './agent-values.ts'
+import { changesOf, keepTyped, valuesOf } from './agent-values.ts'
 import type { AgentValues } from './agent-values.ts'
 import { fieldFailure } from './field-failure.ts'
 import { Overtaken } from './overtaken.tsx'
 import { problemsOf } from './problems.ts'
 
-type Saved = { kind: 'saved'; agent: Agent; before: number } | { kind: 'overtaken'; by: Agent }
+type Saved = { kind: 'saved'; agent: Agent; before: number; sent: AgentValues } | { kind: 'overtaken'; by: Agent }
 
 const settingsOf = (agent: Agent): Agent => ({ ...agent, tools: [] })
 
@@ -50,18 +50,24 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
   const changes = changesOf(valuesOf(base), form.values)
   const unsaved = Object.keys(changes).length > 0
 
-  const begin = (from: Agent): void => {
+  const begin = (from: Agent, values: AgentValues = valuesOf(from)): void => {
     onBase(from)
-    form.setValues(valuesOf(from))
+    form.setValues(values)
     form.clearErrors()
   }
   const save = useMutation({
     /** `agreed`: the version that the operator has seen and overwrites. */
     mutationFn: async (agreed: number | undefined): Promise<Saved> => {
+      const sent = form.getValues()
       const now = await call<Agent>(path)
       const others = changedLabels(settingsOf(base), settingsOf(now))
       if (others.length > 0 && now.version !== agreed) return { kind: 'overtaken', by: now }
-      return { kind: 'saved', agent: await call<Agent>(path, { method: 'PATCH', body: changes }), before: now.version }
+      return {
+        kind: 'saved',
+        agent: await call<Agent>(path, { method: 'PATCH', body: changesOf(valuesOf(base), sent) }),
+        before: now.version,
+        sent,
+      }
     },
     onSuccess: (outcome) => {
       if (outcome.kind === 'overtaken') return
@@ -69,7 +75,8 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
       void queries.invalidateQueries({ queryKey: ['agents'] })
       const { version } = outcome.agent
       setSaid(version === outcome.before ? `No changes: version ${version} already has these settings.` : `Saved as version ${version}.`)
-      begin(outcome.agent)
+      // The fields can be edited while the request is on its way.
+      begin(outcome.agent, keepTyped(valuesOf(outcome.agent), outcome.sent, form.getValues()))
     },
     onError: (error) => {
       const named = fieldFailure(error)

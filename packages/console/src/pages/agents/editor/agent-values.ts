@@ -139,6 +139,12 @@ export function changesOf(before: AgentValues, now: AgentValues): Record<string,
   }
 }
 
+/** The saved values, with what was changed since `sent`. */
+export function keepTyped(saved: AgentValues, sent: AgentValues, typed: AgentValues): AgentValues {
+  const knowledge = { ...saved.knowledge, ...changedOf(sent.knowledge, typed.knowledge) }
+  return { ...saved, ...changedOf(sent, typed), knowledge }
+}
+
 export function newAgentBody(values: AgentValues): Record<string, unknown> {
   const { name, system_prompt, model } = contentOf(values)
   return { ...changesOf(newValues, values), owner_id: values.owner_id, name, system_prompt, model }

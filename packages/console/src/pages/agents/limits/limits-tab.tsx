@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call, segment } from '../../../api/client.ts'
 import type { Agent } from '../../../api/types.ts'
+import { Confirm } from '../../../show/confirm.tsx'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { Money } from '../../../show/money.tsx'
 import { Panel } from '../../../show/panel.tsx'
@@ -21,10 +22,16 @@ export function LimitsTab({ agent }: { agent: Agent }) {
   const queries = useQueryClient()
   const path = `/agents/${segment(agent.id)}`
   const spending = useSpending(agent.id)
+  const [removing, setRemoving] = useState<Limit | null>(null)
   const save = useMutation({
     meta: { done: 'Limits changed' },
-    mutationFn: (limits: Limit[]) => call<Agent>(path, { method: 'PATCH', body: { spend_limits: limits } }),
+    // The list is loaded again before it is sent, so that other operators' changes to other limits are kept.
+    mutationFn: async ({ limit, isRemoved }: { limit: Limit; isRemoved: boolean }) => {
+      const others = (await call<Agent>(path)).spend_limits.filter((one) => !isSame(one, limit))
+      return call<Agent>(path, { method: 'PATCH', body: { spend_limits: isRemoved ? others : [...others, limit] } })
+    },
     onSuccess: (changed) => {
+      setRemoving(null)
       queries.setQueryData(['agents', agent.id], changed)
       void queries.invalidateQueries({ queryKey: ['agents'] })
       void queries.invalidateQueries({ queryKey: ['spending'] })
@@ -39,13 +46,29 @@ export function LimitsTab({ agent }: { agent: Agent }) {
       <LimitTable
         limits={agent.spend_limits}
         pending={save.isPending}
-        onRemove={(limit) => save.mutate(agent.spend_limits.filter((one) => !isSame(one, limit)))}
+        onRemove={(limit) => {
+          save.reset()
+          setRemoving(limit)
+        }}
       />
-      <AddLimit
+      <AddLimit pending={save.isPending} onAdd={(limit) => save.mutateAsync({ limit, isRemoved: false })} />
+      <FailureNote error={removing ? null : save.error} title="Could not change the limits" />
+      <Confirm
+        opened={removing !== null}
+        title="Remove this limit?"
+        verb="Remove limit"
         pending={save.isPending}
-        onAdd={(limit) => save.mutateAsync([...agent.spend_limits.filter((one) => !isSame(one, limit)), limit])}
-      />
-      <FailureNote error={save.error} title="Could not change the limits" />
+        error={save.error}
+        onConfirm={() => removing && save.mutate({ limit: removing, isRemoved: true })}
+        onClose={() => setRemoving(null)}
+      >
+        {removing ? (
+          <Text size="sm">
+            {labelOf(scopes, removing.scope)}, {labelOf(windows, removing.window)}: <Money amount={removing.usd} />. From the next message
+            on, this limit does not apply anymore.
+          </Text>
+        ) : null}
+      </Confirm>
       <Waiting for={spending} what="what is spent">
         {({ data }) =>
           data.length === 0 ? null : (

@@ -2,6 +2,7 @@
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import type { FormEventHandler, ReactNode } from 'react'
+import { keepsInput } from '../../../show/keeps-input.ts'
 import { useFocusBack } from './use-focus-back.ts'
 
 type EditDialogProps = {
@@ -24,8 +25,7 @@ export function EditDialog({ title, verb, hasUnsavedInput, pending, onSubmit, on
       title={title}
       size="xl"
       fullScreen={isPhone}
-      closeOnClickOutside={!hasUnsavedInput}
-      closeOnEscape={!hasUnsavedInput}
+      {...keepsInput(hasUnsavedInput)}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <form noValidate onSubmit={onSubmit}>

@@ -1,6 +1,7 @@
 /** Creates or changes an HTTP tool. */
 import { Fieldset, NumberInput, Select, SimpleGrid, Switch, TextInput, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
+import { useMaySetPrices } from '../../../api/session.ts'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { AuthInput } from './auth-input.tsx'
@@ -53,6 +54,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const form = useForm<Values>({ initialValues: valuesOf(before), validate: (values) => problemsOf(values, before) })
   const save = useSaveTools(agent, ({ version }, { after }) => onDone(`Saved ${after?.name} in version ${version}.`))
   const { values } = form
+  const maySetPrices = useMaySetPrices()
   const mustReenter = losesValues(before, values)
   const submit = (given: Values): void =>
     save.mutate({ before, after: toolOf(given, before) }, { onError: (error) => showToolFailure(form, error) })
@@ -133,14 +135,16 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
           form.clearFieldError('secrets')
         }}
       />
-      <TextInput
-        label="Price per call"
-        description="USD that the owner is charged for each call that the tool answers. Empty: free."
-        inputMode="decimal"
-        leftSection="$"
-        autoComplete="off"
-        {...form.getInputProps('price_usd')}
-      />
+      {maySetPrices ? (
+        <TextInput
+          label="Price per call"
+          description="USD that the owner is charged for each call that the tool answers. Empty: free."
+          inputMode="decimal"
+          leftSection="$"
+          autoComplete="off"
+          {...form.getInputProps('price_usd')}
+        />
+      ) : null}
       <Switch
         label="Has side effects"
         description="On (default): each call is made at most once, even after a crash. Off: the tool is read-only or honors the Idempotency-Key, so a call can be repeated after a crash."

@@ -27,6 +27,9 @@ export function keep(tool: Tool): GivenTool {
   return rest
 }
 
+/** As whoever may not set prices sends a tool. Such a principal can only replace tools without a price. */
+export const withoutPrice = ({ price_usd: _, ...tool }: GivenTool): object => tool
+
 export const isSameTool = (one: Tool, other: Tool): boolean => one.type === other.type && one.name === other.name
 
 /** Returns undefined while it is not a valid URL. The content of braces does not matter. */

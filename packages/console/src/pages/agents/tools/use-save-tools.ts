@@ -4,8 +4,9 @@
  */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { ApiFailure, call, segment } from '../../../api/client.ts'
+import { useMaySetPrices } from '../../../api/session.ts'
 import type { Agent, Tool } from '../../../api/types.ts'
-import { isSameTool, keep } from './tool-data.ts'
+import { isSameTool, keep, withoutPrice } from './tool-data.ts'
 import type { GivenTool } from './tool-data.ts'
 
 /** `before` as it was shown, null for a new one. `after` null removes it. */
@@ -13,6 +14,7 @@ export type ToolChange = { before: Tool | null; after: GivenTool | null }
 
 export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolChange) => void) {
   const queries = useQueryClient()
+  const maySetPrices = useMaySetPrices()
   const path = `/agents/${segment(agent.id)}`
   return useMutation({
     mutationFn: async ({ before, after }: ToolChange) => {
@@ -21,7 +23,7 @@ export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolC
       if (before !== null && JSON.stringify(now.tools[at]) !== JSON.stringify(before)) throw overtaken(before, now.version)
       const tools = now.tools.map(keep)
       tools.splice(at, 1, ...(after === null ? [] : [after]))
-      return call<Agent>(path, { method: 'PATCH', body: { tools } })
+      return call<Agent>(path, { method: 'PATCH', body: { tools: maySetPrices ? tools : tools.map(withoutPrice) } })
     },
     onSuccess: (changed, change) => {
       queries.setQueryData(['agents', agent.id], changed)
