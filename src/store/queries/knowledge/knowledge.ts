@@ -30,8 +30,8 @@ export async function searchChunks(sql: Sql, { agentId, query, limit, languages 
   if (!base || terms.length === 0) return []
   const weighed = weigh(await countChunks(sql, terms), base.chunks)
   if (weighed.length === 0) return []
-  const rank = (terms: Weighed[]): Promise<Row[]> =>
-    (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed: terms, base, limit })
+  const rank = (some: Weighed[]): Promise<Row[]> =>
+    (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed: some, base, limit })
   const rows = await rank(weighed)
   return (rows.length > 0 || weighed.length === 1 ? rows : await rankEach(weighed, rank, limit)).map((row) =>
     readChunk(row, Number(row['score'])),
