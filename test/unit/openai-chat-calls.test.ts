@@ -66,7 +66,7 @@ test('fault.model-stalls-mid-stream: silence after the first piece, be it reason
   })
 })
 
-test('fault.model-silent fault.model-stalls-mid-stream: by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
+test('fault.model-silent fault.model-stalls-mid-stream: by default the first piece may take 60 s, and every piece after it 45 s more', async (t) => {
   const pass = fakeLongTimers(t)
   await withModels({}, async (models) => {
     const gates = [gate(), gate(), gate(), gate()]
@@ -77,12 +77,12 @@ test('fault.model-silent fault.model-stalls-mid-stream: by default the first pie
     const error = failure({ models, onText: () => left[++pieces]!.resolve() })
     for (const [n, held] of gates.entries()) {
       await Promise.all([held.reached, Promise.race([left[n]!.promise, error])])
-      pass(n === 0 ? 59_999 : 29_999)
+      pass(n === 0 ? 59_999 : 44_999)
       if (n < 3) held.open()
     }
     pass(1)
     assert.equal((await error).text, 'abc')
-    assert.match((await error).message, /no data for 30000 ms/)
+    assert.match((await error).message, /no data for 45000 ms/)
   })
 })
 
