@@ -360,7 +360,7 @@ inConsole(
     await open(`/turns/${json.request_id}?view=again`)
     await signIn(page, email)
     await page.getByRole('tab', { name: 'Trace', selected: true }).waitFor()
-    assert.deepEqual(await page.getByRole('tab').allInnerTexts(), ['Trace', 'Compare'])
+    assert.deepEqual(await page.getByRole('tablist').first().getByRole('tab').allInnerTexts(), ['Trace', 'Compare'])
   },
   { signedIn: false },
 )
