@@ -47,6 +47,11 @@ export function plotOptions(plot: PlotOf, { width, onIndex }: { width: number; o
         space: 72,
         size: 32,
         incrs: ticks[buckets.unit],
+        // The label of a day is below its bar.
+        ...(buckets.unit === 'day' && {
+          splits: (_plot, _axis, _from, _to, step) =>
+            buckets.middles.filter((_, index) => index % Math.max(1, Math.round(step / day)) === 0),
+        }),
         values: (_plot, splits, _axis, _space, step) => splits.map((split) => writeMoment(split, buckets.unit, step)),
       },
       {
