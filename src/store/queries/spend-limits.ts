@@ -47,18 +47,18 @@ async function countEarlier(
   externalUserId?: string,
 ): Promise<void> {
   const { startsAt, endsAt } = windowAt(span, now)
-  const charges = {
-    agent: 'select t.agent_id as subject, t.charged from turns t where t.ended_at >= $4 and t.started_at >= $4 and t.agent_id = $1',
-    api_key: 'select t.api_key_id as subject, t.charged from turns t where t.ended_at >= $4 and t.started_at >= $4 and t.agent_id = $1',
-    // In this order, because the embedded store might begin with the turns otherwise.
-    end_user: `select c.external_user_id as subject, t.charged from api_keys k cross join conversations c cross join turns t
-      where k.agent_id = $1 and c.api_key_id = k.id and c.external_user_id = $7 and t.conversation_id = c.id
-        and t.ended_at >= $4 and t.started_at >= $4`,
-  }
+  const subject = { agent: 't.agent_id', api_key: 't.api_key_id', end_user: 'c.external_user_id' }[scope]
+  // In this order, because the embedded store might begin with the turns otherwise.
+  const turns =
+    scope === 'end_user'
+      ? `api_keys k cross join conversations c cross join turns t
+         where k.agent_id = $1 and c.api_key_id = k.id and c.external_user_id = $7 and t.conversation_id = c.id`
+      : 'turns t where t.agent_id = $1'
   await sql.run(
     `insert into spending (agent_id, scope, subject, span, starts_at, ends_at, earlier, spent, max_amount)
        select $1, $2, subject, $3, $4, $5, charged, charged, case when charged > $6 then charged else $6 end
-       from (select subject, cast(sum(charged) as bigint) as charged from (${charges[scope]}) as c group by subject) as earlier
+       from (select ${subject} as subject, cast(sum(t.charged) as bigint) as charged
+         from ${turns} and t.ended_at >= $4 and t.started_at >= $4 group by ${subject}) as earlier
        where charged > 0
      on conflict (agent_id, scope, subject, span, starts_at) do update set
        earlier = spending.earlier + excluded.spent - spending.spent, spent = excluded.spent,

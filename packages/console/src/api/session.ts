@@ -143,7 +143,7 @@ export function allows({ permissions, owner_id: ownerId }: Me, { permission, ins
   return [permission].flat().some((one) => permissions.includes(one))
 }
 
-/** The server refuses every price that a principal restricted to an owner sends: a customer must not set what it pays for. */
+/** The server refuses every price that a principal restricted to an owner sends: an owner must not set what it pays. */
 export const useMaySetPrices = (): boolean => useMe().owner_id === null
 
 export function useMay(permission: Permission | readonly Permission[], installation?: true): boolean {

@@ -31,7 +31,7 @@ export type Delivery = {
   endedAt: number | null
 }
 
-/** `attempt` counts from 1. `webhook`: as it was when this delivery was its own, so the event of one owner is never sent to the URL of another. */
+/** `attempt` counts from 1. `webhook`: as it was at the claim, so an event of one owner is never sent to the URL of another. */
 export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number; webhook: Webhook }
 
 /** `released`: the attempt was cut off by a shutdown, and does not count. */

@@ -1,6 +1,7 @@
 /** What contradicts `webhook.once` in the stored rows, for queries/invariants.ts. */
 import type { Row, Sql } from '../../sql.ts'
 import { endsOfRuns, eventLifetimeMs } from './events.ts'
+import { isForEvent } from './webhooks.ts'
 
 // Old events are deleted in rounds, a few at a time.
 const dayMs = 24 * 60 * 60 * 1000
@@ -14,7 +15,7 @@ export async function findWrongEvents(sql: Sql, maxRows: number): Promise<Row[]>
     `select w.id as webhook_id, e.id as event_id, 'an event that was not recorded' as problem
      from webhooks w join (${endsOfRuns('$1', '$2')}) as e on e.occurred_at > w.listening_since
        and (w.events = '["*"]' or w.events like '%"' || e.type || '"%')
-       and (w.owner_id is null or w.owner_id = e.owner_id) and (w.agent_id is null or w.agent_id = e.agent_id)
+       and ${isForEvent}
      where w.enabled = 1 and not exists (select 1 from deliveries d where d.event_id = e.id and d.webhook_id = w.id) limit $3`,
     (await sql.now()) - eventLifetimeMs + dayMs,
     Number.MAX_SAFE_INTEGER,
