@@ -17,7 +17,7 @@ import { createExtractor } from '../src/agent/documents/extractor.ts'
 import type { DocumentToRead, Extractor } from '../src/agent/documents/extractor.ts'
 import { ReadingBrokenOff } from '../src/agent/documents/reading-process.ts'
 import { confinement } from '../src/process/confinement.ts'
-import { until } from './support/own-postgres.ts'
+import { until } from './support/until.ts'
 import { readingProcessesOf } from './support/reading-processes.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -14,7 +14,7 @@ import { within } from '../deadline.ts'
 import type { FollowedTurns } from './followed-turns.ts'
 import { endOf } from './followed-turns.ts'
 import type { LiveTurn } from './live-turn.ts'
-import type { RunningTurn, TurnEnd } from './outcome.ts'
+import type { RunningTurn } from './outcome.ts'
 import { TurnText } from './turn-text.ts'
 
 export type { TurnStatus }
@@ -103,20 +103,18 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
   }
 }
 
-/** A turn that has ended, as one that runs: its end resolves after a listener has got its text. */
+/** A turn that has ended, as one that runs: a listener gets its text at once. */
 function endedTurn(status: TurnStatus): RunningTurn {
   const { requestId, conversationId, fence, reply } = status
   const text = new TurnText()
-  const end = Promise.withResolvers<TurnEnd>()
   return {
     requestId,
     conversationId,
     fence,
-    end: end.promise,
+    end: Promise.resolve(endOf(status)),
     listen(listener, after) {
       const stopListening = text.listen(listener, after)
       if (reply) text.complete(reply.content)
-      end.resolve(endOf(status))
       return stopListening
     },
   }

@@ -8,7 +8,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { until } from '../support/fleet.ts'
+import { until } from '../support/until.ts'
 import { makeFolder } from '../support/test-app.ts'
 import type { Report } from './table.ts'
 

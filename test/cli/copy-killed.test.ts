@@ -12,14 +12,11 @@ import { openCopyTarget } from '../../src/store/postgres/copy/target.ts'
 import { noPostgres, withClient } from '../support/postgres-server.ts'
 import { runCommand } from '../support/run-command.ts'
 import { assertSame, copyUntil, count, many, createPostgresTarget, createSqliteSource, tables } from '../support/migration-stores.ts'
+import { until } from '../support/until.ts'
 
 const skip = noPostgres()
 const command = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
 const ignore = (): void => undefined
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = Date.now() + 60_000; !(await isSo()); await pass(10)) assert.ok(Date.now() < limit, 'it never came to this')
-}
 
 void describe('turnkeep copy: killed', { skip }, () => {
   void test('after each of its commits, it continues where it stopped and the copy is complete', async (t) => {
@@ -55,7 +52,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
       const child = run()
       const ended = once(child, 'exit')
       await withClient(url, (client) =>
-        until(async () => {
+        until(`${share} of the rows are copied`, async () => {
           if (child.exitCode !== null) return true
           const { rows } = await client.query(`select to_regclass('copy_progress') as there`)
           if (rows[0].there === null) return false
@@ -87,11 +84,11 @@ void describe('turnkeep copy: killed', { skip }, () => {
         env: { PATH: process.env['PATH'], TURNKEEP_DATA_DIR: folder },
         stdio: 'ignore',
       })
-      await until(async () => (await count(url, waiting)) >= 1)
+      await until('the copy waits', async () => (await count(url, waiting)) >= 1)
       child.kill('SIGKILL')
       await once(child, 'exit')
       const next = copyToPostgres({ folder, url, onProgress: ignore })
-      await until(async () => (await count(url, waiting)) >= 2)
+      await until('both wait', async () => (await count(url, waiting)) >= 2)
       await holder.query('select pg_advisory_unlock(1)')
       assert.equal((await next).kind, 'done')
     })

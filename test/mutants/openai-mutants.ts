@@ -122,6 +122,12 @@ export const openAiMutants: Mutant[] = [
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
+    rule: 'openai.retry-joins',
+    removes: 'a turn that has ended answers a retry that joins it',
+    edits: [edit('src/turn/turn-resource.ts', 'end: Promise.resolve(endOf(status))', 'end: new Promise(() => endOf(status))')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a turn that ends while its retry looks for it answers the retry' },
+  },
+  {
     rule: 'openai.resume',
     removes: 'each attempt has numbers of its own',
     edits: [edit(events, 'this.#base = (fence - 1) * numbersPerAttempt', 'this.#base = (fence - fence) * numbersPerAttempt')],

@@ -148,6 +148,19 @@ export const postgresMutants: Mutant[] = [
   },
   {
     rule: 'turn.states',
+    removes: 'on PostgreSQL only a claim without an answer is repeated',
+    edits: [
+      edit('src/store/postgres/turn-path.ts', '      delete unanswered[which]\n', ''),
+      edit(
+        'src/store/postgres/turn-path.ts',
+        'const holder = unanswered[which] ?? randomUUID()',
+        'const holder = (unanswered[which] ??= randomUUID())',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: turn.states: two claims at the same time take each orphan once' },
+  },
+  {
+    rule: 'turn.states',
     removes: 'on PostgreSQL a claim raises the fence',
     edits: [edit(hot, 'attempt = attempt + 1, fence = fence + 1, lease_until', 'attempt = attempt + 1, lease_until')],
     caughtBy: { file, title: 'postgres: turn.states: an orphan is claimed when its lease has expired' },

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { until } from '../support/fleet.ts'
+import { until } from '../support/until.ts'
 import { gate } from '../support/model-server.ts'
 import { ProcessRuns } from '../support/process-runs.ts'
 import { startTestApp } from '../support/test-app.ts'

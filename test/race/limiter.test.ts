@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { setTimeout as pass } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { createRedisWindow } from '../../src/access/redis-window.ts'
@@ -15,6 +14,7 @@ import { noRedis, noRedisServer, makeRedis, startRedis, withRedis } from '../sup
 import type { RedisServer } from '../support/redis-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer, TestApp, TestAppOptions } from '../support/test-app.ts'
+import { until } from '../support/until.ts'
 
 const skip = noRedisServer()
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
@@ -27,7 +27,7 @@ async function begin(t: TestContext, { lines = [], ...options }: TestAppOptions 
   t.after(() => redis.stop())
   const app = await startTestApp({ ...options, env: { REDIS_URL: redis.url } })
   t.after(() => app.close())
-  await until(async () => (await limiterOf(app)) === 'ok')
+  await until('the limiter works', async () => (await limiterOf(app)) === 'ok')
   return { redis, app }
 }
 
@@ -74,17 +74,10 @@ async function listing(app: TestApp): Promise<Answer> {
  */
 async function answersAgain(app: TestApp): Promise<void> {
   const calls = app.model.calls.length
-  await until(async () => (await listing(app)).status === 200)
-  await until(async () => (await app.chat('again')).status === 200)
+  await until('a list is read', async () => (await listing(app)).status === 200)
+  await until('a message is accepted', async () => (await app.chat('again')).status === 200)
   assert.equal(app.model.calls.length, calls + 1)
   await app.verify()
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries++) {
-    assert.ok(tries < 600, 'it never came')
-    await pass(50)
-  }
 }
 
 const command =
@@ -163,7 +156,7 @@ void test('fault.redis-slow rate.fail-closed: Redis sleeps, or delays writes: re
   const { redis, app } = await begin(t, { lines: ['enable-debug-command local'] })
   const run = command(redis)
   const asleep = run((client) => client.call('DEBUG', 'SLEEP', '600')).catch(() => 'killed')
-  await until(async () => (await limiterOf(app)) === 'unavailable')
+  await until('the limiter is unavailable', async () => (await limiterOf(app)) === 'unavailable')
   await refuses(t, app, 'DEBUG SLEEP')
   await redis.kill9()
   assert.equal(await asleep, 'killed')
@@ -182,7 +175,7 @@ void test(
   async (t) => {
     const { redis, app } = await begin(t, { key: { rate_limit: { limit: 2, window_seconds: 600 } } })
     const full = async (): Promise<void> => {
-      await until(async () => (await app.chat('fill')).status === 429)
+      await until('the limit is reached', async () => (await app.chat('fill')).status === 429)
       assert.equal((await app.chat('hello')).status, 429)
     }
     await full()
@@ -192,7 +185,7 @@ void test(
     await full()
 
     await redis.restart()
-    await until(async () => (await app.chat('hello')).status === 200)
+    await until('a message is accepted', async () => (await app.chat('hello')).status === 200)
     const left = await Promise.all(Array.from({ length: 20 }, () => app.chat('hello')))
     assert.deepEqual(left.filter(({ status }) => status >= 500).length, 0, 'never a 5xx once it is reached')
     await app.verify()
@@ -245,7 +238,7 @@ void test('fault.redis-refuses-writes rate.fail-closed: Redis loads its data: re
   t.after(() => beside.close())
   // Redis reads its file back as at a start, which takes half a minute unless the test speeds it up.
   const loaded = run((client) => client.call('DEBUG', 'RELOAD', 'NOSAVE'))
-  await until(async () => /LOADING/.test(await failureOf(beside.ping())))
+  await until('Redis is loading', async () => /LOADING/.test(await failureOf(beside.ping())))
   await refuses(t, app, 'LOADING')
   assert.match(await failureOf(beside.ping()), /LOADING/, 'all the while')
   const hurried = new Redis(redis.url, { enableReadyCheck: false })

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBalancer } from '../support/balancer.ts'
-import { Fleet, noFleet, until } from '../support/fleet.ts'
+import { Fleet, noFleet } from '../support/fleet.ts'
+import { until } from '../support/until.ts'
 import { speakSlowly } from '../support/slow-model.ts'
 
 void test(

@@ -17,6 +17,7 @@ import { RawSocket } from '../support/raw-socket.ts'
 import { storeKind } from '../support/store-under-test.ts'
 import { parseEvents, startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
+import { until } from '../support/until.ts'
 
 /** The request as bytes. */
 function bytesOf({ caller, idempotencyKey, message, user, transport }: Sent): string {
@@ -233,12 +234,5 @@ async function liveBytes(): Promise<number> {
     const { heapUsed, external } = process.memoryUsage()
     if (Math.abs(heapUsed + external - last) < 64 * 1024) return heapUsed + external
     last = heapUsed + external
-  }
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries++) {
-    assert.ok(tries < 600, `never: ${what}`)
-    await pass(50)
   }
 }

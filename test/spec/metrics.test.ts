@@ -7,6 +7,7 @@ import type { Exposition } from '../support/exposition.ts'
 import { gate } from '../support/model-server.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
+import { until } from '../support/until.ts'
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
 
@@ -169,19 +170,23 @@ void test('metrics: show 45 running streams, the limit of 50, and the refusal of
 })
 
 void test('metrics: a turn whose lease was taken is counted as lost, and its recovery and completion once each', async () => {
-  await using app = await startTestApp({ turnSettings: { leaseMs: 1000, renewMs: 50 } })
+  // The lease is longer than a busy machine may stand still: a second claim, by this process, would be one attempt more.
+  await using app = await startTestApp({ turnSettings: { leaseMs: 120_000, renewMs: 50, sweepMs: 50 } })
   const held = gate()
   app.model.script(['Hel', held], 'recovered')
   const left = app.chat('long')
   await held.reached
   // As another process would take it; if a renewal comes in between and keeps the lease, it is tried again.
   for (let taken = 0; taken === 0;) {
-    await app.moveClock(2000)
+    await app.moveClock(120_000)
     taken = (await app.app.store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 1, running: [] })).turns.length
   }
   assert.equal((await left).status, 503)
-  let figures = counted(await scrape(app))
-  while (figures['turns_total{outcome="completed",code="none"}'] === undefined) figures = counted(await scrape(app))
+  let figures: ReturnType<typeof counted> = {}
+  await until('the recovered turn is completed', async () => {
+    figures = counted(await scrape(app))
+    return figures['turns_total{outcome="completed",code="none"}'] !== undefined
+  })
   assert.equal(figures['turns_total{outcome="lost",code="none"}'], 1)
   assert.equal(figures['turns_total{outcome="completed",code="none"}'], 1)
   assert.equal(figures['recoveries_total'], 1)

@@ -4,8 +4,9 @@ import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
-import type { Json, TestApp } from '../support/test-app.ts'
+import type { Answer, Json, TestApp } from '../support/test-app.ts'
 import { askOpenAi, completionBody, dataOf, sendOpenAi } from '../support/openai-caller.ts'
+import { until } from '../support/until.ts'
 
 const ask = (app: TestApp, message: string, more: Json = {}, headers: Record<string, string> = {}) =>
   askOpenAi(app, { body: completionBody(app, message, more), headers })
@@ -227,6 +228,33 @@ void test('openai.retry-joins: a retry of the client without a key joins the tur
   await ask(app, 'slow', { stream: true }, retry)
   assert.equal(app.model.calls.length, 5)
   await app.verify()
+})
+
+void test('openai.retry-joins: a turn that ends while its retry looks for it answers the retry, with JSON and as a stream', async () => {
+  for (const stream of [false, true]) {
+    await using app = await startTestApp()
+    const held = gate()
+    app.model.when('slow', [held, 'done'])
+    const body = completionBody(app, 'slow', { stream })
+    const { read } = app.app.store
+    const { findTurnStatus } = read
+    // The retry has been told that the turn runs. It reads the turn when that has ended.
+    read.findTurnStatus = async (...wanted) => {
+      read.findTurnStatus = findTurnStatus
+      held.open()
+      await first
+      return findTurnStatus(...wanted)
+    }
+    const first = askOpenAi(app, { body })
+    await held.reached
+    let retry: Answer | undefined
+    const sent = askOpenAi(app, { body, headers: { 'x-stainless-retry-count': '1' } })
+    // Without an answer it fails when the service ends, after the assertion.
+    void sent.then((answer) => (retry = answer)).catch(() => undefined)
+    await until('the retry is answered', () => retry !== undefined, 20_000)
+    assert.deepEqual([retry?.status, retry?.text], [200, (await first).text])
+    assert.deepEqual([app.model.calls.length, await charges(app)], [1, 1])
+  }
 })
 
 void test('openai.retry-joins: a retry joins nothing of another key, and no Idempotency-Key of a caller', async () => {

@@ -730,6 +730,17 @@ export function conformance(check: Check): void {
     assert.deepEqual(await store.renewLeases([kept, given], leaseMs), [given])
   })
 
+  check('turn.states: two claims at the same time take each orphan once', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const orphans = await Promise.all([1, 2, 3].map(() => bench.admitted()))
+    await store.moveClock(leaseMs + 1)
+    const claims = await Promise.all([1, 2, 3].map(() => store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })))
+    assert.deepEqual(
+      claims.flatMap(({ turns }) => turns.map(({ requestId }) => requestId)).toSorted(),
+      orphans.map(({ requestId }) => requestId).toSorted(),
+    )
+  })
+
   check('turn.states: turns without an attempt left are ended at once, however many suspects wait', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const claim = (which: 'fresh' | 'suspect', limit = 10) => store.claimOrphans({ which, limit, leaseMs, running: [] })

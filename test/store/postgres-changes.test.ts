@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
-import { ownPostgres, until } from '../support/own-postgres.ts'
+import { ownPostgres } from '../support/own-postgres.ts'
+import { until } from '../support/until.ts'
 import { noPostgres } from '../support/postgres-server.ts'
 import { Bench } from './conformance.ts'
 

@@ -325,9 +325,3 @@ function summary(met: string[]): string {
 function inGroups<Item>(items: Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 }
-
-/** Waits for something that must happen, however slow the machine is; fails with what did not happen. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
-  for (const limit = performance.now() + limitMs; !(await holds()); await pass(20))
-    assert.ok(performance.now() < limit, `${what}: it never came`)
-}

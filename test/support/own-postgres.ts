@@ -5,7 +5,6 @@
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pass } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { PostgresOptions } from '../../src/store/postgres/postgres.ts'
@@ -106,14 +105,5 @@ export async function ownPostgres(t: TestContext, database?: OwnDatabase): Promi
       stores.push(store)
       return { ...store, moveClock }
     },
-  }
-}
-
-/** Polls until it is true; never a fixed wait. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
-  const limit = Date.now() + limitMs
-  while (!(await isSo())) {
-    if (Date.now() > limit) throw new Error(`not within ${limitMs} ms: ${what}`)
-    await pass(10)
   }
 }

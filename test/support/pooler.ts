@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { freePort, startGuarded } from './guarded-process.ts'
-import { until } from './own-postgres.ts'
+import { until } from './until.ts'
 import { noPostgres, withClient } from './postgres-server.ts'
 
 const program = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].map((place) => join(place, 'pgbouncer')).find(existsSync)

@@ -8,7 +8,7 @@ import { appendFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { until } from './fleet.ts'
+import { until } from './until.ts'
 import { findBin, startOver, unprivileged, withClient } from './postgres-server.ts'
 import type { PostgresServer } from './postgres-server.ts'
 

@@ -16,14 +16,10 @@ import { startFaultProxy } from '../support/fault-proxy.ts'
 import { makeDatabase, noPostgres, noPostgresServer, startPostgres, withClient } from '../support/postgres-server.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 import { makeRedis, noRedis, noRedisServer, startRedis, withRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const count = (url: string): Promise<number> =>
   withClient(url, async (client) => Number((await client.query('select count(*) as n from t')).rows[0].n))
-
-async function eventually(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
-  for (const limit = Date.now() + 60_000; Date.now() < limit; await pass(20)) if (await is()) return
-  assert.fail(`${what} did not come to be`)
-}
 
 function alive(pid: number): boolean {
   try {
@@ -156,8 +152,8 @@ async function outlived(script: string): Promise<void> {
   const { pid, folder } = JSON.parse(said.toString()) as { pid: number; folder: string }
   assert.ok(alive(pid) && existsSync(folder))
   child.kill('SIGKILL')
-  await eventually('the end of the server', () => !alive(pid))
-  await eventually('the end of its folder', () => !existsSync(folder))
+  await until('the end of the server', () => !alive(pid))
+  await until('the end of its folder', () => !existsSync(folder))
 }
 
 describe('fault proxy', () => {
@@ -185,7 +181,7 @@ describe('fault proxy', () => {
     await first.rest()
     assert.ok(!first.ended, 'a reset is no end')
     assert.equal(proxy.accepted, 2)
-    await eventually('no open connection', () => proxy.open === 0)
+    await until('no open connection', () => proxy.open === 0)
   })
 
   test('a black hole accepts everything, returns nothing, and loses nothing', async (t) => {

@@ -169,8 +169,8 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     read: readAdmission,
   }
   let awayUntil = 0
-  /** The holder of the next claim. A claim without an answer is repeated with the same one and counts no second attempt. */
-  const claimers = { fresh: randomUUID(), suspect: randomUUID() }
+  /** The holder of a claim that had no answer. The next claim repeats it with the same holder and counts no second attempt. */
+  const unanswered: { fresh?: string; suspect?: string } = {}
   return {
     async admitMany(items, onEarly) {
       // Requests that waited behind a batch for an unavailable database have waited long enough.
@@ -236,9 +236,14 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
       await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs, { around: releasePoints })
     },
     async claimOrphans({ which, limit, leaseMs, running }): Promise<Claims> {
-      const claimed = await call<ClaimsAnswer>('settlement', 'claim_v1', [which, limit, leaseMs, running, claimers[which]], settlementMs)
-      claimers[which] = randomUUID()
-      return readClaims(claimed)
+      const holder = unanswered[which] ?? randomUUID()
+      delete unanswered[which]
+      try {
+        return readClaims(await call<ClaimsAnswer>('settlement', 'claim_v1', [which, limit, leaseMs, running, holder], settlementMs))
+      } catch (error) {
+        unanswered[which] = holder
+        throw error
+      }
     },
     async spendWindows(items): Promise<WindowSpent[]> {
       return (await call<WindowAnswer[]>('admission', 'spend_windows_v1', [writeSpends(items)], windowMs)).map(readSpent)
