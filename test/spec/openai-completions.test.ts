@@ -238,7 +238,7 @@ void test('openai.retry-joins: a turn that ends while its retry looks for it ans
     const body = completionBody(app, 'slow', { stream })
     const { read } = app.app.store
     const { findTurnStatus } = read
-    // The retry has been told that the turn runs. It reads the turn when that has ended.
+    // The retry knows that the turn runs, and reads it when it has ended.
     read.findTurnStatus = async (...wanted) => {
       read.findTurnStatus = findTurnStatus
       held.open()
