@@ -22,7 +22,7 @@ export const failures = {
   idempotency_in_progress: { status: 409, message: 'The first request with this Idempotency-Key is still running.', retryAfterSeconds: 2 },
   conversation_busy: {
     status: 409,
-    message: 'The previous message from this external user is still being processed.',
+    message: 'The previous message from this end user is still being processed.',
     retryAfterSeconds: 2,
   },
   // `Retry-After` is the time to the end of the window, if it ends.

@@ -18,7 +18,7 @@ export type CallListener = { progress: Progress; signal: AbortSignal }
 export type AgentServerOptions = {
   version: string
   agentName: string
-  /** The external user of calls that name none, or null. */
+  /** The end user of calls that name none, or null. */
   defaultExternalUserId: string | null
   /** Gets the reply to a message. A turn that has started continues even if no one waits for it. */
   call(call: ToolCall, listener: CallListener): Promise<ToolOutcome>

@@ -38,8 +38,8 @@ export function describeTool({ name, toolName, hasDefaultUser }: { name: string;
     name: toolName,
     title: name,
     description:
-      `Sends a message to the agent "${name}" and returns its reply. The agent remembers its conversation with each external user, so send ` +
-      'only the new message. Send one message at a time for an external user. If a call fails or gets no answer, repeat it with the same ' +
+      `Sends a message to the agent "${name}" and returns its reply. The agent remembers its conversation with each end user, so send ` +
+      'only the new message. Send one message at a time for an end user. If a call fails or gets no answer, repeat it with the same ' +
       'arguments, idempotency_key included: it is then answered once and charged once.',
     inputSchema: {
       type: 'object',
@@ -63,7 +63,7 @@ export function describeTool({ name, toolName, hasDefaultUser }: { name: string;
       properties: {
         content: { type: 'string', description: 'The reply of the agent, the same text as in the content of the result.' },
         request_id: { type: 'string', description: 'The ID of the turn.' },
-        conversation_id: { type: 'string', description: 'The conversation of the external user.' },
+        conversation_id: { type: 'string', description: 'The conversation of the end user.' },
         usage: {
           type: 'object',
           properties: {

@@ -45,7 +45,7 @@ export type MessagesFound = ({ kind: 'found' } & Page<Message>) | { kind: 'not_f
 export interface Conversations {
   /** Conversations with at least one message, newest first. */
   list(wanted: ConversationsWanted): Promise<Page<ConversationSummary>>
-  /** The conversation of an external user, from the admission of the first message on. */
+  /** The conversation of an end user, from the admission of the first message on. */
   idOf(apiKeyId: string, externalUserId: string): Promise<string | undefined>
   /** Newest first. Pages are limited by bytes, and a few are read at a time, so that they delay no one and fill no memory (`overload.unread`). */
   messages(wanted: MessagesWanted): Promise<MessagesFound>

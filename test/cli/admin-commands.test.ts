@@ -374,7 +374,7 @@ describe('turnkeep reports', () => {
       stdout,
     )
     const users = await turnkeep([...flags, '--group-by', 'agent,end_user,day'])
-    assert.match(users.stdout, /^day \(UTC\) +agent +external user|^agent +external user +day \(UTC\)/)
+    assert.match(users.stdout, /^day \(UTC\) +agent +end user|^agent +end user +day \(UTC\)/)
 
     const grouped = await turnkeep([...flags, '--group-by', 'agent', '--csv'])
     assert.equal(grouped.stdout, await csv(`/usage?owner_id=${ownerId}&group_by=agent&from=${month}-01`))
@@ -415,10 +415,7 @@ describe('turnkeep reports', () => {
     await app.chat('hello', { user: 'the exported one' })
     const { data } = await app.made('GET', `/agents/${agentId}/end-users?window=total`)
     assert.deepEqual((await json('end-user', 'list', agentId, '--window', 'total')).data, data)
-    assert.match(
-      (await turnkeep(['end-user', 'list', agentId])).stdout,
-      /^external user +spent \$ +turns +up +down +last activity \(UTC\)\n/,
-    )
+    assert.match((await turnkeep(['end-user', 'list', agentId])).stdout, /^end user +spent \$ +turns +up +down +last activity \(UTC\)\n/)
     const path = `/agents/${agentId}/end-users`
     const query = `external_user_id=${encodeURIComponent('the exported one')}`
     assert.deepEqual(await json('end-user', 'show', agentId, 'the exported one'), await app.made('GET', `${path}/detail?${query}`))

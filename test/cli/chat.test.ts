@@ -54,7 +54,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
       terminal.screen,
       /^Test agent \(agt_\w+\) · scripted\/test-model\n0\.15 USD per million prompt tokens, 0\.60 USD per million/,
     )
-    assert.match(terminal.screen, /\nOwner Test owner, \d+\.\d+ USD available · external user ann · \/help for commands\n/)
+    assert.match(terminal.screen, /\nOwner Test owner, \d+\.\d+ USD available · end user ann · \/help for commands\n/)
     const held = gate()
     app.model.when('good morning', ['Good ', 'day \u001b[31m', 'to ', held, 'you. '.repeat(30)])
     terminal.type('good morning\r')

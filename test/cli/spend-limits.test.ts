@@ -18,7 +18,7 @@ after(() => app.close())
 const turnkeep = (...args: string[]): Promise<Ran> => runCommand(args, { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken })
 const limitsOf = async (): Promise<unknown> => (await app.made('GET', `/agents/${app.caller.agentId}`))['spend_limits']
 
-test('billing.spend-limit: limit set, list, remove and reset change one limit at a time, of the agent or of one external user', async () => {
+test('billing.spend-limit: limit set, list, remove and reset change one limit at a time, of the agent or of one end user', async () => {
   const { agentId } = app.caller
   assert.equal((await turnkeep('limit', 'list', agentId)).stderr, 'No limits.\n')
   const set = await turnkeep('limit', 'set', agentId, '--scope', 'end_user', '--window', 'day', '--usd', '1.00')

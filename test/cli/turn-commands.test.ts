@@ -125,7 +125,7 @@ describe('turnkeep turn follow', () => {
 })
 
 describe('turnkeep feedback', () => {
-  test('feedback: list prints what external users gave, with filters; turn show shows it with the turn', async () => {
+  test('feedback: list prints what end users gave, with filters; turn show shows it with the turn', async () => {
     const { json: one } = await app.chat('hi', { user: 'a' })
     const { json: two } = await app.chat('hi', { user: 'b' })
     const give = async (requestId: string, feedback: Json): Promise<void> => {

@@ -237,7 +237,7 @@ export const admissionMutants: Mutant[] = [
         "'select id, message_count, message_tokens from conversations where ? is not null and external_user_id = ?'",
       ),
     ],
-    caughtBy: { file: suite, title: 'conversation.identity: one conversation per key and external user, no normalization' },
+    caughtBy: { file: suite, title: 'conversation.identity: one conversation per key and end user, no normalization' },
   },
   {
     rule: 'conversation.identity',
@@ -249,7 +249,7 @@ export const admissionMutants: Mutant[] = [
         'sql.findConversation.get(item.apiKeyId, item.externalUserId.trim())',
       ),
     ],
-    caughtBy: { file: suite, title: 'conversation.identity: one conversation per key and external user, no normalization' },
+    caughtBy: { file: suite, title: 'conversation.identity: one conversation per key and end user, no normalization' },
   },
   {
     rule: 'balance_never_negative',

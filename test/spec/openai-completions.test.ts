@@ -178,7 +178,7 @@ void test('openai.model-is-the-agent: the model is the ID of the agent or the sl
   assert.deepEqual(errorOf(await ask(app, 'hello', { model: '' })), [404, 'model_not_found', 'model'])
 })
 
-void test('openai.user: user, or safety_identifier, or the default of the key is the external user', async () => {
+void test('openai.user: user, or safety_identifier, or the default of the key is the end user', async () => {
   await using app = await startTestApp()
   const without = { user: undefined }
   assert.deepEqual(errorOf(await ask(app, 'hello', without)), [400, 'missing_user', 'user'])

@@ -821,7 +821,7 @@ export function conformance(check: Check): void {
     assert.deepEqual(entries.map(({ authorName }) => authorName).toSorted(), ['Ann', 'Ben'])
   })
 
-  check('conversation.identity: one conversation per key and external user, no normalization, no trimming', async (store) => {
+  check('conversation.identity: one conversation per key and end user, no normalization, no trimming', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const other = await Bench.make(store, 100_000_000n)
     const users = ['é', 'e\u0301', ' é', 'É', 'é ']

@@ -15,7 +15,7 @@ export type SeededApp = {
   orders: FilledAgent
   /** With most of the documents. */
   library: FilledAgent
-  /** The external user of the longest conversation of `orders`, and that conversation. */
+  /** The end user of the longest conversation of `orders`, and that conversation. */
   externalUserId: string
   conversationId: string
   /** The newest turn with a reply in it. */

@@ -1,6 +1,6 @@
 /**
  * How both clients handle a response with a certain error code: the class that they throw, and whether they repeat the request first.
- * Tested over HTTP with the real clients: a server fails each external user's first request with the code that is its name.
+ * Tested over HTTP with the real clients: a server fails each end user's first request with the code that is its name.
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

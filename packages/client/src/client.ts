@@ -1,5 +1,5 @@
 /**
- * The client: sends the message of an external user and returns the agent's reply, generated once and charged once, however many attempts
+ * The client: sends the message of an end user and returns the agent's reply, generated once and charged once, however many attempts
  * it takes. The API key is private to the client.
  */
 import { refuseBrowser } from './browser-guard.ts'

@@ -12,7 +12,7 @@ export type PageOptions = {
   limit?: number | undefined
 }
 export type ConversationQuery = PageOptions & {
-  /** Only the conversation of this external user. */
+  /** Only the conversation of this end user. */
   externalUserId?: string | undefined
 }
 

@@ -39,7 +39,7 @@ export type PreviewsAdmin = {
   ): Promise<RunPreview>
 }
 
-/** The history: of the playground's conversation with this external user, or what this turn of the agent had. */
+/** The history: of the playground's conversation with this end user, or what this turn of the agent had. */
 type History = { externalUserId: string } | { beforeTurn: string }
 
 type Options = UnstoredRunOptions & { store: AdminStore }

@@ -20,8 +20,8 @@ export function define(command: Command, environment: Environment): void {
   command.addHelpText('after', '\nEvery message is a regular turn: it is stored, and charged to the owner of\nthe agent.')
   withServerOptions(helpEnd(command, 'chat Support'))
     .argument('[agent]', 'Id of the agent, or its name if unique (default: the only agent)')
-    .option('--user <name>', 'External user of the conversation (default: your login name)')
-    .option('--new', 'Start a new conversation with a generated external user')
+    .option('--user <name>', 'End user of the conversation (default: your login name)')
+    .option('--new', 'Start a new conversation with a generated end user')
     .option('--message <text>', 'Send one message, print the reply and exit; also reads the message from a pipe')
     .option('--idempotency-key <key>', 'With --message: key of an earlier attempt, to get its reply (default: a new key)')
     .action((agent: string | undefined, options: ChatOptions) => chat(environment, agent, options))
@@ -29,15 +29,15 @@ export function define(command: Command, environment: Environment): void {
 
 async function chat(environment: Environment, given: string | undefined, options: ChatOptions): Promise<void> {
   const client = createAdminClient(environment, options)
-  // The external user of the console's playground, if the system has no login name.
+  // The end user of the console's playground, if the system has no login name.
   const { user = loginName('playground') } = options
-  const newExternalUser = (): string => `${user}-${new Date().toISOString().replace(/[-:]|\.\d+Z/g, '')}`
-  const externalUserId = options.new ? newExternalUser() : user
+  const newEndUser = (): string => `${user}-${new Date().toISOString().replace(/[-:]|\.\d+Z/g, '')}`
+  const externalUserId = options.new ? newEndUser() : user
   const once = options.message !== undefined || options.json || !process.stdin.isTTY || !process.stdout.isTTY
   if (!once) {
     if (options.idempotencyKey !== undefined) throw new CommandFailed(2, '--idempotency-key requires --message')
     const { chatAtTerminal } = await import('./terminal-chat.ts')
-    return chatAtTerminal(new Talk(client, await findAgent(client, given), externalUserId), newExternalUser)
+    return chatAtTerminal(new Talk(client, await findAgent(client, given), externalUserId), newEndUser)
   }
   const text = options.message ?? (await readStdin()).toString().replace(/\r?\n$/, '')
   if (text === '') throw new CommandFailed(2, 'no message: use --message, or pipe the message to stdin')

@@ -33,8 +33,8 @@ const width = (): number => stdout.columns || 80
 // At the start only a reminder of the conversation is shown: fewer messages than /history, cut to this length.
 const [shownAtStart, shownOnAsking, maxAtStart] = [6, 50, 240]
 
-/** `newExternalUser` returns the external user of a new conversation. Resolves when the user quits. */
-export async function chatAtTerminal(talk: Talk, newExternalUser: () => string): Promise<void> {
+/** `newEndUser` returns the end user of a new conversation. Resolves when the user quits. */
+export async function chatAtTerminal(talk: Talk, newEndUser: () => string): Promise<void> {
   await greet(talk)
   const input = openLineInput(tell)
   try {
@@ -49,9 +49,7 @@ export async function chatAtTerminal(talk: Talk, newExternalUser: () => string):
       talk.signal = signal
       input.onInterrupt(() => stopping.abort())
       const isCommand = words.startsWith('/') && !words.includes('\n')
-      await (isCommand ? runChatCommand(words, talk, newExternalUser) : say(text, talk, signal)).catch((error) =>
-        tellFailure(error, signal),
-      )
+      await (isCommand ? runChatCommand(words, talk, newEndUser) : say(text, talk, signal)).catch((error) => tellFailure(error, signal))
       input.onInterrupt(undefined)
     }
   } finally {
@@ -71,7 +69,7 @@ async function greet(talk: Talk): Promise<void> {
     `${short(price['prompt_usd_per_million'])} USD per million prompt tokens, ${short(price['completion_usd_per_million'])} USD per million completion tokens`,
   )
   tell(
-    `Owner ${escapeForTerminal(String(owner['name']))}, ${String(owner['available_usd'])} USD available · external user ${escapeForTerminal(talk.externalUserId)} · /help for commands`,
+    `Owner ${escapeForTerminal(String(owner['name']))}, ${String(owner['available_usd'])} USD available · end user ${escapeForTerminal(talk.externalUserId)} · /help for commands`,
   )
   if (agent['enabled'] === false) tell(`The agent is disabled. To enable it: npx turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
@@ -89,7 +87,7 @@ function showSaid({ role, content }: Said, most = Infinity): void {
   tell(lines.trimEnd())
 }
 
-async function runChatCommand(word: string, talk: Talk, newExternalUser: () => string): Promise<void> {
+async function runChatCommand(word: string, talk: Talk, newEndUser: () => string): Promise<void> {
   switch (word) {
     case '/help':
       return tell(help.join('\n'))
@@ -106,7 +104,7 @@ async function runChatCommand(word: string, talk: Talk, newExternalUser: () => s
       return tell(`Available:    ${String(owner['available_usd'])} USD (owner ${escapeForTerminal(String(owner['name']))})`)
     }
     case '/new':
-      talk.externalUserId = newExternalUser()
+      talk.externalUserId = newEndUser()
       return tell(`Started a new conversation. To return to it later: --user ${escapeForTerminal(talk.externalUserId)}`)
     default:
       return tell(`Unknown command: ${escapeForTerminal(word)}\n${help.join('\n')}`)

@@ -20,7 +20,7 @@ export function define(command: Command, environment: Environment): void {
   )
   withUrlOption(helpEnd(command, 'mcp --agent Support'))
     .option('--agent <agent>', 'Id of the agent, or its name if unique (default: the only agent)')
-    .option('--user <name>', 'External user of calls that name none (default: your login name)')
+    .option('--user <name>', 'End user of calls that name none (default: your login name)')
     .action((options: McpOptions) => serve(environment, options))
 }
 
@@ -32,5 +32,5 @@ async function serve(environment: Environment, { agent: given, user = loginName(
   const { serveAgent } = await import('./serve-agent.ts')
   serveAgent(client, agent, user)
   const name = escapeForTerminal(String(agent['name']))
-  tell(`Serving the agent ${name} of ${client.url} as an MCP server on stdin and stdout, for the external user ${escapeForTerminal(user)}.`)
+  tell(`Serving the agent ${name} of ${client.url} as an MCP server on stdin and stdout, for the end user ${escapeForTerminal(user)}.`)
 }

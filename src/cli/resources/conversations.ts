@@ -1,4 +1,4 @@
-/** `turnkeep conversation`: lists, shows and erases conversations between external users and agents (`erase`). */
+/** `turnkeep conversation`: lists, shows and erases conversations between end users and agents (`erase`). */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
@@ -15,7 +15,7 @@ const columns: Column[] = [
   { title: 'last message (UTC)', path: 'last_message_at', as: 'time' },
   { title: 'messages', path: 'message_count', as: 'number' },
   { title: 'agent', path: 'agent_id', as: 'id' },
-  { title: 'external user', path: 'external_user_id' },
+  { title: 'end user', path: 'external_user_id' },
 ]
 const messageColumns: Column[] = [
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
@@ -40,7 +40,7 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(group, 'list', 'List conversations of all API keys, newest first', 'conversation list --user ann --limit 20')
     .option('--agent <agent>', 'Filter by agent')
     .option('--key <key>', 'Filter by API key')
-    .option('--user <name>', 'Filter by external user')
+    .option('--user <name>', 'Filter by end user')
     .option('--from <time>', 'Started at or after this time, such as 2026-11-21 or 2026-11-21T12:00:00Z')
     .option('--to <time>', 'Started before this time')
     .option('--text <text>', 'Filter by a text in a message or a reply')
@@ -78,8 +78,8 @@ export function define(group: Command, environment: Environment): void {
 
   serverCommand(
     group,
-    'delete-user <agent> <external-user>',
-    'Erase all conversations of an external user with an agent',
+    'delete-user <agent> <end-user>',
+    'Erase all conversations of an end user with an agent',
     'conversation delete-user Support ann',
   ).action(async (agent: string, user: string, options: ServerOptions) => {
     const server = client(options)

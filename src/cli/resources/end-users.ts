@@ -10,7 +10,7 @@ import { printDownload, printList, printRecord } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'external user', path: 'external_user_id' },
+  { title: 'end user', path: 'external_user_id' },
   { title: 'spent $', path: 'spent_usd', as: 'usd' },
   { title: 'turns', path: 'turns', as: 'number' },
   { title: 'up', path: 'feedback.up', as: 'number' },
@@ -41,7 +41,7 @@ export function define(group: Command, environment: Environment): void {
 
   serverCommand(
     group,
-    'show <agent> <external-user>',
+    'show <agent> <end-user>',
     'Show spend, feedback and conversations of an end user',
     'end-user show Support ann',
   ).action(async (agent: string, user: string, options: ServerOptions) => {
@@ -52,7 +52,7 @@ export function define(group: Command, environment: Environment): void {
 
   serverCommand(
     group,
-    'export <agent> <external-user>',
+    'export <agent> <end-user>',
     'Print all stored data of an end user, one JSON object per line',
     'end-user export Support ann > ann.ndjson',
   ).action(async (agent: string, user: string, options: ServerOptions) => {

@@ -1,4 +1,4 @@
-/** `turnkeep feedback`: lists what external users thought of turns (`feedback`). */
+/** `turnkeep feedback`: lists what end users thought of turns (`feedback`). */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'

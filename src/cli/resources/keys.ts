@@ -89,7 +89,7 @@ function withFields(command: Command): Command {
     .addOption(new Option('--permission <permission>', 'Permission of the API key').choices(['full', 'read-only']))
     .option('--limit <requests>', 'Requests per window; requires --window', wholeNumber)
     .option('--window <seconds>', 'Length of the window in seconds; requires --limit', wholeNumber)
-    .option('--default-user <id>', 'External user ID of requests that name no end user; "" for none')
+    .option('--default-user <id>', 'End user of requests that name none; "" for no default')
     .option('--mcp', 'Allow the key to call the agent as an MCP server (the default)')
     .option('--no-mcp', 'Do not allow the key to call the agent as an MCP server')
 }

@@ -73,7 +73,7 @@ export function define(group: Command, environment: Environment): void {
     .option('--to <time>', 'Created before this time')
     .option('--agent <agent>', 'Only charges of this agent')
     .option('--key <key>', 'Only charges of this API key')
-    .option('--user <name>', 'Only charges of this external user')
+    .option('--user <name>', 'Only charges of this end user')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .option('--csv', 'Print every entry as CSV')
     .action(async (owner: string | undefined, { csv, agent, key, user, limit, ...options }: ListOptions) => {

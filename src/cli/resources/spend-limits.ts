@@ -36,10 +36,10 @@ type UserOptions = ServerOptions & { user?: string }
 type LimitOptions = UserOptions & { scope?: string; window: string }
 
 export function define(group: Command, environment: Environment): void {
-  const user = 'External user whose own limits are meant, instead of those of the agent'
+  const user = 'End user whose own limits are meant, instead of those of the agent'
 
   serverCommand(group, 'list <agent>', 'Show the limits of an agent and what is spent under them', 'limit list Support --user ann')
-    .option('--user <external user>', 'Also show the limits that apply to this external user')
+    .option('--user <end user>', 'Also show the limits that apply to this end user')
     .action(async (agent: string, options: UserOptions) => {
       const server = createAdminClient(environment, options)
       const path = await pathOfAgent(server, agent)
@@ -57,9 +57,9 @@ export function define(group: Command, environment: Environment): void {
     })
 
   const example = 'limit set Support --scope end_user --window day --usd 5.00'
-  withLimit(serverCommand(group, 'set <agent>', 'Set one limit of an agent, or of one external user with --user', example))
+  withLimit(serverCommand(group, 'set <agent>', 'Set one limit of an agent, or of one end user with --user', example))
     .requiredOption('--usd <amount>', 'What may be spent in the window, such as 5.00', usd)
-    .option('--user <external user>', user)
+    .option('--user <end user>', user)
     .action((agent: string, { usd: amount, ...options }: LimitOptions & { usd: string }) =>
       change(agent, options, (others, limit) => [...others, { ...limit, usd: amount }]),
     )
@@ -68,17 +68,17 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'remove <agent>',
-      'Remove one limit of an agent, or of one external user with --user',
+      'Remove one limit of an agent, or of one end user with --user',
       'limit remove Support --scope agent --window month',
     ),
   )
-    .option('--user <external user>', user)
+    .option('--user <end user>', user)
     .action((agent: string, options: LimitOptions) => change(agent, options, (others) => others))
 
   serverCommand(
     group,
-    'reset <agent> <external-user>',
-    "Remove an external user's own limits, so that those of the agent apply again",
+    'reset <agent> <end-user>',
+    "Remove an end user's own limits, so that those of the agent apply again",
     'limit reset Support ann',
   ).action(async (agent: string, externalUser: string, options: ServerOptions) => {
     const server = createAdminClient(environment, options)
@@ -110,7 +110,7 @@ const withLimit = (command: Command): Command =>
     .addOption(new Option('--scope <scope>', 'Whose spending is limited: each end user, each API key, or the agent').choices(scopes))
     .addOption(new Option('--window <window>', 'A UTC calendar day or month, or all time').choices(windows).makeOptionMandatory())
 
-/** The limits of the agent, or what an external user has instead: at first the limits that its agent has for end users. */
+/** The limits of the agent, or what an end user has instead: at first the limits that its agent has for end users. */
 async function presentLimits(server: AdminClient, path: string, externalUser: string | undefined): Promise<Fields[]> {
   const ofAgent = listOf({ data: (await server.call('GET', path))['spend_limits'] })
   if (externalUser === undefined) return ofAgent

@@ -35,7 +35,7 @@ const groupColumns: Record<string, Column> = {
   owner: { title: 'owner', path: 'owner' },
   agent: { title: 'agent', path: 'agent' },
   api_key: { title: 'API key', path: 'key' },
-  end_user: { title: 'external user', path: 'user' },
+  end_user: { title: 'end user', path: 'user' },
 }
 const groupFigures = figures.filter(({ path }) => ['turns', 'prompt_tokens', 'completion_tokens', 'charged_usd'].includes(path))
 
@@ -63,7 +63,7 @@ export function define(command: Command, environment: Environment): void {
     .option('--owner <owner>', 'Filter by owner')
     .option('--agent <agent>', 'Filter by agent')
     .option('--key <key>', 'Filter by API key')
-    .option('--user <name>', 'Filter by external user')
+    .option('--user <name>', 'Filter by end user')
     .option('--all', 'Include rows without turns')
     .option('--csv', 'Print every row as CSV; without --group-by, one row for each day')
     .action(async ({ groupBy, csv, owner, agent, key, user, ...options }: UsageOptions) => {

@@ -114,7 +114,7 @@ export function renderErrors(pages: ErrorPage[]): Html {
   const envelope = {
     error: {
       code: 'conversation_busy',
-      message: 'The previous message from this external user is still being processed.',
+      message: 'The previous message from this end user is still being processed.',
       request_id: '01a1fe2d-9cce-7609-9b25-1b5e85b01572',
     },
   }

@@ -49,7 +49,7 @@ const nearlyNothing = 16_384
 
 /**
  * Sends the headers and the first event immediately. Resolves after the run has ended and its last event was written. `message` is the
- * message of the external user, for failpoints. `after`: listens from this position of the text on. Never rejects: after an internal error it
+ * message of the end user, for failpoints. `after`: listens from this position of the text on. Never rejects: after an internal error it
  * closes the connection, and a turn continues.
  */
 export async function streamRun<End>(

@@ -67,7 +67,7 @@ export const FeedbackRequest = define(
     {
       rating: Type.Enum(['up', 'down'], { description: 'Whether the reply was good.' }),
       comment: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 2000, pattern: wellFormedPattern, description: 'What the external user wrote about it.' }),
+        Type.String({ minLength: 1, maxLength: 2000, pattern: wellFormedPattern, description: 'What the end user wrote about it.' }),
       ),
       tags: Type.Optional(
         Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: wellFormedPattern }), {

@@ -1,4 +1,4 @@
-/** What external users thought of a turn (`feedback`): one row for each turn, the latest, which an operator may change. Erased with the turn. */
+/** What end users thought of a turn (`feedback`): one row for each turn, the latest, which an operator may change. Erased with the turn. */
 import type { Row, Sql } from '../sql.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import { recordEvent } from './webhooks/events.ts'

@@ -34,7 +34,7 @@ export async function findNewestTurn(
   return { requestId: text(row, 'request_id'), idempotencyKey: text(row, 'idempotency_key') }
 }
 
-/** The conversation of an external user through an API key, if there is one, even before its first reply (`conversation.identity`). */
+/** The conversation of an end user through an API key, if there is one, even before its first reply (`conversation.identity`). */
 export async function findConversationId(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
   const [row] = await sql.all('select id from conversations where api_key_id = $1 and external_user_id = $2', apiKeyId, externalUserId)
   return row && text(row, 'id')

@@ -162,7 +162,7 @@ export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<EndUse
 /** What is spent in one window of a limit. */
 export type Spending = {
   scope: SpendScope
-  /** The agent, the key or the external user. */
+  /** The agent, the key or the end user. */
   subject: string
   span: SpendSpan
   startsAt: number

@@ -23,7 +23,7 @@ const PreviewBody = Type.Object(
     message: Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern }),
     external_user_id: Type.Optional({
       ...wellFormed({ minLength: 1, maxLength: 255 }),
-      description: `The history is that of this external user’s conversation in the playground. By default \`${usualUser}\`.`,
+      description: `The history is that of this end user’s conversation in the playground. By default \`${usualUser}\`.`,
     }),
     before_turn: Type.Optional({
       ...wellFormed({ minLength: 1, maxLength: 100 }),

@@ -49,7 +49,7 @@ function Known({ agentId, user, onErased }: KnownProps) {
     queryFn: ({ signal }) => call<EndUserDetail>(`${path}/detail`, { query, signal }),
   })
   const download = useMutation({
-    mutationFn: async () => saveFile(await (await send(`${path}/export`, { query })).blob(), `${slugOf(user) || 'external-user'}.ndjson`),
+    mutationFn: async () => saveFile(await (await send(`${path}/export`, { query })).blob(), `${slugOf(user) || 'end-user'}.ndjson`),
   })
   return (
     <Page
