@@ -41,6 +41,24 @@ void test('admin openapi: is OpenAPI 3.1.0, needs the token, and every operation
   }
 })
 
+void test('admin openapi: what a body that is too large and an ID that is too long get is described, and is what they get', async () => {
+  const large = JSON.stringify({ name: 'x'.repeat(1_100_000) })
+  for (const { method, path, operation } of operations) {
+    const url = `${app.adminUrl}${path.replace(/\{\w+\}/g, 'x'.repeat(101))}`
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    // These two receive files, which may be larger.
+    if (operation.requestBody && !operation.requestBody.content['multipart/form-data']) {
+      const { status } = await read(await fetch(url, { method, headers, body: large }))
+      assert.deepEqual([status, '413' in operation.responses], [413, true], `${method} ${path}`)
+    }
+    // A token has no account.
+    if (!path.includes('{') || path.startsWith('/admin/v1/me/')) continue
+    const body = operation.requestBody ? '{}' : undefined
+    const { status, json } = await read(await fetch(url, { method, headers, ...(body && { body }) }))
+    assert.deepEqual([status, '422' in operation.responses], [422, true], `${method} ${path} ${JSON.stringify(json)}`)
+  }
+})
+
 void test('admin openapi: its paths are exactly the routes', async () => {
   const routes: string[] = []
   const layer = fastify({ ajv: { customOptions: { discriminator: true } } })

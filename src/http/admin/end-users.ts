@@ -47,7 +47,7 @@ export const endUserRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         querystring: EndUsersQuery,
-        response: answers(pageOf(EndUser), 'validation_error', 'not_found'),
+        response: answers(pageOf(EndUser), 'not_found'),
       },
     },
     async (request) => {
@@ -69,7 +69,7 @@ export const endUserRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         querystring: EndUserQuery,
-        response: answers(EndUserDetail, 'validation_error', 'not_found'),
+        response: answers(EndUserDetail, 'not_found'),
       },
     },
     async (request) => writeDetail(request.params.id, await request.admin.findEndUser(request.params.id, request.query.external_user_id)),

@@ -38,7 +38,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         querystring: EndUser,
-        response: answers(Erased, 'validation_error', 'not_found', 'conflict'),
+        response: answers(Erased, 'not_found', 'conflict'),
       },
     },
     async (request) => {

@@ -37,7 +37,7 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: TurnParams,
         body: FeedbackRequest.ref,
-        response: answers(StoredFeedback, 'validation_error', 'payload_too_large', 'not_found'),
+        response: answers(StoredFeedback, 'not_found'),
       },
     },
     async (request) => {
@@ -78,7 +78,7 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Callers give feedback on turns. A turn has at most one; the last one counts. Erasing a conversation erases its feedback.',
         ),
         querystring: FeedbackQuery,
-        response: answers(pageOf(Feedback), 'validation_error'),
+        response: answers(pageOf(Feedback)),
       },
     },
     async (request) => {

@@ -69,7 +69,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Includes the conversations of all keys. `from` (inclusive) and `to` (exclusive) filter by creation time. `q`, `status` and `rating` find conversations with a turn that matches all of them: `turn` is the newest. There is no index for them, so each page examines a limited number of turns and may have fewer conversations than `limit`, even none: continue while `next_cursor` is not null.',
         ),
         querystring: ConversationQuery,
-        response: answers(pageOf(ListedConversation), 'validation_error'),
+        response: answers(pageOf(ListedConversation)),
       },
     },
     async (request) => {
@@ -111,7 +111,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: ConversationParams,
         querystring: PageQuery,
-        response: answers(pageOf(StoredMessage), 'validation_error', 'not_found'),
+        response: answers(pageOf(StoredMessage), 'not_found'),
       },
     },
     async (request) => writePage(await request.admin.listMessages(request.params.id, readPage(request.query)), writeMessage),

@@ -26,7 +26,7 @@ export const meRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...about('Session', 'changeMe', 'Change your own name', 'For operators. Returns 404 `not_found` for a token.'),
         body: NameChange,
-        response: answers(Me, 'validation_error', 'not_found'),
+        response: answers(Me, 'not_found'),
       },
     },
     async (request) => {

@@ -1,5 +1,7 @@
 /** Serves /admin/v1/openapi.json, generated from the schemas of the admin routes. Requires the admin token, like the API itself. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { FailureCode } from '../../errors.ts'
+import { describeFailures } from '../public/answers.ts'
 import { adminSchemas } from './answers.ts'
 import { documentBodies } from './agents/documents.ts'
 import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
@@ -84,12 +86,19 @@ export function describeAdminApi(app: FastifyInstance, publicUrl: string | undef
     },
     transform: ({ schema, url }) => {
       const headers = headersOf[schema.operationId ?? '']
-      return { url, schema: { ...schema, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
+      const response = { ...describeFailures(...refusalsOf(schema)), ...(schema.response as object | undefined) }
+      return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
     },
   })
   app.get('/openapi.json', { schema: { hide: true } }, describe)
   return describe
 }
+
+/** What a request with these parts can be refused with, so that no route has to say it. */
+const refusalsOf = ({ body, params, querystring }: FastifySchema): FailureCode[] => [
+  ...(body ? (['payload_too_large'] as const) : []),
+  ...(body || params || querystring ? (['validation_error'] as const) : []),
+]
 
 type Schemas = Record<string, { properties: Record<string, { const: string }> }>
 type Selection = { discriminator?: { propertyName: string; mapping?: Record<string, string> }; oneOf?: { $ref: string }[] }

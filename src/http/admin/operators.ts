@@ -53,7 +53,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<OperatorRoutesOptions> = 
           'Returns a link for this person, shown once and valid for 7 days. No email is sent. Returns 409 `conflict` if an operator has the email address.',
         ),
         body: NewOperator,
-        response: made(InvitedOperator, 'validation_error', 'conflict'),
+        response: made(InvitedOperator, 'conflict'),
       },
     },
     async (request, reply) => {
@@ -69,7 +69,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<OperatorRoutesOptions> = 
       schema: {
         ...about('Operators', 'listOperators', 'List operators, newest first', 'Passwords, passkeys and links are not returned.'),
         querystring: PageQuery,
-        response: answers(pageOf(OperatorAnswer), 'validation_error'),
+        response: answers(pageOf(OperatorAnswer)),
       },
     },
     async (request) => writePage(await request.admin.listOperators(readPage(request.query)), writeOperator),
@@ -99,7 +99,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<OperatorRoutesOptions> = 
         ),
         params: OperatorParams,
         body: OperatorChange,
-        response: answers(OperatorAnswer, 'validation_error', 'not_found', 'conflict'),
+        response: answers(OperatorAnswer, 'not_found', 'conflict'),
       },
     },
     async (request) => {
@@ -142,7 +142,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<OperatorRoutesOptions> = 
         ),
         params: OperatorParams,
         body: EmptyBody,
-        response: made(Invitation, 'validation_error', 'not_found', 'conflict'),
+        response: made(Invitation, 'not_found', 'conflict'),
       },
     },
     async (request, reply) => reply.code(201).send(writeLink(request.raw, await request.admin.inviteOperator(request.params.id))),

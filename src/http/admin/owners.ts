@@ -62,7 +62,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'An owner pays for the turns of its agents. `balance_usd` is the initial credit. Default: 0.',
         ),
         body: NewOwner,
-        response: made(OwnerAnswer, 'validation_error'),
+        response: made(OwnerAnswer),
       },
     },
     async (request, reply) => {
@@ -84,7 +84,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Each owner includes its balance, the amount held for running turns, the unpaid amount, and the available amount.',
         ),
         querystring: PageQuery,
-        response: answers(pageOf(OwnerAnswer), 'validation_error'),
+        response: answers(pageOf(OwnerAnswer)),
       },
     },
     async (request) => writePage(await request.admin.listOwners(readPage(request.query)), writeOwner),
@@ -122,7 +122,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: OwnerParams,
         body: OwnerChange,
-        response: answers(OwnerAnswer, 'validation_error', 'not_found'),
+        response: answers(OwnerAnswer, 'not_found'),
       },
     },
     async (request) => {
@@ -172,7 +172,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: OwnerParams,
         body: NewEntry,
-        response: made(Entry, 'validation_error', 'not_found', 'conflict'),
+        response: made(Entry, 'not_found', 'conflict'),
       },
     },
     async (request, reply) => {
@@ -196,7 +196,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about('Owners', 'listLedger', 'List ledger entries, newest first', filtersDescribed),
         params: OwnerParams,
         querystring: OwnerLedgerQuery,
-        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'validation_error', 'not_found')),
+        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'not_found')),
       },
     },
     (request, reply) => answerLedger(request, reply, { ...request.query, owner_id: request.params.id }),
@@ -208,7 +208,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...about('Owners', 'listAllLedgers', 'List the ledger entries of all owners, newest first', filtersDescribed),
         querystring: LedgerQuery,
-        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'validation_error', 'not_found')),
+        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'not_found')),
       },
     },
     (request, reply) => answerLedger(request, reply, request.query),

@@ -63,7 +63,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           '`name` is the part of a model before the first slash. `base_url` is required only for `openai-compatible`. The key is stored encrypted and never returned.',
         ),
         body: NewProvider,
-        response: made(ProviderAnswer, 'validation_error', 'conflict'),
+        response: made(ProviderAnswer, 'conflict'),
       },
     },
     async (request, reply) => {
@@ -78,7 +78,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...about('Providers', 'listProviders', 'List providers, newest first', 'API keys are not returned.'),
         querystring: PageQuery,
-        response: answers(pageOf(ProviderAnswer), 'validation_error'),
+        response: answers(pageOf(ProviderAnswer)),
       },
     },
     async (request) => writePage(await request.admin.listProviders(readPage(request.query)), writeProvider),
@@ -108,7 +108,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: ProviderParams,
         body: ProviderChange,
-        response: answers(ProviderAnswer, 'validation_error', 'not_found', 'conflict'),
+        response: answers(ProviderAnswer, 'not_found', 'conflict'),
       },
     },
     async (request) => {
@@ -152,7 +152,7 @@ export const providerTestRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: ProviderParams,
         body: TestWish,
-        response: answers(TestAnswer, 'validation_error', 'not_found'),
+        response: answers(TestAnswer, 'not_found'),
       },
     },
     async (request) => writeTest(await request.admin.testProvider(request.params.id, request.body?.model)),

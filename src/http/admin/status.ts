@@ -38,7 +38,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Checks every invariant, like `turnkeep verify`, in a separate process; this can take minutes. Only one check runs at a time: concurrent requests get the same result. After five minutes it is stopped and returns 503.',
         ),
         body: EmptyBody,
-        response: answers(VerificationAnswer, 'validation_error', 'payload_too_large'),
+        response: answers(VerificationAnswer),
       },
     },
     async (request, reply) => {

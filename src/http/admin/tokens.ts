@@ -33,7 +33,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Only this response contains the token. Send it as `Authorization: Bearer`, or set it as `TURNKEEP_ADMIN_TOKEN` for the command line. Without `expires_at` it does not expire.',
         ),
         body: NewToken,
-        response: made(ShownAdminToken, 'validation_error'),
+        response: made(ShownAdminToken),
       },
     },
     async (request, reply) => {
@@ -55,7 +55,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Includes revoked and expired ones. The tokens are not returned.',
         ),
         querystring: PageQuery,
-        response: answers(pageOf(TokenAnswer), 'validation_error'),
+        response: answers(pageOf(TokenAnswer)),
       },
     },
     async (request) => writePage(await request.admin.listAdminTokens(readPage(request.query)), writeToken),

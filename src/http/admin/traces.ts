@@ -75,7 +75,7 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: TurnParams,
         body: RerunBody,
-        response: answers(rerunAnswer, 'validation_error', 'payload_too_large', 'not_found', 'conflict'),
+        response: answers(rerunAnswer, 'not_found', 'conflict'),
       },
     },
     async (request, reply) => {

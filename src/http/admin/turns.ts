@@ -61,7 +61,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       schema: {
         ...about('History', 'listTurns', 'List turns, newest first', 'Includes the turns of all keys in every state.'),
         querystring: TurnQuery,
-        response: answers(pageOf(TurnAnswer), 'validation_error'),
+        response: answers(pageOf(TurnAnswer)),
       },
     },
     async (request) => {
@@ -109,7 +109,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
           },
           closed,
         ),
-        response: streamed('validation_error', 'not_found'),
+        response: streamed('not_found'),
       },
     },
     async (request, reply) => {
@@ -135,7 +135,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
         ),
         params: TurnParams,
         body: EmptyBody,
-        response: answers(TurnWithSteps, 'validation_error', 'payload_too_large', 'not_found'),
+        response: answers(TurnWithSteps, 'not_found'),
       },
     },
     async (request) => {

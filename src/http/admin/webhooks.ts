@@ -46,7 +46,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Events that occur from now on are sent to `url` with the headers of Standard Webhooks. Only this response contains the signing secret. `url` must be a public https address, unless `TURNKEEP_ALLOW_PRIVATE_HOSTS` allows it.',
         ),
         body: NewWebhook,
-        response: made(ShownWebhook, 'validation_error', 'conflict'),
+        response: made(ShownWebhook, 'conflict'),
       },
     },
     async (request, reply) => {
@@ -70,7 +70,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...about('Webhooks', 'listWebhooks', 'List webhooks, newest first', 'Secrets are not returned.'),
         querystring: PageQuery,
-        response: answers(pageOf(WebhookAnswer), 'validation_error'),
+        response: answers(pageOf(WebhookAnswer)),
       },
     },
     async (request) => writePage(await request.admin.listWebhooks(readPage(request.query)), writeWebhook),
@@ -100,7 +100,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: WebhookParams,
         body: WebhookChange,
-        response: answers(WebhookAnswer, 'validation_error', 'not_found'),
+        response: answers(WebhookAnswer, 'not_found'),
       },
     },
     async (request) => {

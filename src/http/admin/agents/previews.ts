@@ -75,7 +75,7 @@ export const previewRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }
         ),
         params: AgentParams,
         body: PreviewBody,
-        response: previewEvents(answers(previewAnswer, 'validation_error', 'payload_too_large', 'not_found')),
+        response: previewEvents(answers(previewAnswer, 'not_found')),
       },
     },
     async (request, reply) => {

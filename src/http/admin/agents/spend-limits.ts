@@ -72,7 +72,7 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         querystring: EndUserQuery,
-        response: answers(endUserAnswer, 'validation_error', 'not_found'),
+        response: answers(endUserAnswer, 'not_found'),
       },
     },
     async (request) => {
@@ -93,7 +93,7 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         body: Body,
-        response: answers(endUserAnswer, 'validation_error', 'not_found'),
+        response: answers(endUserAnswer, 'not_found'),
       },
     },
     async (request) => {
@@ -115,7 +115,7 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         querystring: EndUserQuery,
-        response: gone('validation_error', 'not_found'),
+        response: gone('not_found'),
       },
     },
     async (request, reply) => {

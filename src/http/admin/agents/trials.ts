@@ -39,7 +39,7 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         body: Trial,
-        response: answers(ToolTrial, 'validation_error', 'payload_too_large', 'not_found'),
+        response: answers(ToolTrial, 'not_found'),
       },
     },
     async (request) => {
@@ -66,7 +66,7 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ),
         params: AgentParams,
         body: Refresh,
-        response: answers(ToolDifferences, 'validation_error', 'not_found'),
+        response: answers(ToolDifferences, 'not_found'),
       },
     },
     async (request) => {
@@ -98,7 +98,7 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
           { model: Type.String({ ...Model, description: '"<provider name>/<model id>".', examples: ['openai/gpt-5.4-mini'] }) },
           closed,
         ),
-        response: answers(ModelPrice, 'validation_error'),
+        response: answers(ModelPrice),
       },
     },
     async (request) => {

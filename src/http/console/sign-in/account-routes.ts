@@ -40,7 +40,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
           'Ends your other sessions. Without `current_password`, needs a sign-in of the last 15 minutes, otherwise 403 `forbidden`. Returns 409 `conflict` if you have a company account.',
         ),
         body: PasswordChange,
-        response: gone('validation_error', 'not_found', 'conflict'),
+        response: gone('not_found', 'conflict'),
       },
     },
     async (request, reply) => {
@@ -72,7 +72,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
           'Returns the options for `navigator.credentials.create`. Needs a sign-in of the last 15 minutes, otherwise 403 `forbidden`. Returns 409 `conflict` if you have a company account.',
         ),
         body: EmptyBody,
-        response: made(PasskeyOptions, 'validation_error', 'not_found', 'conflict'),
+        response: made(PasskeyOptions, 'not_found', 'conflict'),
       },
     },
     async (request, reply) => reply.code(201).send(await request.admin.newPasskeyOptions(partyAt(consoleUrl(request.raw)), own(request))),
@@ -89,7 +89,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
           'With what the browser returned for the options. Each challenge is accepted once.',
         ),
         body: NewPasskey,
-        response: made(Passkey, 'validation_error', 'not_found', 'conflict'),
+        response: made(Passkey, 'not_found', 'conflict'),
       },
     },
     async (request, reply) => {

@@ -42,7 +42,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, 
         ),
         body: LookUp,
         security: [],
-        response: answers(PendingInvitation, 'validation_error', 'payload_too_large'),
+        response: answers(PendingInvitation),
       },
     },
     async (request) => {

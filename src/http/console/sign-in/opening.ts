@@ -45,7 +45,7 @@ export const signInBytes = 16_384
 
 /** Describes a 201 response with the session and its cookie, and the errors of the route. */
 export function signedIn(...codes: FailureCode[]): ReturnType<typeof made> {
-  const response = made(SessionAnswer, 'validation_error', 'payload_too_large', ...codes)
+  const response = made(SessionAnswer, ...codes)
   const cookies = { 'Set-Cookie': Type.String({ description: '`turnkeep_session`, HttpOnly and SameSite=Strict.' }) }
   return { ...response, 201: { ...response[201], headers: { ...describeHeaders(), ...cookies } } }
 }

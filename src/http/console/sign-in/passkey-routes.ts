@@ -37,7 +37,7 @@ export const passkeySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
         ),
         body: EmptyBody,
         security: [],
-        response: made(PasskeyOptions, 'validation_error', 'payload_too_large', 'conflict'),
+        response: made(PasskeyOptions, 'conflict'),
       },
     },
     async (request, reply) => reply.code(201).send(await admin.passkeyOptions(partyAt(consoleUrl(request.raw)))),
