@@ -20,6 +20,16 @@ const leaseMs = 15_000
 // Above the store's own deadlines by the margin that a loaded machine may need.
 const slackMs = 5_000
 
+/** What a store with short deadlines answers when the database is there: on a busy machine it may have to be asked again. */
+async function heard<Outcome extends { kind: string }>(ask: () => Promise<(Outcome | { kind: 'error' })[]>): Promise<Outcome | undefined> {
+  let outcome: Outcome | { kind: 'error' } | undefined
+  await until('the database answers in time', async () => {
+    ;[outcome] = await ask()
+    return outcome?.kind !== 'error'
+  })
+  return outcome as Outcome | undefined
+}
+
 type Setting = { database: OwnPostgres; proxy: FaultProxy; bench: Bench; store: OwnStore; direct: OwnStore }
 
 /** The database responds again, and no store still treats it as unavailable. */
@@ -249,8 +259,10 @@ void test(
   { skip: noPostgres() },
   async (t) => {
     const deadlines = { admissionMs: 400, settlementMs: 800 }
-    const { proxy, bench, store } = await setUp(t, deadlines)
-    const turn = await bench.admitted()
+    const { proxy, bench, store, direct } = await setUp(t, deadlines)
+    const [admitted] = await direct.admitMany([bench.admission()])
+    assert.ok(admitted?.kind === 'admitted', admitted?.kind)
+    const { turn } = admitted
     const settlement = bench.settlement(turn)
     const admission = bench.admission()
     proxy.blackhole()
@@ -267,9 +279,9 @@ void test(
     }
     await proxy.pass()
     await backAgain(store)
-    assert.equal((await store.settleMany([settlement]))[0]!.kind, 'settled')
+    assert.equal((await heard(() => store.settleMany([settlement])))?.kind, 'settled')
     // What was held back may have reached the database after all: then it is this same turn.
-    const [outcome] = await store.admitMany([admission])
+    const outcome = await heard(() => store.admitMany([admission]))
     assert.ok(outcome?.kind === 'admitted' && outcome.turn.requestId === admission.requestId, outcome?.kind)
     await bench.verify()
   },
@@ -330,7 +342,7 @@ void test(
     t.after(() => server.stop())
     const deadlines = { admissionMs: 400, settlementMs: 600 }
     const store = await database.open({ deadlines })
-    const bench = await Bench.make(store, 100_000_000n)
+    const bench = await Bench.make(await database.open(), 100_000_000n)
     const turn = await bench.admitted()
     const standby = async (names: string): Promise<void> => {
       await database.rows(`alter system set synchronous_standby_names = '${names}'`)
@@ -359,9 +371,9 @@ void test(
       async () => (await database.rows(`select from pg_stat_activity where wait_event = 'SyncRep'`)).length === 0,
     )
     await backAgain(store)
-    const [outcome] = await store.admitMany([admission])
+    const outcome = await heard(() => store.admitMany([admission]))
     assert.ok(outcome?.kind === 'admitted' && outcome.turn.requestId === admission.requestId, outcome?.kind)
-    assert.equal((await store.settleMany([settlement]))[0]!.kind, 'settled')
+    assert.equal((await heard(() => store.settleMany([settlement])))?.kind, 'settled')
     await bench.verify()
   },
 )

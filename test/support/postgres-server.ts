@@ -274,7 +274,11 @@ async function makeDatabaseIn(serverUrl: string, template = 'template0'): Promis
     url: url.href,
     name,
     async drop() {
-      await withClient(serverUrl, (client) => client.query(`drop database if exists ${name} with (force)`))
+      await withClient(serverUrl, async (client) => {
+        // A test that has failed may leave a server whose commits wait for a standby.
+        await client.query('set synchronous_commit = local')
+        await client.query(`drop database if exists ${name} with (force)`)
+      })
     },
   }
 }
