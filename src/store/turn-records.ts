@@ -22,6 +22,8 @@ export const historyOf = (texts: string[]): HistoryMessage[] =>
 export type Admission = {
   apiKeyId: string
   agentId: string
+  /** The owner of the agent. */
+  ownerId: string
   idempotencyKey: string
   fingerprint: Uint8Array
   externalUserId: string

@@ -150,12 +150,13 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   function admissionOf(
-    { apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent }: TurnRequest,
+    { apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent, shareOf: ownerId }: TurnRequest,
     mayRun: boolean,
   ): Admission {
     return {
       apiKeyId,
       agentId,
+      ownerId,
       idempotencyKey,
       fingerprint: fingerprint(externalUserId, message),
       externalUserId,

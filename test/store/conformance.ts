@@ -121,6 +121,7 @@ export class Bench {
     return {
       apiKeyId: this.apiKeyId,
       agentId: this.agentId,
+      ownerId: this.ownerId,
       idempotencyKey: `idem-${n}`,
       fingerprint: fingerprint(externalUserId, message),
       externalUserId,

@@ -221,6 +221,31 @@ void test(
 )
 
 void test(
+  'postgres: while another session holds the row of an owner, the messages to its agents are refused together, and those of others are admitted',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    // If each agent of the owner waited for the lock on its own, there would be no time left for the other owner.
+    const store = await database.open({ deadlines: { admissionMs: 5_000, settlementMs: 30_000 } })
+    const other = await Bench.make(store, 10n ** 9n)
+    const held = await Bench.make(store, 10n ** 9n)
+    const agents = [held]
+    while (agents.length < 30) agents.push(await held.another())
+    await withClient(database.url, async (client) => {
+      await client.query('begin')
+      await client.query('select from owners where id = $1 for update', [held.ownerId])
+      const outcomes = await store.admitMany([...agents, other].map((bench) => bench.admission()))
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        [...agents.map(() => 'error'), 'admitted'],
+      )
+      await client.query('rollback')
+    })
+    await held.verify()
+  },
+)
+
+void test(
   'postgres: an admission never waits for a turn, so erasing the turns of an expired key cannot deadlock with it',
   { skip: noPostgres() },
   async (t) => {

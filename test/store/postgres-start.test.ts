@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { readMigrations } from '../../src/store/postgres/migrate.ts'
 import type { Migration } from '../../src/store/postgres/migrate.ts'
@@ -92,6 +93,44 @@ for (const during of ours) {
     },
   )
 }
+
+void test('postgres: a process that freezes during a migration loses its transaction', { skip: noPostgres() }, async (t) => {
+  const database = await ownPostgres(t)
+  const text = `create table limits as select current_setting('idle_in_transaction_session_timeout') as idle`
+  await database.open({ migrations: [...ours, { name: '9001-limits.sql', text }] })
+  assert.deepEqual(await database.rows('select idle from limits'), [{ idle: '15s' }])
+})
+
+void test(
+  'postgres: every connection asks after ten seconds of silence whether the database is there',
+  { skip: noPostgres() || (process.platform !== 'linux' && 'needs /proc') },
+  async (t) => {
+    const database = await ownPostgres(t)
+    await database.open()
+    const port = Number(new URL(database.url).port || 5432)
+      .toString(16)
+      .toUpperCase()
+      .padStart(4, '0')
+    const own = new Set(
+      readdirSync('/proc/self/fd').flatMap((fd) => {
+        try {
+          return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? []
+        } catch {
+          // It was the one that listed the folder.
+          return []
+        }
+      }),
+    )
+    // proc(5): the remote port, the timer (02: keepalive) with its hundredths of a second, and the socket.
+    const timers = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter((fields) => fields[2]?.endsWith(`:${port}`) && own.has(fields[9]!))
+      .map((fields) => fields[5]!.split(':'))
+    assert.ok(timers.length > 0)
+    for (const [timer, left] of timers) assert.ok(timer === '02' && Number.parseInt(left!, 16) <= 1000, `${timer}:${left}`)
+  },
+)
 
 const expanding: Migration = {
   name: '9001-more.sql',

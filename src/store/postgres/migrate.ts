@@ -28,7 +28,8 @@ const isContract = (text: string): boolean => text.startsWith('-- contract')
 /** Throws SchemaRefused. Returns the names of compatible migrations that this version does not know. */
 export async function migrate(connection: Connection, migrations: Migration[]): Promise<string[]> {
   for (;;) {
-    await connection.query(`begin; select pg_advisory_xact_lock(${migrating})`)
+    // A process that freezes here must not block the starts of others for hours. A long statement is not idle.
+    await connection.query(`begin; set local idle_in_transaction_session_timeout = 15000; select pg_advisory_xact_lock(${migrating})`)
     await connection.query(`create table if not exists migrations (
       name text collate "C" primary key, checksum text not null, contract boolean not null, applied_at bigint not null)`)
     const state = await readState(connection, migrations)

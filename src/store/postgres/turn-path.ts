@@ -122,8 +122,23 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     const keep = (places: number[], error: unknown): void => {
       for (const place of places) outcomes[place] = { kind: 'error', error: error as Error }
     }
-    const sendOr = (places: number[]): Promise<void> => send(places).catch((error: unknown) => keep(places, error))
     const until = performance.now() + deadlineMs
+    /**
+     * One group after the other, because each one that waits occupies a connection. Other batches wait for this one, so there is a limit for
+     * all of them, and a database that is unavailable is asked once.
+     */
+    const sendApart = async (groups: Iterable<number[]>): Promise<void> => {
+      let given: StoreUnavailable | undefined
+      for (const group of groups) {
+        if (performance.now() >= until + deadlineMs) given ??= new StoreUnavailable('other transactions hold the rows of too many items')
+        if (given) keep(group, given)
+        else
+          await send(group).catch((error: unknown) => {
+            keep(group, error)
+            if (error instanceof StoreUnavailable && !isLockTimeout(error)) given = error
+          })
+      }
+    }
     for (let tries = 0, left = items.map((_, place) => place); left.length > 0; tries++) {
       if (tries > 1) await new Promise((resolve) => setTimeout(resolve, pauseMs))
       if (tries > 0 && performance.now() >= until) {
@@ -138,8 +153,8 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
           if (isLockTimeout(error) && lockedBy) {
             // Another transaction holds the row of one owner, so the others need not wait for it.
             const groups = Map.groupBy(wave, (place) => lockedBy(items[place]!))
-            // One after the other, because each item that waits occupies a connection.
-            for (const group of groups.values()) await (groups.size > 1 ? sendOr(group) : keep(group, error))
+            if (groups.size > 1) await sendApart(groups.values())
+            else keep(wave, error)
           } else if (error instanceof StoreUnavailable) {
             // If the database is unavailable, it is unavailable for all items, so only the first one waits.
             keep(
@@ -148,7 +163,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
             )
             break
             // One bad row does not affect the others. It is tried once more on its own.
-          } else for (const place of wave) await sendOr([place])
+          } else await sendApart(wave.map((place) => [place]))
         }
       }
       left = left.filter((place) => outcomes[place] === undefined)
@@ -162,8 +177,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     name: 'admit_v1',
     deadlineMs: admissionMs,
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
-    // An agent has one owner.
-    lockedBy: ({ agentId }) => agentId,
+    lockedBy: ({ ownerId }) => ownerId,
     bytesOf: bytesOf.admit,
     write: writeAdmission,
     read: readAdmission,

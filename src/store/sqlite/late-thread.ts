@@ -27,10 +27,10 @@ export function createLateThread(start: () => StoreThread): LateThread {
       if (closed) throw new StoreUnavailable('the store is closed')
       return (await (opening ??= open())).ask(operation, item)
     },
-    async close() {
+    async close(limitMs) {
       closed = true
       const thread = await opening?.catch(() => undefined)
-      await thread?.close()
+      await thread?.close(limitMs)
     },
   }
 }

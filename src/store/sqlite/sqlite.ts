@@ -62,6 +62,9 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   }
 }
 
+// Reports that wait are those of callers that have left.
+const closeMs = 2_500
+
 type Parts = {
   writer: Pick<StoreThread, 'call' | 'ask' | 'close'>
   reader: LateThread
@@ -118,7 +121,7 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
     },
     async close() {
-      await Promise.all([reader.close(), searcher.close(), reporter.close()])
+      await Promise.all([reader, searcher, reporter].map((thread) => thread.close(closeMs)))
       await writer.close()
       lock.close()
     },

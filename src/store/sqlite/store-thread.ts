@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { getCompileCacheDir } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import { within } from '../../deadline.ts'
 import { StoreUnavailable } from '../store.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import { fromWire, unpack } from './protocol.ts'
@@ -80,12 +81,13 @@ export class StoreThread {
     return outcome!.value
   }
 
-  /** Ends the thread after the previous calls. */
-  async close(): Promise<void> {
+  /** Ends the thread after the previous calls; with `limitMs`, those that have not started by then are rejected. */
+  async close(limitMs?: number): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     const exited = once(this.#worker, 'exit')
     this.#post({ id: 0, operation: 'close', items: [] })
+    if (limitMs !== undefined) await within<unknown>(limitMs, exited, () => this.#worker.terminate())
     await exited
     for (const { reject } of this.#waiting.values()) reject(new StoreUnavailable('the store is closed'))
     this.#waiting.clear()
