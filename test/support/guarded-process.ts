@@ -8,6 +8,7 @@ import type { ChildProcess } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { constants, setPriority } from 'node:os'
 
 export type GuardedProcess = {
   pid: number
@@ -61,6 +62,7 @@ export async function startGuarded(command: string, args: string[], options: Gua
     throw error
   })
   watch.stdin.write(`${child.pid}\n`)
+  comeFirst(child.pid!)
   for (const held of [child, watch]) held.unref()
   // Node's type for a child's pipe hides that it is a socket.
   ;(watch.stdin as unknown as { unref(): void }).unref()
@@ -81,6 +83,19 @@ export async function startGuarded(command: string, args: string[], options: Gua
       if (!running()) return
       for (const each of [...descendants(pid), pid]) send(each, name)
     },
+  }
+}
+
+/**
+ * The service gives its database a second and Redis a quarter of one. Beside many busy processes they must get a processor in time. Only root
+ * may raise a priority.
+ */
+function comeFirst(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_HIGH)
+  } catch (error) {
+    const { info } = error as { info?: { code: string } }
+    if (!info || !['EACCES', 'EPERM', 'ESRCH'].includes(info.code)) throw error
   }
 }
 
