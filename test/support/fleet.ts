@@ -22,6 +22,7 @@ import { startServer } from './server-process.ts'
 import type { ServerProcess } from './server-process.ts'
 import { adminToken, parseEvents, read, TestClient } from './test-app.ts'
 import type { Caller } from './test-app.ts'
+import { until } from './until.ts'
 
 /** Why a fleet is not possible here, or false. For the `skip` option of a test. */
 export const noFleet = (): string | false => noPostgres() || noRedis()
@@ -120,7 +121,16 @@ export class Fleet {
     await Promise.all(Array.from({ length: count }, (_, place) => fleet.start(place)))
     await fleet.client().makeProvider(model)
     fleet.caller = await fleet.client().makeCaller({ balanceUsd: '1000' })
+    if (!env['TURNKEEP_FAILPOINTS']) await fleet.#warmUp()
     return fleet
+  }
+
+  /** A server that has just started on a busy machine may refuse its first requests. These are refused in any case, and store nothing. */
+  async #warmUp(): Promise<void> {
+    const caller = await this.client().makeCaller({ balanceUsd: '0' })
+    const refused = async (place: number): Promise<boolean> =>
+      (await this.client(place).chatRequest({ external_user_id: 'first', message: 'first' }, { caller })).status === 402
+    await Promise.all(this.alive.map((place) => until(`server ${place} answers`, () => refused(place))))
   }
 
   /** `program` is the bin/turnkeep.js of another build. */
