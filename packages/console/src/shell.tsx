@@ -13,6 +13,7 @@ import { Logo } from './show/logo.tsx'
 import { Arrival } from './show/page.tsx'
 import { NavigationList } from './navigation-list.tsx'
 import { paletteKeys, useShortcuts } from './shortcuts.ts'
+import { guarded } from './show/guarded-navigation.ts'
 
 const SessionMenu = lazy(() => import('./session-menu.tsx').then(({ SessionMenu: menu }) => ({ default: menu })))
 // Loaded after the page. They stay mounted, so that they return the focus to what had it before.
@@ -33,10 +34,11 @@ export function Shell({ signedIn: { session, me }, onSignOut, children }: ShellP
   useEffect(close, [location, close])
   useEndOfSession(session)
   useShortcuts({ onPalette: palette.open, onList: shortcuts.open })
-  const leave = (): void => {
-    onSignOut()
-    signOut.mutate()
-  }
+  const leave = (): void =>
+    guarded('', () => {
+      onSignOut()
+      signOut.mutate()
+    })
   return (
     <MeContext value={me}>
       <AppShell

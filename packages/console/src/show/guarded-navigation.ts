@@ -12,9 +12,14 @@ export function addGuard(guard: Guard): () => void {
   return () => void guards.delete(guard)
 }
 
-/** Only one guard asks. None does if the page is replaced: what it shows has been created or deleted, or only its query changes. */
+/** Calls `go` at once, or after a guard has asked. Only one guard asks. */
+export function guarded(path: string, go: () => void): void {
+  if (![...guards].some((guard) => guard(path, go))) go()
+}
+
+/** No guard asks if the page is replaced: what it shows has been created or deleted, or only its query changes. */
 export const aroundNav: AroundNavHandler = (navigate, to, options) => {
-  const path = to.split(/[?#]/, 1)[0]!
   const go = (): void => navigate(to, options)
-  if (options?.replace || ![...guards].some((guard) => guard(path, go))) go()
+  if (options?.replace) go()
+  else guarded(to.split(/[?#]/, 1)[0]!, go)
 }
