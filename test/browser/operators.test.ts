@@ -310,6 +310,7 @@ inConsole(
     await signIn(page, email)
     const [provider, model] = [page.getByRole('combobox', { name: /^Provider/ }), page.getByRole('combobox', { name: /^Model ID/ })]
     await page.getByRole('textbox', { name: /^Name/ }).fill('Own agent')
+    assert.equal(await page.getByRole('link', { name: 'Manage providers' }).count(), 0)
     await provider.click()
     await page.getByRole('option', { name: 'hosted' }).click()
     await model.fill('gpt-unheard-of')

@@ -6,7 +6,7 @@ import { Anchor, Button, Fieldset, Group, Select, SimpleGrid, Stack, Text, TextI
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useAgents, useProviders } from '../../../api/lists.ts'
-import { useMaySetPrices } from '../../../api/session.ts'
+import { useMay, useMaySetPrices } from '../../../api/session.ts'
 import type { Agent, ModelPrice } from '../../../api/types.ts'
 import { ModelInput } from '../../../show/model-input.tsx'
 import { describeSource } from '../../../show/price-calculation.tsx'
@@ -139,6 +139,7 @@ type FieldProps = { form: AgentForm; onChoose(model: AgentValues['model']): void
 function ProviderField({ form, onChoose }: FieldProps) {
   const providers = useProviders()
   const agents = useAgents()
+  const seesProviders = useMay('read', true)
   const { model } = form.values
   // Without access to the providers, those of the own agents can be chosen.
   const ofAgents = [...new Set((agents.data ?? []).map((agent) => splitModel(agent.model).provider))]
@@ -156,9 +157,11 @@ function ProviderField({ form, onChoose }: FieldProps) {
       description={
         <>
           The service that runs the model.{' '}
-          <Anchor component={Link} href="/providers" inherit underline="always">
-            Manage providers
-          </Anchor>
+          {seesProviders ? (
+            <Anchor component={Link} href="/providers" inherit underline="always">
+              Manage providers
+            </Anchor>
+          ) : null}
         </>
       }
       placeholder="Choose a provider"

@@ -1,12 +1,12 @@
 /** Creates or changes an HTTP tool. */
 import { Fieldset, NumberInput, Select, SimpleGrid, Switch, TextInput, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMaySetPrices } from '../../../api/session.ts'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { AuthInput } from './auth-input.tsx'
 import { headersToSend } from './auth-presets.ts'
 import { EditDialog } from './edit-dialog.tsx'
+import { PricePerCall } from './price-per-call.tsx'
 import { ParametersInput } from './parameters-input.tsx'
 import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
 import type { TextRow } from './text-rows.ts'
@@ -54,7 +54,6 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const form = useForm<Values>({ initialValues: valuesOf(before), validate: (values) => problemsOf(values, before) })
   const save = useSaveTools(agent, ({ version }, { after }) => onDone(`Saved ${after?.name} in version ${version}.`))
   const { values } = form
-  const maySetPrices = useMaySetPrices()
   const mustReenter = losesValues(before, values)
   const submit = (given: Values): void =>
     save.mutate({ before, after: toolOf(given, before) }, { onError: (error) => showToolFailure(form, error) })
@@ -135,16 +134,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
           form.clearFieldError('secrets')
         }}
       />
-      {maySetPrices ? (
-        <TextInput
-          label="Price per call"
-          description="USD that the owner is charged for each call that the tool answers. Empty: free."
-          inputMode="decimal"
-          leftSection="$"
-          autoComplete="off"
-          {...form.getInputProps('price_usd')}
-        />
-      ) : null}
+      <PricePerCall of="that the tool answers" {...form.getInputProps('price_usd')} />
       <Switch
         label="Has side effects"
         description="On (default): each call is made at most once, even after a crash. Off: the tool is read-only or honors the Idempotency-Key, so a call can be repeated after a crash."

@@ -1,11 +1,11 @@
 /** Creates or changes an MCP server. Saving another URL, headers or allowed tools calls the server and pins what it offers. */
 import { Checkbox, Fieldset, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMaySetPrices } from '../../../api/session.ts'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { AuthInput } from './auth-input.tsx'
 import { EditDialog } from './edit-dialog.tsx'
+import { PricePerCall } from './price-per-call.tsx'
 import { asText, nameProblem } from './edit-http-tool.tsx'
 import { ServerTrial } from './server-trial.tsx'
 import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
@@ -31,7 +31,6 @@ type EditProps = { agent: Agent; before: McpServer | null; onClose(): void; onDo
 export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
   const form = useForm<Values>({ initialValues: valuesOf(before), validate: (values) => problemsOf(values, before) })
   const { values } = form
-  const maySetPrices = useMaySetPrices()
   const save = useSaveTools(agent, (saved, { after }) => {
     const server = saved.tools.find((tool) => tool.type === 'mcp' && tool.name === after?.name)
     const pinned = server?.type === 'mcp' ? server.pinned.length : 0
@@ -100,16 +99,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
           {...form.getInputProps('allowed')}
         />
       )}
-      {maySetPrices ? (
-        <TextInput
-          label="Price per call"
-          description="USD that the owner is charged for each call of one of its tools that the server answers. Empty: free."
-          inputMode="decimal"
-          leftSection="$"
-          autoComplete="off"
-          {...form.getInputProps('price_usd')}
-        />
-      ) : null}
+      <PricePerCall of="of one of its tools that the server answers" {...form.getInputProps('price_usd')} />
       <Fieldset legend="Test before saving">
         {/* The result is that of these fields: it is removed when one of them changes. */}
         <ServerTrial
