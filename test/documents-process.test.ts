@@ -15,6 +15,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createExtractor } from '../src/agent/documents/extractor.ts'
 import type { DocumentToRead, Extractor } from '../src/agent/documents/extractor.ts'
+import { DocumentRefused, maxReadMs } from '../src/agent/documents/limits.ts'
 import { ReadingBrokenOff } from '../src/agent/documents/reading-process.ts'
 import { confinement } from '../src/process/confinement.ts'
 import { until } from './support/until.ts'
@@ -28,8 +29,9 @@ async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
+const { signal } = new AbortController()
+
 function document(bytes: Uint8Array, given: Partial<DocumentToRead> = {}): DocumentToRead {
-  const signal = new AbortController().signal
   return { parts: one(bytes), fileName: null, mediaType: null, isText: false, onProgress: () => undefined, signal, ...given }
 }
 
@@ -61,7 +63,32 @@ void test('documents: when the reading process dies during a document, that docu
     assert.equal((await extractor.read(document(Buffer.from('The harbour is open.')))).chunks, 1)
   }
   process.kill(readingProcess(), 'SIGKILL')
-  await assert.rejects(extractor.take(0, 1), ReadingBrokenOff)
+  await assert.rejects(extractor.take(0, 1, signal), ReadingBrokenOff)
+})
+
+void test('documents: a reading process that freezes after it has read is ended by an abort and by the time limit', async (t) => {
+  const extractor = open(t)
+  const freeze = async (): Promise<number> => {
+    await extractor.read(document(Buffer.from('The harbour is open.')))
+    const pid = readingProcess()
+    process.kill(pid, 'SIGSTOP')
+    return pid
+  }
+  const aborting = new AbortController()
+  const first = await freeze()
+  const aborted = extractor.take(0, 1, aborting.signal)
+  aborting.abort(new Error('the claim is lost'))
+  await assert.rejects(aborted, /^Error: the claim is lost$/)
+  await until('it is gone', () => !isThere(first))
+
+  const second = await freeze()
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const late = extractor.take(0, 1, signal)
+  t.mock.timers.tick(5 * maxReadMs)
+  t.mock.timers.reset()
+  await assert.rejects(late, DocumentRefused)
+  await until('it is gone too', () => !isThere(second))
+  assert.equal((await extractor.read(document(Buffer.from('The harbour is open.')))).chunks, 1)
 })
 
 void test('documents: signals that a terminal sends to all its processes do not end the reading process', async (t) => {
@@ -73,7 +100,7 @@ void test('documents: signals that a terminal sends to all its processes do not 
   }
   assert.equal((await extractor.read(document(logBook, { onProgress }))).chunks, 300)
   assert.ok(reported > 0)
-  assert.equal((await extractor.take(290, 50)).length, 10)
+  assert.equal((await extractor.take(290, 50, signal)).length, 10)
 })
 
 /** A server reduced to its extractor; `through` is what starts it, if it is not started directly. */
@@ -106,7 +133,7 @@ void test('documents: a server without a free file descriptor for a new process 
   )
   let output = ''
   server.stdout!.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const [code] = await Promise.race([once(server, 'close'), wait(20_000, ['it goes on'], { ref: false })])
+  const [code] = await Promise.race([once(server, 'close'), wait(120_000, ['it goes on'], { ref: false })])
   assert.deepEqual([code, output], [0, 'EMFILE\nReadingBrokenOff EMFILE\n1\n'])
 })
 
@@ -120,7 +147,7 @@ void test('documents: a killed server takes its reading process with it, in the 
   server.kill('SIGKILL')
   await ended
   t.after(() => isThere(pid!) && process.kill(pid!, 'SIGKILL'))
-  await until('it is gone too', () => !isThere(pid!), 5_000)
+  await until('it is gone too', () => !isThere(pid!), 20_000)
 })
 
 function isThere(pid: number): boolean {
@@ -136,7 +163,7 @@ void test('documents: an idle reading process does not keep its server alive', a
   const server = await startReader(t, `console.log((await read(Buffer.from('<p>The harbour is open.'))).chunks)`)
   let output = ''
   server.stdout!.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const [code] = await Promise.race([once(server, 'close'), wait(20_000, ['it goes on'], { ref: false })])
+  const [code] = await Promise.race([once(server, 'close'), wait(120_000, ['it goes on'], { ref: false })])
   assert.deepEqual([code, output], [0, '1\n'])
 })
 
@@ -218,7 +245,7 @@ void test('documents: a reader that a file has taken over reads no other file, w
   const { extractor, folder } = await openTakenOver(t, takenOver)
   writeFileSync(join(folder, 'admin.token'), 'secret')
   await extractor.read(document(Buffer.from(folder), { isText: true }))
-  const [chunk] = await extractor.take(0, 1)
+  const [chunk] = await extractor.take(0, 1, signal)
   assert.deepEqual(JSON.parse(chunk!.text), {
     'its own code': 'done',
     'a secret': 'ERR_ACCESS_DENIED',
@@ -228,6 +255,24 @@ void test('documents: a reader that a file has taken over reads no other file, w
     'a thread without limits': 'ERR_ACCESS_DENIED',
     'a text as a program': 'EvalError',
   })
+})
+
+void test('documents: a reader that a file has taken over cannot claim more passages than a document may have', async (t) => {
+  for (const chunks of ['20_001', '-1', '0.5', 'NaN', '"9"']) {
+    const { extractor } = await openTakenOver(
+      t,
+      `import { parentPort } from 'node:worker_threads'
+      export function decodeText() {
+        parentPort.postMessage({ kind: 'read', title: null, chunks: ${chunks}, bytes: 1 })
+        return 'x'
+      }`,
+    )
+    await assert.rejects(
+      extractor.read(document(Buffer.from('x'))),
+      /^Error: a process that was to read has answered with an invalid number/,
+    )
+    assert.deepEqual(readingProcessesOf(process.pid), [])
+  }
 })
 
 const takenOver = `
@@ -282,7 +327,7 @@ async function startVictims(t: TestContext): Promise<{ port: number; path: strin
 
 async function outcomesOf(extractor: Extractor, wishes: object): Promise<Record<string, string>> {
   await extractor.read(document(Buffer.from(JSON.stringify(wishes)), { isText: true }))
-  const [chunk] = await extractor.take(0, 1)
+  const [chunk] = await extractor.take(0, 1, signal)
   return JSON.parse(chunk!.text) as Record<string, string>
 }
 

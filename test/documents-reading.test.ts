@@ -46,7 +46,7 @@ async function chunksOf(bytes: Buffer, given: Given = {}): Promise<{ chunks: Chu
   const { title, chunks: count, bytes: size } = await read(bytes, given)
   assert.equal(size, bytes.length)
   const chunks: Chunk[] = []
-  for (let from = 0; from < count; from += 50) chunks.push(...(await (given.by ?? extractor).take(from, 50)))
+  for (let from = 0; from < count; from += 50) chunks.push(...(await (given.by ?? extractor).take(from, 50, new AbortController().signal)))
   assert.equal(chunks.length, count)
   return { chunks, title }
 }
@@ -467,7 +467,7 @@ void test('documents: the reading process exits when it is idle, and is started 
   assert.equal((await read(file('handbook.md'), { by: brief })).chunks, 7)
   brief.release()
   await new Promise((resolve) => setTimeout(resolve, 200))
-  await assert.rejects(brief.take(0, 1), /nothing was read/)
+  await assert.rejects(brief.take(0, 1, new AbortController().signal), /nothing was read/)
   assert.equal((await read(file('handbook.md'), { by: brief })).chunks, 7)
   await brief.close()
 })

@@ -131,8 +131,9 @@ const outside: Record<string, string[]> = {
   'process/open-stores.ts': ['main.ts', 'app.ts'],
   'app.ts': ['main.ts'],
   'main.ts': ['cli'],
-  // The client's reader of streams, which the commands share with it.
+  // The client's reader of streams and its header of a key, which the commands share with it.
   '../packages/client/src/event-reader.ts': ['cli'],
+  '../packages/client/src/options.ts': ['cli'],
   '../packages/client/src/reconcile.ts': ['cli'],
   '../packages/client/src/retries.ts': ['cli'],
   '../packages/client/src/wire.ts': ['cli'],

@@ -107,7 +107,7 @@ export function readToolCall(given: Record<string, unknown> | undefined, default
   const problem =
     problemOf('message', message, maxMessage) ??
     problemOf('external_user_id', externalUserId, maxName) ??
-    (idempotencyKey === undefined ? undefined : (problemOf('idempotency_key', idempotencyKey, maxName) ?? controls(idempotencyKey)))
+    (idempotencyKey === undefined ? undefined : (problemOf('idempotency_key', idempotencyKey, maxName) ?? headerProblemOf(idempotencyKey)))
   if (problem !== undefined) return invalid(problem)
   return {
     kind: 'call',
@@ -131,9 +131,9 @@ function problemOf(name: string, value: unknown, maxLength: number): string | un
   return undefined
 }
 
-/** `idempotency.key-text` */
-const controls = (key: unknown): string | undefined =>
-  /\p{Cc}/u.test(String(key)) ? 'idempotency_key must not contain control characters.' : undefined
+/** `idempotency.key-text`: what the header of a key cannot carry is no key here either. */
+const headerProblemOf = (key: unknown): string | undefined =>
+  /^ | $|\p{Cc}/u.test(String(key)) ? 'idempotency_key must not begin or end with a blank or contain control characters.' : undefined
 
 /**
  * The result of a reply. Clients differ in what they pass to their model: the text, or only `structuredContent` if there is one, so both have

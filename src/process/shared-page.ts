@@ -47,9 +47,12 @@ export function createSharedPage(): SharedPage {
     if (dead.length <= maxDistance || merging) return
     merging = true
     const apart = dead.slice()
-    const together = await merge(apart)
-    dead.splice(0, apart.length, together)
-    merging = false
+    try {
+      const together = await merge(apart)
+      dead.splice(0, apart.length, together)
+    } finally {
+      merging = false
+    }
   }
 
   return {

@@ -28,7 +28,7 @@ export interface Erasure {
   /** Runs one round of maintenance: old conversations, old journals, remnants in files. Never rejects. */
   sweep(): Promise<void>
   start(): void
-  /** Stops the timer, and resolves when no round is running. */
+  /** Stops the timer, and resolves when no round is running. A round that is running ends after its current step. */
   stop(): Promise<void>
 }
 
@@ -95,6 +95,8 @@ export function createErasure({ store, retentionDays, traceDays, failpoints = no
     await untilNone(() => store.write.clearExpired({ limit: rowsEach }))
     await untilNone(() => store.write.clearTraces({ olderThanMs: traceDays * dayMs, limit: rowsEach }))
     await untilNone(() => store.write.clearEvents({ limit: rowsEach }))
+    // It takes up to a minute, and the first round after the next start does it.
+    if (stopping.aborted) return
     await forget('vacuum')
   }
 

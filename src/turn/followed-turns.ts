@@ -41,8 +41,8 @@ export type FollowedTurnsOptions = {
 }
 
 export interface FollowedTurns {
-  /** The turn, as a caller of this process can follow it. It was running in the store a moment ago. */
-  follow(status: Pick<TurnStatus, 'requestId' | 'conversationId'>): RunningTurn
+  /** The turn, as a caller of this process can follow it: its text is of this attempt or a later one. It was running in the store a moment ago. */
+  follow(status: Pick<TurnStatus, 'requestId' | 'conversationId' | 'fence'>): RunningTurn
   /** Asks the process that runs the turn to cancel this run of it, after the request is stored. */
   cancel(requestId: string, run: number): void
   /** A turn has ended in this process. */
@@ -126,7 +126,7 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
       readAgain = false
       const requestIds = [...followed.keys()]
       try {
-        for (const status of await store.read.listEnded(requestIds)) followed.get(status.requestId)?.finish(endOf(status))
+        for (const status of await store.read.listEnded(requestIds)) followed.get(status.requestId)?.finish(endOf(status), status.fence)
       } catch (error) {
         if (error instanceof StoreUnavailable) warnings.warn('could not read the end of a turn, retrying', error.message)
         else log.error({ err: error }, 'could not read the end of a turn, retrying')
@@ -137,10 +137,13 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
   }
 
   return {
-    follow({ requestId, conversationId }) {
+    follow({ requestId, conversationId, fence }) {
       const known = followed.get(requestId)
-      if (known) return known
-      const turn = new FollowedTurn(requestId, conversationId)
+      if (known) {
+        known.leaveBefore(fence)
+        return known
+      }
+      const turn = new FollowedTurn(requestId, conversationId, fence)
       followed.set(requestId, turn)
       if (stopped) turn.finish(unknownEnd)
       void turn.end.then(() => {
@@ -218,12 +221,13 @@ class FollowedTurn implements RunningTurn {
   readonly #since = performance.now()
   #resolveEnd!: (end: TurnEnd) => void
   #live: { turn: LiveTurn; stopListening: () => void } | undefined
-  /** Of the attempt that the text is of. 0: of none yet. */
-  fence = 0
+  /** Of the attempt that the text is of. */
+  fence: number
 
-  constructor(requestId: string, conversationId: string) {
+  constructor(requestId: string, conversationId: string, fence: number) {
     this.requestId = requestId
     this.conversationId = conversationId
+    this.fence = fence
     this.end = new Promise((resolve) => (this.#resolveEnd = resolve))
   }
 
@@ -256,13 +260,23 @@ class FollowedTurn implements RunningTurn {
     if (offset <= this.offset && offset + text.length > this.offset) this.#text.append(text.slice(this.offset - offset))
   }
 
+  /** The attempt of this fence has started. Nothing more of an earlier one is passed on. */
+  leaveBefore(fence: number): void {
+    if (fence <= this.fence) return
+    this.#live?.stopListening()
+    this.#live = undefined
+    this.#startAttempt(fence)
+  }
+
   #startAttempt(fence: number): void {
     this.fence = fence
     this.#text.startOver()
   }
 
-  finish(end: TurnEnd): void {
+  finish(end: TurnEnd, fence = this.fence): void {
     this.#live?.stopListening()
+    // `openai.resume`: before the text, so that a listener knows which attempt it is of.
+    this.fence = fence
     if (end.kind === 'completed') this.#text.complete(end.reply.content)
     this.#resolveEnd(end)
   }

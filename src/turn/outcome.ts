@@ -31,7 +31,7 @@ export type BeginResult =
 export interface RunningTurn {
   readonly requestId: string
   readonly conversationId: string
-  /** Of the attempt whose text is passed on. 0: of none yet. */
+  /** Of the attempt whose text is passed on. */
   readonly fence: number
   /**
    * Passes on the text after `after` (default: all of it) synchronously, and all later text until the turn ends (`stream.resume`). Any number

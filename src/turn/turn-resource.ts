@@ -61,7 +61,8 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
 
   const openRunning = (status: TurnStatus): RunningTurn => {
     const running = live.get(status.requestId)
-    return running && !running.ended ? running : followed.follow(status)
+    // A process that was paused may still run an attempt that another one has taken over.
+    return running && !running.ended && running.fence >= status.fence ? running : followed.follow(status)
   }
 
   return {

@@ -47,7 +47,7 @@ async function atTerminal(t: TestContext, args: string[], url?: string): Promise
   return terminal
 }
 
-describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000 }, () => {
+describe('turnkeep chat at a terminal', { skip: withoutTerminal }, () => {
   test("shows the owner who pays, the reply as it arrives, its cost, the session's total and the history", async (t) => {
     const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ann'])
     assert.match(
@@ -179,6 +179,23 @@ describe('turnkeep chat in a pipe', () => {
     assert.equal(message.content, 'You said: keep it')
     assert.equal((await app.made('GET', `/turns/${requestId}`)).usage.charged_usd, usage.charged_usd)
     assert.equal((await chat(args)).stdout, first.stdout)
+  })
+
+  test('idempotency.key-text: a key of any characters reaches the server; one that a header cannot carry is refused and not sent', async () => {
+    const args = ['Test agent', '--message', 'three clouds', '--json', '--idempotency-key']
+    const first = await chat([...args, 'größe 三体 🌧'])
+    assert.equal(first.code, 0, first.stderr)
+    const { request_id: requestId } = JSON.parse(first.stdout) as Json
+    const stored = await app.query(`select idempotency_key as key from turns where request_id = '${requestId}'`)
+    assert.equal(stored[0]!['key'], 'größe 三体 🌧')
+    assert.equal((await chat([...args, 'größe 三体 🌧'])).stdout, first.stdout)
+    const calls = app.model.calls.length
+    for (const key of ['', ' a', 'a ', 'a\nb']) {
+      const { code, stdout, stderr } = await chat([...args, key])
+      assert.deepEqual([code, stdout], [1, ''], stderr)
+      assert.match(stderr, /^turnkeep: .*idempotencyKey must not be empty, begin or end with a blank/)
+    }
+    assert.equal(app.model.calls.length, calls)
   })
 
   test('without an agent, or with an ambiguous name, the agents are listed and nothing is sent', async () => {

@@ -90,7 +90,7 @@ describe('DATABASE_URL', () => {
       assert.match(await verify({ DATABASE_URL: url }), /^turnkeep: DATABASE_URL: must be a URL such as/)
   })
 
-  test('without the required password: every command ends immediately and says where to set it', { timeout: 30_000 }, async (t) => {
+  test('without the required password: every command ends immediately and says where to set it', { timeout: 120_000 }, async (t) => {
     const words = /it requires a password: set it in the URL, in PGPASSWORD or in ~\/\.pgpass/
     for (const args of [['verify'], ['doctor'], ['backup', join(await ownFolder(t), 'x.dump')]]) {
       const { url, hungUp } = await askingForPassword(t)

@@ -86,6 +86,8 @@ void test('mcp.tool: what is not one JSON-RPC message, or names no tool, is a JS
   assert.deepEqual((await error('{')).slice(0, 2), [400, -32_700])
   assert.deepEqual((await error('')).slice(0, 2), [400, -32_700])
   assert.deepEqual((await error('{"id":1,"id":2}')).slice(0, 2), [400, -32_700])
+  const twice = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"test-agent","arguments":{"message":"a","message":"b"}}}`
+  assert.deepEqual(await error(twice), [400, -32_700, 'The body contains the same field more than once.'])
   assert.deepEqual((await error(ping, { 'content-type': 'text/plain' })).slice(0, 2), [400, -32_700])
   assert.deepEqual((await error(ping, { 'content-encoding': 'gzip' })).slice(0, 2), [400, -32_700])
   assert.deepEqual((await error(`[${ping},${ping}]`)).slice(0, 2), [400, -32_600])
@@ -98,7 +100,7 @@ void test('mcp.tool: what is not one JSON-RPC message, or names no tool, is a JS
   assert.equal(layer.started.length, 0)
 })
 
-void test('order.validation: wrong arguments are a result with isError that names the argument, and start nothing', async () => {
+void test('order.validation idempotency.key-text: wrong arguments are a result with isError that names the argument, and start nothing', async () => {
   await using layer = await startTestLayer()
   await using mcp = await connect({ url: layer.url })
   const text = async (args: Record<string, unknown>): Promise<string> => {
@@ -113,7 +115,7 @@ void test('order.validation: wrong arguments are a result with isError that name
   for (const wrong of [1, '', 'x'.repeat(1_000_001), 'a\0', '\ud800']) assert.match(await text({ ...hi, message: wrong }), /: message must/)
   for (const wrong of [1, null, '', 'x'.repeat(256)])
     assert.match(await text({ ...hi, external_user_id: wrong }), /: external_user_id must/)
-  for (const wrong of [1, '', 'x'.repeat(256), 'a\nb'])
+  for (const wrong of [1, '', 'x'.repeat(256), 'a\nb', ' a', 'a '])
     assert.match(await text({ ...hi, idempotency_key: wrong }), /: idempotency_key must/)
   assert.match(await text({ ...hi, userid: 'x' }), /unknown field\. The fields are message, external_user_id, idempotency_key\.$/)
   assert.equal(layer.started.length, 0)

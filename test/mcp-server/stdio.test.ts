@@ -57,10 +57,16 @@ void test('mcp.tool: turnkeep mcp serves an agent of the running service on stdi
   assert.equal(turn.usage.charged_usd, result.structuredContent!['usage'].charged_usd)
   assert.match(mcp.stderr, /^Serving the agent Test agent of http:\/\/127\.0\.0\.1:\d+ as an MCP server on stdin and stdout/)
 
-  const call = { message: 'Again', external_user_id: 'ada', idempotency_key: 'k1' }
+  const call = { message: 'Again', external_user_id: 'ada', idempotency_key: '三 1' }
   assert.deepEqual(await mcp.call(call), await mcp.call(call))
   assert.equal(app.model.calls.length, 2)
   assert.match((await mcp.call({ ...call, message: 'Other' })).content[0]!.text, /^idempotency_conflict: /)
+  // A header cannot carry it. Over HTTP it is refused as well.
+  const refused = await mcp.call({ ...call, idempotency_key: '三 1 ' })
+  assert.equal(
+    refused.content[0]!.text,
+    'validation_error: idempotency_key must not begin or end with a blank or contain control characters.',
+  )
   await app.verify()
 })
 

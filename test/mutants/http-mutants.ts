@@ -188,13 +188,20 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a field occurs once',
+    edits: [edit(body, "  if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')\n")],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a field of an inner object occurs once',
     edits: [
       edit(
-        body,
-        "  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body contains the same field more than once.')\n",
+        'src/http/edge/json-shape.ts',
+        '  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n',
       ),
+      edit('src/http/edge/json-shape.ts', "character === ':') names++", "character === ':' && level === 1) names++"),
     ],
-    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
+    caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },
   {
     rule: 'rate.spend',

@@ -52,13 +52,15 @@ export const mcpMutants: Mutant[] = [
     rule: 'mcp.idempotency-key',
     removes: 'a message over stdio has one key for all attempts',
     edits: [
-      edit(
-        'src/cli/chat/send-message.ts',
-        "'idempotency-key': message.idempotencyKey",
-        "'idempotency-key': `${message.idempotencyKey}${performance.now()}`",
-      ),
+      edit('src/cli/chat/send-message.ts', "'idempotency-key': message.key", "'idempotency-key': `${message.key}${performance.now()}`"),
     ],
     caughtBy: { file: stdio, title: 'mcp.idempotency-key: a server that is killed in the middle of a call over stdio' },
+  },
+  {
+    rule: 'idempotency.key-text',
+    removes: 'a key that a header cannot carry is no key of a call',
+    edits: [edit(tool, '/^ | $|\\p{Cc}/u', '/\\p{Cc}/u')],
+    caughtBy: { file: refusals, title: 'order.validation idempotency.key-text: wrong arguments are a result with isError' },
   },
   {
     rule: 'mcp.tool',

@@ -9,6 +9,7 @@ const completions = 'spec/openai-completions.test.ts'
 const responses = 'spec/openai-responses.test.ts'
 const refusals = 'spec/openai-refusals.test.ts'
 const streams = 'spec/openai-streams.test.ts'
+const attempts = 'openai/another-attempt.test.ts'
 
 export const openAiMutants: Mutant[] = [
   {
@@ -88,13 +89,15 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.retry-joins',
     removes: 'a retry looks for its first try',
-    edits: [edit(request, 'const first = isRetry(request.raw) ?', 'const first = isRetry(request.raw) && !apiKeyId ?')],
+    edits: [edit(request, 'const first = retries > 0 ?', 'const first = retries > 0 && !apiKeyId ?')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'only a retry joins',
-    edits: [edit(request, 'const first = isRetry(request.raw) ?', 'const first = apiKeyId ?')],
+    edits: [
+      edit(request, 'retries > 0 ? await findWithin(joinsWithinMs(retries))', 'apiKeyId ? await findWithin(joinsWithinMs(retries + 1))'),
+    ],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
@@ -111,7 +114,7 @@ export const openAiMutants: Mutant[] = [
   },
   {
     rule: 'openai.retry-joins',
-    removes: 'a turn is joined for ten minutes',
+    removes: 'a turn is joined for eleven minutes per retry',
     edits: [
       edit(
         'src/store/queries/openai-look-ups.ts',
@@ -126,6 +129,63 @@ export const openAiMutants: Mutant[] = [
     removes: 'a turn that has ended answers a retry that joins it',
     edits: [edit('src/turn/turn-resource.ts', 'end: Promise.resolve(endOf(status))', 'end: new Promise(() => endOf(status))')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a turn that ends while its retry looks for it answers the retry' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'a later retry looks back further',
+    edits: [edit(request, 'Math.min(retries, maxRetries) * perRetryMs', 'Math.min(retries, 1) * perRetryMs')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'a refusal is not repeated if its retry would join an earlier equal message',
+    edits: [edit(request, 'throw new NotRepeated(started.code)', 'return started')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a message that was refused does not get the reply' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'a message that is stored after all is repeated',
+    edits: [edit(request, 'newest && newest.idempotencyKey !== ownKey', 'newest && ownKey')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a refusal may be repeated if there is no earlier equal message' },
+  },
+  {
+    rule: 'openai.retry-joins',
+    removes: 'a retry without a stream has an answer in time',
+    edits: [edit(request, 'turn: stream ? turn :', 'turn: limits.answerMs > 0 ? turn :')],
+    caughtBy: { file: completions, title: 'openai.retry-joins: a retry that joins a turn of another process' },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'a client with text of an attempt gets none of another',
+    edits: [
+      edit(
+        'src/http/openai/response-routes.ts',
+        'turn.fence === fence ? onText(text, position) : onReset()',
+        'turn.fence >= fence ? onText(text, position) : onReset()',
+      ),
+    ],
+    caughtBy: { file: attempts, title: 'openai.resume: a client with text of one attempt gets no text of another one that starts after' },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'the end of a turn says which attempt its text is of',
+    edits: [edit('src/turn/followed-turns.ts', 'finish(endOf(status), status.fence)', 'finish(endOf(status))')],
+    caughtBy: {
+      file: attempts,
+      title: 'openai.resume: a client with text of one attempt gets no text of another one of which only the end',
+    },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'an attempt that was taken over is not followed',
+    edits: [edit('src/turn/turn-resource.ts', 'running.fence >= status.fence', 'running.fence <= status.fence')],
+    caughtBy: { file: attempts, title: 'openai.resume: the numbers of an attempt have its text' },
+  },
+  {
+    rule: 'openai.resume',
+    removes: 'an error that is not the end has no number of an event',
+    edits: [edit(events, 'Math.max(this.#textNumber(this.#sent.pieces) - 1, this.#after)', 'this.#freeNumber')],
+    caughtBy: { file: streams, title: 'openai.resume: after an error that is not the end of the response' },
   },
   {
     rule: 'openai.resume',

@@ -33,18 +33,21 @@ void test(
     const [here, there] = [fleet.client(0), fleet.client(1)]
     const body = responseBody(here, 'weather', { stream: true })
     const before = await readUntil(await sendOpenAi(here, { path, body, headers: { 'x-stainless-retry-count': '0' } }), '" in"')
-    const rest = sendOpenAi(there, { method: 'GET', path: `${path}/${idOf(before)}?stream=true&starting_after=${numbers(before).at(-1)}` })
-    const joined = sendOpenAi(there, { path, body, headers: { 'x-stainless-retry-count': '1' } })
+    const rest = await sendOpenAi(there, {
+      method: 'GET',
+      path: `${path}/${idOf(before)}?stream=true&starting_after=${numbers(before).at(-1)}`,
+    })
+    const joined = await sendOpenAi(there, { path, body, headers: { 'x-stainless-retry-count': '1' } })
     one.open()
     await pass(100)
     two.open()
-    const events = [...before, ...dataOf(await (await rest).text())]
+    const events = [...before, ...dataOf(await rest.text())]
     assert.equal(deltasOf(events), 'It rains in Oslo, and in Bergen.')
     assert.deepEqual(
       numbers(events),
       events.map((_, index) => index),
     )
-    const whole = dataOf(await (await joined).text())
+    const whole = dataOf(await joined.text())
     assert.deepEqual([idOf(whole), numbers(whole), deltasOf(whole)], [idOf(events), numbers(events), deltasOf(events)])
     assert.equal(fleet.model.calls.length, 1)
     await fleet.verify()

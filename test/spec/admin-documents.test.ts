@@ -8,6 +8,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { allPages, refused } from '../support/admin-app.ts'
+import { HeldLookUps } from '../support/held-look-ups.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
 
@@ -317,6 +318,21 @@ void test('documents: while eight files are being received, a ninth is refused w
     answer = await upload(agentId, file('ninth.md', 'x'))
   }
   assert.equal(answer.status, 202)
+})
+
+void test('documents: uploads whose callers disconnect before they are authenticated take the place of no other upload', async () => {
+  const agentId = await makeAgent()
+  using lookUps = await HeldLookUps.of(app)
+  const sockets = Array.from({ length: 8 }, () => connect(Number(new URL(app.adminUrl).port), '127.0.0.1'))
+  const head = `POST /admin/v1/agents/${agentId}/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${lookUps.token}\r\n`
+  for (const socket of sockets) socket.write(`${head}Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n--b`)
+  const held = await lookUps.waiting(sockets.length)
+  const gone = Promise.all(held.map(({ response }) => onceEvent(response, 'close')))
+  for (const socket of sockets) socket.resetAndDestroy()
+  await gone
+  lookUps.release()
+  const answer = await upload(agentId, file('after.md', 'x'))
+  assert.equal(answer.status, 202, answer.text)
 })
 
 void test('documents: the list is newest first and paginated', async () => {

@@ -251,6 +251,30 @@ void test('erase: more conversations than one batch are erased in one sweep', as
   await own.verify()
 })
 
+void test('erase: a round that is stopped does not rebuild the database', async () => {
+  const { read, write, writeAs, forget } = app.app.store
+  const seen: string[] = []
+  const of = (clearEvents: typeof write.clearEvents): Erasure =>
+    createErasure({
+      store: { read, writeAs, write: { ...write, clearEvents }, forget: (depth) => (seen.push(depth), forget(depth)) },
+      retentionDays: undefined,
+      traceDays: 14,
+      log: pino({ level: 'silent' }),
+      newId: (prefix) => `${prefix}_${randomUUID()}`,
+    })
+  await of(async () => 0).sweep()
+  assert.deepEqual(seen, ['vacuum'])
+  const stopped = Promise.withResolvers<void>()
+  // The process gets its signal while the round deletes old rows.
+  const stopping = of(async () => {
+    stopped.resolve(stopping.stop())
+    return 0
+  })
+  await stopping.sweep()
+  await stopped.promise
+  assert.deepEqual(seen, ['vacuum'])
+})
+
 void test("erase: a journal is deleted after 30 days, and an erased turn's key once its record has expired", async () => {
   await using own = await startTestApp()
   own.model.script([{ toolCall: { id: 'c1', name: 'nothing', arguments: '{}' } }], 'done')

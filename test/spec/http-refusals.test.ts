@@ -1,6 +1,7 @@
 /** `order.request-id`: what the HTTP parser refuses also has a request id and the error envelope. Over raw sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PauseWatch } from '../support/pause-watch.ts'
 import { RawSocket, exchange } from '../support/raw-socket.ts'
 import type { RawAnswer } from '../support/raw-socket.ts'
 import { ScriptedTurn, body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
@@ -18,6 +19,12 @@ function isRefusal(answer: RawAnswer | undefined, status: number, code: string, 
   assert.match(answer.json.error.request_id, uuid, title)
   assert.equal(answer.headers['x-request-id'], answer.json.error.request_id, title)
   assert.equal(answer.headers['x-content-type-options'], 'nosniff', title)
+}
+
+/** It arrived too slowly. */
+function isLate(answer: RawAnswer | undefined, pauses: PauseWatch, title: string): void {
+  const { status, code } = pauses.refusalOfLate(answer?.status)
+  isRefusal(answer, status, code, title)
 }
 
 const refused: Record<string, [bytes: string | Buffer, status: number]> = {
@@ -138,25 +145,27 @@ void test('order.request-id: CONNECT is 404, and an Upgrade is ignored', async (
 })
 
 void test('fault.slow-requests order.request-id: headers that arrive too slowly are 408', async () => {
+  using pauses = new PauseWatch()
   await using layer = await startTestLayer({ times: { headersMs: 100, requestMs: 10_000 } })
   using raw = await RawSocket.open(layer.port)
   raw.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
   await raw.rest()
-  isRefusal(raw.answers[0], 408, 'bad_request', 'slow headers')
+  isLate(raw.answers[0], pauses, 'slow headers')
 })
 
 void test('fault.slow-requests order.request-id: a body that arrives too slowly is 408, and no turn starts', async () => {
+  using pauses = new PauseWatch()
   await using layer = await startTestLayer({ times: { headersMs: 100, requestMs: 200 } })
   using raw = await RawSocket.open(layer.port)
   raw.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
   await raw.rest()
-  isRefusal(raw.answers[0], 408, 'bad_request', 'slow body')
+  isLate(raw.answers[0], pauses, 'slow body')
   assert.equal(raw.answers.length, 1)
   assert.deepEqual(layer.started, [])
 })
 
 void test('order.request-id: a slow body after its own refusal does not hold the connection open', async () => {
-  await using layer = await startTestLayer({ times: { headersMs: 100, requestMs: 200 } })
+  await using layer = await startTestLayer({ times: { headersMs: 2000, requestMs: 2000 } })
   using raw = await RawSocket.open(layer.port)
   raw.write(`POST ${chatPath} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"external`)
   await raw.rest()
@@ -257,12 +266,13 @@ void test('order.authentication: with two Authorization headers, neither counts'
 })
 
 void test('order.request-id: beside the admin API, which receives files for longer, a slow body still ends at the usual timeout', async () => {
+  using pauses = new PauseWatch()
   const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
   await using layer = await startTestLayer({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
   using slow = await RawSocket.open(layer.port)
   slow.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
   await slow.rest()
-  isRefusal(slow.answers[0], 408, 'bad_request', 'slow body')
+  isLate(slow.answers[0], pauses, 'slow body')
   assert.deepEqual([slow.answers.length, layer.started], [1, []])
 
   const form = 'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n'
@@ -272,6 +282,6 @@ void test('order.request-id: beside the admin API, which receives files for long
   using json = await RawSocket.open(layer.port)
   json.write(`POST /admin/v1/agents/agt_x/documents HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"ti`)
   await json.rest()
-  isRefusal(json.answers[0], 408, 'bad_request', 'slow JSON where files are taken')
+  isLate(json.answers[0], pauses, 'slow JSON where files are taken')
   assert.deepEqual(file.answers, [], 'an upload that has started is still waited for')
 })

@@ -203,11 +203,11 @@ void test('fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB
   using reading = await openStream(layer.port)
   // 32 MiB: far more than the kernel buffers for the caller that does not read.
   const before = process.memoryUsage().rss
-  const saying = sayMuch(slow, 8192)
-  const started = performance.now()
+  const order: string[] = []
+  const saying = sayMuch(slow, 8192).then(() => order.push('all was said'))
   quick.say('quick')
   await reading.until('"quick"')
-  const waited = performance.now() - started
+  order.push('quick arrived')
   await saying
   const grown = process.memoryUsage().rss - before
   slow.complete()
@@ -221,7 +221,7 @@ void test('fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB
   assert.equal(last.message.content.length, 32 * kibibyte * kibibyte)
   assert.ok(deltas.length > 0 && deltas.length < last.message.content.length / 2, 'most deltas were dropped')
   assert.ok(last.message.content.startsWith(deltas), 'what was sent is the beginning of the reply')
-  assert.ok(waited < 1000, `the other stream waited ${waited} ms`)
+  assert.deepEqual(order, ['quick arrived', 'all was said'])
   assert.ok(grown < 128 * kibibyte * kibibyte, `${grown / kibibyte ** 2} MiB`)
 })
 
@@ -249,8 +249,11 @@ void test('fault.slow-reader stream.slow-reader: a reader that makes no progress
   raw.socket.pause()
   await sayMuch(turn, 4096)
   const cut = turn.left.then(() => 'cut off')
-  // The kernel took a part of the newest write, which would restart Node's own timeout.
-  assert.equal(await Promise.race([cut, sleep(3400, 'still there')]), 'cut off')
+  // The kernel took a part of the newest write, which would restart Node's own timeout. A time in which the process stands still hardly counts
+  // for the server, and here it is one round of more than 3 s in total.
+  let state = 'still there'
+  for (let round = 0; round < 300 && state !== 'cut off'; round++) state = await Promise.race([cut, sleep(10, 'still there')])
+  assert.equal(state, 'cut off')
   turn.complete()
   assert.equal((await turn.end).kind, 'completed')
 })

@@ -2,10 +2,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { APIError } from 'openai'
+import { ApiError } from '../../src/errors.ts'
+import { beginTurn } from '../../src/http/openai/openai-request.ts'
+import type { Turns } from '../../src/http/public/chat-routes.ts'
+import type { BeginResult, TurnEnd } from '../../src/turn/outcome.ts'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp } from '../support/test-app.ts'
-import { askOpenAi, completionBody, dataOf, sendOpenAi } from '../support/openai-caller.ts'
+import { apiKey, ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
+import { askOpenAi, completionBody, dataOf, openAiClient, sendOpenAi } from '../support/openai-caller.ts'
 import { until } from '../support/until.ts'
 
 const ask = (app: TestApp, message: string, more: Json = {}, headers: Record<string, string> = {}) =>
@@ -221,13 +229,122 @@ void test('openai.retry-joins: a retry of the client without a key joins the tur
   ] as const)
     await (await sendOpenAi(app, { body: sent, headers })).text()
   assert.deepEqual([app.model.calls.length, await charges(app)], [4, 4])
-  // The newest one is joined, until ten minutes after its start.
+  // The newest one is joined, until eleven minutes after its start, and by a second retry for twice as long.
   assert.equal((await ask(app, 'slow', { stream: true }, retry)).headers.get('x-request-id') === joined.headers.get('x-request-id'), false)
   assert.equal(app.model.calls.length, 4)
-  await app.moveClock(10 * 60_000 + 1000)
-  await ask(app, 'slow', { stream: true }, retry)
-  assert.equal(app.model.calls.length, 5)
+  const minutes = 60_000
+  for (const [later, count, calls] of [
+    [10.5 * minutes, 1, 4],
+    [10.5 * minutes, 2, 4],
+    [0, 1, 5],
+    [109 * minutes, 11, 5],
+    [2 * minutes, 11, 6],
+  ] as const) {
+    await app.moveClock(later)
+    await ask(app, 'slow', { stream: true }, { 'x-stainless-retry-count': String(count) })
+    assert.equal(app.model.calls.length, calls, `retry ${count}, ${later} ms later`)
+  }
   await app.verify()
+})
+
+void test('openai.retry-joins: a message that was refused does not get the reply of an earlier equal one', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  app.model.when('continue', [held, 'The next part.'])
+  const counts: (string | null)[] = []
+  const client = openAiClient(app, {
+    fetch: (url, init) => {
+      const count = new Headers(init?.headers).get('x-stainless-retry-count')
+      counts.push(count)
+      // Only a retry that joins waits for the first reply.
+      if (count !== '0') held.open()
+      return fetch(url, init)
+    },
+  })
+  const send = () =>
+    client.chat.completions.create({ model: app.caller.agentId, user: 'user-1', messages: [{ role: 'user', content: 'continue' }] })
+  const first = send()
+  await held.reached
+  const second = await send().catch(({ status, code, headers }: APIError) => [status, code, headers?.get('x-should-retry')])
+  assert.deepEqual(second, [409, 'conversation_busy', 'false'])
+  held.open()
+  const { id } = await first
+  // Its caller sends it again, as a message of its own.
+  assert.notEqual((await send()).id, id)
+  assert.deepEqual(counts, ['0', '0', '0'])
+  assert.deepEqual([app.model.calls.length, await charges(app)], [2, 2])
+})
+
+void test('openai.retry-joins: a refusal may be repeated if there is no earlier equal message, if that is unknown, or if it is stored itself', async () => {
+  const turn = (idempotencyKey: string) => ({ requestId: '01890000-0000-7000-8000-000000000001', idempotencyKey })
+  const earlier = turn('k')
+  const unavailable = (): Promise<never> => Promise.reject(new ApiError('service_unavailable'))
+  const looked: number[] = []
+  for (const [findNewest, code, shown] of [
+    [async () => earlier, 'service_unavailable', 'false'],
+    [async () => undefined, 'service_unavailable', null],
+    [async () => undefined, 'conversation_busy', 'true'],
+    [unavailable, 'service_unavailable', null],
+    // Its own turn: the store did not say in time that it is stored.
+    [async (ownKey: string) => turn(ownKey), 'service_unavailable', null],
+    // No client repeats it.
+    [async () => earlier, 'insufficient_balance', null],
+  ] as const) {
+    let ownKey = ''
+    await using layer = await startTestLayer({
+      begin({ idempotencyKey }) {
+        ownKey = idempotencyKey
+        return { kind: 'refused', code }
+      },
+      resource: {
+        findNewest({ withinMs }) {
+          looked.push(withinMs)
+          return findNewest(ownKey)
+        },
+      },
+    })
+    const body = { model: 'agt_door', user: 'u', messages: [{ role: 'user', content: 'hello' }] }
+    const sent = {
+      method: 'POST',
+      headers: { authorization: 'Bearer good', 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }
+    const response = await fetch(`${layer.url}/v1/chat/completions`, sent)
+    assert.deepEqual([((await response.json()) as Json)['error'].code, response.headers.get('x-should-retry')], [code, shown])
+  }
+  // As far back as any retry looks.
+  assert.deepEqual(looked, Array<number>(5).fill(110 * 60_000))
+})
+
+void test('openai.retry-joins: a retry that joins a turn of another process waits for its reply as long as the turn itself, a stream without a limit', async () => {
+  const turn = new ScriptedTurn()
+  const { requestId } = turn
+  const turns = {
+    begin: async () => ({ kind: 'refused', code: 'idempotency_in_progress' }) as const,
+    resource: { findNewest: async () => ({ requestId, idempotencyKey: 'k' }), open: async () => ({ turn }) },
+  } as unknown as Turns
+  const request = {
+    id: randomUUID(),
+    sent: { bodyDigest: 'd' },
+    caller: { apiKey },
+    raw: { headers: { 'x-stainless-retry-count': '1' } },
+  } as unknown as FastifyRequest
+  const joined = async (stream: boolean) => {
+    const started = await beginTurn(request, { externalUserId: 'u', message: 'hello', stream }, turns, { answerMs: 20 })
+    assert.equal(started.kind, 'running')
+    return started as Extract<BeginResult, { kind: 'running' }>
+  }
+  const [json, stream] = [await joined(false), await joined(true)]
+  let end: TurnEnd | undefined
+  void json.turn.end.then((known) => (end = known))
+  await until('the retry has an answer', () => end !== undefined, 20_000)
+  assert.deepEqual(end, { kind: 'failed', code: 'service_unavailable', state: null })
+  const pending = Symbol('pending')
+  assert.equal(await Promise.race([stream.turn.end, Promise.resolve(pending)]), pending)
+  turn.complete()
+  assert.equal((await stream.turn.end).kind, 'completed')
+  const later = await joined(false)
+  assert.deepEqual([later.turn.requestId, (await later.turn.end).kind], [requestId, 'completed'])
 })
 
 void test('openai.retry-joins: a turn that ends while its retry looks for it answers the retry, with JSON and as a stream', async () => {

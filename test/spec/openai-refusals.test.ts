@@ -5,6 +5,7 @@ import type { RateOutcome } from '../../src/access/outcome.ts'
 import { completionParameters, responseParameters } from '../../src/http/openai/parameters.ts'
 import { apiKey, figures, startTestLayer } from '../support/test-http-layer.ts'
 import type { TestLayer, TestLayerOptions } from '../support/test-http-layer.ts'
+import { PauseWatch } from '../support/pause-watch.ts'
 import { exchange } from '../support/raw-socket.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
@@ -110,22 +111,24 @@ for (const { title, options, sent, status, code, type = 'invalid_request_error',
 }
 
 void test('openai.errors: what never reaches a route has the same form on these paths, and the envelope on all others', async () => {
-  await using layer = await startTestLayer({ times: { requestMs: 100, headersMs: 50 } })
+  using pauses = new PauseWatch()
+  await using layer = await startTestLayer()
   for (const path of ['/v1/chat/unknown', '/v1/responses/a/b', '/v1/models/a/b', '/v1/responses?a=b']) {
     const { status, error } = await errorAt(await send(layer, path, { method: 'DELETE' }))
     assert.deepEqual([status === 404 || status === 405, Object.keys(error)], [true, ['message', 'type', 'param', 'code']], path)
   }
   assert.deepEqual(Object.keys((await errorAt(await send(layer, '/v1/chats', {}))).error), ['code', 'message', 'request_id'])
-  const requests: [status: number, code: string, request: string][] = [
-    [408, 'bad_request', 'POST /v1/responses HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\nContent-Length: 9\r\n\r\n{'],
-    [417, 'bad_request', 'POST /v1/responses HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 0\r\n\r\n'],
-  ]
-  for (const [status, code, request] of requests) {
-    const [answer] = await exchange(layer.port, request)
-    assert.equal(answer?.status, status)
-    const { error } = answer.json as { error: Json }
-    assert.deepEqual([error['code'], error['type'], error['param']], [code, 'invalid_request_error', null])
-  }
+  await using impatient = await startTestLayer({ times: { requestMs: 300, headersMs: 300 } })
+  const [late] = await exchange(
+    impatient.port,
+    'POST /v1/responses HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\nContent-Length: 9\r\n\r\n{',
+  )
+  const { status, code } = pauses.refusalOfLate(late?.status)
+  const type = status === 503 ? 'server_error' : 'invalid_request_error'
+  assert.deepEqual([late?.status, late?.json.error], [status, { ...late?.json.error, code, type, param: null }])
+  const [unmet] = await exchange(layer.port, 'POST /v1/responses HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 0\r\n\r\n')
+  const expected = { ...unmet?.json.error, code: 'bad_request', type: 'invalid_request_error', param: null }
+  assert.deepEqual([unmet?.status, unmet?.json.error], [417, expected])
 })
 
 const errorAt = async (response: Response): Promise<{ status: number; error: Json }> => ({
@@ -246,6 +249,13 @@ const wrongMessages: [code: string, messages: unknown][] = [
   ['validation_error', [user('a'.repeat(1_000_001))]],
 ]
 
+/** A message with two contents, of which JSON.parse would keep the last. */
+const twice = (path: Path): string =>
+  JSON.stringify({
+    ...bodies[path],
+    [path === '/v1/responses' ? 'input' : 'messages']: [{ role: 'user', content: 'one', again: 'two' }],
+  }).replace('"again"', '"content"')
+
 void test('openai.refused-parameters: messages that are not text of the user or the assistant are refused', async () => {
   await using layer = await startTestLayer()
   for (const path of Object.keys(bodies) as Path[]) {
@@ -254,7 +264,7 @@ void test('openai.refused-parameters: messages that are not text of the user or 
       const { status, error } = await errorAt(await send(layer, path, { body: JSON.stringify({ ...bodies[path], [param]: messages }) }))
       assert.deepEqual([status, error['code'], error['param']], [400, code, param], JSON.stringify(messages).slice(0, 200))
     }
-    for (const wrong of ['[]', '1', 'null', '"a"', '{', '', '{"model":"agt_door","model":"agt_door"}']) {
+    for (const wrong of ['[]', '1', 'null', '"a"', '{', '', '{"model":"agt_door","model":"agt_door"}', twice(path)]) {
       const { status, error } = await errorAt(await send(layer, path, { body: wrong }))
       assert.deepEqual([status, error['code'], error['type']], [400, 'validation_error', 'invalid_request_error'], wrong)
     }

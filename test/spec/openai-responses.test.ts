@@ -261,7 +261,8 @@ void test('openai.resume: a long text that is running is continued at once, not 
   await using app = await startTestApp()
   const held = gate()
   const long = 'All of these words. '.repeat(5000)
-  app.model.when('weather', [`${long}last`, ' ', held, 'end.'])
+  // A piece this late has more than a hundred characters, so the one with the mark is not the last.
+  app.model.when('weather', [`${long}mark. ${long.slice(0, 1000)}`, held, 'end.'])
   const started = await create(app, 'weather', { background: true })
   const { id } = started.json
   await held.reached
@@ -270,8 +271,9 @@ void test('openai.resume: a long text that is running is continued at once, not 
   let text = ''
   for await (const bytes of response.body!) {
     text += Buffer.from(bytes).toString()
-    if (text.includes('last"')) break
+    if (text.includes('mark')) break
   }
+  assert.ok(text.includes('mark') && !text.includes('response.failed'), 'the text arrives while the model waits')
   assert.ok(text.length > 262_144, `${text.length} bytes`)
   assert.equal(numbers(dataOf(text.slice(0, text.lastIndexOf('\n\n'))))[0], 101)
   held.open()

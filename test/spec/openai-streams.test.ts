@@ -93,6 +93,32 @@ for (const [path, make] of Object.entries(formats)) {
   })
 }
 
+void test('openai.resume: after an error that is not the end of the response, the rest follows without a gap', () => {
+  const whole = 'Hello wide world again.'
+  const unknown = { kind: 'failed', code: 'service_unavailable', state: null } as const
+  // The last one has text that was dropped for a slow reader.
+  for (const [received, dropped, after] of [
+    ['', '', undefined],
+    ['Hello wide ', '', undefined],
+    ['Hello wide ', '', 2],
+    ['Hello wide ', '', 4],
+    ['Hello ', '', 5],
+    ['Hello ', 'wide world ', undefined],
+  ] as const) {
+    const before = new ResponseEvents(facts, 1, after)
+    const sent = [before.first, before.text(received, { offset: received.length, checksum: 0 })]
+    before.accepted()
+    if (dropped) before.text(dropped, { offset: received.length + dropped.length, checksum: 0 })
+    const error = dataOf(before.last(unknown)).at(-1)!
+    assert.deepEqual([error['type'], error['code']], ['error', 'service_unavailable'])
+    const last = dataOf(sent.join('')).at(-1)?.['sequence_number'] ?? after
+    assert.equal(error['sequence_number'], last)
+    const rest = new ResponseEvents(facts, 1, last as number)
+    const next = dataOf(rest.last({ kind: 'completed', reply: storedReply(whole, requestId) }))[0]!
+    assert.equal(next['sequence_number'], (last as number) + 1)
+  }
+})
+
 void test('openai.resume: where a text is cut depends on the text alone, in whatever pieces it arrives', () => {
   const letters = fc.constantFrom('a', 'word', ' ', '\n', '.', ',', 'é', '雨', '🌧', '👩‍👩‍👧', '\u0301', '3', '"', 'https://example.com/')
   const long = fc.integer({ min: 0, max: 3000 }).map((length) => 'x'.repeat(length))

@@ -1,14 +1,18 @@
 /** Previews: the operator runs a message with a version or a draft of an agent, and nothing of the installation changes. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
+import { HeldLookUps } from '../support/held-look-ups.ts'
 import { gate } from '../support/model-server.ts'
 import { adminToken, parseEvents, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp, TestAppOptions } from '../support/test-app.ts'
 import { call, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import type { ToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
 
 async function start(t: TestContext, options: TestAppOptions = {}): Promise<{ app: TestApp; tools: ToolServer }> {
   const tools = await startToolServer()
@@ -136,9 +140,36 @@ for (const accept of ['application/json', 'text/event-stream'])
     await held.reached
     leaving.abort()
     await assert.rejects(sent)
-    const end = await Promise.race([asked.ended, setTimeout(5_000, 'still running', { ref: false })])
+    // Below the time after which a silent call of the model is ended anyway.
+    const end = await Promise.race([asked.ended, setTimeout(30_000, 'still running', { ref: false })])
     held.open()
     assert.equal(end, 'aborted')
+  })
+
+for (const how of ['resetAndDestroy', 'end'] as const)
+  void test(`rerun.harmless: a rerun and a preview whose caller leaves before it is authenticated call no model (${how})`, async () => {
+    await using app = await startTestApp()
+    const { json } = await app.chat('hello')
+    const calls = app.model.calls.length
+    using lookUps = await HeldLookUps.of(app)
+    const head = `Host: x\r\nAuthorization: Bearer ${lookUps.token}\r\n`
+    const body = JSON.stringify({ message: 'hi' })
+    const type = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    const rerun = `POST /admin/v1/turns/${json['request_id']}/rerun HTTP/1.1\r\n${head}\r\n`
+    const tried = `POST /admin/v1/agents/${app.caller.agentId}/preview HTTP/1.1\r\n${head}${type}\r\n${body}`
+    // The body of a request whose connection was reset is not read, so no preview begins.
+    const sent = how === 'end' ? [rerun, tried] : [rerun]
+    const port = Number(new URL(app.adminUrl).port)
+    const sockets = sent.map(() => connect({ port, host: '127.0.0.1', allowHalfOpen: true }))
+    for (const [index, socket] of sockets.entries()) socket.write(sent[index]!)
+    const held = await lookUps.waiting(sockets.length)
+    const left = Promise.all(held.map(({ request, response }) => (how === 'end' ? once(request.socket, 'end') : once(response, 'close'))))
+    for (const socket of sockets) socket[how]()
+    await left
+    lookUps.release()
+    await until('each is answered', () => held.every(({ response }) => response.writableEnded))
+    assert.deepEqual([held.map(({ response }) => response.statusCode), app.model.calls.length], [sent.map(() => 503), calls])
+    for (const socket of sockets) socket.destroy()
   })
 
 void test('rerun.harmless: a preview streams its text while it is generated, and ends with what the JSON response has', async (t) => {

@@ -52,7 +52,7 @@ type Visit<App extends ConsoleApp> = { app: App; browser: Browser; options: Visi
 const slowApiMs = Number(process.env['TEST_SLOW_API_MS'] ?? 0)
 
 // A limit for what never arrives, not a measurement: the machine may be very busy.
-const waitsMs = 20_000
+const waitsMs = 60_000
 
 /** Every test gets a new visitor. If it fails, a screenshot is saved in artifacts/console/failed. */
 export async function visitConsole<App extends ConsoleApp>(

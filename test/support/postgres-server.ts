@@ -266,7 +266,7 @@ export async function makeDatabase(template?: string): Promise<OwnDatabase> {
 async function makeDatabaseIn(serverUrl: string, template = 'template0'): Promise<OwnDatabase> {
   const name = `turnkeep_test_${randomUUID().replaceAll('-', '')}`
   channel('turnkeep-test:database').publish({ name })
-  // Nothing is connected to the template, so many databases can be created from it at the same time.
+  // Nothing is connected to the template, so several databases can be created from it at the same time.
   await withClient(serverUrl, (client) => client.query(`create database ${name} template ${template}`))
   const url = new URL(serverUrl)
   url.pathname = `/${name}`

@@ -62,9 +62,9 @@ export async function startReceiver({ remembers = true } = {}) {
     at,
     url: (path: string): string => `http://127.0.0.1:${port}${path}`,
     on: (path: string, answer: Answer): void => void answers.set(path, answer),
-    /** Resolves with the deliveries of a path when there are at least `count`. Fails after 20 s. */
+    /** Resolves with the deliveries of a path when there are at least `count`. Fails after a minute. */
     async got(path: string, count: number): Promise<Received[]> {
-      const until = performance.now() + 20_000
+      const until = performance.now() + 60_000
       while (at(path).length < count) {
         assert.ok(performance.now() < until, `${at(path).length} of ${count} deliveries to ${path}`)
         await new Promise<void>((resolve) => {

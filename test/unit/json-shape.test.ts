@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { shapeOf } from '../../src/http/edge/json-shape.ts'
+import { countNames, shapeOf } from '../../src/http/edge/json-shape.ts'
 
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
@@ -14,15 +14,23 @@ void test('order.validation: depth and names are those of the parsed value, with
   fc.assert(
     fc.property(text, (json) => {
       const value: unknown = JSON.parse(json)
-      const names = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value).length : 0
-      assert.deepEqual(shapeOf(json), { depth: depthOf(value), names })
+      const depth = depthOf(value)
+      assert.deepEqual(shapeOf(json), { depth, names: countNames(value, depth) })
     }),
   )
 })
 
-void test('order.validation: duplicate names are counted, in any spelling', () => {
-  assert.equal(shapeOf('{"a":1,"a":2}').names, 2)
-  assert.equal(shapeOf('{"a":{"b":1,"c":[{"d":":"}]},"\\u0061":"\\":\\\\"}').names, 2)
+void test('order.validation: duplicate names are counted in every object, in any spelling', () => {
+  for (const [json, names, different] of [
+    ['{"a":1,"a":2}', 2, 1],
+    ['{"a":{"b":1,"c":[{"d":":"}]},"\\u0061":"\\":\\\\"}', 5, 1],
+    ['{"a":[{"b":1,"b":2}]}', 3, 2],
+    ['[{"a":{"b":{}}},{"a":{"b":{"__proto__":1,"__proto__":2}}}]', 6, 5],
+    ['{"a":{"a":[1,"b:",null]},"b":{}}', 3, 3],
+  ] as const) {
+    const shape = shapeOf(json)
+    assert.deepEqual([shape.names, countNames(JSON.parse(json), shape.depth)], [names, different], json)
+  }
 })
 
 void test('order.validation: any text can be scanned', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import type { Metrics } from '../../src/observability/metrics.ts'
+import type { Figures, Metrics } from '../../src/observability/metrics.ts'
 import { createSharedPage } from '../../src/process/shared-page.ts'
 import type { Askable, SharedPage } from '../../src/process/shared-page.ts'
 import { parseExposition } from '../support/exposition.ts'
@@ -102,4 +102,34 @@ void test('metrics: the counts of ended workers stay in the sums, however many t
       [1 + processRun, 0, 1, processRun],
     )
   }
+})
+
+void test('metrics: ended workers whose counters could not be merged once are merged with the next page', async () => {
+  const page = createSharedPage()
+  let [reads, failAt] = [0, Infinity]
+  const counter = {
+    name: 'some_total',
+    help: 'Some.',
+    type: 'counter',
+    aggregator: 'sum',
+    get values() {
+      if (++reads === failAt) throw new Error('out of memory')
+      return []
+    },
+  }
+  const end = (number: number, figures: unknown[]): void => {
+    page.heard(number, figures as Figures, null)
+    page.ended(number)
+  }
+  end(0, [counter])
+  await page.write([])
+  assert.ok(reads > 0)
+  // The page itself is written, and then the merge fails.
+  failAt = 2 * reads + 1
+  for (let number = 1; number <= 8; number++) end(number, [])
+  await assert.rejects(page.write([]), /out of memory/)
+  await page.write([])
+  const merged = reads
+  await page.write([])
+  assert.equal(reads, merged, 'the counters of the first worker are still kept apart')
 })

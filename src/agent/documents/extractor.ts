@@ -7,7 +7,7 @@ import type { Chunk } from '../knowledge/chunk.ts'
 import { confinement } from '../../process/confinement.ts'
 import type { Source } from './extract.ts'
 import type { ReadingLimits } from './extract-messages.ts'
-import { DocumentRefused, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong } from './limits.ts'
+import { DocumentRefused, maxChunks, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong } from './limits.ts'
 import { startReadingProcess } from './reading-process.ts'
 import type { ReadingProcess } from './reading-process.ts'
 
@@ -25,8 +25,8 @@ export type ReadDocument = { title: string | null; chunks: number; bytes: number
 export interface Extractor {
   /** Reads one document; calls must not overlap. Throws DocumentRefused with the reason, ReadingBrokenOff, or `signal.reason`. */
   read(document: DocumentToRead): Promise<ReadDocument>
-  /** Returns chunks of the document that was read last. Throws ReadingBrokenOff. */
-  take(from: number, count: number): Promise<Chunk[]>
+  /** Returns chunks of the document that was read last. Has a time limit like `read`, and throws the same. */
+  take(from: number, count: number, signal: AbortSignal): Promise<Chunk[]>
   /** No more chunks will be taken: the process may end after its idle time. */
   release(): void
   /** Ends the process immediately. */
@@ -73,6 +73,21 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     await open?.end(new Error('the process that reads documents was closed'))
   }
 
+  /** Ends the process, so that `work` with it rejects, if it is aborted or takes too long. */
+  async function limited<Value>(present: ReadingProcess, signal: AbortSignal, work: () => Promise<Value>): Promise<Value> {
+    signal.throwIfAborted()
+    const onAbort = (): void => void present.end(signal.reason as Error)
+    signal.addEventListener('abort', onAbort)
+    const late = (): void => void present.end(needsTooLong(limits.computingMs))
+    const timer = setTimeout(late, limits.computingMs * (options.patience ?? patience))
+    try {
+      return await work()
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
   return {
     async read({ parts, onProgress, signal, ...source }) {
       signal.throwIfAborted()
@@ -81,30 +96,24 @@ export function createExtractor(options: ExtractorOptions): Extractor {
       signal.throwIfAborted()
       if (!reading || reading.hasEnded()) reading = startReadingProcess(limits, confined)
       const present = reading
-      const onAbort = (): void => void present.end(signal.reason as Error)
-      signal.addEventListener('abort', onAbort)
-      const late = (): void => void present.end(needsTooLong(limits.computingMs))
-      const timer = setTimeout(late, limits.computingMs * (options.patience ?? patience))
-      try {
+      return limited(present, signal, async () => {
         await present.say({ kind: 'begin' })
         for await (const bytes of parts) {
           for (let at = 0; at < bytes.length; at += pieceBytes)
             await present.say({ kind: 'part', bytes: bytes.subarray(at, at + pieceBytes) })
         }
         const answer = await present.ask({ kind: 'read', source }, onProgress)
-        if (answer.kind === 'read') return answer
+        if (answer.kind === 'read') return isCount(answer.chunks) ? answer : endInvalid(present)
         if (answer.kind !== 'refused') throw new Error(`a process that was to read has answered ${answer.kind}`)
         if (answer.cause !== null) options.log.warn({ reason: answer.reason, cause: answer.cause }, 'could not read document')
         throw new DocumentRefused(answer.reason)
-      } finally {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
-      }
+      })
     },
 
-    async take(from, count) {
-      if (!reading) throw new Error('nothing was read that could be taken')
-      const answer = await reading.ask({ kind: 'take', from, count })
+    async take(from, count, signal) {
+      const present = reading
+      if (!present) throw new Error('nothing was read that could be taken')
+      const answer = await limited(present, signal, () => present.ask({ kind: 'take', from, count }))
       if (answer.kind !== 'taken') throw new Error(`a process that was to hand over has answered ${answer.kind}`)
       return answer.chunks
     },
@@ -112,4 +121,13 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     release,
     close,
   }
+}
+
+// A file that has taken over its reader may claim any number, and each chunk is asked for.
+const isCount = (chunks: number): boolean => Number.isInteger(chunks) && chunks >= 0 && chunks <= maxChunks
+
+async function endInvalid(present: ReadingProcess): Promise<never> {
+  const error = new Error('a process that was to read has answered with an invalid number of chunks')
+  await present.end(error)
+  throw error
 }

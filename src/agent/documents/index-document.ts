@@ -49,7 +49,7 @@ export async function indexDocument(
   const read = await readContent()
   const title = titleOf(document, read)
   for (let from = 0; from < read.chunks; from += embeddedAtOnce) {
-    const chunks = await extractor.take(from, embeddedAtOnce)
+    const chunks = await extractor.take(from, embeddedAtOnce, claim.signal)
     const vectors = embeddingModel === null ? undefined : await embed(embeddingModel, title, chunks)
     for (let part = 0; part < chunks.length; part += addedAtOnce) {
       claim.signal.throwIfAborted()

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventReader } from '../../../packages/client/src/event-reader.ts'
+import { headerOfKey } from '../../../packages/client/src/options.ts'
 import { Reconciler } from '../../../packages/client/src/reconcile.ts'
 import type { ChatStreamEvent } from '../../../packages/client/src/reconcile.ts'
 import { isSentAgain, readRetryAfter, waitMs } from '../../../packages/client/src/retries.ts'
@@ -50,12 +51,19 @@ const silentMs = 45_000
 
 type Attempt = Exclude<Sent, { kind: 'unreachable' }> | { kind: 'again'; why: string; afterSeconds: number | undefined; last: Sent }
 
+/** Refused with `validation_error`, and not sent, if the key is not one that a header can carry (`idempotency.key-text`). */
 export async function sendMessage(client: AdminClient, message: Message, listener: Listener, signal: AbortSignal): Promise<Sent> {
+  let key: string
+  try {
+    key = headerOfKey(message.idempotencyKey)
+  } catch (error) {
+    return { kind: 'refused', code: 'validation_error', message: causeOf(error), requestId: undefined }
+  }
   const until = performance.now() + maxTotalMs
   const reconciler = new Reconciler()
   for (let tries = 0; ; tries++) {
     reconciler.begin()
-    const attempt = await attemptOnce(client, message, reconciler, listener, signal)
+    const attempt = await attemptOnce(client, { ...message, key }, reconciler, listener, signal)
     if (signal.aborted && attempt.kind !== 'completed') return { kind: 'stopped' }
     if (attempt.kind !== 'again') return attempt
     // Without jitter: one person retries, not many programs.
@@ -72,7 +80,7 @@ export async function sendMessage(client: AdminClient, message: Message, listene
 
 async function attemptOnce(
   client: AdminClient,
-  message: Message,
+  message: Message & { key: string },
   reconciler: Reconciler,
   listener: Listener,
   signal: AbortSignal,
@@ -86,7 +94,7 @@ async function attemptOnce(
   try {
     const response = await client.open('POST', `${agentPath(message.agentId)}/playground`, {
       body: { message: message.text, external_user_id: message.externalUserId },
-      headers: { 'idempotency-key': message.idempotencyKey },
+      headers: { 'idempotency-key': message.key },
       signal: AbortSignal.any([signal, silence.signal]),
     })
     if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream'))

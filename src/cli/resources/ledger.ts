@@ -1,12 +1,13 @@
 /** `turnkeep ledger`: adds and lists the entries that change the balance of an owner. The Idempotency-Key makes it safe to repeat `add`. */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
+import { headerOfKey } from '../../../packages/client/src/options.ts'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { findFilters, findId, refuseUnknownFilters } from '../admin-api/names.ts'
 import { ownerPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { countFromOne, given, month, rangeOf, serverCommand, usd } from '../terminal/command-options.ts'
+import { countFromOne, given, keyText, month, rangeOf, serverCommand, usd } from '../terminal/command-options.ts'
 import type { Month, ServerOptions } from '../terminal/command-options.ts'
 import { printDownload, printList, printRecord, tell } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
@@ -47,12 +48,13 @@ export function define(group: Command, environment: Environment): void {
     .option(
       '--idempotency-key <key>',
       'Key of an earlier attempt, to retry it without a second entry (default: a new key, which is printed)',
+      keyText,
     )
     .action(async (owner: string, amount: string, { note, idempotencyKey = randomUUID(), ...options }: AddOptions) => {
       const client = createAdminClient(environment, options)
       const path = `${ownerPath(await findId(client, 'owner', owner))}/ledger`
       tell(`Idempotency-Key: ${idempotencyKey}`)
-      const call = { body: { amount_usd: amount, ...given({ note }) }, headers: { 'idempotency-key': idempotencyKey } }
+      const call = { body: { amount_usd: amount, ...given({ note }) }, headers: { 'idempotency-key': headerOfKey(idempotencyKey) } }
       try {
         await printRecord(await client.call('POST', path, call), options)
       } catch (error) {

@@ -1,6 +1,7 @@
 /** What all command definitions share: common options, parsers of option values, and the end of every help text. */
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
+import { headerOfKey } from '../../../packages/client/src/options.ts'
 import { CommandFailed } from './command-failed.ts'
 
 /** Returns the exit codes section of a help text. `codes` are the descriptions of exit codes 0, 1, 2 and so on, each a few words. */
@@ -76,6 +77,16 @@ export function rangeOf(options: { month?: Month; from?: string; to?: string }):
 export function usd(text: string): string {
   if (!/^-?\d{1,10}(\.\d{1,8})?$/.test(text)) throw new InvalidArgumentError('It must be an amount in USD, such as 10.50.')
   return text
+}
+
+/** `idempotency.key-text`: a key that a header can carry. */
+export function keyText(text: string): string {
+  try {
+    headerOfKey(text)
+    return text
+  } catch {
+    throw new InvalidArgumentError('It must not be empty, begin or end with a blank, or have control characters.')
+  }
 }
 
 export function anyNumber(text: string): number {

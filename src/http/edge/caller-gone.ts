@@ -8,11 +8,13 @@ import type { FastifyReply } from 'fastify'
 export function callerGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
   const leave = (): void => gone.abort()
-  const { socket } = raw
-  socket?.once('end', leave)
+  const { socket } = raw.req
+  socket.once('end', leave)
   raw.once('close', () => {
-    socket?.off('end', leave)
+    socket.off('end', leave)
     if (!raw.writableFinished) leave()
   })
+  // It may have left before this was called, during the authentication.
+  if (raw.destroyed || socket.readableEnded) leave()
   return gone.signal
 }

@@ -1,5 +1,5 @@
 /**
- * Measures two properties of a JSON text that JSON.parse does not report: its nesting depth, and the number of names in its outermost object,
+ * Measures two properties of a JSON text that JSON.parse does not report: its nesting depth, and the number of names in all its objects,
  * counting repeated ones. Of two equal names JSON.parse silently keeps the last, while a proxy may have used the first.
  */
 
@@ -16,9 +16,18 @@ export function shapeOf(text: string): { depth: number; names: number } {
     if (character === '"') at = endOfString(text, at)
     else if (character === '{' || character === '[') depth = Math.max(depth, ++level)
     else if (character === '}' || character === ']') level--
-    else if (character === ':' && level === 1) names++
+    else if (character === ':') names++
   }
   return { depth, names }
+}
+
+/** The number of names in all objects of a parsed value: as many as in its text if no object repeats one. `depth` is that of its text. */
+export function countNames(value: unknown, depth: number): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let names = Array.isArray(value) ? 0 : Object.keys(value).length
+  // The values of a usual body need not be looked at.
+  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)
+  return names
 }
 
 /** Returns the position of the closing quote of the string that starts at `start`: the next quote after an even number of backslashes. */

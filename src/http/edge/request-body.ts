@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { isMultipart } from '../admin/agents/document-upload.ts'
 import { countHeader } from './headers.ts'
-import { deepest, shapeOf } from './json-shape.ts'
+import { countNames, deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
 
 /**
@@ -28,6 +28,8 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
       limitBytes === bodyLimitBytes ? undefined : `The request body is larger than ${limitBytes / 1024} KiB.`,
     )
   if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())
+  // It has left during the authentication, and none of the events below would follow.
+  if (request.destroyed) return Promise.reject(new ApiError('bad_request'))
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
     // Most bodies arrive in one piece. Further pieces are copied into one buffer: a body of 1-byte chunks would otherwise be a million objects.
@@ -76,7 +78,7 @@ export function parseJson(request: IncomingMessage, bytes: Buffer): unknown {
   const { depth, names } = shapeOf(text)
   if (depth > deepest) throw invalid(`The body is nested too deeply. The maximum depth is ${deepest}.`)
   const value = parse(text)
-  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body contains the same field more than once.')
+  if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')
   return value
 }
 
@@ -105,7 +107,5 @@ function parse(text: string): unknown {
     throw invalid('The body is not valid JSON.')
   }
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)

@@ -2,7 +2,7 @@
  * `openai.errors`: writes an error as OpenAI's API does: `{message, type, param, code}`, with its status and the header that its clients obey. Knows which paths
  * belong to that API, so that what is refused before a route also has this form.
  */
-import { ApiError } from '../../errors.ts'
+import { ApiError, failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 
 // An absolute URL is what a proxy may send.
@@ -46,9 +46,16 @@ function typeOf({ status }: ApiError): string {
 const neverRetried = new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])
 const soonRetried = new Set<FailureCode>(['idempotency_in_progress', 'conversation_busy'])
 
+/** What OpenAI's clients repeat by themselves, of the failures before anything was stored. */
+export const isRepeated = (code: FailureCode): boolean => failures[code].status === 409 || failures[code].status >= 500
+
+/** `openai.retry-joins`: a refusal that the client must not repeat by itself, because its retry would get the reply of an earlier equal message. */
+export class NotRepeated extends ApiError {}
+
 /** `openai.should-retry`: OpenAI's clients retry every 409 unless this header says otherwise. A stored failure stays the same for 24 hours. */
-export function mayRetryHeader({ code }: ApiError, isStored: boolean): Record<string, string> {
-  if (isStored || neverRetried.has(code)) return { 'x-should-retry': 'false' }
+export function mayRetryHeader(error: ApiError, isStored: boolean): Record<string, string> {
+  const { code } = error
+  if (isStored || neverRetried.has(code) || error instanceof NotRepeated) return { 'x-should-retry': 'false' }
   return soonRetried.has(code) ? { 'x-should-retry': 'true' } : {}
 }
 

@@ -7,12 +7,13 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKey } from '../../access/outcome.ts'
 import { agentSlug } from '../../agent-slug.ts'
-import type { BeginResult } from '../../turn/outcome.ts'
+import { within } from '../../deadline.ts'
+import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { readTraceparent } from '../public/request-headers.ts'
-import { OpenAiError } from './openai-error.ts'
+import { isRepeated, NotRepeated, OpenAiError } from './openai-error.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,25 +62,54 @@ export function userOf({ user, safety_identifier: safetyIdentifier }: Record<str
   })
 }
 
-// What a client waits for a reply and its retries is less.
-const joinsWithinMs = 10 * 60_000
+// The official clients wait ten minutes for each try, and less than a minute before the next one.
+const perRetryMs = 11 * 60_000
+const maxRetries = 10
+const joinsWithinMs = (retries: number): number => Math.min(retries, maxRetries) * perRetryMs
 
-/** Starts the turn, or returns what is stored of it. A retry without a key joins the turn of the first try, also while that runs. */
+// As long as a caller waits for a turn of its own process. A connection without any response is closed soon after.
+const answerMs = 115_000
+
+/**
+ * Starts the turn, or returns what is stored of it. A retry without a key joins the turn of the first try, also while that runs. Throws
+ * NotRepeated instead of a refusal after which a retry would join an earlier equal message.
+ */
 export async function beginTurn(
   request: FastifyRequest,
-  { externalUserId, message }: { externalUserId: string; message: string },
+  { externalUserId, message, stream }: { externalUserId: string; message: string; stream: boolean },
   turns: Turns,
+  limits = { answerMs },
 ): Promise<BeginResult> {
   const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
   const wanted = { apiKeyId, agentId, externalUserId, message, traceparent: readTraceparent(request.raw), shareOf }
   if ('idempotencyKey' in request.sent) return turns.begin({ ...wanted, idempotencyKey: request.sent.idempotencyKey })
   const keyPrefix = ownKeyPrefix(externalUserId, request.sent.bodyDigest)
-  const first = isRetry(request.raw) ? await turns.resource.findNewest({ apiKeyId, keyPrefix, withinMs: joinsWithinMs }) : undefined
-  const started = await turns.begin({ ...wanted, idempotencyKey: first?.idempotencyKey ?? `${keyPrefix}${request.id}` })
-  if (!first || started.kind !== 'refused' || started.code !== 'idempotency_in_progress') return started
-  const { turn } = await turns.resource.open({ requestId: first.requestId, apiKeyId })
-  return { kind: 'running', turn }
+  const ownKey = `${keyPrefix}${request.id}`
+  const findWithin = (withinMs: number) => turns.resource.findNewest({ apiKeyId, keyPrefix, withinMs })
+  const retries = retryCount(request.raw)
+  const first = retries > 0 ? await findWithin(joinsWithinMs(retries)) : undefined
+  const started = await turns.begin({ ...wanted, idempotencyKey: first?.idempotencyKey ?? ownKey })
+  if (started.kind !== 'refused') return started
+  if (first) {
+    if (started.code !== 'idempotency_in_progress') return started
+    const { turn } = await turns.resource.open({ requestId: first.requestId, apiKeyId })
+    return { kind: 'running', turn: stream ? turn : endingWithin(limits.answerMs, turn) }
+  }
+  if (!isRepeated(started.code)) return started
+  // If the look-up fails too, nothing is known, and the client decides. An admission that failed may be stored nevertheless.
+  const newest = await findWithin(joinsWithinMs(maxRetries)).catch(() => undefined)
+  if (newest && newest.idempotencyKey !== ownKey) throw new NotRepeated(started.code)
+  return started
 }
+
+/** `unavailable.unknown`: the turn of another process has no limit here. */
+const endingWithin = (limitMs: number, turn: RunningTurn): RunningTurn => ({
+  requestId: turn.requestId,
+  conversationId: turn.conversationId,
+  fence: turn.fence,
+  listen: (listener, after) => turn.listen(listener, after),
+  end: within(limitMs, turn.end, () => ({ kind: 'failed', code: 'service_unavailable', state: null })),
+})
 
 /**
  * A key that is made here starts with a control character, which no key of a caller has (`idempotency.key-text`). It ends with the ID of the
@@ -89,7 +119,7 @@ const ownKeyPrefix = (externalUserId: string, bodyDigest: string): string =>
   `\u0001${hash('sha256', JSON.stringify([externalUserId, bodyDigest]), 'base64url')}.`
 
 /** Of OpenAI's clients: how often this request was sent before. */
-function isRetry({ headers }: IncomingMessage): boolean {
+function retryCount({ headers }: IncomingMessage): number {
   const count = headers['x-stainless-retry-count']
-  return typeof count === 'string' && /^[1-9]\d{0,3}$/.test(count)
+  return typeof count === 'string' && /^[1-9]\d{0,3}$/.test(count) ? Number(count) : 0
 }

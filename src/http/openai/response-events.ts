@@ -25,6 +25,8 @@ const deltaType = 'response.output_text.delta'
 const deltaStart = `event: ${deltaType}\ndata: {"type":"${deltaType}","sequence_number":`
 const deltaEnd = ',"logprobs":[]}\n\n'
 
+type EventFields = { type: string; [field: string]: unknown }
+
 /** The text up to the end of a piece, and the number of pieces until there. */
 type Sent = { offset: number; pieces: number }
 
@@ -72,10 +74,15 @@ export class ResponseEvents implements EventFormat {
     this.#sent = this.#next
   }
 
+  /** Whether the client has text of this attempt that it did not get here. */
+  get resumesText(): boolean {
+    return this.#after >= this.#base + eventsBeforeText
+  }
+
   /** This format cannot take text back. */
   reset(): { events: string; isLast: boolean } {
-    const isShown = this.#sent.pieces > 0 || this.#after >= this.#base + eventsBeforeText
-    if (isShown) return { events: this.#error(regenerated), isLast: true }
+    const isShown = this.#sent.pieces > 0 || this.resumesText
+    if (isShown) return { events: this.#error(this.#freeNumber, regenerated), isLast: true }
     this.#next = { offset: 0, pieces: 0 }
     this.#rest = ''
     return { events: '', isLast: false }
@@ -98,15 +105,21 @@ export class ResponseEvents implements EventFormat {
     return this.#deltas(this.#sent.pieces, pieces) + ending
   }
 
-  /** If this process does not know the end, another one may still complete the response (`unavailable.unknown`), so it has not failed. */
+  /**
+   * If this process does not know the end, another one may still complete the response (`unavailable.unknown`), so it has not failed. The error
+   * then has the number of the last event that the client has, because the next number is that of an event which the client must still get.
+   */
   #failed({ code, state }: Extract<TurnEnd, { kind: 'failed' }>): string {
-    if (state === null) return this.#error(openAiError(new ApiError(code)))
+    if (state === null) {
+      const lastNumber = Math.max(this.#textNumber(this.#sent.pieces) - 1, this.#after)
+      return this.#error(lastNumber, openAiError(new ApiError(code)))
+    }
     const ended: ResponseState = { status: state === 'cancelled' ? 'cancelled' : 'failed', code }
     return this.#write(this.#freeNumber, [{ type: 'response.failed', response: responseObject(this.#facts, ended) }])
   }
 
-  #error({ code, message, param }: { code: string; message: string; param: string | null }): string {
-    return this.#write(this.#freeNumber, [{ type: 'error', code, message, param }])
+  #error(number: number, { code, message, param }: { code: string; message: string; param: string | null }): string {
+    return eventOf(number, { type: 'error', code, message, param })
   }
 
   /** Greater than those of all events that the client has. */
@@ -130,13 +143,12 @@ export class ResponseEvents implements EventFormat {
   }
 
   /** Numbers the events from `number` on, and leaves out those that the client has. */
-  #write(number: number, events: { type: string; [field: string]: unknown }[]): string {
+  #write(number: number, events: EventFields[]): string {
     let text = ''
-    for (const [index, { type, ...fields }] of events.entries()) {
-      const sequenceNumber = number + index
-      if (sequenceNumber > this.#after)
-        text += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequenceNumber, ...fields })}\n\n`
-    }
+    for (const [index, event] of events.entries()) if (number + index > this.#after) text += eventOf(number + index, event)
     return text
   }
 }
+
+const eventOf = (number: number, { type, ...fields }: EventFields): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...fields })}\n\n`

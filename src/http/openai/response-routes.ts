@@ -1,6 +1,6 @@
 /** /v1/responses: the turn of /chat, and the turn resource, in the format of OpenAI's Responses (`openai.same-turn`). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { BeginResult } from '../../turn/outcome.ts'
+import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
 import type { TurnStatus } from '../../turn/turn-resource.ts'
 import { note, noteBeginResult } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
@@ -8,6 +8,7 @@ import { rateHeaders } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Conversations } from '../public/conversation-routes.ts'
 import { streamReply, streamRun } from '../public/event-stream.ts'
+import type { StreamedRun } from '../public/event-stream.ts'
 import { refuseBody } from '../public/turn-routes.ts'
 import { detailsOf } from './completion-routes.ts'
 import type { OpenAiOptions } from './completion-routes.ts'
@@ -58,14 +59,17 @@ async function sendStream(
   options: ResponseOptions,
 ): Promise<void> {
   if (started.kind !== 'replay' && started.kind !== 'running') return void sendRefusal(request, reply, started)
-  const ids = started.kind === 'replay' ? started.reply : started.turn
-  const known = started.kind === 'running' ? started.turn.fence : 0
-  // A replay does not say which attempt it is of, and a turn of another process not yet.
-  const status = known > 0 ? undefined : await options.turns.resource.find(wantedTurn(request, ids.requestId))
-  const events = new ResponseEvents(factsOf(request, wanted, ids), status?.fence ?? known)
+  if (started.kind === 'running') {
+    const { turn } = started
+    reply.hijack()
+    const events = new ResponseEvents(factsOf(request, wanted, turn), turn.fence)
+    return streamRun(reply.raw, turn, events, wanted.message, options.streams)
+  }
+  // A replay does not say which attempt it is of.
+  const { fence, details } = await options.turns.resource.find(wantedTurn(request, started.reply.requestId))
   reply.hijack()
-  if (started.kind === 'running') return streamRun(reply.raw, started.turn, events, wanted.message, options.streams)
-  const end = { kind: 'completed', reply: started.reply, details: status?.details ?? undefined } as const
+  const events = new ResponseEvents(factsOf(request, wanted, started.reply), fence)
+  const end = { kind: 'completed', reply: started.reply, details: details ?? undefined } as const
   return streamReply(reply.raw, end, events, wanted.message, options.streams)
 }
 
@@ -114,8 +118,20 @@ async function followResponse(
     })
   note(request.raw, { requestId: turn.requestId, transport: 'stream' })
   reply.hijack()
-  return streamRun(reply.raw, turn, new ResponseEvents(factsOfTurn(request, status), status.fence, after), '', streams)
+  const events = new ResponseEvents(factsOfTurn(request, status), status.fence, after)
+  return streamRun(reply.raw, events.resumesText ? onlyAttempt(turn, status.fence) : turn, events, '', streams)
 }
+
+/**
+ * For a client that has text of the attempt: it gets no text of another one, which can start after the status was read. What it has is known
+ * here only by its number, so it cannot be compared.
+ */
+const onlyAttempt = (turn: RunningTurn, fence: number): StreamedRun => ({
+  requestId: turn.requestId,
+  end: turn.end,
+  listen: ({ onText, onReset }) =>
+    turn.listen({ onText: (text, position) => (turn.fence === fence ? onText(text, position) : onReset()), onReset }),
+})
 
 const wantedTurn = (request: FastifyRequest, requestId: string): { requestId: string; apiKeyId: string } => ({
   requestId,

@@ -4,7 +4,6 @@
  * row does not affect the others.
  */
 import { randomUUID } from 'node:crypto'
-import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import { bytesOf, withinBudget } from '../budget.ts'
 import { StoreUnavailable } from '../store.ts'
@@ -32,11 +31,10 @@ import {
   readSpent,
   writeAdmission,
   writeAdvance,
-  writeCharge,
+  writeFailure,
   writeLeases,
   writeSettlement,
   writeSpends,
-  writeTrace,
 } from './wire.ts'
 import type { AdmissionAnswer, AdvanceAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
@@ -216,20 +214,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.fail,
-        // PostgreSQL does not accept U+0000 in text, and a cause may contain anything.
-        write: ({ requestId, fence, state, code, cause, causeKind, unpaid, charge, neededHold, trace }) => ({
-          request_id: requestId,
-          fence,
-          state,
-          code,
-          cause: cause.toWellFormed().replaceAll('\0', '\uFFFD'),
-          cause_kind: causeKind,
-          unpaid: String(unpaid),
-          reserved: String(reservesUnpaid(causeKind) ? unpaid : 0n),
-          ...(charge ? writeCharge(charge) : {}),
-          needed_hold: String(neededHold),
-          trace: writeTrace(trace),
-        }),
+        write: writeFailure,
         read: (answer) => answer,
       }),
     advanceMany: (items) =>

@@ -1,4 +1,5 @@
 /** The JSON that the functions of migrations/*-turn-path.sql accept and return, and its conversion. Names and shapes only. */
+import { reservesUnpaid } from '../../cause-kinds.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import { historyOf } from '../turn-records.ts'
 import type {
@@ -204,7 +205,7 @@ export const writeSettlement = (item: Settlement): object => ({
 })
 
 /** Of a turn without a reply. */
-export const writeCharge = ({ ledgerEntryId, toolCalls, charged, writtenOff }: NonNullable<TurnFailure['charge']>): object => ({
+const writeCharge = ({ ledgerEntryId, toolCalls, charged, writtenOff }: NonNullable<TurnFailure['charge']>): object => ({
   ledger_entry_id: ledgerEntryId,
   tool_calls: String(toolCalls),
   charged: String(charged),
@@ -212,7 +213,7 @@ export const writeCharge = ({ ledgerEntryId, toolCalls, charged, writtenOff }: N
 })
 
 /** As PostgreSQL reads a `bytea`. */
-export const writeTrace = (trace: EncodedTrace | null): string | null => (trace ? `\\x${Buffer.from(trace).toString('hex')}` : null)
+const writeTrace = (trace: EncodedTrace | null): string | null => (trace ? `\\x${Buffer.from(trace).toString('hex')}` : null)
 
 export function readSettlement(answer: SettlementAnswer, item: Settlement): SettlementOutcome {
   if (answer.kind === 'lost') return answer
@@ -255,4 +256,30 @@ export const readSpent = ({ accepted, spent, ends_at_ms, ends_in_ms }: WindowAns
   spent,
   endsAtMs: ends_at_ms,
   endsInMs: ends_in_ms,
+})
+
+/** PostgreSQL does not accept U+0000 in text, and a cause may contain anything. */
+export const writeFailure = ({
+  requestId,
+  fence,
+  state,
+  code,
+  cause,
+  causeKind,
+  unpaid,
+  charge,
+  neededHold,
+  trace,
+}: TurnFailure): object => ({
+  request_id: requestId,
+  fence,
+  state,
+  code,
+  cause: cause.toWellFormed().replaceAll('\0', '\uFFFD'),
+  cause_kind: causeKind,
+  unpaid: String(unpaid),
+  reserved: String(reservesUnpaid(causeKind) ? unpaid : 0n),
+  ...(charge ? writeCharge(charge) : {}),
+  needed_hold: String(neededHold),
+  trace: writeTrace(trace),
 })

@@ -42,6 +42,8 @@ export async function receiveUploads(app: FastifyInstance): Promise<void> {
     if (underWay >= maxUploads)
       throw new ApiError('service_unavailable', 'Too many files are being uploaded at the same time. Retry the upload.')
     if (Number(request.headers['content-length']) > maxFile + maxFrame) throw tooLarge()
+    // A caller that left during the authentication: neither the parser nor `close` below would report it any more.
+    if (reply.raw.destroyed) throw new ApiError('bad_request')
     underWay++
     // If the caller stops sending, refusals.ts answers the request. The multipart parser does not notice that, so this ends its wait.
     const answered = Promise.withResolvers<never>()
