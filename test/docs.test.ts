@@ -27,7 +27,7 @@ const documents = places.flatMap((place) => globSync(place, { cwd: root })).toSo
 const codes = Object.keys(failures) as FailureCode[]
 
 const missing = ['bash', 'curl', 'python3'].filter((program) => spawnSync(program, ['--version']).error)
-const options = { timeout: 120_000, skip: missing.length > 0 && `needs ${missing.join(', ')}: apt-get install ${missing.join(' ')}` }
+const options = { skip: missing.length > 0 && `needs ${missing.join(', ')}: apt-get install ${missing.join(' ')}` }
 
 // The demo model generates at a reader's pace: while one command waits for it, another runs.
 void describe('docs: commands and snippets', { concurrency: 4 }, () => {

@@ -400,11 +400,13 @@ void test('documents: a document that is replaced or deleted during indexing is 
   const library = await Library.make(t)
   await library.embedBy(server.baseUrl)
   server.break('hang')
-  for (let n = 0; n < 2; n++) library.index({ leaseMs: 3_000 })
+  // Renewed after every third of it: the machine may stand still for 5 s.
+  const leaseMs = 7_500
+  for (let n = 0; n < 2; n++) library.index({ leaseMs })
   const id = await library.putFile('log-book.pdf', 'doc_one')
   await until('it is being indexed', () => server.calls.length === 1)
-  // Twice as long as its lease, which is renewed: the other indexer does not take it.
-  await new Promise((resolve) => setTimeout(resolve, 6_500))
+  // Longer than its lease, which is renewed: the other indexer does not take it.
+  await new Promise((resolve) => setTimeout(resolve, leaseMs + 1_000))
   assert.deepEqual([server.calls.length, (await library.document(id)).status], [1, 'indexing'])
   await library.put(id, { title: 'New', fileName: 'new.md', content: Buffer.from('The harbour is closed.') })
   // The renewal of its lease shows it; the hanging call is aborted.

@@ -163,19 +163,22 @@ void test('guard: a failure before there is a connection means not sent; one aft
     `https://127.0.0.1:${plain}/`,
   ]
   const to = (url: string): string => server.url(`/redirect?status=302&to=${encodeURIComponent(url)}`)
-  const sent = [server.url('/hang'), server.url('/closes'), to(`http://127.0.0.1:${port}/`), to('https://10.0.0.7/'), server.url('/loop')]
+  const sent = [server.url('/closes'), to(`http://127.0.0.1:${port}/`), to('https://10.0.0.7/'), server.url('/loop')]
   const sentOf = async (asked: Promise<unknown>): Promise<unknown> =>
     asked.then(
       () => 'answered',
       (error) => (error instanceof GuardRefused || error instanceof GuardFailed ? error.sent : error),
     )
+  // It waits for its deadline, while the others are asked.
+  const hanging = sentOf(guard.fetch(server.url('/hang'), request({ timeoutMs: 5000 })))
   for (const url of unsent) {
     assert.equal(await sentOf(guard.fetch(url, request({ timeoutMs: 2000 }))), false, url)
     if (!url.includes('silent')) assert.equal(await sentOf(guard.webFetch(url)), false, url)
   }
-  for (const url of sent) assert.equal(await sentOf(guard.fetch(url, request({ timeoutMs: 2000 }))), true, url)
+  for (const url of sent) assert.equal(await sentOf(guard.fetch(url, request())), true, url)
   for (const path of ['/closes', '/loop']) assert.equal(await sentOf(guard.webFetch(server.url(path))), true, path)
   assert.equal(await sentOf(guard.webFetch(server.url('/cut')).then((response) => response.text())), true)
+  assert.equal(await hanging, true, '/hang')
 })
 
 void test('fault.private-address: no redirect leads to a private address', async () => {

@@ -15,7 +15,7 @@ import type { Caller } from '../support/test-app.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'clients', 'python')
 const missing = ['python3', 'openssl'].filter((program) => spawnSync(program, ['version']).error)
-const options = { timeout: 60_000, skip: missing.length > 0 && `needs ${missing.join(', ')}: apt-get install ${missing.join(' ')}` }
+const options = { skip: missing.length > 0 && `needs ${missing.join(', ')}: apt-get install ${missing.join(' ')}` }
 
 const asCaller = ({ agentId, apiKey }: Caller) => ({ agent_id: agentId, api_key: apiKey })
 

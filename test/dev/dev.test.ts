@@ -49,7 +49,7 @@ async function addressesOf(dev: ShownProgram): Promise<{ api: string; hot: strin
 }
 
 const call = async (url: string, init: RequestInit = {}): Promise<string> => {
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(20_000) })
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(120_000) })
   return `${response.status} ${await response.text()}`
 }
 
@@ -59,7 +59,7 @@ const isGone = (url: string): Promise<boolean> =>
     () => true,
   )
 
-describe('dev', { timeout: 120_000 }, () => {
+describe('dev', () => {
   test('dev: a saved file restarts the server with its port and data, a broken one waits for the next save, and Ctrl-C leaves nothing', async (t) => {
     const folder = copyOf(t)
     const dev = startDev(t, folder)

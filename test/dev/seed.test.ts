@@ -78,7 +78,7 @@ describe('seed: the plan', () => {
   })
 })
 
-describe('seed: what is stored', { timeout: 120_000 }, () => {
+describe('seed: what is stored', () => {
   const base = mkdtempSync(join(tmpdir(), 'turnkeep-seed-'))
   const folders = ['first', 'second'].map((name) => join(base, name)) as [string, string]
   let results: Awaited<ReturnType<typeof seed>>[]

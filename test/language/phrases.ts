@@ -18,7 +18,7 @@ export const phrases: Phrase[] = [
   { pattern: /\bmov(e|es|ing) house\b/i, instead: 'migrate to PostgreSQL', left: 0 },
   { pattern: /\bformer\b/i, instead: 'previous, old', left: 1 },
   { pattern: /\b(spoken|speech)\b/i, instead: 'chat, generate, reply', left: 0 },
-  { pattern: /\bbegun\b/i, instead: 'started', left: 1 },
+  { pattern: /\bbegun\b/i, instead: 'started', left: 0 },
   { pattern: /\bdoors?\b/i, instead: 'HTTP layer, edge', left: 1 },
   { pattern: /\b(rooms|houses?)\b|\b(this|other|every|no|the|a) room\b/i, instead: 'module, package, architecture', left: 23 },
   { pattern: /\blives\b(?! in)/i, instead: 'process run, restart; or is, runs', left: 26 },

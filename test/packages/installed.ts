@@ -59,7 +59,7 @@ export function makeProject(): Project {
     path: (inside) => join(folder, 'node_modules', inside),
     run: ([program, ...words], more) =>
       new Promise((resolve) => {
-        const options = { cwd: folder, env: { ...environment, ...more }, timeout: 60_000 }
+        const options = { cwd: folder, env: { ...environment, ...more }, timeout: 120_000 }
         execFile(program!, words, options, (error, stdout, stderr) =>
           resolve({ code: error ? (error.code ?? error.signal ?? null) : 0, stdout, stderr }),
         )

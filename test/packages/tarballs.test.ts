@@ -30,7 +30,7 @@ import { showServer } from '../support/shown-server.ts'
 import { makeProject } from './installed.ts'
 import type { Project, Served } from './installed.ts'
 
-void describe('packages', { timeout: 180_000 }, () => {
+void describe('packages', () => {
   let project: Project
   before(() => void (project = makeProject()))
   after(() => project?.remove())
@@ -248,7 +248,7 @@ for await (const conversation of client.conversations.list({ externalUserId: 'an
 
     void test(
       'documents are read, indexed and found by meaning: the process and the threads find their files',
-      { timeout: 40_000 },
+      { timeout: 120_000 },
       async (t) => {
         const embeddings = await startEmbeddingServer()
         t.after(() => embeddings.close())

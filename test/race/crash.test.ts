@@ -8,27 +8,39 @@ import { test } from 'node:test'
 import type { FailpointName } from '../../src/failpoints.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { ProcessRuns } from '../support/process-runs.ts'
+import { until } from '../support/until.ts'
 
 /**
  * `after`: what happens before the kill. The model is called while the admission is flushed (`turn.durable-first`), so a kill in the model call
- * waits for the admission, and one before the commit waits for the model call. `modelCalls`: in all; two if the first one may have been made.
+ * waits for the admission, and one before the commit waits for the model call. Such a point only stops the process, and the test kills it then.
+ * `modelCalls`: in all; two if the first one may have been made.
  */
-const killedAt: { point: FailpointName; after?: string; fault: string; moment: string; modelCalls: number[] }[] = [
+const killedAt: { point: FailpointName; after?: 'admission' | 'model call'; fault: string; moment: string; modelCalls: number[] }[] = [
   { point: 'admit.before-commit', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: [1] },
-  { point: 'admit.early', after: 'delay:2000', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: [2] },
-  { point: 'model.before-call', after: 'delay:300', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: [1] },
+  { point: 'admit.early', after: 'model call', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: [2] },
+  { point: 'model.before-call', after: 'admission', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: [1] },
   { point: 'admit.after-commit', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: [1, 2] },
-  { point: 'model.first-delta', after: 'delay:300', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: [2] },
-  { point: 'model.delta', after: 'delay:300', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: [2] },
-  { point: 'model.done', after: 'delay:300', fault: 'fault.kill-before-settlement', moment: 'P3', modelCalls: [2] },
+  { point: 'model.first-delta', after: 'admission', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: [2] },
+  { point: 'model.delta', after: 'admission', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: [2] },
+  { point: 'model.done', after: 'admission', fault: 'fault.kill-before-settlement', moment: 'P3', modelCalls: [2] },
   { point: 'settle.before-commit', fault: 'fault.kill-before-settlement', moment: 'P3', modelCalls: [2] },
   { point: 'settle.after-commit', fault: 'fault.kill-after-settlement', moment: 'P4', modelCalls: [1] },
   { point: 'reply.before-send', fault: 'fault.kill-after-settlement', moment: 'P4', modelCalls: [1] },
 ]
 
-// The admission is durable long before.
-const afterAdmission = 'model.before-call=delay:300; model.before-call=kill'
-const poisoned = 'model.before-call=delay:300 if:poison; model.before-call=kill if:poison'
+// Much longer than the wait for the kill.
+const stops = 'delay:120000'
+const poisoned = 'model.before-call=kill if:poison'
+
+const turnsOf = ({ folder }: ProcessRuns): Promise<unknown[]> => readSnapshot(folder, (sql) => sql.all('select 1 from turns'))
+
+/** kill -9 as soon as the process has stopped at the point and this many turns are stored. */
+async function killAt(processRuns: ProcessRuns, point: FailpointName, { turns }: { turns: number }): Promise<void> {
+  const server = processRuns.server!
+  await until(point, () => server.log.some(({ failpoint }) => failpoint === point))
+  await until('stored turns', async () => (await turnsOf(processRuns)).length === turns)
+  server.child.kill('SIGKILL')
+}
 
 // In the fast tier one point per moment, alternating between the two transports.
 const isFast = process.env['TEST_TIER'] === 'fast'
@@ -39,19 +51,21 @@ for (const [at, { point, after, fault, moment, modelCalls }] of wanted.entries()
   for (const transport of isFast ? [transports[at % 2]!] : transports) {
     void test(`${fault} ${moment} billing.once: kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
       const hit = point === 'model.delta' ? '@3' : ''
-      const failpoints = (after === undefined ? ['kill'] : [after, 'kill']).map((action) => `${point}=${action}${hit}`)
-      const processRuns = await ProcessRuns.begin(t, failpoints.join(';'))
+      const processRuns = await ProcessRuns.begin(t, `${point}=${after === undefined ? 'kill' : stops}${hit}`)
       const idempotencyKey = randomUUID()
       processRuns.model.when('hello', ['one ', 'two ', 'three ', 'four'])
-      await assert.rejects(
+      const rejected = assert.rejects(
         processRuns.client[transport]('hello', { idempotencyKey })
           .then((answer) => assert.equal(answer.text.includes('completed'), false))
           .then(dropped),
       )
+      if (after === 'model call') await processRuns.model.waitForCalls(1)
+      if (after !== undefined) await killAt(processRuns, point, { turns: after === 'admission' ? 1 : 0 })
+      await rejected
       assert.equal((await processRuns.server!.exited).signal, 'SIGKILL')
       await processRuns.verify()
       // `verify` checks that nothing is held for a turn that does not exist.
-      const left = await readSnapshot(processRuns.folder, (sql) => sql.all('select 1 from turns'))
+      const left = await turnsOf(processRuns)
       assert.equal(left.length, moment === 'P0' ? 0 : 1, 'what was not admitted has left no row')
       await processRuns.start()
       const answer = await processRuns.retry('hello', { idempotencyKey })
@@ -102,9 +116,11 @@ void test('unavailable.unknown billing.once: a settlement that cannot be stored 
 })
 
 void test('fault.kill-in-recovery: kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
-  const processRuns = await ProcessRuns.begin(t, afterAdmission)
+  const processRuns = await ProcessRuns.begin(t, `model.before-call=${stops}`)
   const idempotencyKey = randomUUID()
-  await assert.rejects(processRuns.client.chat('hello', { idempotencyKey }))
+  const rejected = assert.rejects(processRuns.client.chat('hello', { idempotencyKey }))
+  await killAt(processRuns, 'model.before-call', { turns: 1 })
+  await rejected
   await processRuns.server!.exited
   for (let attempt = 2; attempt <= 3; attempt++) {
     await processRuns.start('recovery.before-run=kill').catch(() => undefined)
@@ -121,12 +137,13 @@ void test('fault.kill-in-recovery: kill -9 in recovery itself, again and again: 
 })
 
 void test('fault.poison-turn: a poison turn kills its process each time: it fails after three attempts, and the others are answered', async (t) => {
-  const processRuns = await ProcessRuns.begin(t, poisoned)
+  const processRuns = await ProcessRuns.begin(t, `model.before-call=${stops} if:poison`)
   const others = [1, 2, 3].map((n) => ({ message: `hello ${n}`, idempotencyKey: randomUUID(), user: `user-${n}` }))
   const poison = randomUUID()
   processRuns.model.when('hello', ['fine'])
   const sent = others.map(({ message, ...options }) => processRuns.client.chat(message, options).catch(() => undefined))
-  await processRuns.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
+  sent.push(processRuns.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined))
+  await killAt(processRuns, 'model.before-call', { turns: sent.length })
   await Promise.all(sent)
   let deaths = 1
   await processRuns.server!.exited

@@ -95,15 +95,12 @@ void test('log.cause-kind: steps without end', async (t) => {
 })
 
 void test('log.cause-kind: a provider that cannot be reached, is silent, was deleted, or whose key cannot be decrypted', async (t) => {
-  const run = await start(t, {
-    modelSettings: { connectMs: 1000, deadlines: { firstTokenMs: 300, idleMs: 300, tailMs: 300 } },
-    turnSettings: { turnMs: 5_000 },
-  })
+  const run = await start(t)
+  const impatient = await start(t, { modelSettings: { deadlines: { firstTokenMs: 300, idleMs: 300, tailMs: 300 } } })
   const { app } = run
-  const kindAt = async (baseUrl: string): Promise<string> => {
-    const name = `p${Math.random().toString(36).slice(2)}`
-    await app.made('POST', '/providers', { name, kind: 'openai-compatible', base_url: baseUrl, api_key: 'k' })
-    return (await failureOf(run, { caller: await app.makeCaller({ agent: { model: `${name}/m` } }) }))['kind']
+  const kindAt = async (baseUrl: string, at = run): Promise<string> => {
+    await at.app.made('POST', '/providers', { name: 'other', kind: 'openai-compatible', base_url: baseUrl, api_key: 'k' })
+    return (await failureOf(at, { caller: await at.app.makeCaller({ agent: { model: 'other/m' } }) }))['kind']
   }
   const freePort = await withTcpServer(
     () => undefined,
@@ -112,7 +109,7 @@ void test('log.cause-kind: a provider that cannot be reached, is silent, was del
   assert.equal(await kindAt(`http://127.0.0.1:${freePort}/v1`), 'provider_unreachable')
   await withTcpServer(
     () => undefined,
-    async (port) => assert.equal(await kindAt(`http://127.0.0.1:${port}/v1`), 'provider_timeout'),
+    async (port) => assert.equal(await kindAt(`http://127.0.0.1:${port}/v1`, impatient), 'provider_timeout'),
   )
   await app.app.store.write.createProvider({
     id: 'prv_other',
@@ -126,9 +123,10 @@ void test('log.cause-kind: a provider that cannot be reached, is silent, was del
 })
 
 void test('log.cause-kind: the deadline of the turn, and a balance that does not cover the next step', async (t) => {
-  const run = await start(t, { turnSettings: { turnMs: 400 }, balanceUsd: '0.002' })
-  run.app.model.script([call('x', {}), { usage: { prompt_tokens: 10, completion_tokens: 2048 } }], [call('x', {})])
-  assert.equal((await failureOf(run))['kind'], 'insufficient_balance')
+  const poor = await start(t, { balanceUsd: '0.002' })
+  poor.app.model.script([call('x', {}), { usage: { prompt_tokens: 10, completion_tokens: 2048 } }], [call('x', {})])
+  assert.equal((await failureOf(poor))['kind'], 'insufficient_balance')
+  const run = await start(t, { turnSettings: { turnMs: 400 } })
   const { app } = run
   await withTcpServer(
     () => undefined,

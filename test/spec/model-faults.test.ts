@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { pino } from 'pino'
+import { defaultDeadlines } from '../../src/agent/models/transport/exchange.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import type { How } from '../support/fault-proxy.ts'
 import { withTcpServer } from '../support/ask-model.ts'
@@ -17,8 +18,8 @@ import { startTestApp } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
 
 const delta = 'response.output_text.delta'
-// Long enough for a busy machine, short enough for a test.
-const modelSettings = { connectMs: 500, deadlines: { firstTokenMs: 1500, idleMs: 1500, tailMs: 1500 } }
+// Enough for a model that answers on a busy machine. A test waits this long for one that does not.
+const patienceMs = 4000
 
 /** A request that ends without a reply: the expected error is returned, and nothing of it is left. */
 async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Outcome> {
@@ -55,6 +56,12 @@ async function eachTransport(what: string, run: (app: TestApp, sent: Sent) => Pr
   } finally {
     if (options) await app.close()
   }
+}
+
+/** The same at once, because each case waits for a deadline. The replies of a case are those to its own message. */
+async function bothTransports(what: string, options: TestAppOptions, run: (app: TestApp, sent: Sent) => Promise<void>): Promise<void> {
+  await using app = await startTestApp(options)
+  await Promise.all(transports.map(async (transport) => run(app, await makeSent(app, `${what} on ${transport}`, { transport }))))
 }
 
 let usual: TestApp
@@ -111,7 +118,7 @@ for (const status of [400, 401, 404]) {
 
 void test('fault.model-silent: a model that accepts no connection, and one that accepts it and sends nothing: 503 within the deadlines, nothing stored', async () => {
   const silent = (): void => undefined
-  await using app = await startTestApp({ modelSettings })
+  await using app = await startTestApp({ modelSettings: { connectMs: 500, deadlines: { firstTokenMs: 1500, idleMs: 1500, tailMs: 1500 } } })
   await withTcpServer(silent, async (port) => {
     // The first is a handshake that never ends, the second headers that never arrive.
     for (const [name, baseUrl] of Object.entries({
@@ -130,27 +137,19 @@ void test('fault.model-silent: a model that accepts no connection, and one that 
 })
 
 void test('fault.model-silent turn.states: a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn, and the call is aborted', () =>
-  eachTransport(
-    'silent',
-    async (app, sent) => {
-      app.model.script([gate(), 'never'])
-      const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
-      assert.equal(await app.model.calls.at(-1)!.ended, 'aborted')
-      await runsAgain(app, sent, reported, 1)
-    },
-    { turnSettings: { turnMs: 1500 } },
-  ))
+  bothTransports('silent', { turnSettings: { turnMs: patienceMs } }, async (app, sent) => {
+    app.model.when(sent.message, [gate(), 'never'])
+    const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+    assert.equal(await app.model.calls.find(({ lastUserMessage }) => lastUserMessage === sent.message)!.ended, 'aborted')
+    await runsAgain(app, sent, reported, 1)
+  }))
 
 void test('fault.model-stalls-mid-stream stream.after-delta: a model that stalls within its reply: error after the idle deadline, nothing stored, not called again', () =>
-  eachTransport(
-    'silence',
-    async (app, sent) => {
-      app.model.script(['half', gate(), 'never'])
-      const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
-      await runsAgain(app, sent, reported, 1)
-    },
-    { modelSettings },
-  ))
+  bothTransports('silence', { modelSettings: { deadlines: { ...defaultDeadlines, idleMs: patienceMs } } }, async (app, sent) => {
+    app.model.when(sent.message, ['half', gate(), 'never'])
+    const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
+    await runsAgain(app, sent, reported, 1)
+  }))
 
 const words = 'Grüße 退款 😀 naïve — «two words»'
 const noise: Part[] = [

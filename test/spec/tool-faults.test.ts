@@ -35,7 +35,7 @@ after(async () => {
   await new Promise((resolve) => elsewhere.close(resolve))
 })
 
-const toolAt = (url: string): Json => ({
+const toolAt = (url: string, timeoutSeconds: number): Json => ({
   type: 'http',
   name: 'look',
   description: 'Use it to look.',
@@ -43,14 +43,14 @@ const toolAt = (url: string): Json => ({
   method: 'GET',
   url,
   side_effects: false,
-  timeout_seconds: 1,
+  timeout_seconds: timeoutSeconds,
 })
 
 /** Runs a turn on each transport whose tool does this; returns the results that the model received. */
-async function reportedFor(what: string, url: string): Promise<string[]> {
+async function reportedFor(what: string, url: string, timeoutSeconds = 60): Promise<string[]> {
   const reported: string[] = []
   for (const transport of transports) {
-    const sent = await makeSent(app, `${what} on ${transport}`, { transport, agent: { tools: [toolAt(url)] } })
+    const sent = await makeSent(app, `${what} on ${transport}`, { transport, agent: { tools: [toolAt(url, timeoutSeconds)] } })
     app.model.when(sent.message, ({ messages }) => {
       const result = messages.findLast(({ role }) => role === 'tool')
       if (!result) return [call('look', {})]
@@ -66,7 +66,7 @@ async function reportedFor(what: string, url: string): Promise<string[]> {
 
 for (const path of ['/hang', '/drip', '/hang-within'])
   void test(`fault.tool-hostile: a tool that does ${path}: the call ends at its timeout, the model gets an error, the turn continues`, async () => {
-    for (const text of await reportedFor(path, server.url(path))) assert.match(text, /there was no whole answer within 1 s/)
+    for (const text of await reportedFor(path, server.url(path), 1)) assert.match(text, /there was no whole answer within 1 s/)
     await server.gone(path)
   })
 

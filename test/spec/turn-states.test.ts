@@ -95,14 +95,22 @@ void test('unavailable.unknown: a full process answers 503 and still replays; TU
 })
 
 void test('unavailable.unknown: a turn that waits for the store is answered 503 first; its hold is released when the store responds, and not later', async () => {
+  // Each model call is answered within `turnMs`, on a busy machine too.
+  await using app = await startTestApp({ turnSettings: { turnMs: 3_000, answerMs: 3_300 } })
   // The store takes the step long after the caller has its answer. Until then only the store can end the turn, so the hold stays.
-  const env = { TURNKEEP_FAILPOINTS: 'advance.before-commit=delay:1200@1' }
-  await using app = await startTestApp({ env, turnSettings: { turnMs: 200, answerMs: 400 } })
+  const [{ store }, held] = [app.app, gate()]
+  const { advanceMany } = store
+  store.advanceMany = (items) => held.pass().then(() => advanceMany(items))
   app.model.script([{ toolCall: { id: 'c1', name: 'missing', arguments: '{}' } }])
   const idempotencyKey = randomUUID()
   const failed = await app.chat('hi', { idempotencyKey })
   assert.deepEqual([failed.status, codeOf(failed)], [503, 'service_unavailable'])
   const turnNow = () => app.made('GET', `/turns/${failed.json.error.request_id}`)
+  await held.reached
+  assert.equal((await turnNow()).state, 'running')
+  assert.notEqual((await app.owner()).held_usd, '0.00000000')
+  assert.equal(codeOf(await app.chat('hi', { idempotencyKey })), 'idempotency_in_progress')
+  held.open()
   // The same key waits for the end of the turn, as the 503 says.
   for (;;) {
     const again = await app.chat('hi', { idempotencyKey })

@@ -45,6 +45,12 @@ async function holdOf(app: TestApp, caller: Caller): Promise<bigint> {
   return units(hold)
 }
 
+/** Measured without the deadline of the test. */
+async function holdWithoutDeadline(agentOfTest: typeof agent): Promise<bigint> {
+  await using app = await startTestApp()
+  return await holdOf(app, await app.makeCaller({ agent: agentOfTest }))
+}
+
 async function metricsOf(app: TestApp): Promise<string> {
   return (await fetch(`${app.adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } })).text()
 }
@@ -53,13 +59,16 @@ const ownerOf = (app: TestApp, { ownerId }: Caller) => app.made('GET', `/owners/
 const credit = (app: TestApp, { ownerId }: Caller, amount: string) =>
   app.made('POST', `/owners/${ownerId}/ledger`, { amount_usd: amount }, { 'idempotency-key': randomUUID() })
 
-/** Rounds of eight streams, each with another key and user, until a whole round gets no text. Returns the text and the model calls. */
-async function takeAll(app: TestApp, caller: Caller, message: string): Promise<{ streams: number; rounds: number }> {
+/**
+ * Rounds of eight streams, each with another key and user, until a whole round gets no text. Returns how many streams got text, and the number
+ * of rounds. `mayBeLate`: a deadline may pass before the text.
+ */
+async function takeAll(app: TestApp, caller: Caller, message: string, mayBeLate = false): Promise<{ streams: number; rounds: number }> {
   let streams = 0
   for (let rounds = 1; rounds <= 100; rounds++) {
     const round = await Promise.all(Array.from({ length: 8 }, () => app.stream(message, { caller, user: randomUUID() })))
     const heard = round.filter(({ events }) => deltasOf(events) !== '').length
-    if (heard === 0) {
+    if (heard === 0 && !(mayBeLate && round.some(({ events }) => events.length > 0))) {
       assert.deepEqual(new Set(round.map(codeOf)), new Set(['insufficient_balance']))
       return { streams, rounds }
     }
@@ -119,12 +128,13 @@ const ends: Record<string, (app: TestApp) => void> = {
 for (const [what, script] of Object.entries(ends)) {
   void test(`billing.unpaid: ${what} after text was sent: the text that an owner gets so is worth at most its balance`, async () => {
     const few = { ...agent, max_steps: 2 }
-    await using app = await startTestApp({ agent: few, ...(what.includes('deadline') ? { turnSettings: { turnMs: 300 } } : {}) })
-    const hold = await holdOf(app, await app.makeCaller({ agent: few }))
+    const hasDeadline = what.includes('deadline')
+    await using app = await startTestApp({ agent: few, ...(hasDeadline ? { turnSettings: { turnMs: 800 } } : {}) })
+    const hold = await holdWithoutDeadline(few)
     const balance = 6n * hold
     const caller = await app.makeCaller({ agent: few, balanceUsd: usd(balance) })
     script(app)
-    const { streams } = await takeAll(app, caller, 'continue')
+    const { streams } = await takeAll(app, caller, 'continue', hasDeadline)
     const owner = await ownerOf(app, caller)
     assert.equal(owner.balance_usd, usd(balance), 'nothing is charged')
     assert.equal(owner.held_usd, '0.00000000')
@@ -138,7 +148,11 @@ for (const [what, script] of Object.entries(ends)) {
     assert.equal(values.get('turnkeep_unpaid_usd_total')!.toFixed(8), owner.unpaid_usd)
     await credit(app, caller, usd(balance))
     app.model.when('continue', 'the reply')
-    assert.equal((await app.stream('continue', { caller })).events.at(-1)!.event, 'response.completed')
+    const reply = async () => (await app.stream('continue', { caller })).events.at(-1)!
+    let last = await reply()
+    // A reply may be late, too.
+    for (let tries = hasDeadline ? 8 : 0; tries > 0 && last.data['code'] === 'service_unavailable'; tries--) last = await reply()
+    assert.equal(last.event, 'response.completed')
     await app.verify()
   })
 }
@@ -153,19 +167,28 @@ const hidden: Record<string, Script> = {
 for (const [what, script] of Object.entries(hidden)) {
   void test(`billing.unpaid: a model that generates only ${what} until the deadline: it is reserved like text, and ends with the balance`, async () => {
     await using app = await startTestApp({ agent, turnSettings: { turnMs: 600 } })
-    const hold = await holdOf(app, await app.makeCaller({ agent }))
+    const hold = await holdWithoutDeadline(agent)
     const caller = await app.makeCaller({ agent, balanceUsd: usd(2n * hold) })
     app.model.when('continue', script)
-    const first = await app.chat('continue', { caller })
-    assert.deepEqual([first.status, codeOf(first)], [503, 'service_unavailable'])
-    const { unpaid_usd: unpaid, balance_usd: balance } = await ownerOf(app, caller)
+    const unpaidNow = async () => units((await ownerOf(app, caller)).unpaid_usd)
+    let unpaid = 0n
+    // On a busy machine, the deadline may pass before anything was generated.
+    for (let n = 0; n < 8 && unpaid === 0n; n++) {
+      const first = await app.chat('continue', { caller, user: `user ${n}` })
+      assert.deepEqual([first.status, codeOf(first)], [503, 'service_unavailable'])
+      unpaid = await unpaidNow()
+    }
     // A quarter of the bytes are tokens.
     const generated = (BigInt(text.length) / 4n) * 20n * 100n
-    assert.ok(units(unpaid) >= generated && units(unpaid) <= hold, `${unpaid}, not ${usd(generated)}`)
-    assert.equal(balance, usd(2n * hold))
-    const codes = []
-    for (let n = 0; n < 4; n++) codes.push(codeOf(await app.chat('continue', { caller, user: `user ${n}` })))
-    assert.equal(codes.at(-1), 'insufficient_balance', codes.join())
+    assert.ok(unpaid >= generated && unpaid <= hold, `${usd(unpaid)}, not ${usd(generated)}`)
+    assert.equal((await ownerOf(app, caller)).balance_usd, usd(2n * hold))
+    // Each turn counts or was late, and the second one leaves too little for a third.
+    let code: unknown
+    for (let n = 0; n < 8 && code !== 'insufficient_balance'; n++)
+      code = codeOf(await app.chat('continue', { caller, user: `end user ${n}` }))
+    assert.equal(code, 'insufficient_balance')
+    unpaid = await unpaidNow()
+    assert.ok(unpaid <= 2n * hold, `${usd(unpaid)} of ${usd(2n * hold)}`)
     await app.verify()
   })
 }

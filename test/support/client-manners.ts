@@ -88,6 +88,6 @@ async function askPython(baseUrl: string, codes: FailureCode[]): Promise<Record<
     PYTHONPATH: join(import.meta.dirname, '../../clients/python'),
     PYTHONDONTWRITEBYTECODE: '1',
   }
-  const { stdout } = await promisify(execFile)('python3', ['-c', program, baseUrl, ...codes], { env, timeout: 30_000 })
+  const { stdout } = await promisify(execFile)('python3', ['-c', program, baseUrl, ...codes], { env, timeout: 120_000 })
   return JSON.parse(stdout) as Record<string, Manner>
 }

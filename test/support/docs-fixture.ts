@@ -79,7 +79,7 @@ export class DocsFixture {
     try {
       const { stdout, stderr } = await promisify(execFile)(...this.#command(language, code), {
         cwd: this.folder,
-        timeout: 30_000,
+        timeout: 120_000,
         env: this.#environment(variables),
       })
       if (how === 'fails') throw new Error(`this should have failed:\n${code}\n${stdout}${stderr}`)

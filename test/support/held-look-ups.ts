@@ -41,9 +41,9 @@ export class HeldLookUps {
     return new HeldLookUps(app, token as string)
   }
 
-  /** Resolves with the requests when there are this many of them and the look-up of each has begun. */
+  /** Resolves with the requests when there are this many of them and the look-up of each has started. */
   async waiting(count: number): Promise<Held[]> {
-    await until(`${count} look-ups have begun`, () => this.#waiting === count)
+    await until(`${count} look-ups have started`, () => this.#waiting === count)
     return this.#seen.filter(({ request }) => request.headers.authorization === `Bearer ${this.token}`)
   }
 

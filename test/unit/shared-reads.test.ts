@@ -16,7 +16,7 @@ void test('shared reads: another key has a separate read, and a failure goes to 
   const gone = async (): Promise<string> => {
     throw new Error('gone')
   }
-  const asked = [shared.read('a', gone), shared.read('a', async () => 'never begun'), shared.read('b', async () => 'b')]
+  const asked = [shared.read('a', gone), shared.read('a', async () => 'never asked for'), shared.read('b', async () => 'b')]
   const reported = await Promise.allSettled(asked)
   assert.deepEqual(
     reported.map(({ status }) => status),
