@@ -448,12 +448,39 @@ void test('documents: a stopped indexer releases its document within a second, a
   const startedAt = performance.now()
   await first.stop()
   t.diagnostic(`stopped within ${Math.round(performance.now() - startedAt)} ms`)
-  await until('the hanging call is broken off', () => brokenOff, 10_000)
+  await until('the hanging call is broken off', () => brokenOff)
   assert.equal((await library.document(id)).status, 'indexing')
   await library.revise({ embeddingModel: null })
   library.index()
   // By the clock its lease would still be valid: the clock was not moved.
   assert.equal((await library.ready(id)).chunks, 300)
+})
+
+void test('documents: a renewal that is due while a stopped indexer releases its document does not take the lease again', async (t) => {
+  const server = await startEmbeddings(t)
+  const library = await Library.make(t)
+  await library.embedBy(server.baseUrl)
+  server.break('hang')
+  const released = Promise.withResolvers<void>()
+  const slow: OwnStore = {
+    ...library.store,
+    write: methodsOf<Writes>(writes, async (name, args) => {
+      const result = await callMethod<Writes>(library.store.write, name, args)
+      if (name === 'reportProgress' && (args[0] as { leaseMs: number }).leaseMs === 0) {
+        // The answer is late: several renewals are due before it arrives.
+        await new Promise((resolve) => setTimeout(resolve, 1_000))
+        released.resolve()
+      }
+      return result
+    }),
+  }
+  const indexer = library.index({ leaseMs: 900 }, { store: slow })
+  await library.putFile('log-book.pdf', 'doc_one')
+  await until('it is being indexed', () => server.calls.length === 1)
+  await indexer.stop()
+  await released.promise
+  const claimed = await library.store.write.claimDocument({ holder: 'another', leaseMs: 30_000 })
+  assert.equal(claimed?.id, 'doc_one')
 })
 
 void test('documents: what a deletion leaves is cleaned up in batches, and served documents are not touched', async (t) => {
@@ -493,7 +520,7 @@ void test('documents: an idle indexer does not query the store', async (t) => {
   assert.ok(asked.filter((name) => name === 'reportProgress').length <= seconds, `${asked} within ${seconds} s`)
   // A document added through this store is claimed without waiting for the polling interval.
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The harbour is closed.') })
-  await until('it is taken up', async () => (await library.status('doc_two')) === 'ready', 5_000)
+  await until('it is taken up', async () => (await library.status('doc_two')) === 'ready', 20_000)
 })
 
 void test('documents: 9 MiB of text become ready while the process serves others', async (t) => {

@@ -15,7 +15,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createExtractor } from '../src/agent/documents/extractor.ts'
 import type { DocumentToRead, Extractor } from '../src/agent/documents/extractor.ts'
-import { DocumentRefused, maxReadMs } from '../src/agent/documents/limits.ts'
+import { maxReadMs } from '../src/agent/documents/limits.ts'
 import { ReadingBrokenOff } from '../src/agent/documents/reading-process.ts'
 import { confinement } from '../src/process/confinement.ts'
 import { until } from './support/until.ts'
@@ -86,7 +86,7 @@ void test('documents: a reading process that freezes after it has read is ended 
   const late = extractor.take(0, 1, signal)
   t.mock.timers.tick(5 * maxReadMs)
   t.mock.timers.reset()
-  await assert.rejects(late, DocumentRefused)
+  await assert.rejects(late, ReadingBrokenOff)
   await until('it is gone too', () => !isThere(second))
   assert.equal((await extractor.read(document(Buffer.from('The harbour is open.')))).chunks, 1)
 })

@@ -343,7 +343,7 @@ class Conversations:
         self._limits = limits
 
     def list(self, *, external_user_id: Optional[str] = None, limit: Optional[int] = None) -> Iterator["Conversation"]:
-        """All of them, or that of one external user. `limit`: the page size, 1 to 100."""
+        """All of them, or that of one end user. `limit`: the page size, 1 to 100."""
         return self._pages("/conversations", {"external_user_id": external_user_id, "limit": limit}, Conversation)
 
     def messages(self, conversation_id: str, *, limit: Optional[int] = None) -> Iterator["Message"]:

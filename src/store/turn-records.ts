@@ -22,8 +22,8 @@ export const historyOf = (texts: string[]): HistoryMessage[] =>
 export type Admission = {
   apiKeyId: string
   agentId: string
-  /** The owner of the agent. */
-  ownerId: string
+  /** The owner of the agent, if it is known here. */
+  ownerId: string | undefined
   idempotencyKey: string
   fingerprint: Uint8Array
   externalUserId: string

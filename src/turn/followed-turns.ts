@@ -241,9 +241,11 @@ class FollowedTurn implements RunningTurn {
 
   /** Returns true if the turn runs in this process: its text then needs no messages. */
   followsLive(turn: LiveTurn | undefined): boolean {
-    if (!turn || turn.admitted.fence < this.fence) return false
-    if (this.#live?.turn === turn) return true
+    if (turn && this.#live?.turn === turn && turn.admitted.fence >= this.fence) return true
+    // It runs in another process now, or does not run.
     this.#live?.stopListening()
+    this.#live = undefined
+    if (!turn || turn.admitted.fence < this.fence) return false
     this.#startAttempt(turn.admitted.fence)
     const listener: TextListener = { onText: (text) => this.#text.append(text), onReset: () => this.#text.startOver() }
     this.#live = { turn, stopListening: turn.listen(listener) }

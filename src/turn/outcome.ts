@@ -12,9 +12,12 @@ export type TurnRequest = {
   message: string
   /** `trace.context`: the valid W3C traceparent header of the request, or null. */
   traceparent: string | null
-  /** `overload.places`: the ID of the owner to whose share of the slots the turn counts, or a fixed name for messages of the operator. */
+  /** `overload.places`: the ID of the owner to whose share of the slots the turn counts, or `operatorShare`. */
   shareOf: string
 }
+
+/** The share of messages that operators of the whole installation send in the playground. */
+export const operatorShare = 'operator'
 
 export type BeginResult =
   /** Refused before anything was stored. The response has the code's status on both transports. */

@@ -11,6 +11,7 @@ import type { TurnStatus } from '../store/queries/turn-status.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { within } from '../deadline.ts'
+import { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { FollowedTurns } from './followed-turns.ts'
 import { endOf } from './followed-turns.ts'
 import type { LiveTurn } from './live-turn.ts'
@@ -43,6 +44,9 @@ export interface TurnResource {
 // A model call ends at once. A tool call with side effects may take longer, and the caller can read the status again.
 const cancelWaitMs = 2_000
 
+// `overload.queue`: those of refused messages must not delay what else is read.
+const maxLookUps = 16
+
 /** What a path contains may be any text, which not every store accepts. */
 const isRequestId = (text: string): boolean => /^[0-9a-f-]{36}$/.test(text)
 
@@ -59,6 +63,8 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
     return status
   }
 
+  const lookUps = new ConcurrencyLimiter(maxLookUps)
+
   const openRunning = (status: TurnStatus): RunningTurn => {
     const running = live.get(status.requestId)
     // A process that was paused may still run an attempt that another one has taken over.
@@ -74,7 +80,11 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
       return message
     },
 
-    findNewest: (wanted) => store.read.findNewestTurn(wanted).catch(refuseUnavailable),
+    async findNewest(wanted) {
+      const release = lookUps.take(wanted.apiKeyId)
+      if (!release) throw new ApiError('service_unavailable')
+      return store.read.findNewestTurn(wanted).catch(refuseUnavailable).finally(release)
+    },
 
     async open(wanted) {
       const status = await find(wanted)

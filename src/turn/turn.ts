@@ -18,6 +18,7 @@ import { Batcher } from './batcher.ts'
 import { EarlyRuns } from './early-run.ts'
 import type { EarlyRun, Run } from './early-run.ts'
 import { LiveTurn } from './live-turn.ts'
+import { operatorShare } from './outcome.ts'
 import type { BeginResult, TurnRequest } from './outcome.ts'
 import { createLargeReplies } from './large-replies.ts'
 import { keepLeases } from './leases.ts'
@@ -150,13 +151,13 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   function admissionOf(
-    { apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent, shareOf: ownerId }: TurnRequest,
+    { apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent, shareOf }: TurnRequest,
     mayRun: boolean,
   ): Admission {
     return {
       apiKeyId,
       agentId,
-      ownerId,
+      ownerId: shareOf === operatorShare ? undefined : shareOf,
       idempotencyKey,
       fingerprint: fingerprint(externalUserId, message),
       externalUserId,

@@ -192,8 +192,8 @@ describe('turnkeep chat in a pipe', () => {
     const calls = app.model.calls.length
     for (const key of ['', ' a', 'a ', 'a\nb']) {
       const { code, stdout, stderr } = await chat([...args, key])
-      assert.deepEqual([code, stdout], [1, ''], stderr)
-      assert.match(stderr, /^turnkeep: .*idempotencyKey must not be empty, begin or end with a blank/)
+      assert.deepEqual([code, stdout], [2, ''], stderr)
+      assert.match(stderr, /--idempotency-key <key>[\s\S]*It must not be empty, begin or end with a blank/)
     }
     assert.equal(app.model.calls.length, calls)
   })

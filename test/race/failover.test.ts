@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { Fleet, noFleet } from '../support/fleet.ts'
 import { until } from '../support/until.ts'
-import type { Outcome, Sent } from '../support/fleet.ts'
+import type { Outcome } from '../support/fleet.ts'
 import { gate } from '../support/model-server.ts'
 import { noPostgresServer, startPostgres } from '../support/postgres-server.ts'
 import type { PostgresServer } from '../support/postgres-server.ts'
@@ -50,22 +50,6 @@ async function lostOf(fleet: Fleet, reported: Outcome[]): Promise<string[]> {
   return reported.filter(isLost).map(({ sent }) => sent.message)
 }
 
-/**
- * Asserts that it is refused soon, and returns the milliseconds. On a busy machine the limiter may be late before (`rate.fail-closed`), which
- * is not the refusal that is tested.
- */
-async function refusedSoon(fleet: Fleet, sent: Sent): Promise<number> {
-  for (;;) {
-    const from = performance.now()
-    const outcome = await fleet.try(sent, 0)
-    if (outcome.kind === 'error' && outcome.code === 'api_rate_limit_unavailable') continue
-    assert.deepEqual(outcome, { kind: 'error', status: 503, code: 'service_unavailable' })
-    const took = Math.round(performance.now() - from)
-    assert.ok(took < generousMs, `refused after ${took} ms`)
-    return took
-  }
-}
-
 describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() }, () => {
   void test('fault.sync-failover: the primary is killed under load and its synchronous standby takes over: no acknowledged turn is lost', async (t) => {
     const { primary, standby, proxy, fleet, lookAt } = await begin(t, { count: 2 })
@@ -78,7 +62,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     // The address leads to the standby before it accepts writes (error 25006), which can happen for a while in any failover.
     proxy.leadTo(standby.port)
     lookAt(standby)
-    await refusedSoon(fleet, fleet.sent('to the standby', { user: 'to the standby' }))
+    await fleet.refusedSoon(fleet.sent('to the standby', { user: 'to the standby' }), generousMs)
     const promotedFrom = performance.now()
     await standby.promote()
     const promotedAt = performance.now()
@@ -102,7 +86,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     proxy.leadTo(standby.port)
     proxy.reset()
     held.open()
-    await refusedSoon(fleet, fleet.sent('to the standby', { user: 'to the standby' }))
+    await fleet.refusedSoon(fleet.sent('to the standby', { user: 'to the standby' }), generousMs)
     const readiness = (await (await fetch(`${fleet.servers[0]!.url}/readyz`)).json()) as { store: string }
     assert.equal(readiness.store, 'unavailable', 'a store without writes is unavailable')
     await until('25006', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('25006')))
@@ -154,7 +138,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     held.open()
     const sent = Array.from({ length: 6 }, (_, n) => fleet.sent(`frozen ${n}`, { user: `frozen ${n}` }))
     const times: number[] = []
-    for (const one of sent) times.push(await refusedSoon(fleet, one))
+    for (const one of sent) times.push(await fleet.refusedSoon(one, generousMs))
     const [{ waiting }] = (await fleet.rows(`select count(*) as waiting from pg_stat_activity where wait_event = 'SyncRep'`)) as [
       { waiting: string },
     ]

@@ -28,22 +28,6 @@ const inTransaction = (fleet: Fleet, call: string): Promise<void> =>
     return found.length > 0
   })
 
-/**
- * Asserts that it is refused soon, and returns the milliseconds. On a busy machine the limiter may be late before (`rate.fail-closed`), which
- * is not the refusal that is tested.
- */
-async function refusedSoon(fleet: Fleet, sent: Sent): Promise<number> {
-  for (;;) {
-    const from = performance.now()
-    const outcome = await fleet.try(sent, 0)
-    if (outcome.kind === 'error' && outcome.code === 'api_rate_limit_unavailable') continue
-    assert.deepEqual(outcome, { kind: 'error', status: 503, code: 'service_unavailable' })
-    const took = Math.round(performance.now() - from)
-    assert.ok(took < generousMs, `refused after ${took} ms`)
-    return took
-  }
-}
-
 /** Asserts that requests are refused soon on both transports, without a model call. Returns what was sent and the longest wait. */
 async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; maxMs: number }> {
   const sent: Sent[] = []
@@ -52,7 +36,7 @@ async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; maxMs: number }> {
     const calls = fleet.model.calls.length
     const name = `refused ${randomUUID()}`
     const one = fleet.sent(name, { user: name, transport })
-    const took = await refusedSoon(fleet, one)
+    const took = await fleet.refusedSoon(one, generousMs)
     assert.equal(fleet.model.calls.length, calls)
     maxMs = Math.max(maxMs, took)
     sent.push(one)

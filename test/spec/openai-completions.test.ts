@@ -374,6 +374,33 @@ void test('openai.retry-joins: a turn that ends while its retry looks for it ans
   }
 })
 
+void test('overload.queue: look-ups for retries do not pile up: what exceeds a limit is refused at once', async () => {
+  await using app = await startTestApp()
+  const { read } = app.app.store
+  const { findNewestTurn } = read
+  const held = gate()
+  let asked = 0
+  read.findNewestTurn = async (...wanted) => {
+    asked++
+    await held.pass()
+    return findNewestTurn(...wanted)
+  }
+  const retry = (n: number): Promise<Answer> =>
+    askOpenAi(app, { body: completionBody(app, `message ${n}`, { user: `user-${n}` }), headers: { 'x-stainless-retry-count': '1' } })
+  let refused = 0
+  const sent = Array.from({ length: 30 }, async (_, n) => {
+    const answer = await retry(n)
+    if (answer.status === 503) refused++
+    return answer
+  })
+  await until('some wait and the others are refused', () => asked > 0 && asked + refused === sent.length)
+  assert.ok(asked <= 16, `${asked} look-ups`)
+  held.open()
+  const statuses = (await Promise.all(sent)).map(({ status }) => status)
+  assert.equal(statuses.filter((status) => status === 200).length, asked)
+  assert.equal(app.model.calls.length, asked)
+})
+
 void test('openai.retry-joins: a retry joins nothing of another key, and no Idempotency-Key of a caller', async () => {
   await using app = await startTestApp()
   const body = JSON.stringify(completionBody(app, 'hello'))

@@ -106,7 +106,12 @@ export class DocsFixture {
   /** On its previous port, if it had one. */
   async start(): Promise<void> {
     const port = this.url === '' ? '0' : new URL(this.url).port
-    const server = await startServer({ TURNKEEP_DATA_DIR: join(this.folder, '.turnkeep'), PORT: port })
+    const server = await startServer({
+      TURNKEEP_DATA_DIR: join(this.folder, '.turnkeep'),
+      PORT: port,
+      // The turn that a document cancels lasts for several seconds, so that it still runs then on a busy machine.
+      TURNKEEP_FAILPOINTS: 'model.delta=delay:100 if:Tell me about keys',
+    })
     this.url = server.url
     this.#server = server
     writeFileSync(this.#pidFile, String(server.child.pid))

@@ -232,6 +232,22 @@ export class Fleet {
     return outcome
   }
 
+  /**
+   * Asserts that the first server refuses the message soon with `service_unavailable`, and returns the milliseconds. On a busy machine the
+   * limiter may be late before (`rate.fail-closed`), which is not the refusal that is tested.
+   */
+  async refusedSoon(sent: Sent, limitMs: number): Promise<number> {
+    for (let tries = 0; ; tries++) {
+      const from = performance.now()
+      const outcome = await this.try(sent, 0)
+      if (outcome.kind === 'error' && outcome.code === 'api_rate_limit_unavailable' && tries < 20) continue
+      assert.deepEqual(outcome, { kind: 'error', status: 503, code: 'service_unavailable' })
+      const took = Math.round(performance.now() - from)
+      assert.ok(took < limitMs, `refused after ${took} ms`)
+      return took
+    }
+  }
+
   async #tryOnce({ message, user, idempotencyKey, transport }: Sent, at: Where): Promise<Try> {
     const server = typeof at === 'number' ? this.servers[at] : undefined
     if (at === undefined || (typeof at === 'number' && !server)) return { kind: 'broken' }

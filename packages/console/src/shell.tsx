@@ -13,7 +13,8 @@ import { Logo } from './show/logo.tsx'
 import { Arrival } from './show/page.tsx'
 import { NavigationList } from './navigation-list.tsx'
 import { paletteKeys, useShortcuts } from './shortcuts.ts'
-import { guarded } from './show/guarded-navigation.ts'
+import { guarded, signOutPath } from './show/guarded-navigation.ts'
+import { useToast } from './show/toasts.tsx'
 
 const SessionMenu = lazy(() => import('./session-menu.tsx').then(({ SessionMenu: menu }) => ({ default: menu })))
 // Loaded after the page. They stay mounted, so that they return the focus to what had it before.
@@ -31,13 +32,14 @@ export function Shell({ signedIn: { session, me }, onSignOut, children }: ShellP
   const burger = useRef<HTMLButtonElement>(null)
   const arrive = useArrival()
   const signOut = useSignOut()
+  const toast = useToast()
   useEffect(close, [location, close])
   useEndOfSession(session)
   useShortcuts({ onPalette: palette.open, onList: shortcuts.open })
   const leave = (): void =>
-    guarded('', () => {
+    guarded(signOutPath, () => {
       onSignOut()
-      signOut.mutate()
+      signOut.mutate(undefined, { onError: (error) => toast(`Could not sign out: ${error.message}`) })
     })
   return (
     <MeContext value={me}>

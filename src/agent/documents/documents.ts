@@ -138,6 +138,8 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       const { chunks } = await indexDocument(document, lease.claim, { store, extractor, guard, embeddings, retriesMs })
       log.info({ ...ids, chunks, ms: Math.round(performance.now() - startedAt) }, 'document indexed')
     } catch (error) {
+      // A renewal after the release would take the lease again.
+      await lease.end()
       await endFailed(document, error, { store, log, isStopping: stopping.signal.aborted })
     } finally {
       await lease.end()

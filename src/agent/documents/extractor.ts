@@ -8,7 +8,7 @@ import { confinement } from '../../process/confinement.ts'
 import type { Source } from './extract.ts'
 import type { ReadingLimits } from './extract-messages.ts'
 import { DocumentRefused, maxChunks, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong } from './limits.ts'
-import { startReadingProcess } from './reading-process.ts'
+import { ReadingBrokenOff, startReadingProcess } from './reading-process.ts'
 import type { ReadingProcess } from './reading-process.ts'
 
 export type DocumentToRead = Omit<Source, 'bytes'> & {
@@ -25,7 +25,7 @@ export type ReadDocument = { title: string | null; chunks: number; bytes: number
 export interface Extractor {
   /** Reads one document; calls must not overlap. Throws DocumentRefused with the reason, ReadingBrokenOff, or `signal.reason`. */
   read(document: DocumentToRead): Promise<ReadDocument>
-  /** Returns chunks of the document that was read last. Has a time limit like `read`, and throws the same. */
+  /** Returns chunks of the document that was read last, within the time of one document. Throws ReadingBrokenOff, or `signal.reason`. */
   take(from: number, count: number, signal: AbortSignal): Promise<Chunk[]>
   /** No more chunks will be taken: the process may end after its idle time. */
   release(): void
@@ -74,11 +74,11 @@ export function createExtractor(options: ExtractorOptions): Extractor {
   }
 
   /** Ends the process, so that `work` with it rejects, if it is aborted or takes too long. */
-  async function limited<Value>(present: ReadingProcess, signal: AbortSignal, work: () => Promise<Value>): Promise<Value> {
+  async function limited<Value>(present: ReadingProcess, signal: AbortSignal, tooLate: Error, work: () => Promise<Value>): Promise<Value> {
     signal.throwIfAborted()
     const onAbort = (): void => void present.end(signal.reason as Error)
     signal.addEventListener('abort', onAbort)
-    const late = (): void => void present.end(needsTooLong(limits.computingMs))
+    const late = (): void => void present.end(tooLate)
     const timer = setTimeout(late, limits.computingMs * (options.patience ?? patience))
     try {
       return await work()
@@ -96,7 +96,7 @@ export function createExtractor(options: ExtractorOptions): Extractor {
       signal.throwIfAborted()
       if (!reading || reading.hasEnded()) reading = startReadingProcess(limits, confined)
       const present = reading
-      return limited(present, signal, async () => {
+      return limited(present, signal, needsTooLong(limits.computingMs), async () => {
         await present.say({ kind: 'begin' })
         for await (const bytes of parts) {
           for (let at = 0; at < bytes.length; at += pieceBytes)
@@ -113,7 +113,8 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     async take(from, count, signal) {
       const present = reading
       if (!present) throw new Error('nothing was read that could be taken')
-      const answer = await limited(present, signal, () => present.ask({ kind: 'take', from, count }))
+      const frozen = new ReadingBrokenOff('the process that reads documents did not hand over its passages in time')
+      const answer = await limited(present, signal, frozen, () => present.ask({ kind: 'take', from, count }))
       if (answer.kind !== 'taken') throw new Error(`a process that was to hand over has answered ${answer.kind}`)
       return answer.chunks
     },

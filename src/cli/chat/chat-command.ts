@@ -9,7 +9,7 @@ import { createAdminClient } from '../admin-api/client.ts'
 import { findAgent } from './find-agent.ts'
 import { Talk } from './talk.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { helpEnd, withServerOptions } from '../terminal/command-options.ts'
+import { helpEnd, keyText, withServerOptions } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { loginName } from '../terminal/login-name.ts'
 import { readStdin } from '../terminal/stdin.ts'
@@ -23,7 +23,7 @@ export function define(command: Command, environment: Environment): void {
     .option('--user <name>', 'End user of the conversation (default: your login name)')
     .option('--new', 'Start a new conversation with a generated end user')
     .option('--message <text>', 'Send one message, print the reply and exit; also reads the message from a pipe')
-    .option('--idempotency-key <key>', 'With --message: key of an earlier attempt, to get its reply (default: a new key)')
+    .option('--idempotency-key <key>', 'With --message: key of an earlier attempt, to get its reply (default: a new key)', keyText)
     .action((agent: string | undefined, options: ChatOptions) => chat(environment, agent, options))
 }
 

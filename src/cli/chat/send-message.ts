@@ -51,14 +51,9 @@ const silentMs = 45_000
 
 type Attempt = Exclude<Sent, { kind: 'unreachable' }> | { kind: 'again'; why: string; afterSeconds: number | undefined; last: Sent }
 
-/** Refused with `validation_error`, and not sent, if the key is not one that a header can carry (`idempotency.key-text`). */
+/** Throws for a key that a header cannot carry (`idempotency.key-text`). */
 export async function sendMessage(client: AdminClient, message: Message, listener: Listener, signal: AbortSignal): Promise<Sent> {
-  let key: string
-  try {
-    key = headerOfKey(message.idempotencyKey)
-  } catch (error) {
-    return { kind: 'refused', code: 'validation_error', message: causeOf(error), requestId: undefined }
-  }
+  const key = headerOfKey(message.idempotencyKey)
   const until = performance.now() + maxTotalMs
   const reconciler = new Reconciler()
   for (let tries = 0; ; tries++) {

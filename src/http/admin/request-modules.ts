@@ -11,6 +11,7 @@ import { ofInstallation } from '../../operators/principal.ts'
 import type { Scope } from '../../operators/principal.ts'
 import type { Actor } from '../../store/queries/audit.ts'
 import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
+import { operatorShare } from '../../turn/outcome.ts'
 import type { BeginResult, TurnRequest } from '../../turn/outcome.ts'
 import type { TurnResource } from '../../turn/turn-resource.ts'
 import type { Turns } from '../public/chat-routes.ts'
@@ -68,7 +69,7 @@ export function modulesOf(modules: ModulesOfRoutes, calls: AdminCalls, actor: Ac
     },
     async beginInPlayground(message) {
       const apiKeyId = await calls.openPlayground(message.agentId)
-      return turns.begin({ ...message, apiKeyId, traceparent: null, shareOf: scope?.ownerId ?? 'operator' })
+      return turns.begin({ ...message, apiKeyId, traceparent: null, shareOf: scope?.ownerId ?? operatorShare })
     },
     async readStatus() {
       refuseRestricted()

@@ -242,7 +242,7 @@ export function clientOptions(url: string): pg.ClientConfig {
     connectionString: url.replace(/(?<=[?&])application_name=[^&]*&?/g, ''),
     application_name: 'turnkeep',
     connectionTimeoutMillis: connectMs,
-    // A connection that a network has dropped silently is noticed within two minutes. Linux alone would ask after two hours.
+    // A connection that a network has dropped silently is noticed within a minute. Linux alone would ask after two hours.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser: parserOf },

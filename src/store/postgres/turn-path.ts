@@ -128,7 +128,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     const sendApart = async (groups: Iterable<number[]>): Promise<void> => {
       let given: StoreUnavailable | undefined
       for (const group of groups) {
-        if (performance.now() >= until + deadlineMs) given ??= new StoreUnavailable('other transactions hold the rows of too many items')
+        if (performance.now() >= until + deadlineMs) given ??= new StoreUnavailable('the other items of the batch took too long')
         if (given) keep(group, given)
         else
           await send(group).catch((error: unknown) => {
@@ -175,7 +175,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     name: 'admit_v1',
     deadlineMs: admissionMs,
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
-    lockedBy: ({ ownerId }) => ownerId,
+    lockedBy: ({ ownerId, agentId }) => ownerId ?? agentId,
     bytesOf: bytesOf.admit,
     write: writeAdmission,
     read: readAdmission,

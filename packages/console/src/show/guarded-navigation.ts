@@ -12,6 +12,9 @@ export function addGuard(guard: Guard): () => void {
   return () => void guards.delete(guard)
 }
 
+/** A sign-out leaves every page. */
+export const signOutPath = ''
+
 /** Calls `go` at once, or after a guard has asked. Only one guard asks. */
 export function guarded(path: string, go: () => void): void {
   if (![...guards].some((guard) => guard(path, go))) go()

@@ -6,7 +6,7 @@ import { Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { useRouter } from 'wouter'
 import { Confirm } from './confirm.tsx'
-import { addGuard } from './guarded-navigation.ts'
+import { addGuard, signOutPath } from './guarded-navigation.ts'
 
 /** `within`: the path below which nothing is lost. */
 type LeaveGuardProps = { unsaved: boolean; within: string; title?: string; verb?: string; text?: string }
@@ -26,7 +26,9 @@ export function LeaveGuard({
     const asks = (path: string, go: () => void): boolean => {
       if (leaving.current || path === `${base}${within}` || path.startsWith(`${base}${within}/`)) return false
       setOnward(() => () => {
-        leaving.current = true
+        // A sign-out can fail. The page stays then, and so does the question.
+        if (path === signOutPath) setOnward(null)
+        else leaving.current = true
         go()
       })
       return true
