@@ -159,25 +159,40 @@ inConsole(
   },
 )
 
-inConsole('console: unsaved settings are asked about before a sign-out', async ({ page, app, open }) => {
-  await open(`/agents/${app.orders.agentId}`)
-  const prompt = page.getByLabel('System prompt')
-  await prompt.fill('Answer in rhymes.')
-  const question = page.getByRole('dialog', { name: 'Leave without saving?' })
-  const signOut = async (): Promise<void> => {
-    await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: /^Search pages/ }).fill('sign out')
-    await page.locator('[role="option"][aria-selected="true"]', { hasText: /^Sign out/ }).waitFor()
-    await page.keyboard.press('Enter')
-  }
-  await signOut()
-  await question.getByRole('button', { name: 'Cancel' }).click()
-  await question.waitFor({ state: 'detached' })
-  assert.equal(await prompt.inputValue(), 'Answer in rhymes.')
-  await signOut()
-  await question.getByRole('button', { name: 'Leave without saving' }).click()
-  await page.getByText('You are signed out').waitFor()
-})
+inConsole(
+  'console: unsaved settings are asked about before a sign-out',
+  async ({ page, app, open }) => {
+    await open(`/agents/${app.orders.agentId}`)
+    const prompt = page.getByLabel('System prompt')
+    await prompt.fill('Answer in rhymes.')
+    const question = page.getByRole('dialog', { name: 'Leave without saving?' })
+    const signOut = async (): Promise<void> => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: /^Search pages/ }).fill('sign out')
+      await page.locator('[role="option"][aria-selected="true"]', { hasText: /^Sign out/ }).waitFor()
+      await page.keyboard.press('Enter')
+    }
+    await signOut()
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await question.waitFor({ state: 'detached' })
+    assert.equal(await prompt.inputValue(), 'Answer in rhymes.')
+    // One that fails leaves everything as it was.
+    const session = '**/admin/v1/session'
+    await page.route(session, (route) => (route.request().method() === 'DELETE' ? route.fulfill({ status: 503 }) : route.continue()))
+    await signOut()
+    await question.getByRole('button', { name: 'Leave without saving' }).click()
+    await page.getByText(/^Could not sign out: /).waitFor()
+    assert.equal(await prompt.inputValue(), 'Answer in rhymes.')
+    await page.getByRole('link', { name: 'Conversations', exact: true }).click()
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await question.waitFor({ state: 'detached' })
+    await page.unroute(session)
+    await signOut()
+    await question.getByRole('button', { name: 'Leave without saving' }).click()
+    await page.getByText('You are signed out').waitFor()
+  },
+  { refusals: [503] },
+)
 
 inConsole('console: an agent with unsaved settings is deleted without a question about them', async ({ page, app: { app }, open }) => {
   const agent = await app.makeAgent(app.caller.ownerId, { name: 'Short-lived' })
