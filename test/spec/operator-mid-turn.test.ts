@@ -232,9 +232,10 @@ for (const { fault, what, change, refused } of changes) {
     const { first, second } = await twoLives(t)
     const { sent, asked } = await beginTurn(first, 'chat', before)
     await change(first, sent)
+    // The next process recovers the turn at its start.
+    first.model.when(sent.message, ['one ', 'two'])
     const app = await second()
     assert.deepEqual([(await asked).status, (await asked).code], [503, 'service_unavailable'])
-    app.model.when(sent.message, ['one ', 'two'])
     const { reply, answer } = await sendUntilEnded(app, sent)
     assert.ok(reply, answer.text)
     assert.deepEqual(
@@ -255,9 +256,9 @@ void test('fault.api-key-revoked turn.states: a turn whose key is revoked and th
   const { first, second } = await twoLives(t)
   const { sent, asked } = await beginTurn(first, 'chat', before)
   await first.made('DELETE', `/keys/${await keyOf(first, sent)}`)
+  first.model.when(sent.message, ['one ', 'two'])
   const app = await second()
   await asked
-  app.model.when(sent.message, ['one ', 'two'])
   const requestId = (await asked).answer.json['error'].request_id
   let turn = await turnOf(app, requestId)
   while (turn['state'] === 'running') turn = await turnOf(app, requestId)

@@ -30,7 +30,7 @@ async function openThread(ms: number, folder: string): Promise<StoreThread> {
   return thread
 }
 
-void test('a thread that closes answers what was asked before; with a limit, it rejects what has not started by then', async (t) => {
+void test('a thread that closes answers what was asked before; with a limit, it rejects what has no answer by then', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-thread-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const patient = await openThread(10, folder)

@@ -62,8 +62,8 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   }
 }
 
-// Reports that wait are those of callers that have left.
-const closeMs = 2_500
+// What still waits then are reports whose callers have left.
+const closeMs = 5_000
 
 type Parts = {
   writer: Pick<StoreThread, 'call' | 'ask' | 'close'>

@@ -81,7 +81,7 @@ export class StoreThread {
     return outcome!.value
   }
 
-  /** Ends the thread after the previous calls; with `limitMs`, those that have not started by then are rejected. */
+  /** Ends the thread after the previous calls; with `limitMs`, those that have no answer by then are rejected. */
   async close(limitMs?: number): Promise<void> {
     if (this.#closed) return
     this.#closed = true
