@@ -112,7 +112,7 @@ void test('mcp.progress: a caller that leaves ends nothing but its own listening
   const reply = mcp.call({ message: 'weather', ...ada }, { signal: leaving.signal, onProgress: () => leaving.abort() })
   await assert.rejects(reply)
   await mcp.client.close()
-  assert.ok(await Promise.race([turn.left.then(() => true), pass(60_000, false, { ref: false })]))
+  assert.ok(await Promise.race([turn.left.then(() => true), pass(15_000, false, { ref: false })]))
   turn.complete()
   assert.deepEqual(layer.logged, [])
 })

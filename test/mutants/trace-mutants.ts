@@ -94,7 +94,6 @@ export const traceMutants: Mutant[] = [
     removes: 'a rerun ends when the server stops',
     edits: [edit('src/admin/unstored-run.ts', '[closing, deadline, left]', '[deadline, left]')],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'a rerun has the deadline of a turn, and ends when the server stops' },
-    symptom: 'hang',
   },
   {
     rule: 'rerun.harmless',

@@ -141,7 +141,7 @@ for (const accept of ['application/json', 'text/event-stream'])
     leaving.abort()
     await assert.rejects(sent)
     // Below the time after which a silent call of the model is ended anyway.
-    const end = await Promise.race([asked.ended, setTimeout(30_000, 'still running', { ref: false })])
+    const end = await Promise.race([asked.ended, setTimeout(15_000, 'still running', { ref: false })])
     held.open()
     assert.equal(end, 'aborted')
   })
