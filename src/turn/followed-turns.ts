@@ -243,8 +243,7 @@ class FollowedTurn implements RunningTurn {
   followsLive(turn: LiveTurn | undefined): boolean {
     if (turn && this.#live?.turn === turn && turn.admitted.fence >= this.fence) return true
     // It runs in another process now, or does not run.
-    this.#live?.stopListening()
-    this.#live = undefined
+    this.#leaveLive()
     if (!turn || turn.admitted.fence < this.fence) return false
     this.#startAttempt(turn.admitted.fence)
     const listener: TextListener = { onText: (text) => this.#text.append(text), onReset: () => this.#text.startOver() }
@@ -265,9 +264,13 @@ class FollowedTurn implements RunningTurn {
   /** The attempt of this fence has started. Nothing more of an earlier one is passed on. */
   leaveBefore(fence: number): void {
     if (fence <= this.fence) return
+    this.#leaveLive()
+    this.#startAttempt(fence)
+  }
+
+  #leaveLive(): void {
     this.#live?.stopListening()
     this.#live = undefined
-    this.#startAttempt(fence)
   }
 
   #startAttempt(fence: number): void {
@@ -276,7 +279,7 @@ class FollowedTurn implements RunningTurn {
   }
 
   finish(end: TurnEnd, fence = this.fence): void {
-    this.#live?.stopListening()
+    this.#leaveLive()
     // `openai.resume`: before the text, so that a listener knows which attempt it is of.
     this.fence = fence
     if (end.kind === 'completed') this.#text.complete(end.reply.content)

@@ -44,8 +44,8 @@ export interface TurnResource {
 // A model call ends at once. A tool call with side effects may take longer, and the caller can read the status again.
 const cancelWaitMs = 2_000
 
-// `overload.queue`: those of refused messages must not delay what else is read.
-const maxLookUps = 16
+// `overload.queue`: look-ups for retries and refused messages must not delay what else is read.
+const maxKeyLookUps = 16
 
 /** What a path contains may be any text, which not every store accepts. */
 const isRequestId = (text: string): boolean => /^[0-9a-f-]{36}$/.test(text)
@@ -63,7 +63,7 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
     return status
   }
 
-  const lookUps = new ConcurrencyLimiter(maxLookUps)
+  const lookUps = new ConcurrencyLimiter(maxKeyLookUps)
 
   const openRunning = (status: TurnStatus): RunningTurn => {
     const running = live.get(status.requestId)

@@ -229,13 +229,13 @@ export function hangUp(client: pg.ClientBase): void {
   ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
 }
 
-/** The options of every connection: exact integers, and no unlimited wait. */
 /** The address that a URL leads to, with what pg takes from the environment. Never contains a user or a password. */
 export function addressOf(url: string): { host: string; port: number; database: string } {
   const { host, port, database = '' } = new pg.Client(clientOptions(url))
   return { host, port, database }
 }
 
+/** The options of every connection: exact integers, and no unlimited wait. */
 export function clientOptions(url: string): pg.ClientConfig {
   return {
     // Parameters in the URL have priority over options. A copy recognizes servers by this name.
