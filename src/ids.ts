@@ -65,6 +65,7 @@ export function createIds(): Ids {
   const ulid = monotonicFactory(() => takeRandom(1)[0]! / 256)
   return {
     newRequestId,
+    // mutant: ids
     newId: (prefix) => `${prefix}_${ulid().toLowerCase()}`,
   }
 }

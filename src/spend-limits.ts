@@ -25,6 +25,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 /** The window of a span that contains a moment. */
 export function windowAt(span: SpendSpan, now: number): SpendWindow {
+  // mutant: billing.spend-limit-3
   if (span === 'total') return { startsAt: 0, endsAt: null }
   if (span === 'day') return { startsAt: now - (now % dayMs), endsAt: now - (now % dayMs) + dayMs }
   const at = new Date(now)

@@ -102,6 +102,7 @@ export function createAccess({
       return await within(windowDeadlineMs, ask(asked))
     } catch (error) {
       logLimiterFailure(error)
+      // mutant: rate.fail-closed
       return { kind: 'unavailable' }
     }
   }

@@ -21,6 +21,7 @@ export type KeyCacheOptions = {
 
 type Reading = { key: Promise<StoredApiKey | undefined>; readAt: number }
 
+// mutant: revoked-key-that-still-opens
 const maxAgeMs = 1_000
 // About 5 MB. If more keys are used within one second, they are read again.
 const maxKeys = 10_000

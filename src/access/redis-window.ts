@@ -168,6 +168,7 @@ export async function createRedisWindow({
 
   await tried.promise
   return {
+    // mutant: limiter-that-falls-back-to-memory
     async spend({ apiKeyId, limit, windowSeconds }) {
       const [fits, spent, endsAtMs, endsInMs] = await ask(apiKeyId, limit, windowSeconds)
       return outcomeOf(fits === 1, { limit, spent, endsAtMs, endsInMs })

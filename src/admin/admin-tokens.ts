@@ -37,6 +37,7 @@ export type AdminTokensAdmin = {
 
 const prefix = 'svc_admin_'
 const form = /^svc_admin_[\w-]{43}$/
+// mutant: token-that-a-process-remembers
 const usedEveryMs = 60_000
 const digest = (text: string): Uint8Array => hash('sha256', `admin token ${text}`, 'buffer')
 

@@ -39,6 +39,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   searchConversations: ({ examined }, { text, excerpts, agentId = allAgents }) =>
     onlyIf(examined > 0 && (text !== undefined || excerpts), reading('conversations', agentId)),
   listMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
+  // mutant: audit.reads
   listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0, conversation(conversationId)),
   listExportedTurns: (turns, { conversationId }) => onlyIf(turns.length > 0, conversation(conversationId)),
   findTurnStatus: (status, requestId) => onlyIf(status?.reply, turn(requestId)),

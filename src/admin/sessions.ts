@@ -45,6 +45,7 @@ const maxUserAgent = 300
 type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes; adminToken: string }
 
 export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: Options): SessionsAdmin {
+  // mutant: session.ends
   const digestOfToken = (secret: string): Uint8Array => createHmac('sha256', adminToken).update(`console session ${secret}`).digest()
   const digest = (secret: string): Uint8Array => hash('sha256', `console session ${secret}`, 'buffer')
   return {

@@ -118,6 +118,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     genReqId: options.newRequestId,
     // Longer than any URL that fits in the request headers, so a request with a very long agent ID gets 403 and not 404.
     routerOptions: { maxParamLength: 16_384 },
+    // mutant: order.validation-3
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
     schemaController: {
       compilersFactory: {
@@ -216,6 +217,7 @@ function answerEveryRequest(app: FastifyInstance): void {
     // The router ignores the first character of a URL, so it would treat `*` as `/`.
     if (request.is404 || raw.url?.startsWith('*')) {
       const methods = methodsOf(raw.url ?? '')
+      // mutant: order.route
       if (methods.length === 0) return done(new ApiError('not_found'))
       reply.header('allow', methods.join(', '))
       return done(wrongMethod(methods))

@@ -83,6 +83,7 @@ function dearestPrompt({ promptPerMillion, cachedPromptPerMillion, cacheWritePer
 }
 
 /** The only rounding: up. */
+// mutant: billing.once
 const perMillion = (exact: bigint): Amount => (exact + tokensPerMillion - 1n) / tokensPerMillion
 
 /** What a new turn can hold (`billing.hold`). Zero if an adjustment has left less than what is reserved. */

@@ -107,6 +107,7 @@ async function guarded<Result>({ onError }: AgentServerOptions, handle: () => Pr
     return await handle()
   } catch (error) {
     if (error instanceof ProtocolError) throw error
+    // mutant: mcp.tool-3
     onError(error)
     throw new ProtocolError(ProtocolErrorCode.InternalError, 'internal_error: The request failed because of an internal error.')
   }

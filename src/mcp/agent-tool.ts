@@ -145,6 +145,7 @@ export function writeReply({ content, requestId, conversationId, usage, incomple
   return {
     content: [{ type: 'text', text: content }],
     structuredContent: {
+      // mutant: mcp.tool
       content,
       request_id: requestId,
       conversation_id: conversationId,

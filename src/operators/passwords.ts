@@ -29,6 +29,7 @@ const current: Parameters = { logN: 16, r: 8, p: 2 }
 const saltBytes = 16
 const keyBytes = 32
 // Five seconds of work for those who are known, and as much again for all others.
+// mutant: operator.password
 const maxWaiting = 16
 const busySeconds = 5
 

@@ -6,6 +6,7 @@ import type { CauseKind } from '../cause-kinds.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 
 /** `idempotency.lifetime`: 24 hours from the end of the turn. */
+// mutant: idempotency.lifetime
 export const recordLifetimeMs = 24 * 60 * 60 * 1000
 /** `order.validation`: the maximum length of a message in code points, of a new agent and if the agent was deleted. */
 export const defaultMaxMessageLength = 32_000

@@ -102,6 +102,7 @@ export class Batcher<Item, Outcome extends { kind: string }> {
     this.#limit = outcomes.every(isError) ? halfOf(batch.length) : Math.min(maxItems, this.#limit + 1)
     const later: Waiting<Item, Outcome>[] = []
     for (const [index, one] of batch.entries()) {
+      // mutant: answers-of-a-batch-mixed-up
       const outcome = outcomes[index]!
       if (isError(outcome)) one.reject(outcome.error)
       else if (isLater(outcome)) later.push(one)

@@ -7,6 +7,7 @@ import { hash } from 'node:crypto'
  */
 export function fingerprint(externalUserId: string, message: string): Uint8Array {
   const user = Buffer.from(externalUserId)
+  // mutant: idempotency.fingerprint
   const text = Buffer.from(message)
   const lengths = Buffer.alloc(8)
   lengths.writeUInt32BE(user.length, 0)

@@ -159,6 +159,7 @@ export function keepLeases({
       runAgain = false
       try {
         await renew()
+        // mutant: turn.cancel
         await cancelRequested()
         await sweep()
         warnings.over()

@@ -111,6 +111,7 @@ export function createTurnRunner({
       case 'reply':
         return settle(turn, result, false)
       case 'unavailable':
+        // mutant: turn.states-2
         return fail(turn, 'released', 'service_unavailable', result)
       case 'refused':
         return fail(turn, 'released', 'internal_error', result)

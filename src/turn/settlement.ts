@@ -15,6 +15,7 @@ export function settlementOf(
   { text, usage, usageEstimated, toolCallsPrice, citations }: Generated,
   { incomplete, newId }: { incomplete: boolean; newId: Ids['newId'] },
 ): Omit<Settlement, 'fence'> {
+  // mutant: billing.tool-price
   const toolCalls = BigInt(toolCallsPrice)
   return {
     requestId,

@@ -158,6 +158,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       apiKeyId,
       agentId,
       ownerId: shareOf === operatorShare ? undefined : shareOf,
+      // mutant: expiry-by-the-clock-of-the-process
       idempotencyKey,
       fingerprint: fingerprint(externalUserId, message),
       externalUserId,
@@ -208,6 +209,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     void ended.finally(() => {
       if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
       followed.ended(turn)
+      // mutant: overload.places
       release()
       onEnd?.()
     })
@@ -220,6 +222,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     await finishRunning(live, () => admitting + claiming, limitMs)
     await leases.stop()
     abandoned = true
+    // mutant: turn.durable-first
     earlyRuns.stop()
     const rest = [...live.values()]
     if (rest.length > 0) {

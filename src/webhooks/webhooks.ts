@@ -66,6 +66,7 @@ const defaults: WebhookSettings = {
 }
 
 // `webhook.slots`: a fast endpoint gets hundreds of deliveries a second with as many connections, and a slow one occupies no more.
+// mutant: webhook.slots
 const slotsPerWebhook = 16
 // Without webhooks there is nothing to poll for. A change arrives as a message, except behind a connection pooler.
 const idlePollMs = 10_000
@@ -151,6 +152,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   async function attemptOne(delivery: ClaimedDelivery, event: EventRecord | UnreadableEvent): Promise<void> {
     const { eventId, webhookId, webhook, fence } = delivery
     const slots = (change: number): unknown => sending.set(webhookId, (sending.get(webhookId) ?? 0) + change)
+    // mutant: delivered-before-the-answer
     slots(1)
     const attempt = await sendEvent(webhook, event).catch((error: unknown): Attempt => {
       log.error({ err: error, webhook_id: webhookId, event_id: eventId }, 'webhook delivery failed: internal error')

@@ -40,15 +40,9 @@ export type CaughtBy =
 const statements = 'src/store/sqlite/statements.ts'
 const admit = 'src/store/sqlite/admit.ts'
 const claim = 'src/store/sqlite/claim.ts'
-const endTurn = 'src/store/sqlite/end-turn.ts'
-const tables = 'src/store/sqlite/migrations/0001-schema.sql'
-const hotFunctions = 'src/store/postgres/migrations/0002-turn-path.sql'
 const spending = 'src/store/sqlite/spending.ts'
 const turn = 'src/turn/turn.ts'
-const runTurn = 'src/turn/run-turn.ts'
-const eventStream = 'src/http/public/event-stream.ts'
 const webhooks = 'src/webhooks/webhooks.ts'
-const followedTurns = 'src/turn/followed-turns.ts'
 
 export const plantedBugs: PlantedBug[] = [
   {
@@ -56,10 +50,9 @@ export const plantedBugs: PlantedBug[] = [
     part: 'spend limits',
     removes: 'what is spent is read by the transaction that admits',
     edits: [
-      edit(spending, 'used: row.used as bigint }\n', 'used: readBefore(row) }\n'),
+      edit('used: row.used as bigint }\n', 'used: readBefore(row) }\n'),
       edit(
-        spending,
-        '/** Undefined if the hold fits in all of them. */',
+        'export function findExceeded(',
         `const reads = new Map<bigint, bigint>()
 /** What a process knows that asked before the last admission. */
 function readBefore(row: Row): bigint {
@@ -68,9 +61,9 @@ function readBefore(row: Row): bigint {
   return before < (row.used as bigint) ? before : (row.used as bigint)
 }
 
-/** Undefined if the hold fits in all of them. */`,
+export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
       ),
-      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+      edit(',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'simulation', checks: ['limit', 'I21'] },
   },
@@ -80,7 +73,6 @@ function readBefore(row: Row): bigint {
     removes: 'a window keeps what was spent in it, as two processes that each reset it would',
     edits: [
       edit(
-        statements,
         'update spending set held = held + ?, max_amount',
         'update spending set spent = earlier, held = held + ?, max_amount',
       ),
@@ -91,7 +83,7 @@ function readBefore(row: Row): bigint {
     name: 'limit-that-releases-nothing',
     part: 'spend limits',
     removes: 'what a turn held comes back to its windows when it ends without a reply',
-    edits: [edit(endTurn, 'sql.releaseSpending.run(charged, hold, reserved,', 'sql.releaseSpending.run(charged, 0n, reserved,')],
+    edits: [edit('sql.releaseSpending.run(charged, hold, reserved,', 'sql.releaseSpending.run(charged, 0n, reserved,')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
   },
   {
@@ -99,8 +91,8 @@ function readBefore(row: Row): bigint {
     part: 'spend limits',
     removes: 'a hold fits its limits, and the constraint that says so',
     edits: [
-      edit(spending, 'used + hold > amount', 'used + hold > amount * 1000n'),
-      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+      edit('used + hold > amount', 'used + hold > amount * 1000n'),
+      edit(',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
   },
@@ -109,8 +101,8 @@ function readBefore(row: Row): bigint {
     part: 'spend limits',
     removes: 'a charge counts once in each window',
     edits: [
-      edit(endTurn, 'sql.settleSpending.run(item.charged, turn.hold!,', 'sql.settleSpending.run(2n * item.charged, turn.hold!,'),
-      edit(tables, ',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n'),
+      edit('sql.settleSpending.run(item.charged, turn.hold!,', 'sql.settleSpending.run(2n * item.charged, turn.hold!,', { at: 'limit-that-counts-twice' }),
+      edit(',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
   },
@@ -118,7 +110,7 @@ function readBefore(row: Row): bigint {
     name: 'refused-with-room-left',
     part: 'spend limits',
     removes: 'a limit refuses only what does not fit',
-    edits: [edit(spending, 'used + hold > amount', 'used + 4n * hold > amount')],
+    edits: [edit('used + hold > amount', 'used + 4n * hold > amount')],
     caughtBy: { harness: 'simulation', checks: ['limit'] },
   },
   {
@@ -127,7 +119,6 @@ function readBefore(row: Row): bigint {
     removes: 'the fence of every write of a turn',
     edits: [
       edit(
-        statements,
         "where t.request_id = ? and t.fence = ? and t.state = 'running'`)",
         "where t.request_id = ? and ? > 0 and t.state = 'running'`)",
       ),
@@ -138,14 +129,14 @@ function readBefore(row: Row): bigint {
     name: 'attempts-without-end',
     part: 'recovery',
     removes: 'a claim counts as an attempt',
-    edits: [edit(claim, 'sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
+    edits: [edit('sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
     caughtBy: { harness: 'simulation', checks: ['rows', 'attempts'] },
   },
   {
     name: 'hold-kept-by-a-released-turn',
     part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n')],
+    edits: [edit('  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
   },
   {
@@ -154,7 +145,6 @@ function readBefore(row: Row): bigint {
     removes: 'what a turn without a reply used stays reserved',
     edits: [
       edit(
-        endTurn,
         'sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)',
         'sql.releaseHold.run(hold - charged, 0n, turn.owner_id!)',
       ),
@@ -167,12 +157,10 @@ function readBefore(row: Row): bigint {
     removes: "a record expires by the store's clock, and not by that of the process that asks",
     edits: [
       edit(
-        turn,
         '      idempotencyKey,\n      fingerprint',
-        '      idempotencyKey,\n      ...{ processNow: Date.now() },\n      fingerprint',
+        '      idempotencyKey,\n      ...{ processNow: Date.now() },\n      fingerprint', { at: 'expiry-by-the-clock-of-the-process' },
       ),
       edit(
-        'src/store/sqlite/admit.ts',
         'const record = findLiveRecord(sql, now, item)',
         'const record = findLiveRecord(sql, item.processNow, item)',
       ),
@@ -184,7 +172,7 @@ function readBefore(row: Row): bigint {
     part: 'admission',
     removes: 'nothing leaves towards the caller before the admission is durable',
     edits: [
-      edit('src/turn/batcher.ts', '        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
+      edit('        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
     ],
     caughtBy: { harness: 'simulation', checks: ['durable-first'] },
   },
@@ -192,14 +180,14 @@ function readBefore(row: Row): bigint {
     name: 'tool-before-durability',
     part: 'admission',
     removes: 'no journal entry and no tool call before the admission is durable',
-    edits: [edit('src/turn/turn-writes.ts', '    if (!(await turn.durable)) return undefined\n')],
+    edits: [edit('    if (!(await turn.durable)) return undefined\n')],
     caughtBy: { harness: 'simulation', checks: ['durable-first'] },
   },
   {
     name: 'run-of-a-lost-admission',
     part: 'admission',
     removes: 'a run counts only if the transaction that reported it has committed',
-    edits: [edit('src/turn/early-run.ts', 'this.#hasEnded || final !== this.#reported', 'this.#hasEnded || !final')],
+    edits: [edit('this.#hasEnded || final !== this.#reported', 'this.#hasEnded || !final')],
     caughtBy: { harness: 'simulation', checks: ['charge', 'history', 'one-model-call', 'fence', 'journal'] },
   },
   {
@@ -208,7 +196,6 @@ function readBefore(row: Row): bigint {
     removes: 'a reply is returned after its commit',
     edits: [
       edit(
-        runTurn,
         '    const reply = await writes.settle(turn, settlement)\n',
         "    turn.finish({ kind: 'completed', reply: { ...settlement, conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 } })\n    const reply = await writes.settle(turn, settlement)\n",
       ),
@@ -219,7 +206,7 @@ function readBefore(row: Row): bigint {
     name: 'call-that-is-not-journaled',
     part: 'journal',
     removes: 'a call with side effects is journaled as started before it is made',
-    edits: [edit('src/agent/tools/tool-calls.ts', '...started.map(({ part }) => startedEntry(step, part))', '')],
+    edits: [edit('...started.map(({ part }) => startedEntry(step, part))', '')],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
@@ -227,7 +214,7 @@ function readBefore(row: Row): bigint {
     part: 'journal',
     removes: 'a turn with a call whose outcome is unknown is never run again',
     edits: [
-      edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
+      edit("    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
     ],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
@@ -237,7 +224,6 @@ function readBefore(row: Row): bigint {
     removes: 'a retry of a released run with finished side effects goes on from its journal',
     edits: [
       edit(
-        'src/store/sqlite/turn-path.ts',
         '    if (item.finishedSideEffects && turn.continues_from === null) sql.continueFrom.run(turn.run!, item.requestId)\n',
       ),
     ],
@@ -247,7 +233,7 @@ function readBefore(row: Row): bigint {
     name: 'claims-its-own',
     part: 'recovery',
     removes: 'a process does not claim what it runs itself',
-    edits: [edit(claim, '    if (own.has(requestId)) continue\n')],
+    edits: [edit('    if (own.has(requestId)) continue\n')],
     caughtBy: { harness: 'simulation', checks: ['claim'] },
   },
   {
@@ -256,7 +242,6 @@ function readBefore(row: Row): bigint {
     removes: 'what was rolled back is not confirmed',
     edits: [
       edit(
-        'src/store/sqlite/group-commit.ts',
         "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return false\n",
         "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
       ),
@@ -267,14 +252,14 @@ function readBefore(row: Row): bigint {
     name: 'conversation-that-does-not-count',
     part: 'history',
     removes: 'a conversation counts what is stored in it',
-    edits: [edit(endTurn, '  sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)\n')],
+    edits: [edit('  sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)\n')],
     caughtBy: { harness: 'simulation', checks: ['I7', 'history', 'fault-of-ours'] },
   },
   {
     name: 'leases-that-are-not-renewed',
     part: 'recovery',
     removes: 'leases are renewed',
-    edits: [edit('src/turn/leases.ts', '    if (turns.length > 0) await renewAll(turns)\n')],
+    edits: [edit('    if (turns.length > 0) await renewAll(turns)\n')],
     caughtBy: { harness: 'simulation', checks: ['renewals', 'liveness'] },
   },
   {
@@ -283,15 +268,13 @@ function readBefore(row: Row): bigint {
     removes: 'fence, state and unique charge in the settlement of PostgreSQL',
     edits: [
       edit(
-        hotFunctions,
-        'finds no row\n      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null\n',
-        'finds no row\n      join turns t on t.request_id = i.request_id\n',
+        'trace bytea)\n      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null\n',
+        'trace bytea)\n      join turns t on t.request_id = i.request_id\n',
       ),
-      edit('src/store/postgres/migrations/0001-schema.sql', 'create unique index one_charge_per_turn', 'create index one_charge_per_turn'),
+      edit('create unique index one_charge_per_turn', 'create index one_charge_per_turn', { within: 'src/store/postgres/' }),
       edit(
-        'src/store/postgres/migrations/0001-schema.sql',
         'create unique index one_message_per_role_and_turn',
-        'create index one_message_per_role_and_turn',
+        'create index one_message_per_role_and_turn', { within: 'src/store/postgres/' },
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'postgres', faults: 'stop', minutes: 2, checks: ['verify', 'H2'] },
@@ -301,8 +284,8 @@ function readBefore(row: Row): bigint {
     part: 'recovery',
     removes: 'a start recovers the turns of the previous process: leases of the dead process last an hour',
     edits: [
-      edit('src/store/sqlite/writer.ts', '  turnPath.endAllLeases()\n'),
-      edit(claim, 'const orphans = sql.findOrphans.all(leaseNow)', 'const orphans = sql.findOrphans.all(leaseNow - 3_600_000)'),
+      edit('  turnPath.endAllLeases()\n'),
+      edit('const orphans = sql.findOrphans.all(leaseNow)', 'const orphans = sql.findOrphans.all(leaseNow - 3_600_000)'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'kill', checks: ['H9', 'verify'] },
   },
@@ -310,7 +293,7 @@ function readBefore(row: Row): bigint {
     name: 'hold-kept-after-a-failure',
     part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
-    edits: [edit(endTurn, '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n  if (', '  if (')],
+    edits: [edit('  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n  if (', '  if (')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
@@ -318,9 +301,9 @@ function readBefore(row: Row): bigint {
     part: 'holds',
     removes: 'a hold fits the balance, and the constraint that says so',
     edits: [
-      edit(statements, 'where id = ? and balance - held - unpaid >= ?', 'where id = ? and ? is not null'),
-      edit(tables, ' check (balance >= 0)', ' check (balance > -9000000000000000)'),
-      edit(tables, 'check (held >= 0 and held <= balance)', 'check (held >= 0)'),
+      edit('where id = ? and balance - held - unpaid >= ?', 'where id = ? and ? is not null'),
+      edit(' check (balance >= 0)', ' check (balance > -9000000000000000)', { within: 'src/store/sqlite/' }),
+      edit('check (held >= 0 and held <= balance)', 'check (held >= 0)', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify', 'money'] },
   },
@@ -330,7 +313,6 @@ function readBefore(row: Row): bigint {
     removes: 'a caller is answered after the settlement is durable',
     edits: [
       edit(
-        runTurn,
         '    const settlement = settlementOf(turn, generated, { incomplete, newId })\n',
         `    const settlement = settlementOf(turn, generated, { incomplete, newId })
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }
@@ -345,7 +327,6 @@ function readBefore(row: Row): bigint {
     removes: 'a batch that was rolled back is not confirmed',
     edits: [
       edit(
-        'src/store/sqlite/group-commit.ts',
         "if (this.#db.isTransaction) this.#db.exec('rollback')\n      return false\n",
         "if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
       ),
@@ -357,21 +338,21 @@ function readBefore(row: Row): bigint {
     name: 'answers-of-a-batch-mixed-up',
     part: 'batching',
     removes: "each item of a batch gets its own item's outcome",
-    edits: [edit('src/turn/batcher.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
+    edits: [edit('const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!', { at: 'answers-of-a-batch-mixed-up' })],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H12'] },
   },
   {
     name: 'record-that-expires-in-two-seconds',
     part: 'expiry',
     removes: 'a record is kept for 24 hours',
-    edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 * 60 * 60 * 1000', 'recordLifetimeMs = 2 * 1000')],
+    edits: [edit('recordLifetimeMs = 24 * 60 * 60 * 1000', 'recordLifetimeMs = 2 * 1000', { at: 'idempotency.lifetime' })],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H3'] },
   },
   {
     name: 'another-body-under-the-same-key',
     part: 'admission',
     removes: 'another body conflicts',
-    edits: [edit(admit, 'Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)')],
+    edits: [edit('Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)', { at: 'idempotency.conflict' })],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'own'] },
   },
   {
@@ -379,8 +360,8 @@ function readBefore(row: Row): bigint {
     part: 'admission',
     removes: 'the busy check and its constraint',
     edits: [
-      edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
-      edit(tables, "create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n"),
+      edit("  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
+      edit("create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n", '', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H10', 'verify', 'H2'] },
   },
@@ -390,10 +371,9 @@ function readBefore(row: Row): bigint {
     removes: 'without Redis nothing passes',
     edits: [
       edit(
-        'src/access/redis-window.ts',
         '    async spend({ apiKeyId, limit, windowSeconds }) {\n',
         `    async spend({ apiKeyId, limit, windowSeconds }) {
-      if (redis.status !== 'ready') return outcomeOf(true, { limit, spent: 1, endsAtMs: Date.now() + 1000, endsInMs: 1000 })\n`,
+      if (redis.status !== 'ready') return outcomeOf(true, { limit, spent: 1, endsAtMs: Date.now() + 1000, endsInMs: 1000 })\n`, { at: 'limiter-that-falls-back-to-memory' },
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'postgres', faults: 'redis-kill,redis-freeze', checks: ['H7', 'H6'] },
@@ -403,7 +383,7 @@ function readBefore(row: Row): bigint {
     part: 'limiter',
     removes: 'all processes count in one window',
     edits: [
-      edit('src/access/redis-window.ts', "const keyPrefix = 'turnkeep:window:'", 'const keyPrefix = `turnkeep:window:${process.pid}:`'),
+      edit("const keyPrefix = 'turnkeep:window:'", 'const keyPrefix = `turnkeep:window:${process.pid}:`'),
     ],
     caughtBy: { harness: 'chaos', store: 'postgres', faults: 'verify', checks: ['H6'] },
   },
@@ -413,7 +393,6 @@ function readBefore(row: Row): bigint {
     removes: 'a call with side effects is journaled before it is made',
     edits: [
       edit(
-        'src/agent/tools/tool-calls.ts',
         'const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)',
         'const started = open.filter(() => open.length > 1e9)',
       ),
@@ -424,35 +403,35 @@ function readBefore(row: Row): bigint {
     name: 'recovery-that-reads-no-journal',
     part: 'journal',
     removes: 'recovery goes on from the journal',
-    edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], request.stepsBefore)')],
+    edits: [edit('new Steps(request.journal, request.stepsBefore)', 'new Steps([], request.stepsBefore)')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
   },
   {
     name: 'delta-lost-in-a-full-tick',
     part: 'streams',
     removes: 'deltas of one tick leave together',
-    edits: [edit(eventStream, '    this.#pending += next\n', '    this.#pending = next\n')],
+    edits: [edit('    this.#pending += next\n', '    this.#pending = next\n')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4'] },
   },
   {
     name: 'model-asked-again-after-a-delta',
     part: 'streams',
     removes: 'once a piece has left, nothing is generated again',
-    edits: [edit('src/agent/agent.ts', 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
+    edits: [edit('mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4', 'H3', 'calm', 'own', 'money'] },
   },
   {
     name: 'replay-with-a-new-time',
     part: 'streams',
     removes: 'a replay is what settlement stored, byte for byte',
-    edits: [edit(admit, 'createdAt: Number(row.created_at)', 'createdAt: Date.now()')],
+    edits: [edit('createdAt: Number(row.created_at)', 'createdAt: Date.now()')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1'] },
   },
   {
     name: 'prompt-without-the-last-exchange',
     part: 'history',
     removes: 'the newest exchanges come first into the window',
-    edits: [edit('src/agent/prompt.ts', '    ...parts.history,\n', '    ...parts.history.slice(0, -2),\n')],
+    edits: [edit('    ...parts.history,\n', '    ...parts.history.slice(0, -2),\n')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H10'] },
   },
   {
@@ -461,11 +440,10 @@ function readBefore(row: Row): bigint {
     removes: 'the API key is part of a conversation’s identity',
     edits: [
       edit(
-        statements,
         'from conversations where api_key_id = ? and external_user_id = ?',
         'from conversations where ? is not null and external_user_id = ?',
       ),
-      edit(tables, 'create unique index one_conversation_per_end_user', 'create index one_conversation_per_end_user'),
+      edit('create unique index one_conversation_per_end_user', 'create index one_conversation_per_end_user', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H12', 'verify', 'H10'] },
   },
@@ -474,8 +452,8 @@ function readBefore(row: Row): bigint {
     part: 'tenancy',
     removes: 'a revoked key is refused within a second',
     edits: [
-      edit('src/access/key-cache.ts', 'const maxAgeMs = 1_000', 'const maxAgeMs = 3_600_000'),
-      edit('src/access/access.ts', '  store.onChange(keys.clear)\n'),
+      edit('const maxAgeMs = 1_000', 'const maxAgeMs = 3_600_000', { at: 'revoked-key-that-still-opens' }),
+      edit('  store.onChange(keys.clear)\n'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['operator'] },
   },
@@ -485,7 +463,6 @@ function readBefore(row: Row): bigint {
     removes: 'a stream starts over where another attempt has another text',
     edits: [
       edit(
-        'src/turn/turn-text.ts',
         'if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)',
         'if (reader.position.checksum < 0)',
       ),
@@ -496,7 +473,7 @@ function readBefore(row: Row): bigint {
     name: 'cancelled-turn-that-asks-the-model',
     part: 'recovery',
     removes: 'a turn that is recovered after its cancel was requested calls no model',
-    edits: [edit(runTurn, "    if (turn.admitted.cancelRequested) turn.stop('cancel')\n")],
+    edits: [edit("    if (turn.admitted.cancelRequested) turn.stop('cancel')\n")],
     caughtBy: { harness: 'simulation', checks: ['one-model-call', 'history'] },
   },
   {
@@ -504,7 +481,7 @@ function readBefore(row: Row): bigint {
     part: 'admission',
     removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
     edits: [
-      edit(statements, '        cancel_requested_at = null, traceparent = ?, counts_in = ?\n', '        traceparent = ?, counts_in = ?\n'),
+      edit('        cancel_requested_at = null, traceparent = ?, counts_in = ?\n', '        traceparent = ?, counts_in = ?\n'),
     ],
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
   },
@@ -514,7 +491,6 @@ function readBefore(row: Row): bigint {
     removes: 'a cached token is charged at its own price alone, and not at the prompt price as well',
     edits: [
       edit(
-        'src/ledger/ledger.ts',
         'promptTokens - cachedPromptTokens - cacheWriteTokens) * promptPerMillion +',
         'promptTokens - cacheWriteTokens) * promptPerMillion +',
       ),
@@ -527,9 +503,8 @@ function readBefore(row: Row): bigint {
     removes: 'a finished tool call is charged once, also if recovery got it from the journal',
     edits: [
       edit(
-        'src/turn/settlement.ts',
         'const toolCalls = BigInt(toolCallsPrice)',
-        "const toolCalls = BigInt(admitted.journal.reduce((sum, { kind, payload }) => sum + (kind === 'tool_finished' ? ((JSON.parse(payload) as { price?: number }).price ?? 0) : 0), toolCallsPrice))",
+        "const toolCalls = BigInt(admitted.journal.reduce((sum, { kind, payload }) => sum + (kind === 'tool_finished' ? ((JSON.parse(payload) as { price?: number }).price ?? 0) : 0), toolCallsPrice))", { at: 'billing.tool-price' },
       ),
     ],
     caughtBy: { harness: 'simulation', checks: ['charge'] },
@@ -540,7 +515,6 @@ function readBefore(row: Row): bigint {
     removes: "the prompt of Anthropic includes its cache, although the API's count does not",
     edits: [
       edit(
-        'src/agent/models/apis/parts-answer.ts',
         '? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total',
         '? noCache : total',
       ),
@@ -551,7 +525,7 @@ function readBefore(row: Row): bigint {
     name: 'cancel-lost-with-its-process',
     part: 'cancel',
     removes: 'a cancel that was requested is known to the process that recovers the turn',
-    edits: [edit(claim, 'cancelRequested: orphan.cancel_requested_at !== null', 'cancelRequested: false')],
+    edits: [edit('cancelRequested: orphan.cancel_requested_at !== null', 'cancelRequested: false')],
     caughtBy: { harness: 'simulation', checks: ['one-model-call', 'history', 'cancel'] },
   },
   {
@@ -560,7 +534,6 @@ function readBefore(row: Row): bigint {
     removes: 'a cancelled turn is not charged',
     edits: [
       edit(
-        endTurn,
         '  sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)\n',
         `  if (end.state === 'cancelled') {
     sql.insertCharge.run(\`led_\${String(turn.request_id)}\`, turn.owner_id!, -hold, 0n, turn.request_id!, now)
@@ -576,7 +549,6 @@ function readBefore(row: Row): bigint {
     removes: 'the text of a cancelled turn is charged',
     edits: [
       edit(
-        'src/turn/settlement.ts',
         '    ...charge(usage, toolCalls, admitted.price, admitted.hold),\n',
         '    ...(incomplete ? { charged: 0n, writtenOff: 0n } : charge(usage, toolCalls, admitted.price, admitted.hold)),\n',
       ),
@@ -589,7 +561,6 @@ function readBefore(row: Row): bigint {
     removes: 'a cancel stops the one turn that it names',
     edits: [
       edit(
-        followedTurns,
         '      if (running) running.cancel(run)\n',
         "      if (running) for (const turn of live.values()) turn.stop('cancel')\n",
       ),
@@ -600,14 +571,14 @@ function readBefore(row: Row): bigint {
     name: 'delta-repeated-on-the-next-connection',
     part: 'streams',
     removes: 'a continued stream starts where the last one ended',
-    edits: [edit('src/turn/turn-text.ts', 'this.#text.slice(offset))\n  }', 'this.#text.slice(Math.max(0, offset - 1)))\n  }')],
+    edits: [edit('this.#text.slice(offset))\n  }', 'this.#text.slice(Math.max(0, offset - 1)))\n  }')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['resume'] },
   },
   {
     name: 'reset-that-is-not-sent',
     part: 'streams',
     removes: 'a caller learns that the text starts over',
-    edits: [edit(eventStream, 'onReset: () => closeOnError(() => stream.reset())', 'onReset: () => undefined')],
+    edits: [edit('onReset: () => closeOnError(() => stream.reset())', 'onReset: () => undefined')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['resume'] },
   },
   {
@@ -616,7 +587,6 @@ function readBefore(row: Row): bigint {
     removes: 'a turn is accepted when it is admitted',
     edits: [
       edit(
-        'src/http/public/chat-routes.ts',
         '    const started = await turns.begin(turnRequest(request))\n',
         `    const beginning = turns.begin(turnRequest(request))
     const early = { requestId: request.id, conversationId: \`conv_\${'0'.repeat(26)}\` } as RunningTurn
@@ -632,7 +602,6 @@ function readBefore(row: Row): bigint {
     removes: 'the last feedback counts',
     edits: [
       edit(
-        'src/store/queries/feedback.ts',
         'where feedback.rating <> excluded.rating or feedback.comment is distinct from excluded.comment or feedback.tags <> excluded.tags`',
         'where feedback.rating = excluded.rating`',
       ),
@@ -645,7 +614,6 @@ function readBefore(row: Row): bigint {
     removes: 'an event is recorded by the transaction that it reports',
     edits: [
       edit(
-        endTurn,
         "  recordEnd(sql, turn, { state: 'completed', charge: item }, now)\n",
         "  setTimeout(() => recordEnd(sql, turn, { state: 'completed', charge: item }, now), 20)\n",
       ),
@@ -658,9 +626,8 @@ function readBefore(row: Row): bigint {
     removes: 'a delivery is stored as delivered after the endpoint has accepted it',
     edits: [
       edit(
-        webhooks,
         '    slots(1)\n',
-        "    slots(1)\n    ended.push({ eventId, webhookId, fence, result: { kind: 'delivered' }, status: 200, error: null })\n    await storeResults()\n",
+        "    slots(1)\n    ended.push({ eventId, webhookId, fence, result: { kind: 'delivered' }, status: 200, error: null })\n    await storeResults()\n", { at: 'delivered-before-the-answer' },
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
@@ -671,7 +638,6 @@ function readBefore(row: Row): bigint {
     removes: 'an event has the same ID in every attempt',
     edits: [
       edit(
-        webhooks,
         'sendEvent(webhook, event).catch',
         'sendEvent(webhook, delivery.attempt > 1 ? { ...event, id: `${event.id}_${delivery.attempt}` } : event).catch',
       ),
@@ -682,7 +648,7 @@ function readBefore(row: Row): bigint {
     name: 'claim-without-a-lease',
     part: 'webhooks',
     removes: 'a delivery that is being sent is not claimed again',
-    edits: [edit('src/store/queries/webhooks/deliveries.ts', '      now + leaseMs,\n', '      now,\n')],
+    edits: [edit('      now + leaseMs,\n', '      now,\n', { at: 'claim-without-a-lease' })],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
   },
   {
@@ -691,7 +657,6 @@ function readBefore(row: Row): bigint {
     removes: 'of two who accept an invitation, one succeeds',
     edits: [
       edit(
-        'src/store/queries/operator-sign-in.ts',
         "`delete from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2 returning operator_id`",
         "`select operator_id from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2`",
       ),
@@ -703,9 +668,8 @@ function readBefore(row: Row): bigint {
     part: 'operators',
     removes: 'a revoked token is refused by every process from then on',
     edits: [
-      edit('src/admin/admin-tokens.ts', 'const usedEveryMs', 'const remembered = new Map<string, Principal>()\nconst usedEveryMs'),
+      edit('const usedEveryMs', 'const remembered = new Map<string, Principal>()\nconst usedEveryMs', { at: 'token-that-a-process-remembers' }),
       edit(
-        'src/admin/admin-tokens.ts',
         '      const token = await store.read.findValidAdminToken(digest(text))\n',
         `      if (remembered.has(text)) return remembered.get(text)
       setTimeout(() => remembered.delete(text), 5000)

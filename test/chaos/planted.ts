@@ -10,7 +10,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { plant, staleness } from '../mutants/mutant.ts'
+import { plant } from '../mutants/mutant.ts'
+import { Places } from '../mutants/places.ts'
 import { copyTrees, share } from '../mutants/trees.ts'
 import { plantedBugs } from './planted-bugs.ts'
 import type { CaughtBy, PlantedBug } from './planted-bugs.ts'
@@ -35,7 +36,9 @@ const { only = plantedBugs.map(({ name }) => name) } = values
 const unknown = only.find((name) => !plantedBugs.some((bug) => bug.name === name))
 if (unknown !== undefined) throw new Error(`no bug is named ${unknown}`)
 const wanted = plantedBugs.filter(({ name }) => only.includes(name))
-const stale = plantedBugs.flatMap((bug) => staleness(bug, root) ?? []).map((why) => `stale: ${why}`)
+const places = new Places(root)
+const placed = new Map(plantedBugs.map((bug) => [bug, places.place(bug.edits)]))
+const stale = [...placed].flatMap(([bug, place]) => (place.kind === 'stale' ? [`stale: ${bug.name}: ${place.because}`] : []))
 for (const line of stale) console.error(line)
 if (!isCurrent()) console.error('docs/planted-bugs.md is not current: --write')
 let failed = stale.length > 0 || (!isCurrent() && values.write !== true)
@@ -82,7 +85,9 @@ async function lookAtSource(tree: string, by: CaughtBy): Promise<boolean> {
 }
 
 async function judge(tree: string, bug: PlantedBug): Promise<Verdict> {
-  const heal = plant(bug, tree)
+  const place = placed.get(bug)!
+  if (place.kind === 'stale') throw new Error(place.because)
+  const heal = plant(place.files, tree)
   const { checks, seconds, trouble } = await look(tree, bug.caughtBy).finally(heal)
   const expectedChecks = bug.caughtBy.checks
   const found = checks.some((check) => expectedChecks.includes(check))

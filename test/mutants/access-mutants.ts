@@ -13,7 +13,6 @@ export const accessMutants: Mutant[] = [
     removes: 'a key that cannot be looked up is not treated as a wrong key',
     edits: [
       edit(
-        access,
         "if (found === 'unavailable') return { kind: 'service_unavailable' }",
         "if (found === 'unavailable') return { kind: 'invalid_api_key' }",
       ),
@@ -23,13 +22,13 @@ export const accessMutants: Mutant[] = [
   {
     rule: 'order.authentication',
     removes: 'the secret is compared',
-    edits: [edit(access, 'if (!key || !matches)', 'if (!key)')],
+    edits: [edit('if (!key || !matches)', 'if (!key)')],
     caughtBy: { file: accessTest, title: 'order.authentication: unknown id, wrong secret, malformed, revoked' },
   },
   {
     rule: 'conversation.identity',
     removes: 'a rotated secret belongs to the same key',
-    edits: [edit('src/admin/api-keys.ts', 'makeApiKey(randomBytes, record.keyId)', 'makeApiKey(randomBytes)')],
+    edits: [edit('makeApiKey(randomBytes, record.keyId)', 'makeApiKey(randomBytes)')],
     caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity: a key with a rotated secret keeps its history' },
   },
   {
@@ -37,9 +36,8 @@ export const accessMutants: Mutant[] = [
     removes: 'an error of the rate limiter is not a pass',
     edits: [
       edit(
-        access,
         "      return { kind: 'unavailable' }\n",
-        "        return { kind: 'allowed', figures: { limit: asked.limit, remaining: 0, resetAt: 0 } }\n",
+        "        return { kind: 'allowed', figures: { limit: asked.limit, remaining: 0, resetAt: 0 } }\n", { at: 'rate.fail-closed' },
       ),
     ],
     caughtBy: { file: accessTest, title: 'rate.fail-closed: an error or a timeout of the window is unavailable' },
@@ -47,38 +45,38 @@ export const accessMutants: Mutant[] = [
   {
     rule: 'rate.fail-closed',
     removes: 'the deadline of the limiter',
-    edits: [edit(access, 'await within(windowDeadlineMs, ask(asked))', 'await ask(asked)')],
+    edits: [edit('await within(windowDeadlineMs, ask(asked))', 'await ask(asked)')],
     caughtBy: { file: accessTest, title: 'rate.fail-closed: an error or a timeout of the window is unavailable' },
     symptom: 'hang',
   },
   {
     rule: 'rate.spend',
     removes: 'a 429 spends nothing',
-    edits: [edit(window, 'if (allowed) window.accepted += 1', 'window.accepted += 1')],
+    edits: [edit('if (allowed) window.accepted += 1', 'window.accepted += 1')],
     caughtBy: { file: windowTest, title: 'rate.spend: a refused request spends nothing' },
   },
   {
     rule: 'rate.window',
     removes: 'a refused request does not push the window further',
-    edits: [edit(window, 'if (allowed) window.accepted += 1\n', 'if (allowed) window.accepted += 1\n    else window.openedAt = now\n')],
+    edits: [edit('if (allowed) window.accepted += 1\n', 'if (allowed) window.accepted += 1\n    else window.openedAt = now\n')],
     caughtBy: { file: windowTest, title: 'rate.window: for any sequence of requests: never over the limit, never early' },
   },
   {
     rule: 'rate.window',
     removes: 'an obedient caller is never early',
-    edits: [edit(window, 'Math.ceil((endOf(window) - now) / 1000)', 'Math.floor((endOf(window) - now) / 1000)')],
+    edits: [edit('Math.ceil((endOf(window) - now) / 1000)', 'Math.floor((endOf(window) - now) / 1000)')],
     caughtBy: { file: windowTest, title: 'rate.window: counts down, then refuses with the seconds to the end rounded up' },
   },
   {
     rule: 'rate.window',
     removes: "a window is opened by the key's first request, not by the clock",
-    edits: [edit(window, 'const window = { openedAt: now,', 'const window = { openedAt: now - (now % (windowSeconds * 1000)),')],
+    edits: [edit('const window = { openedAt: now,', 'const window = { openedAt: now - (now % (windowSeconds * 1000)),')],
     caughtBy: { file: windowTest, title: 'rate.window: is opened by the first request, not by the clock' },
   },
   {
     rule: 'rate.window',
     removes: 'the end is rounded up to whole seconds',
-    edits: [edit(window, '/ 1000) + 1\n', '/ 1000)\n')],
+    edits: [edit('/ 1000) + 1\n', '/ 1000)\n')],
     caughtBy: { file: windowTest, title: 'rate.window: for any sequence of requests: never over the limit, never early' },
   },
 ]

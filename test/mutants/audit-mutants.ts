@@ -18,7 +18,6 @@ export const auditMutants: Mutant[] = [
     removes: 'every change has its entry',
     edits: [
       edit(
-        'src/store/queries/perform-write.ts',
         '  if (!author || !audit) return',
         "  if (!author || !audit || name === 'rotateApiKey') return",
       ),
@@ -29,7 +28,7 @@ export const auditMutants: Mutant[] = [
     rule: 'audit',
     removes: 'the erasure of limits has its entry',
     edits: [
-      edit('src/store/queries/writes.ts', "            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),\n"),
+      edit("            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),\n"),
     ],
     caughtBy: { file: 'spec/spend-limits.test.ts', title: 'billing.spend-limit erase audit: limits of an end user without a conversation' },
   },
@@ -38,7 +37,6 @@ export const auditMutants: Mutant[] = [
     removes: 'no entry is ever changed',
     edits: [
       edit(
-        'src/store/sqlite/migrations/0001-schema.sql',
         "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
       ),
     ],
@@ -47,16 +45,15 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit',
     removes: 'entries of another author are not listed',
-    edits: [edit('src/store/queries/audit.ts', '    author_id: filter.authorId,\n')],
+    edits: [edit('    author_id: filter.authorId,\n', '', { at: 'audit' })],
     caughtBy: { file: changes, title: 'audit: filters by author, verb, noun, subject and time' },
   },
   {
     rule: 'audit.changes',
     removes: 'the values before a change are read before it',
     edits: [
-      edit('src/store/queries/perform-write.ts', '  const earlier = await before?.(sql, args, author)\n'),
+      edit('  const earlier = await before?.(sql, args, author)\n'),
       edit(
-        'src/store/queries/perform-write.ts',
         '  const result = await run(sql, ...args)\n',
         '  const result = await run(sql, ...args)\n  const earlier = await before?.(sql, args, author)\n',
       ),
@@ -66,31 +63,31 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.changes',
     removes: 'the name of an end user is not shown',
-    edits: [edit(fields, 'withheld(key.defaultExternalUserId)', 'key.defaultExternalUserId')],
+    edits: [edit('withheld(key.defaultExternalUserId)', 'key.defaultExternalUserId')],
     caughtBy: noSecret,
   },
   {
     rule: 'audit.changes',
     removes: 'the path of a webhook is not shown',
-    edits: [edit(fields, 'withheld(webhook.url)', 'webhook.url')],
+    edits: [edit('withheld(webhook.url)', 'webhook.url', { at: 'audit.changes' })],
     caughtBy: noSecret,
   },
   {
     rule: 'audit.changes',
     removes: 'the query of a provider is not shown',
-    edits: [edit(fields, '`${url.origin}${url.pathname}`', 'text')],
+    edits: [edit('`${url.origin}${url.pathname}`', 'text', { at: 'audit.changes-2' })],
     caughtBy: noSecret,
   },
   {
     rule: 'audit.changes',
     removes: 'the fields of a tool are not shown',
-    edits: [edit(fields, 'apiName(field)}`, withheld(value)]', 'apiName(field)}`, value as Shown]')],
+    edits: [edit('apiName(field)}`, withheld(value)]', 'apiName(field)}`, value as Shown]')],
     caughtBy: noSecret,
   },
   {
     rule: 'audit.changes',
     removes: 'long texts are cut',
-    edits: [edit(fields, 'const end = start + maxShownText', 'const end = text.length')],
+    edits: [edit('const end = start + maxShownText', 'const end = text.length')],
     caughtBy: { file: changes, title: 'audit.changes: of long texts, at most 500 characters' },
   },
   {
@@ -98,9 +95,8 @@ export const auditMutants: Mutant[] = [
     removes: 'the messages of a conversation are texts',
     edits: [
       edit(
-        readings,
         '  listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0,',
-        '  listAllMessages: (_, { conversationId }) => onlyIf(false,',
+        '  listAllMessages: (_, { conversationId }) => onlyIf(false,', { at: 'audit.reads' },
       ),
     ],
     caughtBy: { file: reads, title: everyRoute },
@@ -108,7 +104,7 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.reads',
     removes: 'the stream of a turn is recorded',
-    edits: [edit('src/http/admin/turns.ts', '      await request.admin.recordTurnReading(requestId)\n')],
+    edits: [edit('      await request.admin.recordTurnReading(requestId)\n', '', { at: 'audit.reads-2' })],
     caughtBy: { file: reads, title: everyRoute },
   },
   {
@@ -116,7 +112,6 @@ export const auditMutants: Mutant[] = [
     removes: 'the entry is stored before the text is returned',
     edits: [
       edit(
-        readings,
         'await recordReading(store, actor, one)\n    return result',
         'void recordReading(store, actor, one).catch(() => undefined)\n    return result',
       ),
@@ -126,31 +121,31 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.reads',
     removes: 'two readings at once are one entry',
-    edits: [edit('src/store/queries/writes.ts', '(isRecent ? [] : [reading])', '(isRecent && false ? [] : [reading])')],
+    edits: [edit('(isRecent ? [] : [reading])', '(isRecent && false ? [] : [reading])')],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'audit.reads: readings of one author and subject at the same time are one entry' },
   },
   {
     rule: 'audit.trials',
     removes: 'a trial of a tool is recorded',
-    edits: [edit('src/admin/agents/tool-trials.ts', '      await store.write.recordTrial({ agentId, tool })\n')],
+    edits: [edit('      await store.write.recordTrial({ agentId, tool })\n')],
     caughtBy: { file: trials, title: trialTitle },
   },
   {
     rule: 'audit.trials',
     removes: 'a test of an MCP server that is not saved is recorded before it is called',
-    edits: [edit('src/admin/agents/tool-trials.ts', '      await store.write.recordTrial({ agentId, tool: definition.name })\n')],
+    edits: [edit('      await store.write.recordTrial({ agentId, tool: definition.name })\n')],
     caughtBy: { file: trials, title: 'audit.trials: if the entry cannot be stored, no tool is called and no message is sent' },
   },
   {
     rule: 'audit.trials',
     removes: 'a message in the playground is recorded',
-    edits: [edit('src/admin/agents/playground.ts', '            await store.write.recordTrial({ agentId, tool: null })\n')],
+    edits: [edit('            await store.write.recordTrial({ agentId, tool: null })\n', '', { at: 'audit.trials' })],
     caughtBy: { file: trials, title: trialTitle },
   },
   {
     rule: 'audit.trials',
     removes: 'a preview is recorded',
-    edits: [edit('src/admin/agents/previews.ts', '      await store.write.recordTrial({ agentId, tool: null })\n')],
+    edits: [edit('      await store.write.recordTrial({ agentId, tool: null })\n', '', { at: 'audit.trials-2' })],
     caughtBy: { file: 'spec/previews.test.ts', title: 'audit.trials: who runs a preview is in the log, and who reads the history in it' },
   },
   {
@@ -158,7 +153,6 @@ export const auditMutants: Mutant[] = [
     removes: 'the entry is stored before the tool is called',
     edits: [
       edit(
-        'src/admin/agents/tool-trials.ts',
         'await store.write.recordTrial({ agentId, tool })',
         'void store.write.recordTrial({ agentId, tool }).catch(() => undefined)',
       ),
@@ -168,7 +162,7 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.reads',
     removes: 'after 15 minutes, a reading has another entry',
-    edits: [edit('src/store/queries/audit.ts', '15 * 60 * 1000', '60 * 60 * 1000')],
+    edits: [edit('15 * 60 * 1000', '60 * 60 * 1000', { at: 'audit.reads-3' })],
     caughtBy: { file: reads, title: 'audit.reads: readings of one author and subject within 15 minutes are one entry, also ten at once' },
   },
 ]

@@ -21,7 +21,7 @@ function constraint(rule: string, find: string, replace: string): Mutant {
   return {
     rule,
     removes: 'the constraint',
-    edits: [edit(schema, find, replace)],
+    edits: [edit(find, replace, { within: 'src/store/sqlite/' })],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: invalid states are rejected by a constraint, whoever writes' },
   }
 }

@@ -16,14 +16,14 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: 'a write of a turn, and so a tool call, waits until its admission is durable',
-    edits: [edit('src/turn/turn-writes.ts', '    if (!(await turn.durable)) return undefined\n')],
+    edits: [edit('    if (!(await turn.durable)) return undefined\n')],
     caughtBy: { file: unit, title: waits },
   },
   {
     rule,
     removes: 'no caller has a turn that is only reported early',
     edits: [
-      edit('src/turn/batcher.ts', '        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
+      edit('        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
     ],
     caughtBy: { file: unit, title: waits },
   },
@@ -32,7 +32,6 @@ export const earlyMutants: Mutant[] = [
     removes: 'the caller of an early run gets the deltas as the model has sent them',
     edits: [
       edit(
-        'src/turn/live-turn.ts',
         '    if (this.#held) this.#held.push(delta)\n    else this.#text.append(delta)\n',
         '    this.#text.append(delta)\n',
       ),
@@ -42,26 +41,26 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: 'an admission that was not stored aborts its run',
-    edits: [edit(turn, '      early?.withdraw()\n')],
+    edits: [edit('      early?.withdraw()\n')],
     caughtBy: { file: unit, title: takenBack },
   },
   {
     rule,
     removes: 'a run counts only with the transaction that reported it',
-    edits: [edit('src/turn/early-run.ts', 'this.#hasEnded || final !== this.#reported', 'this.#hasEnded || !final')],
+    edits: [edit('this.#hasEnded || final !== this.#reported', 'this.#hasEnded || !final')],
     caughtBy: { file: unit, title: 'turn.durable-first: an admission that another transaction stores runs again from the start' },
     symptom: 'hang',
   },
   {
     rule,
     removes: 'while admissions are not stored, a model is not called for each of them',
-    edits: [edit('src/turn/early-run.ts', ' || (this.#isFailing && performance.now() < this.#nextAt)')],
+    edits: [edit(' || (this.#isFailing && performance.now() < this.#nextAt)')],
     caughtBy: { file: unit, title: 'turn.durable-first: after a void run none starts early for a while' },
   },
   {
     rule,
     removes: 'a drain that gives up aborts the runs whose admission is not durable',
-    edits: [edit(turn, '    earlyRuns.stop()\n')],
+    edits: [edit('    earlyRuns.stop()\n', '', { at: 'turn.durable-first' })],
     caughtBy: {
       file: unit,
       title: 'turn.durable-first: an admission that commits after the drain has ended leaves its turn to another process',
@@ -70,7 +69,7 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: 'no run starts after a drain has given up',
-    edits: [edit(turn, '        if (abandoned) return releaseLeases([outcome.turn])\n')],
+    edits: [edit('        if (abandoned) return releaseLeases([outcome.turn])\n')],
     caughtBy: {
       file: unit,
       title: 'turn.durable-first: an admission that commits after the drain has ended leaves its turn to another process',
@@ -81,7 +80,6 @@ export const earlyMutants: Mutant[] = [
     removes: 'an admission is reported before its commit and not after it',
     edits: [
       edit(
-        'src/store/sqlite/group-commit.ts',
         "      reportEarly?.()\n      return this.#db.exec('commit')\n",
         "      this.#db.exec('commit')\n      return reportEarly?.()\n",
       ),
@@ -91,13 +89,13 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: "an admission beside an operator's change is not reported early",
-    edits: [edit(early, "  if (items.some(({ operation }) => operation === 'write')) return []\n")],
+    edits: [edit("  if (items.some(({ operation }) => operation === 'write')) return []\n")],
     caughtBy: { file: sqlite, title: group },
   },
   {
     rule,
     removes: 'an admission whose history is in the same commit is not reported early',
-    edits: [edit(early, ' || settled.has(admission.turn.conversationId)) continue', ') continue')],
+    edits: [edit(' || settled.has(admission.turn.conversationId)) continue', ') continue')],
     caughtBy: { file: sqlite, title: group },
   },
   {
@@ -105,7 +103,6 @@ export const earlyMutants: Mutant[] = [
     removes: 'an admission that is written again is another one',
     edits: [
       edit(
-        'src/store/sqlite/group-commit.ts',
         '      const value = await this.#operate(item)\n      keep(item, { value })\n',
         '      const value = await this.#operate(item)\n      Object.assign(item.answer.outcomes[item.index] ?? keep(item, { value }) ?? {}, { value })\n',
       ),
@@ -115,7 +112,7 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: 'on PostgreSQL an admission is reported before its commit',
-    edits: [edit('src/store/postgres/connections.ts', '    connection.flush()\n')],
+    edits: [edit('    connection.flush()\n', '', { at: 'turn.durable-first-2' })],
     caughtBy: { file: postgres, title: 'turn.durable-first postgres: an admission is reported while its commit waits for the disk' },
   },
   {
@@ -123,7 +120,6 @@ export const earlyMutants: Mutant[] = [
     removes: 'on PostgreSQL a repeated admission is another one',
     edits: [
       edit(
-        'src/store/postgres/turn-path.ts',
         'const final = answers === reported?.answers ? reported.outcomes : readAll(answers)',
         'const final = reported?.outcomes ?? readAll(answers)',
       ),

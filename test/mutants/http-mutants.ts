@@ -19,7 +19,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.request-id',
     removes: 'nothing is run behind a request that may be read in two ways',
-    edits: [edit('src/http/http.ts', 'const fault = misread.has(raw.socket) ?', 'const fault = misread.has(raw.socket) && !misread ?')],
+    edits: [edit('const fault = misread.has(raw.socket) ?', 'const fault = misread.has(raw.socket) && !misread ?')],
     caughtBy: {
       file: refusals,
       title: 'fault.request-smuggling order.request-id: a second request behind an ambiguous one, in one packet, is not run',
@@ -28,7 +28,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'unavailable.unknown',
     removes: 'a request that was not read while the process was blocked is answered with a retry error',
-    edits: [edit('src/http/edge/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
+    edits: [edit('isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
     caughtBy: {
       file: 'spec/http-standstill.test.ts',
       title: 'fault.event-loop-blocked unavailable.unknown: a request that arrived in part while the process stood still is 503',
@@ -39,7 +39,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'what came in time is read, however long the process stood still',
     edits: [
       edit(
-        'src/http/edge/refusals.ts',
         '    if (!isLate(error)) return refuseFor(error, socket)\n',
         '    if (error) return refuseFor(error, socket)\n',
       ),
@@ -52,7 +51,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.request-id',
     removes: 'an answer carries an id',
-    edits: [edit(http, "    reply.header('x-request-id', request.id)\n")],
+    edits: [edit("    reply.header('x-request-id', request.id)\n")],
     caughtBy: { file: routes, title: 'order.request-id: open addresses respond without a key, and HEAD as GET' },
   },
   {
@@ -60,7 +59,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'an id that the caller sent is ignored',
     edits: [
       edit(
-        http,
         'genReqId: options.newRequestId,',
         "genReqId: (raw) => raw.headers['x-request-id']?.toString() ?? options.newRequestId(),",
       ),
@@ -70,19 +68,19 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.request-id',
     removes: 'what the HTTP parser refuses has an id and the envelope',
-    edits: [edit(http, '    clientErrorHandler: refusals.refuseBytes,\n')],
+    edits: [edit('    clientErrorHandler: refusals.refuseBytes,\n')],
     caughtBy: { file: refusals, title: 'order.request-id: NUL in a header (header injection) is 400 bad_request' },
   },
   {
     rule: 'order.route',
     removes: 'an unknown route is answered before anything else',
-    edits: [edit(http, 'if (request.is404 ||', 'if ((request.is404 && raw.headers.authorization === undefined) ||')],
+    edits: [edit('if (request.is404 ||', 'if ((request.is404 && raw.headers.authorization === undefined) ||')],
     caughtBy: { file: order, title: 'order.route: an unknown route is 404 before authentication' },
   },
   {
     rule: 'order.route',
     removes: 'a wrong method is 405',
-    edits: [edit(http, 'if (methods.length === 0) return', 'return')],
+    edits: [edit('if (methods.length === 0) return', 'return', { at: 'order.route' })],
     caughtBy: { file: routes, title: 'any other method of a known path is 405' },
   },
   {
@@ -90,7 +88,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'one same answer for every key that is not good',
     edits: [
       edit(
-        caller,
         '  const outcome = await access.authenticate(header)\n',
         "  const outcome = await access.authenticate(header)\n  if (header === undefined) throw new ApiError('invalid_api_key', 'The key is missing.')\n",
       ),
@@ -100,19 +97,19 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.permission',
     removes: "the path's agent is compared with the key's",
-    edits: [edit(caller, agentCheck)],
+    edits: [edit(agentCheck)],
     caughtBy: { file: order, title: 'another agent is 403 agent_mismatch before the permission' },
   },
   {
     rule: 'order.permission',
     removes: 'a read-only key may not chat',
-    edits: [edit(caller, permissionCheck)],
+    edits: [edit(permissionCheck)],
     caughtBy: { file: order, title: 'a read-only key is 403 permission_denied before the limiter' },
   },
   {
     rule: 'order.permission',
     removes: 'the agent comes before the permission',
-    edits: [edit(caller, agentCheck), edit(caller, permissionCheck, permissionCheck + agentCheck)],
+    edits: [edit(agentCheck), edit(permissionCheck, permissionCheck + agentCheck)],
     caughtBy: { file: order, title: 'another agent is 403 agent_mismatch before the permission' },
   },
   {
@@ -120,7 +117,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'the window is asked before the body is read',
     edits: [
       edit(
-        http,
         "api.addHook('onRequest', admitCaller(access, agentInPath))",
         "api.addHook('preValidation', admitCaller(access, agentInPath))",
       ),
@@ -130,23 +126,22 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.rate-limit',
     removes: 'a refusal closes a connection whose body is unread',
-    edits: [edit('src/http/edge/envelope.ts', '  closeIfUnread(request.raw, reply.raw)\n')],
+    edits: [edit('  closeIfUnread(request.raw, reply.raw)\n', '', { at: 'order.rate-limit' })],
     caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 429' },
     symptom: 'hang',
   },
   {
     rule: 'order.body-size',
     removes: 'the limit of 1 MiB',
-    edits: [edit('src/http/edge/polite-close.ts', 'bodyLimitBytes = 1_048_576', 'bodyLimitBytes = 8_388_608')],
+    edits: [edit('bodyLimitBytes = 1_048_576', 'bodyLimitBytes = 8_388_608', { at: 'order.body-size' })],
     caughtBy: { file: order, title: 'a body over 1 MiB is 413 before the Idempotency-Key is read' },
   },
   {
     rule: 'order.body-size',
     removes: 'what is too large is refused before all of it is read',
     edits: [
-      edit(body, "  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
+      edit("  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
       edit(
-        body,
         '        stop()\n        request.pause()\n        return reject(tooLarge())\n',
         "        return void request.once('end', () => reject(tooLarge()))\n",
       ),
@@ -158,11 +153,10 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.validation',
     removes: 'the Idempotency-Key is read before the JSON',
     edits: [
-      edit(chat, '    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
+      edit('    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
       edit(
-        chat,
         '    request.body = parseJson(request.raw, bytes)\n',
-        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
+        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n', { at: 'order.validation' },
       ),
     ],
     caughtBy: { file: order, title: '422 names the first of: Idempotency-Key, content type, JSON, fields' },
@@ -170,25 +164,25 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a second content type and a compressed body are refused',
-    edits: [edit(body, '  refuseAmbiguousContent(request)\n')],
+    edits: [edit('  refuseAmbiguousContent(request)\n', '', { at: 'order.validation-2' })],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a second Content-Type and any Content-Encoding but identity are refused' },
   },
   {
     rule: 'order.validation',
     removes: 'nothing unknown is dropped',
-    edits: [edit(http, 'removeAdditional: false', 'removeAdditional: true')],
+    edits: [edit('removeAdditional: false', 'removeAdditional: true', { at: 'order.validation-3' })],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","attachments":[]}' },
   },
   {
     rule: 'order.validation',
     removes: 'nothing is coerced',
-    edits: [edit(http, 'coerceTypes: false', 'coerceTypes: true')],
+    edits: [edit('coerceTypes: false', 'coerceTypes: true', { at: 'order.validation-3' })],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":1}' },
   },
   {
     rule: 'order.validation',
     removes: 'a field occurs once',
-    edits: [edit(body, "  if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')\n")],
+    edits: [edit("  if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')\n")],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
   },
   {
@@ -196,17 +190,16 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a field of an inner object occurs once',
     edits: [
       edit(
-        'src/http/edge/json-shape.ts',
         '  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n',
       ),
-      edit('src/http/edge/json-shape.ts', "character === ':') names++", "character === ':' && level === 1) names++"),
+      edit("character === ':') names++", "character === ':' && level === 1) names++"),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },
   {
     rule: 'rate.spend',
     removes: 'what is refused before the window spends nothing',
-    edits: [edit(caller, spending), edit(caller, agentCheck, spending + agentCheck)],
+    edits: [edit(spending, '', { at: 'rate.spend' }), edit(agentCheck, spending + agentCheck)],
     caughtBy: { file: order, title: 'rate.spend: every request that passes the permission check spends one unit' },
   },
   {
@@ -214,9 +207,8 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a read spends too',
     edits: [
       edit(
-        caller,
         'figures: await spend(access, apiKey, reply) }',
-        "figures: request.method === 'GET' ? { limit: 1, remaining: 1, resetAt: 1 } : await spend(access, apiKey, reply) }",
+        "figures: request.method === 'GET' ? { limit: 1, remaining: 1, resetAt: 1 } : await spend(access, apiKey, reply) }", { at: 'rate.spend' },
       ),
     ],
     caughtBy: { file: order, title: 'rate.spend: every request that passes the permission check spends one unit' },
@@ -226,7 +218,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a 402 and a 409 carry no figures',
     edits: [
       edit(
-        chat,
         '      throw failureOf(started)\n',
         '      reply.headers(rateHeaders(request.caller.figures))\n      throw failureOf(started)\n',
       ),
@@ -238,9 +229,8 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'an event stream carries no figures',
     edits: [
       edit(
-        'src/http/public/event-stream.ts',
         "      'x-accel-buffering': 'no',\n",
-        "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n",
+        "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n", { at: 'rate.headers' },
       ),
     ],
     caughtBy: { file: order, title: "rate.headers: 200 JSON carries the rate limit headers and the turn's request id" },
@@ -248,25 +238,25 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'rate.headers',
     removes: 'a 200 of JSON carries the figures',
-    edits: [edit(chat, '    .headers(rateHeaders(request.caller.figures))\n')],
+    edits: [edit('    .headers(rateHeaders(request.caller.figures))\n', '', { at: 'rate.headers-2' })],
     caughtBy: { file: order, title: "rate.headers: 200 JSON carries the rate limit headers and the turn's request id" },
   },
   {
     rule: 'rate.headers',
     removes: 'a 429 carries the figures',
-    edits: [edit(caller, '      reply.headers(rateHeaders(outcome.figures))\n')],
+    edits: [edit('      reply.headers(rateHeaders(outcome.figures))\n')],
     caughtBy: { file: order, title: 'rate.headers: 429 carries the rate limit headers and Retry-After as computed' },
   },
   {
     rule: 'rate.fail-closed',
     removes: 'unavailable is a 503 and never a 429',
-    edits: [edit(caller, "throw new ApiError('api_rate_limit_unavailable')", "throw new ApiError('rate_limit_exceeded')")],
+    edits: [edit("throw new ApiError('api_rate_limit_unavailable')", "throw new ApiError('rate_limit_exceeded')")],
     caughtBy: { file: order, title: 'rate.fail-closed: an unavailable limiter is 503 before the body is read' },
   },
   {
     rule: 'idempotency.key-text',
     removes: 'exactly one header',
-    edits: [edit(key, "countHeader(request, 'idempotency-key') > 1", "countHeader(request, 'idempotency-key') > 2")],
+    edits: [edit("countHeader(request, 'idempotency-key') > 1", "countHeader(request, 'idempotency-key') > 2")],
     caughtBy: {
       file: refusals,
       title: 'fault.header-invalid idempotency.key-text: two headers, an empty, a 256-character or a control character one are',
@@ -277,7 +267,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'no control characters',
     edits: [
       edit(
-        key,
         "  if (/\\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'The Idempotency-Key header must not contain control characters.')\n",
       ),
     ],
@@ -289,19 +278,19 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'idempotency.key-text',
     removes: 'bytes that are not UTF-8 are latin1',
-    edits: [edit(key, 'return isUtf8(bytes) ? bytes.toString() : header', 'return bytes.toString()')],
+    edits: [edit('return isUtf8(bytes) ? bytes.toString() : header', 'return bytes.toString()')],
     caughtBy: { file: 'unit/idempotency-key.test.ts', title: 'idempotency.key-text: bytes that are not UTF-8 are latin1' },
   },
   {
     rule: 'idempotency.key-text',
     removes: 'lengths are code points',
-    edits: [edit(key, 'text.length > longest && [...text].length > longest', 'text.length > longest')],
+    edits: [edit('text.length > longest && [...text].length > longest', 'text.length > longest')],
     caughtBy: { file: refusals, title: 'idempotency.key-text: any other text is taken as it is: quotes, case, commas, UTF-8, latin1' },
   },
   {
     rule: 'idempotency.replay',
     removes: 'a replay has the first id in its header',
-    edits: [edit(chat, "'x-request-id': stored.requestId", "'x-request-id': request.id")],
+    edits: [edit("'x-request-id': stored.requestId", "'x-request-id': request.id")],
     caughtBy: {
       file: 'spec/4-2-stream.test.ts',
       title: 'idempotency.replay: a stream sends created, then completed with the stored result and no',
@@ -310,25 +299,25 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'the provider of a model has no control characters',
-    edits: [edit('src/http/admin/agents/agent-bodies.ts', "'^[^/\\\\s\\\\u0000-\\\\u001f\\\\p{Cs}]+/", "'^[^/\\\\s]+/")],
+    edits: [edit("'^[^/\\\\s\\\\u0000-\\\\u001f\\\\p{Cs}]+/", "'^[^/\\\\s]+/")],
     caughtBy: { file: 'spec/admin-ids.test.ts', title: 'text.well-formed: a provider with U+0000 in the name of a model' },
   },
   {
     rule: 'text.well-formed',
     removes: 'half a surrogate pair is refused',
-    edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
+    edits: [edit("'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"\\ud800"}' },
   },
   {
     rule: 'text.well-formed',
     removes: 'U+0000 is refused',
-    edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\p{Cs}]*$'")],
+    edits: [edit("'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\p{Cs}]*$'")],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"a\\u0000b"}' },
   },
   {
     rule: 'text.well-formed',
     removes: 'bytes that are not UTF-8 are refused',
-    edits: [edit(body, "  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')\n")],
+    edits: [edit("  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')\n")],
     caughtBy: {
       file: 'spec/http-body.test.ts',
       title: 'fault.body-not-utf8 text.well-formed: bytes that are not UTF-8, a byte order mark and UTF-16 are refused',
@@ -339,7 +328,6 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'the two texts reach the turn exactly as they were sent',
     edits: [
       edit(
-        chat,
         'const { external_user_id: externalUserId, message } = request.body\n',
         "const { message } = request.body\n  const externalUserId = request.body.external_user_id.normalize('NFC').trim()\n",
       ),
@@ -349,7 +337,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.pipelining',
     removes: 'the limit of requests in progress',
-    edits: [edit('src/http/edge/pipelining.ts', 'const maxRunning = 8', 'const maxRunning = 8000')],
+    edits: [edit('const maxRunning = 8', 'const maxRunning = 8000', { at: 'order.pipelining' })],
     caughtBy: {
       file: 'spec/unauthenticated.test.ts',
       title: 'order.pipelining: a connection has eight requests in progress; the others wait and are answered in order',
@@ -358,7 +346,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.pipelining',
     removes: 'the limit of waiting requests',
-    edits: [edit('src/http/edge/pipelining.ts', 'if (pipeline.waiting.length === maxWaiting) return void socket.destroy()\n')],
+    edits: [edit('if (pipeline.waiting.length === maxWaiting) return void socket.destroy()\n')],
     caughtBy: {
       file: 'spec/unauthenticated.test.ts',
       title: 'order.pipelining: a connection that sends more than 32 requests ahead of their responses is closed, and others are served',
@@ -368,7 +356,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.pipelining',
     removes: 'the limits count a request with an Expect header',
-    edits: [edit('src/http/edge/refusals.ts', "['checkContinue', 'checkExpectation']", "['checkContinue']")],
+    edits: [edit("['checkContinue', 'checkExpectation']", "['checkContinue']")],
     caughtBy: {
       file: 'spec/unauthenticated.test.ts',
       title: 'order.pipelining: a flood on one connection closes it, whatever event the HTTP parser emits: checkExpectation',

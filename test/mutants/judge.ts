@@ -1,6 +1,7 @@
 /** Judges a mutant: its test must pass without the planted fault and fail with it. Runs tests only in copies of the source. */
-import { plant, staleness } from './mutant.ts'
+import { plant } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
+import type { Places } from './places.ts'
 import { environmentOf, share } from './trees.ts'
 import { runTrial } from './trial.ts'
 import type { Trial } from './trial.ts'
@@ -16,31 +17,36 @@ const [minTimeoutMs, minHangMs] = [30_000, 8_000]
 
 /**
  * Runs the named tests of each file once without a fault, then each mutant against its test, one per tree at a time. `onVerdict` is called as
- * soon as a mutant is judged. The mutants are judged in the given order.
+ * soon as a mutant is judged. The mutants are judged in the given order. `places` are those of the trees' source.
  */
-export async function judgeAll(trees: string[], mutants: Mutant[], onVerdict: (verdict: Verdict) => void): Promise<Verdict[]> {
+export async function judgeAll(
+  trees: string[],
+  places: Places,
+  mutants: Mutant[],
+  onVerdict: (verdict: Verdict) => void,
+): Promise<Verdict[]> {
   const healthy = new Map<string, Trial>()
   await share(trees, [...Map.groupBy(mutants, testFileOf)], async (tree, [file, group]) => {
     healthy.set(file, await tryTests(tree, file, [...new Set(group.map(({ caughtBy }) => caughtBy.title))], healthyTimeoutMs))
   })
   return share(trees, mutants, async (tree, mutant) => {
-    const verdict = await judge(tree, mutant, healthy.get(testFileOf(mutant))!)
+    const verdict = await judge(tree, places, mutant, healthy.get(testFileOf(mutant))!)
     onVerdict(verdict)
     return verdict
   })
 }
 
-async function judge(tree: string, mutant: Mutant, healthy: Trial): Promise<Verdict> {
+async function judge(tree: string, places: Places, mutant: Mutant, healthy: Trial): Promise<Verdict> {
   const file = testFileOf(mutant)
   const { title } = mutant.caughtBy
-  const stale = staleness(mutant, tree)
-  if (stale !== undefined) return { mutant, kind: 'stale', because: stale, seconds: 0 }
+  const placed = places.place(mutant.edits)
+  if (placed.kind === 'stale') return { mutant, kind: 'stale', because: placed.because, seconds: 0 }
   const named = healthy.ran.filter((ran) => ran.includes(title))
   if (named.length === 0) return { mutant, kind: 'stale', because: `${file} has no test "${title}" ${healthy.broken ?? ''}`, seconds: 0 }
   const failure = healthy.failures.find((one) => one.title.includes(title))
   if (failure) return { mutant, kind: 'broken', because: `its test fails without it: ${failure.title}: ${failure.message}`, seconds: 0 }
 
-  const heal = plant(mutant, tree)
+  const heal = plant(placed.files, tree)
   const timeoutMs = mutant.symptom === 'hang' ? Math.max(minHangMs, 2000 * healthy.seconds) : Math.max(minTimeoutMs, 5000 * healthy.seconds)
   const trial = await tryTests(tree, file, [title], Math.ceil(timeoutMs)).finally(heal)
   return { mutant, ...read(mutant, trial, named.length), seconds: trial.seconds }

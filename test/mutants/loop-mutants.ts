@@ -8,7 +8,6 @@ import type { Mutant } from './mutant.ts'
 const calls = 'src/agent/tools/tool-calls.ts'
 const agent = 'src/agent/agent.ts'
 const prompt = 'src/agent/prompt.ts'
-const runTurn = 'src/turn/run-turn.ts'
 const crash = 'race/tools-crash-sqlite.test.ts'
 const tools = 'spec/tools.test.ts'
 const released = 'spec/tools-released.test.ts'
@@ -17,36 +16,36 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a call with side effects is journaled before it is made',
-    edits: [edit(calls, '...started.map(({ part }) => startedEntry(step, part))')],
+    edits: [edit('...started.map(({ part }) => startedEntry(step, part))')],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
   },
   {
     rule: 'tools.journal',
     removes: 'a call whose process died is not made again where it has side effects',
     edits: [
-      edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
+      edit("    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
     ],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
   },
   {
     rule: 'tools.journal',
     removes: 'the end of a call with side effects is journaled as soon as it is there',
-    edits: [edit(calls, 'if (!sideEffects) return [entry]', 'return [entry]')],
+    edits: [edit('if (!sideEffects) return [entry]', 'return [entry]')],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-journal of a tool with side effects on sqlite' },
   },
   {
     rule: 'tools.journal',
     removes: 'a step is journaled before its tools are called: it is asked again',
     edits: [
-      edit(calls, 'if (!(await beforeCalls(entries, price)))', 'if (started.length > 0 && !(await beforeCalls(entries, price)))'),
-      edit(calls, "return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
+      edit('if (!(await beforeCalls(entries, price)))', 'if (started.length > 0 && !(await beforeCalls(entries, price)))'),
+      edit("return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
     ],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },
   },
   {
     rule: 'tools.journal',
     removes: 'a call that is made again has the same key',
-    edits: [edit(calls, '`${requestId}:${step}:${part}`', '`${requestId}:${step}:${part}:${Math.random()}`')],
+    edits: [edit('`${requestId}:${step}:${part}`', '`${requestId}:${step}:${part}:${Math.random()}`')],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },
   },
   {
@@ -54,7 +53,6 @@ export const loopMutants: Mutant[] = [
     removes: 'a turn is not released while the outcome of a call is unknown',
     edits: [
       edit(
-        runTurn,
         "    if (turn.callUnknown && state !== 'failed') return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))\n",
       ),
     ],
@@ -63,61 +61,61 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a run that starts afresh counts its steps on',
-    edits: [edit('src/agent/steps.ts', '?? this.#stepsBefore) + 1', '?? 0) + 1')],
+    edits: [edit('?? this.#stepsBefore) + 1', '?? 0) + 1')],
     caughtBy: { file: released, title: 'tools.journal: a run that starts over gives no call the key of an earlier run' },
   },
   {
     rule: 'retry.continues',
     removes: 'the store records that a call with side effects has finished',
-    edits: [edit(calls, 'options.writeJournal([entry], true)', 'options.writeJournal([entry], false)')],
+    edits: [edit('options.writeJournal([entry], true)', 'options.writeJournal([entry], false)')],
     caughtBy: { file: released, title: 'retry.continues: after a finished call with side effects, a retry continues from it' },
   },
   {
     rule: 'retry.continues',
     removes: 'what was said before the retry is heard on its stream',
-    edits: [edit(agent, "if (undeliveredText !== '') request.onDelta(undeliveredText)")],
+    edits: [edit("if (undeliveredText !== '') request.onDelta(undeliveredText)")],
     caughtBy: { file: released, title: 'retry.continues: repeated retries keep counting steps' },
   },
   {
     rule: 'billing.hold',
     removes: 'the hold grows for a further step',
-    edits: [edit('src/turn/turn-writes.ts', 'spentBy(turn, spent) + boundCost(bound, price)', '0n')],
+    edits: [edit('spentBy(turn, spent) + boundCost(bound, price)', '0n')],
     caughtBy: { file: tools, title: 'billing.hold: each further step is held before its model call' },
   },
   {
     rule: 'retry.continues',
     removes: 'what an earlier run has spent is held again',
-    edits: [edit('src/turn/turn-writes.ts', 'larger(hold - toolCalls, boundCost(boundSoFar, price))', 'hold')],
+    edits: [edit('larger(hold - toolCalls, boundCost(boundSoFar, price))', 'hold')],
     caughtBy: { file: released, title: 'retry.continues: what the earlier run has spent is held again' },
   },
   {
     rule: 'billing.hold',
     removes: 'the results of tools are part of what is held',
-    edits: [edit('src/agent/steps.ts', "content: result?.text ?? ''", "content: (result?.text ?? '').slice(0, 100)")],
+    edits: [edit("content: result?.text ?? ''", "content: (result?.text ?? '').slice(0, 100)")],
     caughtBy: { file: tools, title: 'billing.hold: each further step is held before its model call' },
   },
   {
     rule: 'tools.caps',
     removes: 'no more calls than the cap are made',
-    edits: [edit(calls, 'callsBefore + index >= maxToolCalls', 'callsBefore + index < 0')],
+    edits: [edit('callsBefore + index >= maxToolCalls', 'callsBefore + index < 0')],
     caughtBy: { file: tools, title: 'fault.tool-calls-invalid tools.caps: a thousand calls at once: sixteen are made' },
   },
   {
     rule: 'tools.caps',
     removes: 'calls of earlier steps count',
-    edits: [edit(calls, 'callsBefore + index >= maxToolCalls', 'index >= maxToolCalls')],
+    edits: [edit('callsBefore + index >= maxToolCalls', 'index >= maxToolCalls')],
     caughtBy: { file: tools, title: 'fault.tool-calls-invalid tools.caps: a model that never stops: eight steps, sixteen calls' },
   },
   {
     rule: 'tools.caps',
     removes: 'no more steps than the cap are made',
-    edits: [edit(agent, 'if (steps.count >= maxSteps)', 'if (steps.count > maxSteps)')],
+    edits: [edit('if (steps.count >= maxSteps)', 'if (steps.count > maxSteps)')],
     caughtBy: { file: tools, title: 'fault.tool-calls-invalid tools.caps: a model that never stops: eight steps, sixteen calls' },
   },
   {
     rule: 'turn.states',
     removes: 'a last step has text of its own',
-    edits: [edit(agent, "if (step.text.length > 0) return { kind: 'reply'", "if (steps.text.length > 0) return { kind: 'reply'")],
+    edits: [edit("if (step.text.length > 0) return { kind: 'reply'", "if (steps.text.length > 0) return { kind: 'reply'")],
     caughtBy: {
       file: tools,
       title: 'fault.model-reply-empty turn.states: a last step without text is an empty reply, whatever earlier steps said',
@@ -126,13 +124,13 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.private',
     removes: 'the log says nothing of what a tool is asked',
-    edits: [edit(calls, 'tool: call.name, ms,', 'tool: call.name, given: call.arguments, ms,')],
+    edits: [edit('tool: call.name, ms,', 'tool: call.name, given: call.arguments, ms,')],
     caughtBy: { file: 'race/tools-private.test.ts', title: 'tools.private' },
   },
   {
     rule: 'tools.private',
     removes: 'the password of Basic authentication is removed from the answer of a tool',
-    edits: [edit('src/agent/tools/redact.ts', '  ...basicSecrets(headerValue),\n')],
+    edits: [edit('  ...basicSecrets(headerValue),\n')],
     caughtBy: {
       file: 'tools-http.test.ts',
       title: 'tools.private: the password of Basic authentication is removed from results and errors, wherever it is set',
@@ -141,7 +139,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.private',
     removes: 'the password of Basic authentication is removed from the answer of an MCP server',
-    edits: [edit('src/agent/tools/mcp-failure.ts', ', ...credentialsIn(value, minWord)')],
+    edits: [edit(', ...credentialsIn(value, minWord)')],
     caughtBy: {
       file: 'mcp-hostile.test.ts',
       title: 'tools.private: the password of Basic authentication is removed from a result and from an error',
@@ -150,16 +148,15 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.bounds',
     removes: 'a passage cannot end its frame',
-    edits: [edit(prompt, "text.replace(/<(?=[\\s/]*passages)/gi, '(')", 'text')],
+    edits: [edit("text.replace(/<(?=[\\s/]*passages)/gi, '(')", 'text')],
     caughtBy: { file: 'spec/tools-hostile.test.ts', title: 'tools.bounds: 22, closing tag' },
   },
   {
     rule: 'tools.bounds',
     removes: 'only tools of the agent are called',
     edits: [
-      edit(calls, 'if (toolbox.sideEffects(name) !== undefined) return undefined', 'return undefined'),
+      edit('if (toolbox.sideEffects(name) !== undefined) return undefined', 'return undefined'),
       edit(
-        'src/agent/tools/tools.ts',
         'const tool = offered.get(name)\n        if',
         'const tool = offered.get(name) ?? [...offered.values()][0]\n        if',
       ),
@@ -169,7 +166,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.citations',
     removes: 'what the search tool found is cited',
-    edits: [edit('src/agent/steps.ts', '[...passages, ...found]', 'passages')],
+    edits: [edit('[...passages, ...found]', 'passages')],
     caughtBy: {
       file: 'spec/citations.test.ts',
       title: 'tools.citations: passages of the prompt and of the search tool are stored once per',
@@ -178,7 +175,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.citations',
     removes: 'a document and section are cited once',
-    edits: [edit('src/agent/steps.ts', 'if (!once.has(key)) once.set(key', 'once.set(`${once.size}`')],
+    edits: [edit('if (!once.has(key)) once.set(key', 'once.set(`${once.size}`')],
     caughtBy: {
       file: 'spec/citations.test.ts',
       title: 'tools.citations: passages of the prompt and of the search tool are stored once per',
@@ -187,13 +184,13 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'history.fits',
     removes: 'a prompt that is too long is asked again with less history',
-    edits: [edit(agent, "error.kind === 'too_long' &&", "error.kind === 'refused' &&")],
+    edits: [edit("error.kind === 'too_long' &&", "error.kind === 'refused' &&")],
     caughtBy: { file: 'spec/history.test.ts', title: 'history.fits: when a model rejects the prompt as too long' },
   },
   {
     rule: 'history.fits',
     removes: 'the newer half is what is kept',
-    edits: [edit(prompt, 'history.slice(-2 * kept)', 'history.slice(0, 2 * kept)')],
+    edits: [edit('history.slice(-2 * kept)', 'history.slice(0, 2 * kept)')],
     caughtBy: { file: 'spec/history.test.ts', title: 'history.fits: when a model rejects the prompt as too long' },
   },
 ]

@@ -1,7 +1,4 @@
-/**
- * A mutant as data: the change to plant into a copy of the source, and the test that must notice it. Applies the change and checks whether
- * it still fits the source; never runs anything.
- */
+/** A mutant as data: the change to plant into a copy of the source, and the test that must notice it. Never runs anything. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -22,42 +19,30 @@ export type Mutant = {
 
 export type Symptom = 'assertion' | 'throws' | 'hang'
 
-/** `find` occurs exactly once in the file; otherwise the mutant is stale. */
-export type Edit = { file: string; find: string; replace: string }
+/** Replaces one place in src/. places.ts finds it by what it says, whatever its file, layout and names. */
+export type Edit = {
+  /** The code of the place, in the names that it had when this was written. */
+  find: string
+  /** What is there instead. Names from `find` become those that the place has now. */
+  replace: string
+} & Where
 
-/** Shorthand for one change in one file. */
-export const edit = (file: string, find: string, replace = ''): Edit => ({ file, find, replace })
-
-/** Returns why the mutant's edits do not fit this tree, or undefined if each of them fits exactly once. */
-export function staleness(mutant: Pick<Mutant, 'edits'>, tree: string): string | undefined {
-  for (const { file, find } of mutant.edits) {
-    const count = read(tree, file).split(find).length - 1
-    if (count !== 1) return `its text stands ${count} times in ${file}: ${find.trim().split('\n')[0]}`
-  }
-  return undefined
+/** What tells the place from others that resemble it. */
+export type Where = {
+  /** The place is the first one below a comment `mutant: NAME` with this name. */
+  at?: string
+  /** The start of the paths of files in which it may be. Only for migrations, which are the same on both stores and never move. */
+  within?: string
 }
 
-/** Returns the content of the mutant's files after the edits; `read` returns their content before. */
-export function editedFiles({ edits }: Pick<Mutant, 'edits'>, read: (file: string) => string): Map<string, string> {
-  const texts = new Map<string, string>()
-  for (const { file, find, replace } of edits) {
-    const before = texts.get(file) ?? read(file)
-    texts.set(
-      file,
-      before.replace(find, () => replace),
-    )
-  }
-  return texts
-}
+/** Shorthand for one change. */
+export const edit = (find: string, replace = '', where: Where = {}): Edit => ({ find, replace, ...where })
 
-/** Plants the mutant into the tree. Returns a function that removes it. */
-export function plant(mutant: Pick<Mutant, 'edits'>, tree: string): () => void {
-  const after = editedFiles(mutant, (file) => read(tree, file))
-  const before = [...after.keys()].map((file) => [file, read(tree, file)] as const)
-  for (const [file, text] of after) writeFileSync(join(tree, file), text)
+/** Writes the edited files of a mutant (places.ts) into the tree. Returns a function that removes the mutant. */
+export function plant(files: ReadonlyMap<string, string>, tree: string): () => void {
+  const before = [...files.keys()].map((file) => [file, readFileSync(join(tree, file), 'utf8')] as const)
+  for (const [file, text] of files) writeFileSync(join(tree, file), text)
   return () => {
     for (const [file, text] of before) writeFileSync(join(tree, file), text)
   }
 }
-
-const read = (tree: string, file: string): string => readFileSync(join(tree, file), 'utf8')

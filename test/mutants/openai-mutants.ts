@@ -15,7 +15,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.model-is-the-agent',
     removes: 'another model is refused',
-    edits: [edit(request, '  if (isModelOf(apiKey, model)) return\n  throw', '  if (apiKey) return\n  throw')],
+    edits: [edit('  if (isModelOf(apiKey, model)) return\n  throw', '  if (apiKey) return\n  throw')],
     caughtBy: { file: completions, title: 'openai.model-is-the-agent: the model is the ID of the agent or the slug' },
   },
   {
@@ -23,9 +23,8 @@ export const openAiMutants: Mutant[] = [
     removes: 'a key sees its own responses only',
     edits: [
       edit(
-        'src/http/openai/response-routes.ts',
         '  requestId,\n  apiKeyId: request.caller.apiKey.id,\n})',
-        '  requestId,\n  apiKeyId: request.caller ? (undefined as unknown as string) : requestId,\n})',
+        '  requestId,\n  apiKeyId: request.caller ? (undefined as unknown as string) : requestId,\n})', { at: 'openai.model-is-the-agent' },
       ),
     ],
     caughtBy: { file: responses, title: 'openai.model-is-the-agent: a key sees only the responses that it created' },
@@ -33,7 +32,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.user',
     removes: 'a request without a user is refused',
-    edits: [edit(request, 'if (externalUserId !== null) return externalUserId', "return externalUserId ?? 'someone'")],
+    edits: [edit('if (externalUserId !== null) return externalUserId', "return externalUserId ?? 'someone'")],
     caughtBy: { file: completions, title: 'openai.user: user, or safety_identifier, or the default of the key' },
   },
   {
@@ -41,7 +40,6 @@ export const openAiMutants: Mutant[] = [
     removes: 'a previous response is one of the user',
     edits: [
       edit(
-        'src/http/openai/response-request.ts',
         'status?.externalUserId === externalUserId) return requestId',
         'status && externalUserId) return requestId',
       ),
@@ -53,7 +51,6 @@ export const openAiMutants: Mutant[] = [
     removes: 'what would change the agent is refused',
     edits: [
       edit(
-        'src/http/openai/parameters.ts',
         "if (parameter.does === 'refused' && !isAccepted) throw unsupported(name, parameter.note)",
         "if (parameter.does === 'refused') continue",
       ),
@@ -66,50 +63,49 @@ export const openAiMutants: Mutant[] = [
     removes: 'a system message is refused',
     edits: [
       edit(
-        'src/http/openai/message-input.ts',
         "if (role === 'assistant') return undefined",
         "if (role === 'assistant' || role === 'system') return undefined",
       ),
-      edit('src/http/openai/message-input.ts', "role === 'system' || role === 'developer'", "role === 'developer'"),
+      edit("role === 'system' || role === 'developer'", "role === 'developer'"),
     ],
     caughtBy: { file: refusals, title: 'openai.refused-parameters: messages that are not text of the user or the assistant' },
   },
   {
     rule: 'openai.errors',
     removes: 'a failure has the form of OpenAI',
-    edits: [edit(error, 'url !== undefined && openAiPath.test(url)', 'url !== undefined && !openAiPath.test(url)')],
+    edits: [edit('url !== undefined && openAiPath.test(url)', 'url !== undefined && !openAiPath.test(url)')],
     caughtBy: { file: refusals, title: 'openai.errors order.route: a wrong method is 405 before authentication' },
   },
   {
     rule: 'openai.should-retry',
     removes: 'a conflict is not worth a retry',
-    edits: [edit(error, "new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])", "new Set<FailureCode>(['turn_cancelled'])")],
+    edits: [edit("new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])", "new Set<FailureCode>(['turn_cancelled'])")],
     caughtBy: { file: completions, title: 'openai.should-retry: conflicts must not be retried' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'a retry looks for its first try',
-    edits: [edit(request, 'const first = retries > 0 ?', 'const first = retries > 0 && !apiKeyId ?')],
+    edits: [edit('const first = retries > 0 ?', 'const first = retries > 0 && !apiKeyId ?')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'only a retry joins',
     edits: [
-      edit(request, 'retries > 0 ? await findWithin(joinsWithinMs(retries))', 'apiKeyId ? await findWithin(joinsWithinMs(retries + 1))'),
+      edit('retries > 0 ? await findWithin(joinsWithinMs(retries))', 'apiKeyId ? await findWithin(joinsWithinMs(retries + 1))'),
     ],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'another body is another request',
-    edits: [edit(request, 'JSON.stringify([externalUserId, bodyDigest])', 'JSON.stringify([externalUserId, bodyDigest.length])')],
+    edits: [edit('JSON.stringify([externalUserId, bodyDigest])', 'JSON.stringify([externalUserId, bodyDigest.length])')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'no caller can send a key that the server makes',
-    edits: [edit(request, '`\\u0001${hash(', '`${hash(')],
+    edits: [edit('`\\u0001${hash(', '`${hash(')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry joins nothing of another key, and no Idempotency-Key of a caller' },
   },
   {
@@ -117,7 +113,6 @@ export const openAiMutants: Mutant[] = [
     removes: 'a turn is joined for eleven minutes per retry',
     edits: [
       edit(
-        'src/store/queries/openai-look-ups.ts',
         "if (!row || integer(row, 'created_at') + withinMs < (await sql.now())) return undefined",
         'if (!row || withinMs === (await sql.now())) return undefined',
       ),
@@ -127,31 +122,31 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.retry-joins',
     removes: 'a turn that has ended answers a retry that joins it',
-    edits: [edit('src/turn/turn-resource.ts', 'end: Promise.resolve(endOf(status))', 'end: new Promise(() => endOf(status))')],
+    edits: [edit('end: Promise.resolve(endOf(status))', 'end: new Promise(() => endOf(status))')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a turn that ends while its retry looks for it answers the retry' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'a later retry looks back further',
-    edits: [edit(request, 'Math.min(retries, maxRetries) * perRetryMs', 'Math.min(retries, 1) * perRetryMs')],
+    edits: [edit('Math.min(retries, maxRetries) * perRetryMs', 'Math.min(retries, 1) * perRetryMs')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'a refusal is not repeated if its retry would join an earlier equal message',
-    edits: [edit(request, 'throw new NotRepeated(started.code)', 'return started')],
+    edits: [edit('throw new NotRepeated(started.code)', 'return started')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a message that was refused does not get the reply' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'a message that is stored after all is repeated',
-    edits: [edit(request, 'newest && newest.idempotencyKey !== ownKey', 'newest && ownKey')],
+    edits: [edit('newest && newest.idempotencyKey !== ownKey', 'newest && ownKey')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a refusal may be repeated if there is no earlier equal message' },
   },
   {
     rule: 'openai.retry-joins',
     removes: 'a retry without a stream has an answer in time',
-    edits: [edit(request, 'turn: stream ? turn :', 'turn: limits.answerMs > 0 ? turn :')],
+    edits: [edit('turn: stream ? turn :', 'turn: limits.answerMs > 0 ? turn :')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry that joins a turn of another process' },
   },
   {
@@ -159,7 +154,6 @@ export const openAiMutants: Mutant[] = [
     removes: 'a client with text of an attempt gets none of another',
     edits: [
       edit(
-        'src/http/openai/response-routes.ts',
         'turn.fence === fence ? onText(text, position) : onReset()',
         'turn.fence >= fence ? onText(text, position) : onReset()',
       ),
@@ -169,7 +163,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.resume',
     removes: 'the end of a turn says which attempt its text is of',
-    edits: [edit('src/turn/followed-turns.ts', 'finish(endOf(status), status.fence)', 'finish(endOf(status))')],
+    edits: [edit('finish(endOf(status), status.fence)', 'finish(endOf(status))')],
     caughtBy: {
       file: attempts,
       title: 'openai.resume: a client with text of one attempt gets no text of another one of which only the end',
@@ -178,31 +172,31 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.resume',
     removes: 'an attempt that was taken over is not followed',
-    edits: [edit('src/turn/turn-resource.ts', 'running.fence >= status.fence', 'running.fence <= status.fence')],
+    edits: [edit('running.fence >= status.fence', 'running.fence <= status.fence')],
     caughtBy: { file: attempts, title: 'openai.resume: the numbers of an attempt have its text' },
   },
   {
     rule: 'openai.resume',
     removes: 'an error that is not the end has no number of an event',
-    edits: [edit(events, 'Math.max(this.#textNumber(this.#sent.pieces) - 1, this.#after)', 'this.#freeNumber')],
+    edits: [edit('Math.max(this.#textNumber(this.#sent.pieces) - 1, this.#after)', 'this.#freeNumber')],
     caughtBy: { file: streams, title: 'openai.resume: after an error that is not the end of the response' },
   },
   {
     rule: 'openai.resume',
     removes: 'each attempt has numbers of its own',
-    edits: [edit(events, 'this.#base = (fence - 1) * numbersPerAttempt', 'this.#base = (fence - fence) * numbersPerAttempt')],
+    edits: [edit('this.#base = (fence - 1) * numbersPerAttempt', 'this.#base = (fence - fence) * numbersPerAttempt')],
     caughtBy: { file: responses, title: 'openai.resume: after another attempt, an event of the first is refused' },
   },
   {
     rule: 'openai.resume',
     removes: 'text that was shown is not followed by another one',
-    edits: [edit(events, 'if (isShown) return', 'if (isShown && this.#after < -1) return')],
+    edits: [edit('if (isShown) return', 'if (isShown && this.#after < -1) return', { at: 'openai.resume' })],
     caughtBy: { file: streams, title: 'openai.resume: /v1/responses starts again silently before any text' },
   },
   {
     rule: 'openai.resume',
     removes: 'a piece ends where the text says',
-    edits: [edit('src/http/openai/pieces.ts', '(!Number.isNaN(next) && !isOfWord(next))', '!isOfWord(next)')],
+    edits: [edit('(!Number.isNaN(next) && !isOfWord(next))', '!isOfWord(next)')],
     caughtBy: { file: streams, title: 'openai.resume: where a text is cut depends on the text alone' },
   },
   {
@@ -210,7 +204,6 @@ export const openAiMutants: Mutant[] = [
     removes: 'what was dropped for a slow reader comes before the end',
     edits: [
       edit(
-        'src/http/openai/completion-object.ts',
         'const rest = reply.content.slice(this.#sent)',
         'const rest = reply.content.slice(this.#next)',
       ),
@@ -220,7 +213,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.clients',
     removes: 'the last chunk has a reason',
-    edits: [edit('src/http/openai/completion-object.ts', '${this.#write({}, finishReason(reply))}${usage}', '${usage}')],
+    edits: [edit('${this.#write({}, finishReason(reply))}${usage}', '${usage}')],
     caughtBy: {
       file: 'openai/official-client.test.ts',
       title: 'openai.clients: the official client lists the model, completes and streams',

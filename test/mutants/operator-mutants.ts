@@ -13,7 +13,7 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'the words of a provider need the permission for messages',
-    edits: [edit('src/http/admin/turns.ts', 'withCause ? writeTurn : writeWithoutCause', 'withCause ? writeWithoutCause : writeTurn')],
+    edits: [edit('withCause ? writeTurn : writeWithoutCause', 'withCause ? writeWithoutCause : writeTurn')],
     caughtBy: { file: routes, title: 'operator.permission: without `conversations`, the list of turns' },
   },
   {
@@ -21,7 +21,6 @@ export const operatorMutants: Mutant[] = [
     removes: 'a route without an entry stops the start',
     edits: [
       edit(
-        permissions,
         '      if (found === undefined) throw new Error(`src/http/admin/permissions.ts has no entry for ${method} ${path}`)\n',
       ),
     ],
@@ -30,13 +29,13 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'the permission of a route is checked',
-    edits: [edit('src/http/admin/routes.ts', 'if (route) checkNeeds(principal, route)', '')],
+    edits: [edit('if (route) checkNeeds(principal, route)', '')],
     caughtBy: { file: routes, title: 'operator.permission: viewer gets 403 exactly where the table says so' },
   },
   {
     rule: 'operator.permission',
     removes: 'what concerns the whole installation is refused to a restricted principal',
-    edits: [edit(permissions, "  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', ofInstallation)\n")],
+    edits: [edit("  if (route.installation && principal.scope !== null) throw new ApiError('forbidden', ofInstallation)\n")],
     caughtBy: { file: routes, title: 'operator.permission: admin, restricted to an owner gets 403 exactly where the table says so' },
   },
   {
@@ -44,7 +43,6 @@ export const operatorMutants: Mutant[] = [
     removes: 'the key of a provider needs a permission of its own',
     edits: [
       edit(
-        'src/http/admin/providers.ts',
         "      if (baseUrl !== undefined || apiKey !== undefined) refuseWithout(request.principal, 'provider_keys')\n",
       ),
     ],
@@ -53,43 +51,43 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'an operator of one customer sets no price',
-    edits: [edit(agents, "  const given = price !== undefined ? 'price'", "  const given = price === null ? 'price'")],
+    edits: [edit("  const given = price !== undefined ? 'price'", "  const given = price === null ? 'price'")],
     caughtBy: { file: routes, title: 'operator.permission: fields that need more than their route' },
   },
   {
     rule: 'operator.change',
     removes: 'a change of what an operator may do ends its sessions',
-    edits: [edit(queries, '  if (isOtherAccess(present, { ...next, state })) await endSessions(sql, id)\n')],
+    edits: [edit('  if (isOtherAccess(present, { ...next, state })) await endSessions(sql, id)\n')],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.change: each change of what an operator may do ends its sessions' },
   },
   {
     rule: 'operator.change',
     removes: 'only an active operator gets a session',
-    edits: [edit('src/store/queries/sessions.ts', '    if (active === 0) return undefined\n')],
+    edits: [edit('    if (active === 0) return undefined\n', '', { at: 'operator.change' })],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.change: a sign-in during a disabling leaves no session behind' },
   },
   {
     rule: 'operator.change',
     removes: 'the last admin stays',
-    edits: [edit(queries, "  if (isAdmin(operator) && !(await hasAdmin(sql, id))) return { kind: 'last_admin' }\n")],
+    edits: [edit("  if (isAdmin(operator) && !(await hasAdmin(sql, id))) return { kind: 'last_admin' }\n")],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.change: an admin who is restricted to an owner' },
   },
   {
     rule: 'operator.token',
     removes: 'a revoked token is wrong',
-    edits: [edit(tokens, 'where digest = $1 and revoked_at is null and', 'where digest = $1 and')],
+    edits: [edit('where digest = $1 and revoked_at is null and', 'where digest = $1 and')],
     caughtBy: { file: operators, title: 'operator.token: it is shown once' },
   },
   {
     rule: 'operator.token',
     removes: 'an expired token is wrong',
-    edits: [edit(tokens, '(expires_at is null or expires_at > $2)', '(expires_at is null or expires_at > $2 - 86400000)')],
+    edits: [edit('(expires_at is null or expires_at > $2)', '(expires_at is null or expires_at > $2 - 86400000)', { at: 'operator.token' })],
     caughtBy: { file: operators, title: 'operator.token: an end in the past' },
   },
   {
     rule: 'operator.admin-token',
     removes: 'switched off, the admin token is wrong',
-    edits: [edit('src/app.ts', 'config.adminTokenEnabled ? adminToken : undefined', 'adminToken')],
+    edits: [edit('config.adminTokenEnabled ? adminToken : undefined', 'adminToken')],
     caughtBy: { file: operators, title: 'operator.admin-token: switched off, it is wrong everywhere' },
   },
 ]

@@ -10,7 +10,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'an owner leaves something for others',
-    edits: [edit(places, 'return occupied < timesFree * (this.free - 1)', 'return this.free > 0')],
+    edits: [edit('return occupied < timesFree * (this.free - 1)', 'return this.free > 0')],
     caughtBy: {
       file: 'unit/concurrency-limiter.test.ts',
       title: 'overload.places: two flooding owners get nearly half each, ten nearly a tenth',
@@ -19,7 +19,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'the last slot is for an owner that holds none',
-    edits: [edit(places, 'timesFree * (this.free - 1)', 'timesFree * this.free')],
+    edits: [edit('timesFree * (this.free - 1)', 'timesFree * this.free')],
     caughtBy: {
       file: 'unit/concurrency-limiter.test.ts',
       title: 'overload.places: an owner takes nine tenths of the slots, also when it is alone',
@@ -28,55 +28,55 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'the end of a turn gives its place back',
-    edits: [edit(turn, '      release()\n')],
+    edits: [edit('      release()\n', '', { at: 'overload.places' })],
     caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places: a slot is released by every end of an admission and of a turn' },
   },
   {
     rule: 'overload.places',
     removes: 'a refused admission gives its place back',
-    edits: [edit(turn, '      if (!isRunning) release()\n')],
+    edits: [edit('      if (!isRunning) release()\n')],
     caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places: a slot is released by every end of an admission and of a turn' },
   },
   {
     rule: 'overload.queue',
     removes: 'the bound of those who ask for what is stored',
-    edits: [edit(turn, 'slot ?? lookUps.take(request.shareOf)', 'slot ?? lookUps.takeAnyway()')],
+    edits: [edit('slot ?? lookUps.take(request.shareOf)', 'slot ?? lookUps.takeAnyway()')],
     caughtBy: { file: 'unit/overload.test.ts', title: flood },
   },
   {
     rule: 'overload.queue',
     removes: 'a full process answers what is stored',
-    edits: [edit(turn, 'slot ?? lookUps.take(request.shareOf)', 'slot')],
+    edits: [edit('slot ?? lookUps.take(request.shareOf)', 'slot')],
     caughtBy: { file: 'spec/overload.test.ts', title: 'overload.queue: a flood at a full process is 503 with Retry-After' },
   },
   {
     rule: 'overload.queue',
     removes: 'owners take turns where more wait than a batch holds',
-    edits: [edit('src/turn/batcher.ts', 'fitTogether ? this.#waiting : byTurns(this.#waiting)', 'this.#waiting')],
+    edits: [edit('fitTogether ? this.#waiting : byTurns(this.#waiting)', 'this.#waiting')],
     caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue: if more items wait than a batch holds, owners take turns' },
   },
   {
     rule: 'overload.unread',
     removes: 'a page of messages is limited by bytes',
-    edits: [edit('src/store/queries/conversations.ts', '> maxBytes && index > 0', '> maxBytes && index < 0')],
+    edits: [edit('> maxBytes && index > 0', '> maxBytes && index < 0')],
     caughtBy: { file: 'store/conversations.test.ts', title: 'paging overload.unread: a page of messages has at most 2 MiB of JSON' },
   },
   {
     rule: 'overload.unread',
     removes: 'the steps of a reply count toward the page that the operator reads',
-    edits: [edit('src/store/queries/conversations.ts', 'select sum(octet_length(j.payload))', 'select sum(0)')],
+    edits: [edit('select sum(octet_length(j.payload))', 'select sum(0)')],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'overload.unread: the steps and citations of the messages count toward' },
   },
   {
     rule: 'overload.unread',
     removes: 'two pages are read at a time',
-    edits: [edit('src/turn/conversations.ts', 'maxBytes / pagesAtATime', '0 / pagesAtATime')],
+    edits: [edit('maxBytes / pagesAtATime', '0 / pagesAtATime')],
     caughtBy: { file: 'store/conversations.test.ts', title: 'overload.unread: pages of messages are read two at a time' },
   },
   {
     rule: 'overload.unread',
     removes: 'owners take turns where more bytes wait than a batch holds',
-    edits: [edit('src/turn/batcher.ts', ' && this.#waiting.reduce((sum, one) => sum + one.bytes, 0) <= maxBytes')],
+    edits: [edit(' && this.#waiting.reduce((sum, one) => sum + one.bytes, 0) <= maxBytes')],
     caughtBy: {
       file: 'store/conversations.test.ts',
       title: 'overload.unread: pages of messages are read two at a time, owners take turns',
@@ -85,27 +85,27 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'an API key has a limit of unread bytes',
-    edits: [edit('src/http/public/unread-responses.ts', 'own + bytes <= maxOfKey', 'own + bytes > maxOfKey')],
+    edits: [edit('own + bytes <= maxOfKey', 'own + bytes > maxOfKey')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread rate.headers: a key with 8 MiB unread gets 503' },
   },
   {
     rule: 'overload.unread',
     removes: 'the end of a stream counts',
     edits: [
-      edit('src/http/public/event-stream.ts', '    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()\n'),
+      edit('    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()\n'),
     ],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread: a reply on /chat, and the end of a stream, count' },
   },
   {
     rule: 'overload.unread',
     removes: 'a JSON response that is not read is cut off',
-    edits: [edit('src/http/public/unread-responses.ts', '    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))\n')],
+    edits: [edit('    if (isLarge) setImmediate(cutOffWhenStalled(reply.raw, times))\n')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'fault.slow-reader overload.unread: a page that is not read is cut off' },
   },
   {
     rule: 'overload.unread',
     removes: 'the rest of a response has a minimum rate',
-    edits: [edit('src/http/public/slow-reader.ts', ' || (leftMs !== undefined && leftMs <= 0)')],
+    edits: [edit(' || (leftMs !== undefined && leftMs <= 0)')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'fault.slow-reader overload.unread: a page that is not read is cut off' },
   },
 ]

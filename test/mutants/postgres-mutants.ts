@@ -2,13 +2,12 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const tables = 'src/store/postgres/migrations/0001-schema.sql'
-const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
 const file = 'store/postgres.test.ts'
-const fence = `-- the fence: a run whose turn was claimed by another process, or has ended, finds no row
+const fence = `trace bytea)
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
-const journalFence = `-- a run whose turn was claimed by another process, or has ended, journals nothing
-      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
+const journalFence = `join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
+      order by t.request_id for no key update of t) as t;
+  perform 1 from owners o where o.id in (select t.owner_id from json_to_recordset(`
 
 export const postgresMutants: Mutant[] = [
   {
@@ -16,7 +15,6 @@ export const postgresMutants: Mutant[] = [
     removes: "on PostgreSQL the record comes before the agent's state",
     edits: [
       edit(
-        hot,
         "          when same and r.state = 'completed' then 'replay'\n",
         "          when a.enabled <> 1 then 'agent_disabled'\n          when same and r.state = 'completed' then 'replay'\n",
       ),
@@ -26,19 +24,19 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'on PostgreSQL a message that the agent does not take is refused',
-    edits: [edit(hot, "          when i.message_length > coalesce(v.max_message_length, default_max_length) then 'message_too_long'\n")],
+    edits: [edit("          when i.message_length > coalesce(v.max_message_length, default_max_length) then 'message_too_long'\n")],
     caughtBy: { file, title: 'postgres: order.validation: a message that is too long' },
   },
   {
     rule: 'idempotency.conflict',
     removes: 'on PostgreSQL another body conflicts',
-    edits: [edit(hot, "          when live and not same then 'idempotency_conflict'\n")],
+    edits: [edit("          when live and not same then 'idempotency_conflict'\n")],
     caughtBy: { file, title: 'postgres: idempotency.in-progress idempotency.conflict' },
   },
   {
     rule: 'idempotency.lifetime',
     removes: 'on PostgreSQL a record ends',
-    edits: [edit(hot, '(r.ended_at is null or r.ended_at + lifetime > at)', 'true')],
+    edits: [edit('(r.ended_at is null or r.ended_at + lifetime > at)', 'true')],
     caughtBy: { file, title: 'postgres: idempotency.lifetime clock' },
   },
   {
@@ -46,7 +44,6 @@ export const postgresMutants: Mutant[] = [
     removes: "on PostgreSQL time is the store's own",
     edits: [
       edit(
-        hot,
         'at bigint := now_ms();\n  item record;',
         'at bigint := floor(extract(epoch from clock_timestamp()) * 1000)::bigint;\n  item record;',
       ),
@@ -58,7 +55,6 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL a second message waits for the first',
     edits: [
       edit(
-        hot,
         "          when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'\n",
       ),
     ],
@@ -68,7 +64,7 @@ export const postgresMutants: Mutant[] = [
     rule: 'conversation.identity',
     removes: 'on PostgreSQL the name of an end user is case-sensitive',
     edits: [
-      edit(hot, 'c.external_user_id = i.external_user_id', "replace(c.external_user_id, ' ', '') = replace(i.external_user_id, ' ', '')"),
+      edit('c.external_user_id = i.external_user_id', "replace(c.external_user_id, ' ', '') = replace(i.external_user_id, ' ', '')"),
     ],
     caughtBy: { file, title: 'postgres: conversation.identity: one conversation per key' },
   },
@@ -76,12 +72,11 @@ export const postgresMutants: Mutant[] = [
     rule: 'balance_never_negative',
     removes: 'on PostgreSQL what is held fits the balance, by check, by running sum and by constraint',
     edits: [
-      edit(hot, "          when a.limited = 0 and o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'\n"),
-      edit(hot, 'if item.available - taken < item.hold_needed then', 'if false then'),
+      edit("          when a.limited = 0 and o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'\n"),
+      edit('if item.available - taken < item.hold_needed then', 'if false then'),
       edit(
-        tables,
         'constraint held_within_balance check (held >= 0 and held <= balance)',
-        'constraint held_within_balance check (held >= 0)',
+        'constraint held_within_balance check (held >= 0)', { within: 'src/store/postgres/' },
       ),
     ],
     caughtBy: { file, title: 'postgres: balance_never_negative: a balance for seven' },
@@ -91,7 +86,6 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL a process that died reserves nothing',
     edits: [
       edit(
-        hot,
         'update owners set held = held - orphan.hold where',
         'update owners set held = held - orphan.hold, unpaid = unpaid + orphan.hold where',
       ),
@@ -101,19 +95,19 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'billing.unpaid',
     removes: 'on PostgreSQL what turns without a reply used stays reserved',
-    edits: [edit(hot, ', held = o.held - s.hold, unpaid = o.unpaid + s.reserved', ', held = o.held - s.hold')],
+    edits: [edit(', held = o.held - s.hold, unpaid = o.unpaid + s.reserved', ', held = o.held - s.hold')],
     caughtBy: { file, title: 'postgres: billing.unpaid: what a turn without a reply used is reserved, never charged' },
   },
   {
     rule: 'turn.states',
     removes: 'on PostgreSQL the fence of a settlement',
-    edits: [edit(hot, fence, fence.replace(' and t.fence = i.fence', ''))],
+    edits: [edit(fence, fence.replace(' and t.fence = i.fence', ''))],
     caughtBy: { file, title: 'postgres: turn.states: a released turn gives its hold back' },
   },
   {
     rule: 'one_charge_per_turn',
     removes: 'on PostgreSQL a turn that has ended is not settled again',
-    edits: [edit(hot, fence, fence.replace(' and t.lease_until is not null', ''))],
+    edits: [edit(fence, fence.replace(' and t.lease_until is not null', ''))],
     caughtBy: { file, title: 'postgres: one_charge_per_turn: a settlement succeeds once' },
   },
   {
@@ -121,9 +115,8 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL the charge leaves the balance',
     edits: [
       edit(
-        hot,
-        'update owners o set balance = o.balance - s.charged, held = o.held - s.hold\n',
-        'update owners o set held = o.held - s.hold\n',
+        'update owners o set balance = o.balance - s.charged, held = o.held - s.hold\n    from (select n.',
+        'update owners o set held = o.held - s.hold\n    from (select n.',
       ),
     ],
     caughtBy: { file, title: 'postgres: billing.once idempotency.replay: settlement stores both messages' },
@@ -131,7 +124,7 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'running_has_lease',
     removes: 'on PostgreSQL a renewal reaches the lease',
-    edits: [edit(hot, 'set lease_until = coalesce(now_ms() + lease_ms, 0)', 'set lease_until = coalesce(lease_until + 0 * lease_ms, 0)')],
+    edits: [edit('set lease_until = coalesce(now_ms() + lease_ms, 0)', 'set lease_until = coalesce(lease_until + 0 * lease_ms, 0)')],
     caughtBy: { file, title: 'postgres: running_has_lease: a renewed lease is kept' },
   },
   {
@@ -139,7 +132,6 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL a process does not claim its own turn',
     edits: [
       edit(
-        hot,
         'and t.lease_until <= at and not t.request_id = any (running)\n          and case which',
         'and t.lease_until <= at\n          and case which',
       ),
@@ -150,9 +142,8 @@ export const postgresMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'on PostgreSQL only a claim without an answer is repeated',
     edits: [
-      edit('src/store/postgres/turn-path.ts', '      delete unanswered[which]\n', ''),
+      edit('      delete unanswered[which]\n', ''),
       edit(
-        'src/store/postgres/turn-path.ts',
         'const holder = unanswered[which] ?? randomUUID()',
         'const holder = (unanswered[which] ??= randomUUID())',
       ),
@@ -162,19 +153,19 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'on PostgreSQL a claim raises the fence',
-    edits: [edit(hot, 'attempt = attempt + 1, fence = fence + 1, lease_until', 'attempt = attempt + 1, lease_until')],
+    edits: [edit('attempt = attempt + 1, fence = fence + 1, lease_until', 'attempt = attempt + 1, lease_until')],
     caughtBy: { file, title: 'postgres: turn.states: an orphan is claimed when its lease has expired' },
   },
   {
     rule: 'billing.hold',
     removes: 'on PostgreSQL an extension of the hold fits the balance',
-    edits: [edit(hot, 'if item.more > 0 and item.available - taken < item.more then', 'if false then')],
+    edits: [edit('if item.more > 0 and item.available - taken < item.more then', 'if false then')],
     caughtBy: { file, title: 'postgres: billing.hold: a batch of advances' },
   },
   {
     rule: 'billing.hold',
     removes: 'on PostgreSQL the fence of an advance',
-    edits: [edit(hot, journalFence, journalFence.replace(' and t.fence = i.fence', ''))],
+    edits: [edit(journalFence, journalFence.replace(' and t.fence = i.fence', ''))],
     caughtBy: { file, title: 'postgres: billing.hold: advance journals a step' },
   },
   {
@@ -182,7 +173,6 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL a run that continues keeps its version',
     edits: [
       edit(
-        hot,
         'and v.version = case when same and r.continues_from is not null then r.agent_version else a.version end',
         'and v.version = a.version',
       ),
@@ -193,27 +183,27 @@ export const postgresMutants: Mutant[] = [
     rule: 'retry.continues',
     removes: 'on PostgreSQL only a finished side effect makes a retry continue',
     edits: [
-      edit(hot, 'case when i.finished_side_effects then t.run end', 't.run'),
-      edit(hot, '(i.finished_side_effects and t.continues_from is null)', 't.continues_from is null'),
+      edit('case when i.finished_side_effects then t.run end', 't.run'),
+      edit('(i.finished_side_effects and t.continues_from is null)', 't.continues_from is null'),
     ],
     caughtBy: { file, title: 'postgres: retry.continues: without a finished side effect' },
   },
   {
     rule: 'retry.continues',
     removes: 'on PostgreSQL a run is handed the journal of the runs that it continues',
-    edits: [edit(hot, 'j.run >= coalesce(turn.continues_from, turn.run)', 'j.run = turn.run')],
+    edits: [edit('j.run >= coalesce(turn.continues_from, turn.run)', 'j.run = turn.run')],
     caughtBy: { file, title: 'postgres: retry.continues: the journal counts from the first run' },
   },
   {
     rule: 'retry.continues',
     removes: 'on PostgreSQL a run is handed no more than the runs that it continues',
-    edits: [edit(hot, 'j.run >= coalesce(turn.continues_from, turn.run)', 'j.run >= 1')],
+    edits: [edit('j.run >= coalesce(turn.continues_from, turn.run)', 'j.run >= 1')],
     caughtBy: { file, title: 'postgres: retry.continues: the journal counts from the first run' },
   },
   {
     rule: 'retry.continues',
     removes: 'on PostgreSQL a finished call that an earlier run has stored is stored once',
-    edits: [edit(hot, 'and j.run >= coalesce(t.continues_from, t.run)', 'and j.run = t.run')],
+    edits: [edit('and j.run >= coalesce(t.continues_from, t.run)', 'and j.run = t.run', { within: 'src/store/postgres/' })],
     caughtBy: { file, title: 'postgres: retry.continues: the journal counts from the first run' },
   },
   {
@@ -221,7 +211,6 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL an error has the cause of its run',
     edits: [
       edit(
-        hot,
         'select t.request_id, t.run, i.cause_kind, t.ended_at from',
         "select t.request_id, t.run, 'internal_error', t.ended_at from",
       ),

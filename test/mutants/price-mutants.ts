@@ -15,7 +15,6 @@ export const priceMutants: Mutant[] = [
     removes: 'a cached token is charged at its own price alone',
     edits: [
       edit(
-        ledger,
         'promptTokens - cachedPromptTokens - cacheWriteTokens) * promptPerMillion',
         'promptTokens - cacheWriteTokens) * promptPerMillion',
       ),
@@ -27,7 +26,6 @@ export const priceMutants: Mutant[] = [
     removes: 'a price that is not set is the prompt price: it is zero',
     edits: [
       edit(
-        ledger,
         'BigInt(cachedPromptTokens) * (cachedPromptPerMillion ?? promptPerMillion)',
         'BigInt(cachedPromptTokens) * (cachedPromptPerMillion ?? 0n)',
       ),
@@ -39,7 +37,6 @@ export const priceMutants: Mutant[] = [
     removes: "Anthropic's cached tokens are part of its prompt tokens: its net count is taken as gross",
     edits: [
       edit(
-        'src/agent/models/apis/parts-answer.ts',
         '? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total',
         '? noCache : total',
       ),
@@ -49,73 +46,73 @@ export const priceMutants: Mutant[] = [
   {
     rule: 'billing.token-kinds',
     removes: 'a negative part of a sum does not make the prompt cheaper',
-    edits: [edit('src/agent/models/apis/parts-answer.ts', 'promptExcludesCache && isCount(noCache) ? parts', 'false ? parts')],
+    edits: [edit('promptExcludesCache && isCount(noCache) ? parts', 'false ? parts')],
     caughtBy: { file: kinds, title: 'billing.token-kinds: anthropic: impossible kinds are billed' },
   },
   {
     rule: 'billing.token-kinds',
     removes: 'cached tokens beyond the prompt are impossible',
-    edits: [edit('src/agent/models/reported-usage.ts', 'cachedPromptTokens + cacheWriteTokens <= promptTokens &&', '')],
+    edits: [edit('cachedPromptTokens + cacheWriteTokens <= promptTokens &&', '')],
     caughtBy: { file: kinds, title: 'billing.token-kinds: openai: impossible kinds are billed' },
   },
   {
     rule: 'billing.token-kinds',
     removes: 'reasoning beyond the completion is impossible',
-    edits: [edit('src/agent/models/reported-usage.ts', ' &&\n    reasoningTokens <= completionTokens', '')],
+    edits: [edit(' &&\n    reasoningTokens <= completionTokens', '')],
     caughtBy: { file: kinds, title: 'billing.token-kinds: openai: impossible kinds are billed' },
   },
   {
     rule: 'billing.token-kinds',
     removes: 'a turn with impossible kinds is marked',
-    edits: [edit('src/agent/steps.ts', ' || answer.usageImpossible === true,', ',')],
+    edits: [edit(' || answer.usageImpossible === true,', ',')],
     caughtBy: { file: 'spec/token-kinds.test.ts', title: 'billing.token-kinds: impossible kinds are billed at the undiscounted price' },
   },
   {
     rule: 'billing.hold',
     removes: 'a bound is at the dearest price of a prompt token',
-    edits: [edit(ledger, 'BigInt(bound.promptTokens) * dearestPrompt(price)', 'BigInt(bound.promptTokens) * price.promptPerMillion')],
+    edits: [edit('BigInt(bound.promptTokens) * dearestPrompt(price)', 'BigInt(bound.promptTokens) * price.promptPerMillion')],
     caughtBy: { file: unitLedger, title: 'billing.hold: the bound covers the same tokens of any kinds' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'a call that was not answered costs nothing',
-    edits: [edit(calls, '(answered && price > 0 ? { price } : {})', '(price > 0 ? { price } : {})')],
+    edits: [edit('(answered && price > 0 ? { price } : {})', '(price > 0 ? { price } : {})')],
     caughtBy: { file: spec, title: 'billing.tool-price: a call without an answer is not charged' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'the calls of a step are held before they are made',
-    edits: [edit(writes, 'callsPrice > 0 ? spentBy(turn, spent) + BigInt(callsPrice) : 0n', '0n')],
+    edits: [edit('callsPrice > 0 ? spentBy(turn, spent) + BigInt(callsPrice) : 0n', '0n')],
     caughtBy: { file: spec, title: 'the calls of a step are held before any is made' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'calls that did not fit in the balance have not started',
-    edits: [edit(writes, '    if (!isStored && (turn.neededHold > 0n || turn.exceeded)) turn.noteNotStarted(entries)\n')],
+    edits: [edit('    if (!isStored && (turn.neededHold > 0n || turn.exceeded)) turn.noteNotStarted(entries)\n')],
     caughtBy: { file: spec, title: 'the calls of a step are held before any is made' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'over-reported tokens do not use the hold of the tool calls',
-    edits: [edit(writes, 'larger(hold - toolCalls, boundCost(boundSoFar, price))', 'larger(hold, boundCost(boundSoFar, price))')],
+    edits: [edit('larger(hold - toolCalls, boundCost(boundSoFar, price))', 'larger(hold, boundCost(boundSoFar, price))')],
     caughtBy: { file: 'unit/turn-writes.test.ts', title: 'billing.tool-price: tokens that a provider reported beyond their bound' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'a cancelled turn pays its finished calls',
-    edits: [edit('src/turn/run-turn.ts', 'return charge.toolCalls > 0n ?', 'return charge.toolCalls < 0n ?')],
+    edits: [edit('return charge.toolCalls > 0n ?', 'return charge.toolCalls < 0n ?')],
     caughtBy: { file: spec, title: 'a turn that is cancelled before any text pays its finished calls' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'a call of the journal is charged: only those of this attempt are',
-    edits: [edit('src/turn/settlement.ts', 'BigInt(toolCallsPrice)', 'admitted.journal.length > 0 ? 0n : BigInt(toolCallsPrice)')],
+    edits: [edit('BigInt(toolCallsPrice)', 'admitted.journal.length > 0 ? 0n : BigInt(toolCallsPrice)', { at: 'billing.tool-price' })],
     caughtBy: { file: spec, title: 'billing.tool-price: a released turn that continues is charged for its calls once' },
   },
   {
     rule: 'billing.tool-price',
     removes: 'what the tool calls of a turn without a reply cost is unpaid',
-    edits: [edit('src/turn/live-turn.ts', 'return this.#costOf(this.#toolCallsOfRun)', 'return this.#costOf(0n)')],
+    edits: [edit('return this.#costOf(this.#toolCallsOfRun)', 'return this.#costOf(0n)')],
     caughtBy: { file: spec, title: 'billing.tool-price: a turn that fails after priced calls charges nothing' },
   },
 ]

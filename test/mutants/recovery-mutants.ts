@@ -10,64 +10,64 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'turns without an attempt left do not wait for other suspects',
-    edits: [edit(claim, "      if (item.which === 'fresh') break\n", '      break\n')],
+    edits: [edit("      if (item.which === 'fresh') break\n", '      break\n')],
     caughtBy: { file: suite, title: 'turn.states: turns without an attempt left are ended at once' },
   },
   {
     rule: 'turn.states',
     removes: 'a claim counts as an attempt',
-    edits: [edit(claim, 'sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
+    edits: [edit('sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
     caughtBy: { file: suite, title: orphan },
   },
   {
     rule: 'turn.states',
     removes: 'three attempts and no more',
     edits: [
-      edit('src/store/turn-records.ts', 'export const maxAttempts = 3', 'export const maxAttempts = 4'),
-      edit('src/store/sqlite/migrations/0001-schema.sql', 'check (attempt between 1 and 3)', 'check (attempt >= 1)'),
+      edit('export const maxAttempts = 3', 'export const maxAttempts = 4'),
+      edit('check (attempt between 1 and 3)', 'check (attempt >= 1)', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { file: suite, title: orphan },
   },
   {
     rule: 'turn.states',
     removes: 'a claim raises the fence',
-    edits: [edit(claim, 'const fence = Number(orphan.fence) + 1', 'const fence = Number(orphan.fence)')],
+    edits: [edit('const fence = Number(orphan.fence) + 1', 'const fence = Number(orphan.fence)')],
     caughtBy: { file: suite, title: orphan },
   },
   {
     rule: 'turn.states',
     removes: 'a lease that runs is not claimed',
-    edits: [edit('src/store/sqlite/statements.ts', 't.lease_until <= ?', 't.lease_until >= 0 * ?')],
+    edits: [edit('t.lease_until <= ?', 't.lease_until >= 0 * ?')],
     caughtBy: { file: suite, title: orphan },
   },
   {
     rule: 'turn.states',
     removes: 'a process never claims a turn it runs itself',
-    edits: [edit(claim, '    if (own.has(requestId)) continue\n')],
+    edits: [edit('    if (own.has(requestId)) continue\n')],
     caughtBy: { file: suite, title: orphan },
   },
   {
     rule: 'turn.states',
     removes: 'a run ends here if another process had its turn in between',
-    edits: [edit('src/turn/leases.ts', 'if (own && turn.fence === own.admitted.fence + 1) own', 'if (own) own')],
+    edits: [edit('if (own && turn.fence === own.admitted.fence + 1) own', 'if (own) own')],
     caughtBy: { file: 'unit/leases.test.ts', title: 'turn.states: if another process had the turn in between' },
   },
   {
     rule: 'turn.states',
     removes: 'suspects are claimed one at a time',
-    edits: [edit(claim, 'Math.min(1, item.limit)', 'item.limit')],
+    edits: [edit('Math.min(1, item.limit)', 'item.limit')],
     caughtBy: { file: suite, title: 'turn.states: suspects are claimed one at a time, after all fresh turns' },
   },
   {
     rule: 'turn.states',
     removes: 'suspects run after everything fresh',
-    edits: [edit(claim, "    if ((attempt === 1) !== (item.which === 'fresh')) continue\n")],
+    edits: [edit("    if ((attempt === 1) !== (item.which === 'fresh')) continue\n")],
     caughtBy: { file: suite, title: 'turn.states: suspects are claimed one at a time, after all fresh turns' },
   },
   {
     rule: 'turn.states',
     removes: 'recovery reads the journal: a step is asked and paid again',
-    edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], 0)')],
+    edits: [edit('new Steps(request.journal, request.stepsBefore)', 'new Steps([], 0)')],
     caughtBy: {
       file: 'race/crash.test.ts',
       title: 'fault.kill-before-settlement turn.states: kill -9 after a journaled step: the restart continues from it',
@@ -78,7 +78,6 @@ export const recoveryMutants: Mutant[] = [
     removes: 'a lease that is released is free immediately',
     edits: [
       edit(
-        'src/store/sqlite/turn-path.ts',
         'sql.renewLease.run(0, lease.requestId, lease.fence)',
         'sql.renewLease.run(0, lease.requestId, 0)',
       ),
@@ -90,7 +89,6 @@ export const recoveryMutants: Mutant[] = [
     removes: 'the fence in the renewal',
     edits: [
       edit(
-        'src/store/sqlite/statements.ts',
         "set lease_until = ? where request_id = ? and fence = ? and state = 'running'",
         "set lease_until = ? where request_id = ? and ? > 0 and state = 'running'",
       ),
@@ -100,7 +98,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'running_has_lease',
     removes: 'at a start every lease of the dead process is over',
-    edits: [edit('src/store/sqlite/writer.ts', '  turnPath.endAllLeases()\n')],
+    edits: [edit('  turnPath.endAllLeases()\n')],
     caughtBy: { file: suite, title: 'sqlite: running_has_lease: at start every turn of a dead process can be' },
   },
 ]

@@ -13,8 +13,8 @@ import { changedSince, newestRelease, recentCommit } from './git.ts'
 import { judgeAll } from './judge.ts'
 import type { Verdict } from './judge.ts'
 import { mutants } from './mutants.ts'
-import { staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
+import { Places } from './places.ts'
 import { parseTenth, select, shardOf, slowestFirst } from './selection.ts'
 import { tableFits, writeTable } from './table.ts'
 import { copyTrees, restoreCompiled, saveCompiled } from './trees.ts'
@@ -39,6 +39,7 @@ const servers = [
   { variable: 'TEST_REDIS_URL', start: startRedis, support: 'test/support/redis-server.ts' },
 ]
 
+const places = new Places(root)
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 const { values } = orUsage(() =>
@@ -97,9 +98,15 @@ function chosen(): Mutant[] {
   const ofRule = values.rule === undefined ? mutants : mutants.filter(({ rule }) => rule === values.rule)
   if (ofRule.length === 0) throw new Error(`no mutant has the rule ${values.rule}`)
   const tenth = values.tenth === undefined ? undefined : parseTenth(values.tenth, Date.now())
-  const selected = select(ofRule, { changed: changedFiles(), tenth }, (file) => readFileSync(join(root, file), 'utf8'))
+  const selected = select(ofRule, { changed: changedFiles(), tenth }, { filesOf, listOf: (file) => readFileSync(join(root, file), 'utf8') })
   const inShard = values.shard === undefined ? selected : shardOf(selected, values.shard)
   return values.sample === undefined ? inShard : sampleOf(inShard, values.sample)
+}
+
+/** The files that a mutant edits; none if it does not fit the source. */
+function filesOf({ edits }: Mutant): string[] {
+  const placed = places.place(edits)
+  return placed.kind === 'placed' ? [...placed.files.keys()] : []
 }
 
 function sampleOf(from: Mutant[], count: string): Mutant[] {
@@ -122,7 +129,8 @@ function changedFiles(): string[] | undefined {
 function cachedVerdicts(cache: VerdictCache, wanted: Mutant[]): Verdict[] {
   const keys = new VerdictKeys(root)
   return wanted.flatMap((mutant) => {
-    const seconds = staleness(mutant, root) === undefined ? cache.find(keys.keyOf(mutant)) : undefined
+    const key = keys.keyOf(mutant)
+    const seconds = key === undefined ? undefined : cache.find(key)
     return seconds === undefined ? [] : [{ mutant, kind: 'red', because: '', seconds }]
   })
 }
@@ -134,7 +142,7 @@ async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdic
     const trees = copyTrees(folder)
     // Computed from the copy, because the source may be edited while this runs.
     const copy = new VerdictKeys(trees[0]!)
-    const keys = new Map(wanted.map((mutant) => [mutant, staleness(mutant, trees[0]!) === undefined ? copy.keyOf(mutant) : undefined]))
+    const keys = new Map(wanted.map((mutant) => [mutant, copy.keyOf(mutant)]))
     // One server of each kind for all tests, which create their own databases in it.
     for (const { variable, start, support } of servers) {
       if (!wanted.some((mutant) => copy.uses(mutant, support))) continue
@@ -143,7 +151,7 @@ async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdic
       process.env[variable] = server.url
     }
     restoreCompiled(trees, compiled)
-    const verdicts = await judgeAll(trees, wanted, (verdict) => {
+    const verdicts = await judgeAll(trees, copy.places, wanted, (verdict) => {
       const { mutant, kind, because, seconds } = verdict
       const key = keys.get(mutant)
       if (kind === 'red' && key !== undefined) cache.addRed(key, mutant, seconds)
@@ -169,8 +177,8 @@ function unprovenRules(): string[] {
 /** Checks only the mutants that did not run; for the others, the verdict reports it. */
 function staleMutants(ran: Mutant[]): string[] {
   return mutants.flatMap((mutant) => {
-    const because = ran.includes(mutant) ? undefined : staleness(mutant, root)
-    return because === undefined ? [] : [`stale: ${mutant.rule}, ${mutant.removes}: ${because}`]
+    const placed = ran.includes(mutant) ? undefined : places.place(mutant.edits)
+    return placed?.kind === 'stale' ? [`stale: ${mutant.rule}, ${mutant.removes}: ${placed.because}`] : []
   })
 }
 

@@ -24,7 +24,6 @@ const scoped = (removes: string, edits: Mutant['edits'], caughtBy: Mutant['caugh
 export const scopeMutants: Mutant[] = [
   scoped('every read and write of a restricted principal passes a rule', [
     edit(
-      'src/admin/admin-store.ts',
       '  if (restriction === null) return { read, write }',
       '  if (restriction !== undefined) return { read, write }',
     ),
@@ -33,76 +32,73 @@ export const scopeMutants: Mutant[] = [
     'a trial of a tool with a price is refused',
     [
       edit(
-        'src/admin/agents/tool-trials.ts',
         '      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()\n',
       ),
     ],
     single('operator.scope: a restricted token tries no tool that has a price'),
   ),
   scoped('a turn of another owner does not exist', [
-    edit(reads, '  findTurn: ofTurn((requestId) => requestId, undefined),', '  findTurn: unrestricted,'),
+    edit('  findTurn: ofTurn((requestId) => requestId, undefined),', '  findTurn: unrestricted,', { at: 'operator.scope' }),
   ]),
   scoped('a conversation of another owner does not exist', [
     edit(
-      reads,
       '  listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),',
       '  listAllMessages: unrestricted,',
     ),
   ]),
   scoped('a list of turns is of one owner', [
-    edit(reads, '  listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),', '  listTurns: unrestricted,'),
+    edit('  listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),', '  listTurns: unrestricted,', { at: 'operator.scope-2' }),
   ]),
   scoped('a report of usage is of one owner', [
-    edit(reads, '  usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),', '  usageByBucket: unrestricted,'),
+    edit('  usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),', '  usageByBucket: unrestricted,', { at: 'operator.scope-3' }),
   ]),
   scoped('a filter by another owner finds nothing', [
-    edit('src/admin/scope/rules.ts', "asked === undefined ? own : ''", 'asked === undefined ? own : asked'),
+    edit("asked === undefined ? own : ''", 'asked === undefined ? own : asked'),
   ]),
   scoped('an agent is created for its own owner', [
-    edit(writes, "  createAgent: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),", '  createAgent: unrestricted,'),
+    edit("  createAgent: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),", '  createAgent: unrestricted,'),
   ]),
   scoped('an API key of another owner does not change', [
-    edit(writes, "  revokeApiKey: ofKey((id) => id, 'not_found'),", '  revokeApiKey: unrestricted,'),
+    edit("  revokeApiKey: ofKey((id) => id, 'not_found'),", '  revokeApiKey: unrestricted,'),
   ]),
   scoped('a webhook of another owner does not change', [
-    edit(writes, '  changeWebhook: ({ scope }, id, change) => ({ args: [id, change, scope] }),', '  changeWebhook: unrestricted,'),
+    edit('  changeWebhook: ({ scope }, id, change) => ({ args: [id, change, scope] }),', '  changeWebhook: unrestricted,'),
   ]),
   scoped('a text of another owner is not erased', [
-    edit(modules, "(await calls.sees('conversation', id)) ? erasure", '(await Promise.resolve(true)) ? erasure'),
+    edit("(await calls.sees('conversation', id)) ? erasure", '(await Promise.resolve(true)) ? erasure'),
   ]),
   scoped('a turn of another owner is not followed', [
-    edit(modules, "    if (!(await calls.sees('turn', requestId))) throw new ApiError('not_found', 'This turn does not exist.')\n"),
+    edit("    if (!(await calls.sees('turn', requestId))) throw new ApiError('not_found', 'This turn does not exist.')\n"),
   ]),
   scoped(
     'another agent of the same owner does not exist',
-    [edit('src/admin/admin-store.ts', '(scope.agentId === null || found.agentId === scope.agentId)', 'Boolean(found)')],
+    [edit('(scope.agentId === null || found.agentId === scope.agentId)', 'Boolean(found)')],
     everyOperationOfAgent,
   ),
   scoped(
     'one who is restricted to an agent does not see its owner',
-    [edit('src/admin/admin-store.ts', 'scope.agentId === null && id === scope.ownerId', 'id === scope.ownerId')],
+    [edit('scope.agentId === null && id === scope.ownerId', 'id === scope.ownerId')],
     { file: 'spec/operator-scope.test.ts', title: 'restricted to an agent, a read finds its own' },
   ),
   scoped(
     'usage names no owner to one who is restricted to an agent',
-    [edit(reads, 'scope.agentId === null ? lines : lines.map', 'scope.ownerId !== null ? lines : lines.map')],
+    [edit('scope.agentId === null ? lines : lines.map', 'scope.ownerId !== null ? lines : lines.map')],
     single('usage by owner names the owner, except'),
   ),
   scoped(
     'a webhook is not for another owner',
-    [edit(webhooks, '(!owner || (within && ownerId !== within.ownerId))', '!owner')],
+    [edit('(!owner || (within && ownerId !== within.ownerId))', '!owner')],
     single('a webhook of a restricted token is for its owner or its agent'),
   ),
   scoped(
     'a webhook is not for everyone',
-    [edit(webhooks, '  if (!within || agentId !== null) return undefined\n', '  if (!within || agentId !== undefined) return undefined\n')],
+    [edit('  if (!within || agentId !== null) return undefined\n', '  if (!within || agentId !== undefined) return undefined\n')],
     single('a webhook of a restricted token is for its owner or its agent'),
   ),
   scoped(
     'deliveries of events of another owner are not shown',
     [
       edit(
-        'src/store/queries/webhooks/deliveries.ts',
         '(${values.add(before.createdAt)}, ${values.add(before.id)}) ${isWithin(within, values)}',
         '(${values.add(before.createdAt)}, ${values.add(before.id)})',
       ),
@@ -111,7 +107,7 @@ export const scopeMutants: Mutant[] = [
   ),
   scoped(
     'an error lists no providers',
-    [edit('src/admin/agents/agents.ts', "    if (isRestricted) return ''\n")],
+    [edit("    if (isRestricted) return ''\n")],
     single('errors about an unknown provider name no provider'),
   ),
 ]

@@ -7,14 +7,15 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { changedSince, newestRelease, recentCommit } from './git.ts'
-import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { mutants } from './mutants.ts'
 import { parseTenth, select, shardOf, slowestFirst } from './selection.ts'
+import type { Files } from './selection.ts'
 import { nameOf } from './verdict-cache.ts'
 
+/** The mutant's only edit stands for the file that it edits. */
 function mutantOf(rule: string, removes: string, edited: string, file: string): Mutant {
-  return { rule, removes, edits: [edit(edited, 'find')], caughtBy: { file, title: rule } }
+  return { rule, removes, edits: [{ find: edited, replace: '' }], caughtBy: { file, title: rule } }
 }
 
 const few = [
@@ -23,8 +24,9 @@ const few = [
   mutantOf('order.b', 'one', 'src/b.ts', 'b.test.ts'),
   mutantOf('order.c', 'one', 'src/shared.ts', 'c.test.ts'),
 ]
-const noLists = (): string => assert.fail('no list has changed')
-const chosenOf = (changed: string[], listOf: (file: string) => string = noLists): string[] => select(few, { changed }, listOf).map(nameOf)
+const filesOf = ({ edits }: Mutant): string[] => edits.map(({ find }) => find)
+const noLists: Files = { filesOf, listOf: () => assert.fail('no list has changed') }
+const chosenOf = (changed: string[], { listOf } = noLists): string[] => select(few, { changed }, { filesOf, listOf }).map(nameOf)
 
 describe('mutants: --changed-since', () => {
   const cases: { title: string; changed: string[]; chosen: string[] }[] = [
@@ -42,7 +44,7 @@ describe('mutants: --changed-since', () => {
   test('takes the rules of a changed list of mutants', () => {
     const texts: Record<string, string> = { 'test/mutants/some-mutants.ts': "rule: 'order.b'," }
     assert.deepEqual(
-      chosenOf(['test/mutants/some-mutants.ts', 'test/mutants/run.ts'], (file) => texts[file]!),
+      chosenOf(['test/mutants/some-mutants.ts', 'test/mutants/run.ts'], { filesOf, listOf: (file) => texts[file]! }),
       ['order.b: one'],
     )
   })

@@ -14,23 +14,29 @@ export type Selection = {
   tenth?: number | undefined
 }
 
+export type Files = {
+  /** The files that a mutant edits. */
+  filesOf(mutant: Mutant): string[]
+  /** The text of a changed list of mutants, for the rules that it defines. */
+  listOf(file: string): string
+}
+
 /**
  * The mutants of rules whose files changed, together with the tenth of the others; all of them if the selection names neither.
- * `listOf` returns the text of a changed list of mutants, for the rules it defines.
  */
-export function select(mutants: Mutant[], { changed, tenth }: Selection, listOf: (file: string) => string): Mutant[] {
+export function select(mutants: Mutant[], { changed, tenth }: Selection, files: Files): Mutant[] {
   if (changed === undefined && tenth === undefined) return mutants
-  const rules = changedRules(mutants, changed ?? [], listOf)
+  const rules = changedRules(mutants, changed ?? [], files)
   return mutants.filter((mutant) => rules.has(mutant.rule) || tenthOf(mutant) === tenth)
 }
 
 /** A rule's files are those its mutants edit, the tests that notice them, and the list that defines them. */
-function changedRules(mutants: Mutant[], changed: string[], listOf: (file: string) => string): Set<string> {
+function changedRules(mutants: Mutant[], changed: string[], { filesOf, listOf }: Files): Set<string> {
   const files = new Set(changed)
   const lists = changed.filter((file) => /^test\/mutants\/[\w-]+-mutants\.ts$/.test(file)).map(listOf)
   const hasChanged = (mutant: Mutant): boolean =>
     files.has(testFileOf(mutant)) ||
-    mutant.edits.some(({ file }) => files.has(file)) ||
+    filesOf(mutant).some((file) => files.has(file)) ||
     lists.some((text) => text.includes(`'${mutant.rule}'`))
   return new Set(mutants.filter(hasChanged).map(({ rule }) => rule))
 }

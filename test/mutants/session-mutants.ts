@@ -4,10 +4,8 @@ import type { Mutant } from './mutant.ts'
 
 const cookie = 'src/http/console/cookie.ts'
 const auth = 'src/http/admin/auth.ts'
-const cold = 'src/store/queries/sessions.ts'
 const unauthenticated = 'spec/unauthenticated.test.ts'
 const guesses = 'src/http/console/guess-limit.ts'
-const signIn = 'src/http/console/sign-in/opening.ts'
 const file = 'spec/console-session.test.ts'
 
 /** Counts and delays everything like a wrong guess, and then accepts what is right. */
@@ -18,39 +16,39 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.origin',
     removes: 'a cookie needs the header that only our own page sends',
-    edits: [edit(cookie, "  if (request.headers['x-turnkeep-console'] !== '1') return false\n")],
+    edits: [edit("  if (request.headers['x-turnkeep-console'] !== '1') return false\n")],
     caughtBy: { file, title: "session.origin: without the page's header" },
   },
   {
     rule: 'session.origin',
     removes: 'what the browser says of the site that asks',
-    edits: [edit(cookie, "  if (site !== undefined && site !== 'same-origin') return true\n")],
+    edits: [edit("  if (site !== undefined && site !== 'same-origin') return true\n")],
     caughtBy: { file, title: 'session.origin: from another site a request' },
   },
   {
     rule: 'session.origin',
     removes: 'the origin is compared with the host',
-    edits: [edit(cookie, 'headers.origin !== undefined && !isAtHost(headers.origin, headers.host)', 'isAtHost === undefined')],
+    edits: [edit('headers.origin !== undefined && !isAtHost(headers.origin, headers.host)', 'isAtHost === undefined')],
     caughtBy: { file, title: 'session.origin: from another origin a request' },
   },
   {
     rule: 'session.origin',
     removes: 'a wrong token does not become right by a cookie',
     edits: [
-      edit(auth, 'request.headers.authorization === undefined ? readSessionSecret(request) : undefined', 'readSessionSecret(request)'),
+      edit('request.headers.authorization === undefined ? readSessionSecret(request) : undefined', 'readSessionSecret(request)'),
     ],
     caughtBy: { file, title: 'session.origin: with an Authorization header the token alone decides' },
   },
   {
     rule: 'session.ends',
     removes: 'a session is over after its time',
-    edits: [edit(cold, 'and s.expires_at > $3', 'and s.expires_at > $3 - 86400000')],
+    edits: [edit('and s.expires_at > $3', 'and s.expires_at > $3 - 86400000')],
     caughtBy: { file, title: "session.ends: a session ends after 12 hours by the store's clock on every process" },
   },
   {
     rule: 'session.ends',
     removes: 'a changed admin token ends every session',
-    edits: [edit('src/admin/sessions.ts', "createHmac('sha256', adminToken)", "createHmac('sha256', `${adminToken.length > 0}`)")],
+    edits: [edit("createHmac('sha256', adminToken)", "createHmac('sha256', `${adminToken.length > 0}`)", { at: 'session.ends' })],
     caughtBy: { file, title: 'session.ends: a session survives a restart; a changed admin token ends it' },
   },
   {
@@ -58,7 +56,6 @@ export const sessionMutants: Mutant[] = [
     removes: 'a sign-out ends it where everybody looks',
     edits: [
       edit(
-        cold,
         "'delete from console_sessions where id = $1 and (",
         "'delete from console_sessions where id = $1 and expires_at < 0 and (",
       ),
@@ -68,25 +65,25 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.ends',
     removes: 'an unavailable store is not treated as a wrong cookie',
-    edits: [edit(auth, '(await known.findSession(secret)) ??', '(await known.findSession(secret).catch(() => undefined)) ??')],
+    edits: [edit('(await known.findSession(secret)) ??', '(await known.findSession(secret).catch(() => undefined)) ??')],
     caughtBy: { file, title: 'session.ends: while the store is unavailable a session is 503, never 401' },
   },
   {
     rule: 'session.guesses',
     removes: 'wrong tokens after the tenth get 429',
-    edits: [edit(guesses, 'if (!window || window.wrong < maxWrong) return undefined', 'if (!window || maxWrong > 0) return undefined')],
+    edits: [edit('if (!window || window.wrong < maxWrong) return undefined', 'if (!window || maxWrong > 0) return undefined')],
     caughtBy: { file, title: 'session.guesses: after ten wrong tokens, further wrong ones of the address get 429' },
   },
   {
     rule: 'session.guesses',
     removes: 'each address has a count of its own',
-    edits: [edit(signIn, "const address = request.raw.socket.remoteAddress ?? ''", "const address = ''")],
+    edits: [edit("const address = request.raw.socket.remoteAddress ?? ''", "const address = ''")],
     caughtBy: { file, title: 'session.guesses: after ten wrong tokens, further wrong ones of the address get 429' },
   },
   {
     rule: 'session.guesses',
     removes: 'what is remembered is bounded',
-    edits: [edit(guesses, '      if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)\n')],
+    edits: [edit('      if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)\n')],
     caughtBy: { file: 'unit/guess-limit.test.ts', title: 'session.guesses: many addresses do not exhaust memory: the oldest is forgotten' },
   },
   {
@@ -94,7 +91,6 @@ export const sessionMutants: Mutant[] = [
     removes: 'the right token is compared before the limit',
     edits: [
       edit(
-        signIn,
         '    const result = await check()\n',
         "    if (guesses.waitSeconds(address)) throw new ApiError('unauthorized')\n    const result = await check()\n",
       ),
@@ -104,7 +100,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'admin.guesses',
     removes: 'wrong tokens wait',
-    edits: [edit(auth, 'if (guesses.waitSeconds(address) !== undefined) {', 'if (maxDelayed === 0) {')],
+    edits: [edit('if (guesses.waitSeconds(address) !== undefined) {', 'if (maxDelayed === 0) {')],
     caughtBy: {
       file: unauthenticated,
       title: 'admin.guesses: wrong tokens are delayed after the tenth, eight at a time; a right one is not',
@@ -113,7 +109,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'admin.guesses',
     removes: 'few wait at the same time',
-    edits: [edit(auth, 'const maxDelayed = 8', 'const maxDelayed = 8000')],
+    edits: [edit('const maxDelayed = 8', 'const maxDelayed = 8000', { at: 'admin.guesses' })],
     caughtBy: {
       file: unauthenticated,
       title: 'admin.guesses: wrong tokens are delayed after the tenth, eight at a time; a right one is not',
@@ -124,7 +120,6 @@ export const sessionMutants: Mutant[] = [
     removes: 'a right token is not subject to the limit',
     edits: [
       edit(
-        auth,
         'if (isAdminToken(token)) return adminTokenPrincipal',
         `await ${limited('!isAdminToken(token)')}\n    if (isAdminToken(token)) return adminTokenPrincipal`,
       ),
@@ -139,7 +134,6 @@ export const sessionMutants: Mutant[] = [
     removes: 'a session is not subject to the limit',
     edits: [
       edit(
-        auth,
         'return (await known.findSession(secret)) ?? brake.refuse(request)',
         `const session = (await known.findSession(secret))!\n    await ${limited('!session')}\n    return session`,
       ),

@@ -3,7 +3,6 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const passwords = 'src/operators/passwords.ts'
-const passwordSignIn = 'src/admin/sign-in/password-sign-in.ts'
 const guesses = 'src/http/console/password-guesses.ts'
 const secrets = 'src/store/queries/sign-in-secrets.ts'
 const queries = 'src/store/queries/operator-sign-in.ts'
@@ -24,19 +23,19 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.password',
     removes: 'a common password is refused',
-    edits: [edit(passwords, "  if (commonPasswords.has(lower)) return 'is one of the most common passwords; choose another one'\n")],
+    edits: [edit("  if (commonPasswords.has(lower)) return 'is one of the most common passwords; choose another one'\n")],
     caughtBy: { file: passwordUnit, title: 'operator.password: common ones, repetitions, sequences' },
   },
   {
     rule: 'operator.password',
     removes: 'characters are counted as code points',
-    edits: [edit(passwords, 'const characters = [...normalized(password)]', "const characters = normalized(password).split('')")],
+    edits: [edit('const characters = [...normalized(password)]', "const characters = normalized(password).split('')")],
     caughtBy: { file: passwordUnit, title: 'operator.password: one of 12 to 256 characters is accepted' },
   },
   {
     rule: 'operator.password',
     removes: 'each hash has its own salt',
-    edits: [edit(passwords, '      const salt = randomBytes(saltBytes)\n', '      const salt = Buffer.alloc(saltBytes)\n')],
+    edits: [edit('      const salt = randomBytes(saltBytes)\n', '      const salt = Buffer.alloc(saltBytes)\n')],
     caughtBy: { file: passwordUnit, title: 'operator.password: the stored text has the parameters, a new salt each time' },
   },
   {
@@ -44,7 +43,6 @@ export const signInMutants: Mutant[] = [
     removes: 'a wrong account takes the same time',
     edits: [
       edit(
-        passwords,
         '      const known = stored === null ? noAccount : read(stored)\n',
         '      if (stored === null) return false\n      const known = stored === null ? noAccount : read(stored)\n',
       ),
@@ -57,61 +55,61 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.password',
     removes: 'few hashes wait',
-    edits: [edit(passwords, 'const maxWaiting = 16', 'const maxWaiting = 1600')],
+    edits: [edit('const maxWaiting = 16', 'const maxWaiting = 1600', { at: 'operator.password' })],
     caughtBy: { file: passwordUnit, title: 'operator.password: one hash at a time' },
   },
   {
     rule: 'operator.password',
     removes: 'only an active operator signs in',
     edits: [
-      edit(passwordSignIn, " || found.state !== 'active') throw", ') throw'),
-      edit('src/store/queries/sessions.ts', " and state = 'active' and updated_at = $3`", ' and updated_at = $3`'),
+      edit(" || found.state !== 'active') throw", ') throw'),
+      edit(" and state = 'active' and updated_at = $3`", ' and updated_at = $3`'),
     ],
     caughtBy: { file: passwordTest, title: 'operator.password: a wrong one, an unknown, invited or disabled account' },
   },
   {
     rule: 'operator.password',
     removes: 'a new password ends the other sessions',
-    edits: [edit(queries, '  if (changed > 0) await endSessions(sql, operatorId, keepSession)\n')],
+    edits: [edit('  if (changed > 0) await endSessions(sql, operatorId, keepSession)\n')],
     caughtBy: { file: passwordTest, title: 'operator.password: setting one ends the other sessions' },
   },
   {
     rule: 'operator.password',
     removes: 'a sign-in that was checked before a change opens no session',
-    edits: [edit('src/store/queries/sessions.ts', 'and updated_at = $3`', 'and $3 > 0`')],
+    edits: [edit('and updated_at = $3`', 'and $3 > 0`')],
     caughtBy: { file: passwordTest, title: 'operator.password: a sign-in that was checked before the password was changed' },
   },
   {
     rule: 'operator.password',
     removes: 'an old session does not set a password without the current one',
-    edits: [edit('src/admin/sign-in/recent-sign-in.ts', 'now - createdAt > recentMs', 'now - createdAt > recentMs * 1000')],
+    edits: [edit('now - createdAt > recentMs', 'now - createdAt > recentMs * 1000')],
     caughtBy: { file: passwordTest, title: 'operator.password: without the current one, the sign-in must be of the last 15 minutes' },
   },
   {
     rule: 'operator.guesses',
     removes: 'the wait of an account grows',
-    edits: [edit(guesses, '1000 * 2 ** Math.min(wrong - free, 30)', '1000')],
+    edits: [edit('1000 * 2 ** Math.min(wrong - free, 30)', '1000')],
     caughtBy: { file: guessUnit, title: 'operator.guesses: after ten wrong passwords of an account' },
   },
   {
     rule: 'operator.guesses',
     removes: 'the wait is bounded',
-    edits: [edit(guesses, 'account: { free: 10, maxWaitMs: 60_000 }', 'account: { free: 10, maxWaitMs: 60_000_000 }')],
+    edits: [edit('account: { free: 10, maxWaitMs: 60_000 }', 'account: { free: 10, maxWaitMs: 60_000_000 }', { at: 'operator.guesses' })],
     caughtBy: { file: guessUnit, title: 'operator.guesses: the right password is accepted after the wait' },
   },
   {
     rule: 'operator.guesses',
     removes: 'a known browser has counts of its own',
     edits: [
-      edit(guesses, 'knownBrowser === undefined\n      ?', "knownBrowser !== ''\n      ?"),
-      edit(guesses, "[['browser', knownBrowser]]", "[['browser', String(knownBrowser)]]"),
+      edit('knownBrowser === undefined\n      ?', "knownBrowser !== ''\n      ?", { at: 'operator.guesses-2' }),
+      edit("[['browser', knownBrowser]]", "[['browser', String(knownBrowser)]]"),
     ],
     caughtBy: { file: guessUnit, title: 'operator.guesses: a browser that is known to the account' },
   },
   {
     rule: 'operator.guesses',
     removes: 'a browser is known to one account alone',
-    edits: [edit(passwordSignIn, "token?.content['operatorId'] === id ?", "token && id !== '' ?")],
+    edits: [edit("token?.content['operatorId'] === id ?", "token && id !== '' ?")],
     caughtBy: { file: passwordTest, title: 'operator.guesses: of many wrong passwords at the same time ten are checked' },
   },
   {
@@ -119,7 +117,6 @@ export const signInMutants: Mutant[] = [
     removes: 'a guess counts before it is checked',
     edits: [
       edit(
-        guesses,
         '      const takeBack = keys.map(([kind, key]) => add(kind, key))\n',
         '      const takeBack: (() => void)[] = []\n      setTimeout(() => keys.forEach(([kind, key]) => add(kind, key)), 1000).unref()\n',
       ),
@@ -129,25 +126,25 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.guesses',
     removes: 'what is remembered is bounded',
-    edits: [edit(guesses, '    if (map.size >= maxEntries) map.delete(map.keys().next().value!)\n')],
+    edits: [edit('    if (map.size >= maxEntries) map.delete(map.keys().next().value!)\n')],
     caughtBy: { file: guessUnit, title: 'operator.guesses: many accounts do not exhaust memory' },
   },
   {
     rule: 'operator.guesses',
     removes: 'a guess that is not checked does not count',
-    edits: [edit(passwordSignIn, '      passwords.refuseIfFull(order)\n')],
+    edits: [edit('      passwords.refuseIfFull(order)\n', '', { at: 'operator.guesses-3' })],
     caughtBy: { file: signInUnit, title: 'operator.guesses: a guess that is refused because too many wait is not counted' },
   },
   {
     rule: 'operator.guesses',
     removes: 'a made-up cookie is not checked before others',
-    edits: [edit(passwordSignIn, "known === undefined ? 'last' : 'first'", "browser === undefined ? 'last' : 'first'")],
+    edits: [edit("known === undefined ? 'last' : 'first'", "browser === undefined ? 'last' : 'first'")],
     caughtBy: { file: signInUnit, title: 'operator.guesses: only the cookie of a sign-in to this account is checked before others' },
   },
   {
     rule: 'operator.single-use',
     removes: 'a token is for one purpose',
-    edits: [edit(tokens, 'update(`sign ${purpose}\\n`)', 'update(`sign ${purpose.length > 0}\\n`)')],
+    edits: [edit('update(`sign ${purpose}\\n`)', 'update(`sign ${purpose.length > 0}\\n`)')],
     caughtBy: { file: 'unit/signed-tokens.test.ts', title: 'operator.single-use: a token is read for its purpose alone' },
   },
   {
@@ -155,7 +152,6 @@ export const signInMutants: Mutant[] = [
     removes: 'another encoding is the same token',
     edits: [
       edit(
-        tokens,
         "use: { digest: hash('sha256', bytes, 'buffer'), expiresAt }",
         "use: { digest: hash('sha256', text, 'buffer'), expiresAt }",
       ),
@@ -165,7 +161,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.single-use',
     removes: 'an expired token that was forgotten is still refused',
-    edits: [edit(secrets, "  if (expiresAt <= now) return 'expired'\n", '  expiresAt = Math.max(expiresAt, now + 1)\n')],
+    edits: [edit("  if (expiresAt <= now) return 'expired'\n", '  expiresAt = Math.max(expiresAt, now + 1)\n')],
     caughtBy: { file: linkTest, title: 'operator.single-use: what was used is forgotten when it would have expired' },
   },
   {
@@ -173,7 +169,6 @@ export const signInMutants: Mutant[] = [
     removes: 'an invitation is used up',
     edits: [
       edit(
-        queries,
         "`delete from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2 returning operator_id`",
         "`select operator_id from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2`",
       ),
@@ -183,7 +178,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.invitation',
     removes: 'accepting one ends the sessions',
-    edits: [edit(queries, '  await endSessions(sql, id)\n  return findOperator(sql, id)\n', '  return findOperator(sql, id)\n')],
+    edits: [edit('  await endSessions(sql, id)\n  return findOperator(sql, id)\n', '  return findOperator(sql, id)\n')],
     caughtBy: { file: linkTest, title: 'operator.invitation: a new link ends the earlier one' },
   },
   {
@@ -191,9 +186,8 @@ export const signInMutants: Mutant[] = [
     removes: 'a link is accepted once',
     edits: [
       edit(
-        queries,
         "  const use = await useToken(sql, token)\n  if (use !== 'accepted') return { kind: use }\n",
-        "  const use = await useToken(sql, token)\n  if (use === 'expired') return { kind: use }\n",
+        "  const use = await useToken(sql, token)\n  if (use === 'expired') return { kind: use }\n", { at: 'operator.recovery' },
       ),
     ],
     caughtBy: { file: linkTest, title: 'operator.recovery: of twenty uses of one link at the same time' },
@@ -203,7 +197,6 @@ export const signInMutants: Mutant[] = [
     removes: 'the key of the installation is needed',
     edits: [
       edit(
-        tokens,
         'const key = keys.find((one) => timingSafeEqual(macOf(one, purpose, json), bytes.subarray(0, macBytes)))',
         'const key = keys.find((one) => macOf(one, purpose, json).length === macBytes)',
       ),
@@ -215,7 +208,6 @@ export const signInMutants: Mutant[] = [
     removes: 'a challenge is accepted once',
     edits: [
       edit(
-        'src/store/queries/passkeys.ts',
         "  const use = await useToken(sql, challenge)\n  if (use !== 'accepted') return { kind: use }\n  const used",
         "  const use = await useToken(sql, challenge)\n  if (use === 'expired') return { kind: use }\n  const used",
       ),
@@ -225,7 +217,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.passkey',
     removes: 'a passkey signs in its own account',
-    edits: [edit(passkeys, "if (given.response.userHandle !== Buffer.from(operatorId).toString('base64url'))", "if (operatorId === '')")],
+    edits: [edit("if (given.response.userHandle !== Buffer.from(operatorId).toString('base64url'))", "if (operatorId === '')")],
     caughtBy: { file: passkeyTest, title: 'operator.passkey: what another site, another account or a device without verification signed' },
   },
   {
@@ -233,7 +225,6 @@ export const signInMutants: Mutant[] = [
     removes: 'a new passkey has verified its user',
     edits: [
       edit(
-        passkeys,
         '          requireUserVerification: true,\n          supportedAlgorithmIDs: algorithms,\n',
         '          requireUserVerification: false,\n          supportedAlgorithmIDs: algorithms,\n',
       ),
@@ -243,64 +234,64 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.passkey',
     removes: 'a passkey is added with the challenge of the own session',
-    edits: [edit(passkeys, "&& challenge.content['sessionId'] === sessionId", "&& sessionId !== ''")],
+    edits: [edit("&& challenge.content['sessionId'] === sessionId", "&& sessionId !== ''")],
     caughtBy: { file: passkeyTest, title: 'operator.passkey: adding one needs the own challenge' },
   },
   {
     rule: 'operator.passkey',
     removes: 'only known transports are stored',
-    edits: [edit(passkeys, 'transports: knownTransports(transports), challenge', 'transports: transports ?? [], challenge')],
+    edits: [edit('transports: knownTransports(transports), challenge', 'transports: transports ?? [], challenge')],
     caughtBy: { file: passkeyTest, title: 'operator.passkey: of the transports that a browser sends, only known ones are stored' },
   },
   {
     rule: 'operator.passkey',
     removes: 'the only way to sign in is not removed',
     edits: [
-      edit('src/store/queries/passkeys.ts', "passkeys.length === 1) return 'only_sign_in'", "passkeys.length === 0) return 'only_sign_in'"),
+      edit("passkeys.length === 1) return 'only_sign_in'", "passkeys.length === 0) return 'only_sign_in'"),
     ],
     caughtBy: { file: passkeyTest, title: 'operator.passkey: the only way to sign in is not removed' },
   },
   {
     rule: 'operator.oidc',
     removes: 'the email address is verified',
-    edits: [edit(claims, 'email_verified === true || xms_edov', 'email_verified !== false || xms_edov')],
+    edits: [edit('email_verified === true || xms_edov', 'email_verified !== false || xms_edov')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: only verified addresses of the allowed domains sign in' },
   },
   {
     rule: 'operator.oidc',
     removes: 'an address with a character that stands for another one is refused',
-    edits: [edit('src/operators/email.ts', "trimmed.normalize('NFKC') === trimmed ?", "trimmed !== '' ?")],
+    edits: [edit("trimmed.normalize('NFKC') === trimmed ?", "trimmed !== '' ?")],
     caughtBy: { file: claimsUnit, title: 'operator.oidc: an address with a character that lower case turns into another letter' },
   },
   {
     rule: 'operator.oidc',
     removes: 'an address is verified by what is said about itself',
-    edits: [edit(claims, ": idToken['email'] === userInfo['email'] ? both : idToken", ': both')],
+    edits: [edit(": idToken['email'] === userInfo['email'] ? both : idToken", ': both')],
     caughtBy: { file: claimsUnit, title: 'operator.oidc: an address of the ID token is not verified by what UserInfo says' },
   },
   {
     rule: 'operator.oidc',
     removes: 'its domain is allowed',
-    edits: [edit(claims, 'rules.domains.includes(domain)', 'rules.domains.some((one) => domain.includes(one))')],
+    edits: [edit('rules.domains.includes(domain)', 'rules.domains.some((one) => domain.includes(one))')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: only verified addresses of the allowed domains sign in' },
   },
   {
     rule: 'operator.oidc',
     removes: 'the state belongs to the browser',
-    edits: [edit(oidc, "|| !isSame(digest(cookie), state.content['cookie'] ?? '')", "|| isSame(digest(cookie), '')")],
+    edits: [edit("|| !isSame(digest(cookie), state.content['cookie'] ?? '')", "|| isSame(digest(cookie), '')")],
     caughtBy: { file: oidcTest, title: 'operator.oidc: a response is accepted once, in the browser that started' },
   },
   {
     rule: 'operator.oidc',
     removes: 'the state is accepted for ten minutes',
-    edits: [edit(oidc, 'export const stateMs = 10 * 60 * 1000', 'export const stateMs = 11 * 60 * 1000')],
+    edits: [edit('export const stateMs = 10 * 60 * 1000', 'export const stateMs = 11 * 60 * 1000')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: a response is accepted once, in the browser that started' },
   },
   {
     rule: 'operator.oidc',
     removes: 'the ID token is signed by the provider',
     edits: [
-      edit(oidc, 'execute: [...execute, enableNonRepudiationChecks]', 'execute: enableNonRepudiationChecks.length > 9 ? [] : execute'),
+      edit('execute: [...execute, enableNonRepudiationChecks]', 'execute: enableNonRepudiationChecks.length > 9 ? [] : execute'),
     ],
     caughtBy: { file: oidcTest, title: 'operator.oidc: an ID token of another issuer, audience, nonce or key' },
   },
@@ -308,29 +299,29 @@ export const signInMutants: Mutant[] = [
     rule: 'operator.oidc',
     removes: 'one account has one operator',
     edits: [
-      edit(queries, "  if (!bound && found.hasCompanyAccount) return { kind: 'other_account' }\n"),
-      edit(queries, ' and (oidc_subject is null or (oidc_issuer = $2 and oidc_subject = $3))'),
+      edit("  if (!bound && found.hasCompanyAccount) return { kind: 'other_account' }\n"),
+      edit(' and (oidc_subject is null or (oidc_issuer = $2 and oidc_subject = $3))'),
     ],
     caughtBy: { file: oidcTest, title: 'operator.oidc: an invited operator signs in by its verified address once' },
   },
   {
     rule: 'operator.oidc',
     removes: 'the company account replaces the passkeys and sessions',
-    edits: [edit(queries, '  if (changed > 0) await removeOtherSignIns(sql, id)\n')],
+    edits: [edit('  if (changed > 0) await removeOtherSignIns(sql, id)\n')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: the company account replaces password and passkeys' },
   },
   {
     rule: 'operator.oidc',
     removes: 'an operator without a role is signed out',
-    edits: [edit(queries, '    if (bound) await endSessions(sql, bound.id)\n')],
+    edits: [edit('    if (bound) await endSessions(sql, bound.id)\n')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: roles follow the claim at each sign-in' },
   },
   {
     rule: 'operator.oidc',
     removes: 'a disabled operator never signs in',
     edits: [
-      edit(queries, "  if (found.state === 'disabled') return { kind: 'disabled' }\n"),
-      edit(queries, "where id = $5 and state <> 'disabled' and (oidc_subject", 'where id = $5 and (oidc_subject'),
+      edit("  if (found.state === 'disabled') return { kind: 'disabled' }\n"),
+      edit("where id = $5 and state <> 'disabled' and (oidc_subject", 'where id = $5 and (oidc_subject'),
     ],
     caughtBy: { file: oidcTest, title: 'operator.oidc: a disabled operator never signs in' },
   },
@@ -339,7 +330,6 @@ export const signInMutants: Mutant[] = [
     removes: 'a page of another site signs no one in',
     edits: [
       edit(
-        'src/http/console/sign-in/opening.ts',
         'if (isFromOtherSite(raw)) throw',
         "if (isFromOtherSite(raw) && raw.method === 'PUT') throw",
       ),

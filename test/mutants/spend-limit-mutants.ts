@@ -4,14 +4,10 @@ import type { Edit, Mutant } from './mutant.ts'
 
 const spending = 'src/store/sqlite/spending.ts'
 const statements = 'src/store/sqlite/statements.ts'
-const endTurn = 'src/store/sqlite/end-turn.ts'
-const turnPath = 'src/store/sqlite/turn-path.ts'
 const admit = 'src/store/sqlite/admit.ts'
 const limits = 'src/spend-limits.ts'
 const queries = 'src/store/queries/spend-limits.ts'
 const erasure = 'src/store/queries/erasure.ts'
-const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
-const liteTables = 'src/store/sqlite/migrations/0001-schema.sql'
 
 const rule = 'billing.spend-limit'
 const fits = 'billing.spend-limit: a limit of agent admits what fits to the last unit'
@@ -43,112 +39,107 @@ export const spendLimitMutants: Mutant[] = [
   onSqlite(
     'what a turn lacked in the balance does not use up a limit',
     lacked,
-    edit(admit, 'findExceeded(windows, now, needed) ? bound : needed', 'needed'),
+    edit('findExceeded(windows, now, needed) ? bound : needed', 'needed'),
   ),
   onPostgres(
     'what a turn lacked in the balance does not use up a limit',
     lacked,
-    edit(hot, 'exit when not exceeded or item.hold_needed = item.bound;', 'exit when true;'),
+    edit('exit when not exceeded or item.hold_needed = item.bound;', 'exit when true;'),
   ),
   onSqlite(
     'limits of an agent that apply again count what was charged meanwhile',
     removed,
-    edit(queries, "if (limit.scope === 'end_user') await countEarlier", "if (limit.scope === 'agent') await countEarlier"),
+    edit("if (limit.scope === 'end_user') await countEarlier", "if (limit.scope === 'agent') await countEarlier"),
   ),
   onSqlite(
     'a new limit of an end user counts what was charged while there was none',
     removed,
-    edit(queries, '  for (const limit of limits) if (limit.since === now) await countEarlier(sql, agentId, limit, now, externalUserId)\n'),
+    edit('  for (const limit of limits) if (limit.since === now) await countEarlier(sql, agentId, limit, now, externalUserId)\n'),
   ),
   onSqlite(
     'what is held counts',
     fits,
-    edit(statements, 'select id, spent + held + unpaid as used from spending', 'select id, spent + unpaid as used from spending'),
-    edit(liteTables, 'check (spent + held + unpaid <= max_amount)', 'check (spent + unpaid <= max_amount)'),
+    edit('select id, spent + held + unpaid as used from spending', 'select id, spent + unpaid as used from spending'),
+    edit('check (spent + held + unpaid <= max_amount)', 'check (spent + unpaid <= max_amount)', { within: 'src/store/sqlite/' }),
   ),
   onSqlite(
     'a limit comes before the balance',
     order,
-    edit(admit, '    return exceeded\n', ''),
+    edit('    return exceeded\n', '', { at: 'billing.spend-limit' }),
     edit(
-      admit,
       "return { kind: 'insufficient_balance' }\n",
-      "return { kind: 'insufficient_balance' }\n  if (exceeded) {\n    sql.releaseHold.run(hold, 0n, ownerId)\n    return exceeded\n  }\n",
+      "return { kind: 'insufficient_balance' }\n  if (exceeded) {\n    sql.releaseHold.run(hold, 0n, ownerId)\n    return exceeded\n  }\n", { at: 'conversation.busy' },
     ),
   ),
   onSqlite(
     'a settlement corrects its windows',
     ends,
-    edit(endTurn, '  if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)\n'),
+    edit('  if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)\n'),
   ),
   onSqlite(
     'what a turn without a reply used counts',
     ends,
-    edit(endTurn, 'releaseSpending.run(charged, hold, reserved, turn', 'releaseSpending.run(charged, hold, 0n, turn'),
+    edit('releaseSpending.run(charged, hold, reserved, turn', 'releaseSpending.run(charged, hold, 0n, turn'),
   ),
   onSqlite(
     'an extension of a hold counts',
     ends,
-    edit(turnPath, '      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)\n'),
+    edit('      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)\n'),
   ),
-  onSqlite('an extension must fit', bounded, edit(turnPath, '        return refused\n')),
-  onSqlite('a window ends', boundary, edit(limits, "if (span === 'total') return", "if (span === 'total' || span === 'day') return")),
-  onSqlite('a month is a calendar month', boundary, edit(limits, 'at.getUTCMonth() + 1) }', 'at.getUTCMonth() + 2) }')),
+  onSqlite('an extension must fit', bounded, edit('        return refused\n', '', { at: 'billing.spend-limit-2' })),
+  onSqlite('a window ends', boundary, edit("if (span === 'total') return", "if (span === 'total' || span === 'day') return", { at: 'billing.spend-limit-3' })),
+  onSqlite('a month is a calendar month', boundary, edit('at.getUTCMonth() + 1) }', 'at.getUTCMonth() + 2) }')),
   onSqlite(
     "an end user's own limits replace those of the agent",
     own,
-    edit(limits, "...ofAgent.filter(({ scope }) => scope !== 'end_user'), ...ofEndUser", '...ofAgent, ...ofEndUser'),
+    edit("...ofAgent.filter(({ scope }) => scope !== 'end_user'), ...ofEndUser", '...ofAgent, ...ofEndUser'),
   ),
   onSqlite(
     'a new limit counts earlier charges of an end user',
     earlier,
-    edit(spending, "const before = scope === 'end_user' && since > window.startsAt", 'const before = false'),
+    edit("const before = scope === 'end_user' && since > window.startsAt", 'const before = false'),
   ),
   onSqlite(
     'a new limit counts earlier charges of a key or agent',
     earlier,
     edit(
-      queries,
       "if (limit.since === now && limit.scope !== 'end_user') await countEarlier",
       'if (limit.since === now + 1) await countEarlier',
     ),
   ),
-  onSqlite('an erasure removes the name of the end user', forgets, edit(erasure, 'await forgetEndUsers(sql, users)', '[] as EndUser[]')),
+  onSqlite('an erasure removes the name of the end user', forgets, edit('await forgetEndUsers(sql, users)', '[] as EndUser[]')),
   onPostgres(
     'what a batch holds counts',
     'billing.spend-limit: of a thousand turns at once',
     edit(
-      hot,
       'spend_window.used + coalesce(window_holds[array_position(window_ids, spend_window.id)], 0) + item.hold_needed',
       'spend_window.used + item.hold_needed',
     ),
     edit(
-      'src/store/postgres/migrations/0001-schema.sql',
       'check (spent + held + unpaid <= max_amount)',
-      'check (spent + unpaid <= max_amount)',
+      'check (spent + unpaid <= max_amount)', { within: 'src/store/postgres/' },
     ),
   ),
   onPostgres(
     'the windows of an agent are of its own end users',
     'billing.spend-limit: in one batch, one user of two agents',
-    edit(hot, 'case when item.agent_id = windows_of then windows end', 'windows'),
+    edit('case when item.agent_id = windows_of then windows end', 'windows'),
   ),
   onPostgres(
     'the windows of a key are its own',
     'billing.spend-limit: in one batch, one user of two agents',
-    edit(hot, 'known.subject = subject_id and', 'known.subject is not null and'),
+    edit('known.subject = subject_id and', 'known.subject is not null and'),
   ),
-  onPostgres('a limit comes before the balance', order, edit(hot, 'when a.limited = 0 and o.balance - o.held', 'when o.balance - o.held')),
+  onPostgres('a limit comes before the balance', order, edit('when a.limited = 0 and o.balance - o.held', 'when o.balance - o.held')),
   onPostgres(
     'a settlement corrects its windows',
     ends,
-    edit(hot, 'set spent = s.spent + w.charged, held = s.held - w.hold\n', 'set held = s.held - w.hold\n'),
+    edit('set spent = s.spent + w.charged, held = s.held - w.hold\n      from', 'set held = s.held - w.hold\n      from'),
   ),
   onPostgres(
     'what a turn without a reply used counts',
     ends,
     edit(
-      hot,
       'held = s.held - w.hold, unpaid = s.unpaid + w.reserved\n      from (select c.id',
       'held = s.held - w.hold\n      from (select c.id',
     ),
@@ -157,7 +148,6 @@ export const spendLimitMutants: Mutant[] = [
     'a turn whose process died in each attempt gives its hold back',
     died,
     edit(
-      hot,
       `      update spending s set held = s.held - orphan.hold
         from json_array_elements_text(orphan.counts_in::json) as c (id) where s.id = c.id::bigint;
 `,
@@ -167,10 +157,9 @@ export const spendLimitMutants: Mutant[] = [
     'an extension must fit',
     bounded,
     edit(
-      hot,
       '    if item.more > 0 and item.counts_in is not null then\n      select count(*) > 0',
       '    if false then\n      select count(*) > 0',
     ),
   ),
-  onPostgres('a window ends', boundary, edit(hot, '      starts := at - at % day_ms;\n', '      starts := 0;\n')),
+  onPostgres('a window ends', boundary, edit('      starts := at - at % day_ms;\n', '      starts := 0;\n')),
 ]

@@ -3,7 +3,6 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const stream = 'src/http/public/event-stream.ts'
-const slowReader = 'src/http/public/slow-reader.ts'
 const agent = 'src/agent/agent.ts'
 const retry = 'src/agent/models/retry.ts'
 const paging = 'src/store/queries/paging.ts'
@@ -14,13 +13,13 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.established',
     removes: 'nothing on the way may hold back or change the stream',
-    edits: [edit(stream, '`${caching}, no-transform`', 'caching')],
+    edits: [edit('`${caching}, no-transform`', 'caching')],
     caughtBy: { file: streamTest, title: 'stream.established: sends created, deltas and completed with stream headers and no rate' },
   },
   {
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
-    edits: [edit(stream, "this.#write(format.first || ':\\n\\n')", 'this.#pending = format.first')],
+    edits: [edit("this.#write(format.first || ':\\n\\n')", 'this.#pending = format.first')],
     caughtBy: { file: layerStream, title: 'stream.established: headers and response.created leave before any delta' },
     symptom: 'hang',
   },
@@ -29,7 +28,6 @@ export const streamMutants: Mutant[] = [
     removes: 'no stream is established before the admission',
     edits: [
       edit(
-        'src/http/public/chat-routes.ts',
         "'/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {\n",
         `'/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
     reply.hijack()
@@ -44,31 +42,31 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.after-delta',
     removes: 'nothing is generated again once a delta has left',
-    edits: [edit(agent, 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
+    edits: [edit('mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
     caughtBy: { file: 'spec/model-faults.test.ts', title: 'stream.after-delta: a reply cut off by rst' },
   },
   {
     rule: 'stream.after-delta',
     removes: 'the retry asks whether it may',
-    edits: [edit(retry, ' || !mayRetry()', '')],
+    edits: [edit(' || !mayRetry()', '')],
     caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: once text of the turn has been sent, nothing is generated again' },
   },
   {
     rule: 'stream.after-delta',
     removes: 'two retries and no more',
-    edits: [edit(retry, 'const maxRetries = 2', 'const maxRetries = 3')],
+    edits: [edit('const maxRetries = 2', 'const maxRetries = 3', { at: 'stream.after-delta' })],
     caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: an unavailable model is called again at most twice' },
   },
   {
     rule: 'stream.slow-reader',
     removes: 'deltas are dropped where too much is unsent',
-    edits: [edit(stream, 'const unsentLimitBytes = 262_144', 'const unsentLimitBytes = 2 ** 40')],
+    edits: [edit('const unsentLimitBytes = 262_144', 'const unsentLimitBytes = 2 ** 40')],
     caughtBy: { file: layerStream, title: 'fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB unsent' },
   },
   {
     rule: 'stream.slow-reader',
     removes: 'from the first dropped delta on all are dropped',
-    edits: [edit(stream, '      this.#dropping = true\n')],
+    edits: [edit('      this.#dropping = true\n', '', { at: 'stream.slow-reader' })],
     caughtBy: {
       file: layerStream,
       title: 'fault.slow-reader stream.slow-reader: after a dropped delta none follows, even when the reader has caught up',
@@ -77,7 +75,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.slow-reader',
     removes: 'a reader who takes nothing is cut off',
-    edits: [edit(slowReader, 'unmovedMs >= stallMs || ')],
+    edits: [edit('unmovedMs >= stallMs || ')],
     caughtBy: {
       file: layerStream,
       title: 'fault.slow-reader stream.slow-reader: a reader that makes no progress is cut off in time, and the turn goes on',
@@ -86,13 +84,13 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.slow-reader',
     removes: 'a reader who takes a part of a write at a time is not cut off',
-    edits: [edit(slowReader, ' || before.left !== taken.left')],
+    edits: [edit(' || before.left !== taken.left', '', { at: 'stream.slow-reader-2' })],
     caughtBy: { file: layerStream, title: 'fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off' },
   },
   {
     rule: 'text.well-formed',
     removes: 'what a model says is cleaned before it leaves',
-    edits: [edit(agent, 'emit(cleaner.push(text))', 'emit(text)')],
+    edits: [edit('emit(cleaner.push(text))', 'emit(text)')],
     caughtBy: {
       file: 'spec/model-answers.test.ts',
       title: "fault.model-text-hostile text.well-formed: whatever the model's text contains",
@@ -101,7 +99,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'a pair that is split over two pieces leaves whole',
-    edits: [edit('src/agent/clean-text.ts', 'const whole = endsInHalf(text) ? text.slice(0, -1) : text', 'const whole = text')],
+    edits: [edit('const whole = endsInHalf(text) ? text.slice(0, -1) : text', 'const whole = text')],
     caughtBy: {
       file: 'unit/clean-text.test.ts',
       title: 'text.well-formed: a surrogate pair split over two pieces is sent whole, also around a NUL',
@@ -112,7 +110,6 @@ export const streamMutants: Mutant[] = [
     removes: 'the id decides among rows of one time',
     edits: [
       edit(
-        'src/store/queries/conversations.ts',
         'external_user_id is not null and message_count > 0 and (created_at, id) < ($2, $3)',
         'external_user_id is not null and message_count > 0 and created_at < $2 and $3 = $3',
       ),
@@ -122,19 +119,19 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'paging',
     removes: 'a cursor that was not made here is refused',
-    edits: [edit(paging, ' || encodeCursor(position) !== cursor', '')],
+    edits: [edit(' || encodeCursor(position) !== cursor', '')],
     caughtBy: { file: 'unit/paging.test.ts', title: 'paging: every position is read back from its cursor, and from no other text' },
   },
   {
     rule: 'paging',
     removes: 'the end of a list is reported',
-    edits: [edit(paging, 'last && rows.length > limit ? encodeCursor(last)', 'last ? encodeCursor(last)')],
+    edits: [edit('last && rows.length > limit ? encodeCursor(last)', 'last ? encodeCursor(last)')],
     caughtBy: { file: 'unit/paging.test.ts', title: 'paging: one more row than the page size is read' },
   },
   {
     rule: 'clock',
     removes: 'records are dated by the clock of the store',
-    edits: [edit('src/store/sqlite/admit.ts', '  const now = clock.now()\n', '  const now = Date.now()\n')],
+    edits: [edit('  const now = clock.now()\n', '  const now = Date.now()\n', { at: 'clock' })],
     caughtBy: {
       file: 'store/sqlite.test.ts',
       title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
@@ -143,27 +140,27 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'clock',
     removes: 'leases use a clock that cannot be set',
-    edits: [edit('src/store/sqlite/clock.ts', 'leaseNow: () => performance.timeOrigin + performance.now()', 'leaseNow: () => Date.now()')],
+    edits: [edit('leaseNow: () => performance.timeOrigin + performance.now()', 'leaseNow: () => Date.now()')],
     caughtBy: { file: 'unit/clock.test.ts', title: 'clock: leases use the monotonic clock; records use the wall clock' },
   },
   {
     rule: 'time.format',
     removes: 'UTC with milliseconds and a Z',
-    edits: [edit('src/http/public/conversation-routes.ts', 'new Date(epochMs).toISOString()', 'new Date(epochMs).toUTCString()')],
+    edits: [edit('new Date(epochMs).toISOString()', 'new Date(epochMs).toUTCString()', { at: 'time.format' })],
     caughtBy: { file: 'routes.test.ts', title: 'time.format: times of a listing are UTC with milliseconds and a Z' },
   },
   {
     rule: 'ids',
     removes: 'lower case',
-    edits: [edit('src/ids.ts', 'ulid().toLowerCase()', 'ulid()')],
+    edits: [edit('ulid().toLowerCase()', 'ulid()', { at: 'ids' })],
     caughtBy: { file: 'unit/ids.test.ts', title: 'ids: a request id is a UUID, every other id its prefix' },
   },
   {
     rule: 'ids',
     removes: 'within a millisecond too each is greater than the one before',
     edits: [
-      edit('src/ids.ts', 'const ulid = monotonicFactory(', 'const ulid = () => monotonicFactory('),
-      edit('src/ids.ts', 'ulid().toLowerCase()', 'ulid()().toLowerCase()'),
+      edit('const ulid = monotonicFactory(', 'const ulid = () => monotonicFactory('),
+      edit('ulid().toLowerCase()', 'ulid()().toLowerCase()', { at: 'ids' }),
     ],
     caughtBy: { file: 'unit/ids.test.ts', title: 'ids: each is greater than the one before' },
   },

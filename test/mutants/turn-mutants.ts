@@ -2,12 +2,8 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const turnText = 'src/turn/turn-text.ts'
-const liveTurn = 'src/turn/live-turn.ts'
-const runTurn = 'src/turn/run-turn.ts'
 const status = 'src/store/queries/turn-status.ts'
 const feedback = 'src/store/queries/feedback.ts'
-const tables = 'src/store/sqlite/migrations/0001-schema.sql'
 const resource = 'spec/turn-resource.test.ts'
 const cancels = 'race/cancel.test.ts'
 const suite = 'store/sqlite.test.ts'
@@ -16,13 +12,13 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.resource',
     removes: 'a key sees only the turns that it started',
-    edits: [edit(status, 'and (cast($2 as text) is null or t.api_key_id = $2)', 'and ($2 is null or t.api_key_id is not null)')],
+    edits: [edit('and (cast($2 as text) is null or t.api_key_id = $2)', 'and ($2 is null or t.api_key_id is not null)')],
     caughtBy: { file: resource, title: 'turn.resource: a key sees only the turns that it started' },
   },
   {
     rule: 'turn.resource',
     removes: 'an erased turn is not found',
-    edits: [edit(status, 'where t.request_id = $1 and t.erased_at is null and', 'where t.request_id = $1 and')],
+    edits: [edit('where t.request_id = $1 and t.erased_at is null and', 'where t.request_id = $1 and')],
     caughtBy: { file: suite, title: 'turn.resource: a turn is found with its end by its key alone' },
   },
   {
@@ -30,7 +26,6 @@ export const turnMutants: Mutant[] = [
     removes: 'the caller does not wait for the reply',
     edits: [
       edit(
-        'src/http/public/chat-routes.ts',
         "    if (started.kind === 'running' && prefersAsync(request.raw)) {\n",
         "    if (started.kind === 'running' && prefersAsync(request.raw)) {\n      await started.turn.end\n",
       ),
@@ -41,31 +36,31 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.background',
     removes: 'the response says that the turn was only admitted',
-    edits: [edit('src/http/public/chat-routes.ts', '    .code(202)\n')],
+    edits: [edit('    .code(202)\n', '', { at: 'turn.background' })],
     caughtBy: { file: resource, title: 'turn.background: with Prefer: respond-async' },
   },
   {
     rule: 'stream.resume',
     removes: 'the text before a position is compared',
-    edits: [edit(turnText, 'if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)', 'if (reader.position.checksum < 0)')],
+    edits: [edit('if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)', 'if (reader.position.checksum < 0)')],
     caughtBy: { file: 'unit/turn-text.test.ts', title: 'stream.resume: a client that reconnects after any event, to any attempt' },
   },
   {
     rule: 'stream.resume',
     removes: 'text that was received is not sent again',
-    edits: [edit(turnText, 'this.#say(listener, reader, this.#text.slice(offset))', 'this.#say(listener, reader, this.#text)')],
+    edits: [edit('this.#say(listener, reader, this.#text.slice(offset))', 'this.#say(listener, reader, this.#text)')],
     caughtBy: { file: 'unit/turn-text.test.ts', title: 'stream.resume: a client that reconnects after any event, to any attempt' },
   },
   {
     rule: 'stream.resume',
     removes: 'a client that waits for a shorter text gets it when the turn has ended',
-    edits: [edit(turnText, '    for (const [listener, reader] of this.#readers) if (!reader.verified) this.#restart(listener, reader)\n')],
+    edits: [edit('    for (const [listener, reader] of this.#readers) if (!reader.verified) this.#restart(listener, reader)\n')],
     caughtBy: { file: 'unit/turn-text.test.ts', title: 'stream.resume: a client that reconnects after any event, to any attempt' },
   },
   {
     rule: 'turn.cancel',
     removes: 'text that was generated is the reply',
-    edits: [edit(runTurn, '    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)\n')],
+    edits: [edit('    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)\n')],
     caughtBy: { file: resource, title: 'turn.cancel: after text, the text so far is the reply' },
   },
   {
@@ -73,7 +68,6 @@ export const turnMutants: Mutant[] = [
     removes: 'a running tool call with side effects is not abandoned',
     edits: [
       edit(
-        liveTurn,
         "    if (reason !== 'cancel' || !this.callUnknown) this.#abort(this.#stopReason ?? reason)",
         '    this.#abort(this.#stopReason ?? reason)',
       ),
@@ -83,19 +77,19 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.cancel',
     removes: 'a turn that is recovered after the request calls no model',
-    edits: [edit(runTurn, "    if (turn.admitted.cancelRequested) turn.stop('cancel')\n")],
+    edits: [edit("    if (turn.admitted.cancelRequested) turn.stop('cancel')\n")],
     caughtBy: { file: cancels, title: 'kill -9 after a cancel was stored: recovery ends the turn as cancelled' },
   },
   {
     rule: 'turn.cancel',
     removes: 'a request that another process has stored is noticed',
-    edits: [edit('src/turn/leases.ts', '        await cancelRequested()\n')],
+    edits: [edit('        await cancelRequested()\n', '', { at: 'turn.cancel' })],
     caughtBy: { file: cancels, title: 'turn.cancel: a cancel that another process has stored reaches the process' },
   },
   {
     rule: 'turn.cancel',
     removes: 'only a turn that runs can be cancelled',
-    edits: [edit(status, "where request_id = $2 and state = 'running' returning run`", 'where request_id = $2 returning run`')],
+    edits: [edit("where request_id = $2 and state = 'running' returning run`", 'where request_id = $2 returning run`')],
     caughtBy: { file: suite, title: 'turn.cancel: a cancel is stored only while the turn runs' },
   },
   {
@@ -103,9 +97,8 @@ export const turnMutants: Mutant[] = [
     removes: 'the store refuses a cancel that was not requested',
     edits: [
       edit(
-        tables,
         "constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0))",
-        'constraint cancelled_was_requested check (true)',
+        'constraint cancelled_was_requested check (true)', { within: 'src/store/sqlite/' },
       ),
     ],
     caughtBy: { file: suite, title: 'turn.cancel: the store refuses a cancel or an incomplete reply that was not requested' },
@@ -113,25 +106,25 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'feedback',
     removes: 'a turn that still runs has no feedback',
-    edits: [edit(feedback, "and erased_at is null and state <> 'running')", 'and erased_at is null)')],
+    edits: [edit("and erased_at is null and state <> 'running')", 'and erased_at is null)')],
     caughtBy: { file: suite, title: 'feedback: the last one counts, of this key and an ended turn only' },
   },
   {
     rule: 'feedback',
     removes: 'an operator gives feedback on turns of every key',
-    edits: [edit(feedback, '(cast($2 as text) is null or api_key_id = $2)', 'api_key_id = $2')],
+    edits: [edit('(cast($2 as text) is null or api_key_id = $2)', 'api_key_id = $2')],
     caughtBy: { file: suite, title: 'feedback: an operator sets it on a turn of any key, and removes it' },
   },
   {
     rule: 'feedback',
     removes: 'the audit log has no comment',
-    edits: [edit('src/store/queries/audited-fields.ts', "'feedback.comment': withheld(comment)", "'feedback.comment': comment")],
+    edits: [edit("'feedback.comment': withheld(comment)", "'feedback.comment': comment")],
     caughtBy: { file: suite, title: 'feedback: an operator sets it on a turn of any key, and removes it' },
   },
   {
     rule: 'feedback',
     removes: 'the same feedback again changes nothing',
-    edits: [edit(feedback, 'where feedback.rating <> excluded.rating or', 'where 1 = 1 or')],
+    edits: [edit('where feedback.rating <> excluded.rating or', 'where 1 = 1 or')],
     caughtBy: { file: suite, title: 'feedback: an operator sets it on a turn of any key, and removes it' },
   },
   {
@@ -139,7 +132,6 @@ export const turnMutants: Mutant[] = [
     removes: 'an erasure removes feedback',
     edits: [
       edit(
-        'src/store/queries/erasure.ts',
         "for (const table of ['journal', 'traces', 'feedback'])",
         "for (const table of ['journal', 'traces'])",
       ),

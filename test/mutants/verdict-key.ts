@@ -5,32 +5,36 @@
  * the versions of PostgreSQL and Redis, the machine and its load, and files that a test names by a path put together from pieces or relative to
  * another file's folder. A run with `--no-cache` covers those.
  */
-import { editedFiles } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
+import { Places } from './places.ts'
 import { sha256, SourceGraph } from './source-graph.ts'
 
 /** The content of the copies of the source. A test reaches nothing else of the repository. */
 const folders = ['src', 'test', 'bin', 'docs']
 // The code that runs a mutant and reads its result. The lists of mutants are not included, because each definition is part of its own key.
-const runnerFiles = ['test/mutants/judge.ts', 'test/mutants/mutant.ts', 'test/mutants/trees.ts', 'test/mutants/trial.ts']
+const runnerFiles = ['judge', 'mutant', 'places', 'tokens', 'trees', 'trial'].map((name) => `test/mutants/${name}.ts`)
 const lockfile = 'package-lock.json'
 // Passed to the tests, where they select the store and configure Node.
 const variables = ['TEST_STORE', 'NODE_OPTIONS']
 
 export class VerdictKeys {
+  readonly places: Places
   readonly #graph: SourceGraph
   readonly #common: unknown
 
   constructor(root: string, { node = process.version, environment = process.env } = {}) {
+    this.places = new Places(root)
     this.#graph = new SourceGraph(root, folders)
     const runner = [...runnerFiles, lockfile].map((file) => this.#graph.hash(file))
     this.#common = [runner, node, process.platform, process.arch, variables.map((name) => environment[name] ?? '')]
   }
 
-  /** Returns 64 hexadecimal digits. Call it only if every edit fits the source. */
-  keyOf(mutant: Mutant): string {
+  /** Returns 64 hexadecimal digits, or undefined if the mutant does not fit the source. */
+  keyOf(mutant: Mutant): string | undefined {
     const { rule, edits, caughtBy, symptom } = mutant
-    const overlay = editedFiles(mutant, (file) => this.#graph.text(file))
+    const placed = this.places.place(edits)
+    if (placed.kind === 'stale') return undefined
+    const overlay = placed.files
     const deciding = this.#graph.reachable([testFileOf(mutant), ...overlay.keys()], overlay)
     const contents = deciding.map((file) => [file, this.#graph.hash(file, overlay)])
     return sha256(JSON.stringify([this.#common, { rule, edits, caughtBy, symptom }, contents]))

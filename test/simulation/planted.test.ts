@@ -11,7 +11,8 @@ import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { plantedBugs } from '../chaos/planted-bugs.ts'
 import type { PlantedBug } from '../chaos/planted-bugs.ts'
-import { plant, staleness } from '../mutants/mutant.ts'
+import { plant } from '../mutants/mutant.ts'
+import { Places } from '../mutants/places.ts'
 import type { Explored } from './explore.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -46,9 +47,10 @@ void test('the simulation shows a failure again from the seed and the path that 
 })
 
 async function runWith(bug: PlantedBug, args: string[]): Promise<Explored> {
-  assert.equal(staleness(bug, tree), undefined)
+  const placed = new Places(tree).place(bug.edits)
+  assert.ok(placed.kind === 'placed', 'because' in placed ? placed.because : '')
   const report = join(tree, 'report.json')
-  const heal = plant(bug, tree)
+  const heal = plant(placed.files, tree)
   try {
     await promisify(execFile)(process.execPath, ['test/simulation/run.ts', ...args, '--no-shrink', '--json', report], { cwd: tree })
   } catch (error) {

@@ -22,6 +22,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
         const found = await store.read.findPlaygroundKey(agentId)
         switch (found.kind) {
           case 'found':
+            // mutant: audit.trials
             await store.write.recordTrial({ agentId, tool: null })
             return found.apiKeyId
           case 'agent_not_found':

@@ -70,6 +70,7 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       const { maxMessageLength, historyMaxTokens } = config
       if (message.length > maxMessageLength && [...message].length > maxMessageLength)
         throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+      // mutant: audit.trials-2
       await store.write.recordTrial({ agentId, tool: null })
       const history = await readHistory(agentId, historyOf, historyMaxTokens)
       const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }

@@ -32,6 +32,7 @@ export const scopedReads: Rules<Reads> = {
   findOwner: ofOwner((id) => id, undefined),
   listHolds: ofOwner((ownerId) => ownerId, []),
   listLedger: ({ scope }, filter, page) => (scope.agentId === null ? { args: [within(scope, filter), page] } : { answer: [] }),
+  // mutant: operator.scope-3
   usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
   listUsageLines: ({ scope }, wanted) => ({
     args: [within(scope, wanted)],
@@ -47,7 +48,9 @@ export const scopedReads: Rules<Reads> = {
   listHistoryBefore: ofConversation(({ conversationId }) => conversationId, []),
   listNewestMessages: ofConversation(({ conversationId }) => conversationId, []),
   listExportedTurns: ofConversation(({ conversationId }) => conversationId, []),
+  // mutant: operator.scope-2
   listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),
+  // mutant: operator.scope
   findTurn: ofTurn((requestId) => requestId, undefined),
   findTurnStatus: ofTurn((requestId) => requestId, undefined),
   findTracedTurn: ofTurn((requestId) => requestId, undefined),

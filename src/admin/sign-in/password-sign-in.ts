@@ -39,6 +39,7 @@ export function createPasswordSignIn({ store, passwords, tokens, operatorId }: O
       const known = found && browser !== undefined ? browserOf(tokens, browser, found.id) : undefined
       const order = known === undefined ? 'last' : 'first'
       // Only what is checked counts: guesses that are refused at once could otherwise make the counts of others be forgotten.
+      // mutant: operator.guesses-3
       passwords.refuseIfFull(order)
       const right = mayGuess(email, known)
       const stored = found?.passwordHash ?? null

@@ -155,6 +155,7 @@ function connectorTo(
     const socket = connect({
       host,
       port,
+      // mutant: tools.guard
       lookup: answered,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: nextAddressMs,

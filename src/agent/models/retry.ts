@@ -7,6 +7,7 @@ import { ModelError } from './model.ts'
 import type { Model, ModelCall, ModelRequest, ModelStep } from './model.ts'
 
 /** Three attempts in total; see "Streaming" in docs/spec.md. */
+// mutant: stream.after-delta
 const maxRetries = 2
 // The second wait is four times as long: a dropped connection can be retried almost immediately, an overloaded provider needs about a
 // second.

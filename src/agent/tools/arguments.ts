@@ -46,6 +46,7 @@ export function createArgumentsReader(): ArgumentsReader {
       const refused = (why: string): ReadArguments => ({ kind: 'refused', text: why, operations: operations.used })
       try {
         const problems = compiled(schema).check(parsed, operations)
+        // mutant: tools.arguments
         return problems.length === 0
           ? { kind: 'read', args: parsed, operations: operations.used }
           : refused(`The arguments do not fit the schema of the tool: ${say(problems)}`)

@@ -39,6 +39,7 @@ export async function callHttpTool(
     const answer = await guard.fetch(url, {
       method: tool.method,
       // `trace.context`: the guard decides whether anything is sent, and drops the header for another origin.
+      // mutant: trace.context
       headers: { ...headers, 'idempotency-key': idempotencyKey, ...(traceparent ? { traceparent } : {}) },
       ...(body === undefined ? {} : { body }),
       signal,

@@ -24,6 +24,7 @@ export function fillAddress(address: string, valueOf: (name: string) => string):
   const filledPath = path
     .split('/')
     .map((segment) => {
+      // mutant: tools.arguments-3
       const filled = fillText(segment, (name) => encodeComponent(valueOf(name)))
       if (filled === segment) return segment
       const [name] = placeholdersIn(segment)

@@ -73,6 +73,7 @@ export type Brake = {
 }
 
 const brakeMs = 1000
+// mutant: admin.guesses
 const maxDelayed = 8
 
 /**

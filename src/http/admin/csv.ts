@@ -126,6 +126,7 @@ const writeAuditEntry = (entry: AuditEntry): string =>
     entry.verb,
     entry.noun,
     // Of a passkey, its authenticator chose the ID.
+    // mutant: export.csv
     asText(entry.subjectId),
     asText(entry.fields.join(' ')),
     // JSON, which starts with a brace.

@@ -118,6 +118,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       const resource = request.modules.turns
       // `audit.reads`; an unknown turn is a 404 and no reading.
       await resource.find(wanted)
+      // mutant: audit.reads-2
       await request.admin.recordTurnReading(requestId)
       return followTurn(request, reply, wanted, request.query.after, { resource, streams })
     },

@@ -22,6 +22,7 @@ type Count = { wrong: number; nextAt: number; forgetAt: number }
 
 // An account gets at most 1,440 wrong guesses a day, and a network, which many people may share, at most 8,640.
 const limits = {
+  // mutant: operator.guesses
   account: { free: 10, maxWaitMs: 60_000 },
   network: { free: 30, maxWaitMs: 10_000 },
   browser: { free: 10, maxWaitMs: 60_000 },
@@ -36,6 +37,7 @@ export function createPasswordGuesses(monotonicMs: () => number): PasswordGuesse
   const counts: Record<Kind, Map<string, Count>> = { account: new Map(), network: new Map(), browser: new Map() }
 
   const keysOf = ({ account, address, knownBrowser }: Guess): [Kind, string][] =>
+    // mutant: operator.guesses-2
     knownBrowser === undefined
       ? [
           ['account', account],

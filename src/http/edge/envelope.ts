@@ -54,6 +54,7 @@ export function sendFailure(
   requestId = request.id,
   isStored = false,
 ): FastifyReply {
+  // mutant: order.rate-limit
   closeIfUnread(request.raw, reply.raw)
   note(request.raw, { code: error.code, requestId })
   const { status, headers, body } = writeFailure({ error, requestId, url: request.raw.url, isStored })

@@ -8,6 +8,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net'
 
 /** More than a client that uses pipelining has in progress. Most clients send one request at a time. */
+// mutant: order.pipelining
 const maxRunning = 8
 /** Requests that arrived in the same read as a running one. A connection that sends more is closed: RFC 9112, 9.3.2 makes a client retry. */
 const maxWaiting = 24

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Size limit of a request body: 1 MiB. */
+// mutant: order.body-size
 export const bodyLimitBytes = 1_048_576
 
 // Long enough for the response to arrive anywhere in the world, short enough that such sockets do not accumulate.

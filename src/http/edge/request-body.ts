@@ -71,6 +71,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
 
 /** Throws ApiError `validation_error` with a message that never repeats the text. */
 export function parseJson(request: IncomingMessage, bytes: Buffer): unknown {
+  // mutant: order.validation-2
   refuseAmbiguousContent(request)
   if (!isJson(request.headers['content-type'])) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
   if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/outcome.ts'
 import { ApiError } from '../../errors.ts'
 import { note } from '../edge/access-log.ts'
+// mutant: order.rate-limit-3
 import { authenticate, spend } from '../public/caller.ts'
 
 /** An `onRequest` hook. Throws the ApiError of the first check that fails. */
@@ -18,6 +19,7 @@ export function admitMcpCaller(access: Access, publicUrl: string | undefined) {
     if (apiKey.permission !== 'full') throw new ApiError('permission_denied')
     if (!apiKey.mcp)
       throw new ApiError('permission_denied', 'This API key may not use MCP. The operator can allow it with the setting mcp of the key.')
+    // mutant: order.rate-limit-2
     request.caller = { apiKey, figures: await spend(access, apiKey, reply) }
   }
 }

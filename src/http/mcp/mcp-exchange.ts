@@ -82,11 +82,13 @@ function headersOf(headers: IncomingHttpHeaders): Headers {
 async function runTurn(
   { raw, caller }: FastifyRequest,
   reply: FastifyReply,
+  // mutant: mcp.idempotency-key
   { message, externalUserId, idempotencyKey = randomUUID() }: ToolCall,
   { progress, signal }: CallListener,
   options: Exchange,
 ): Promise<ToolOutcome> {
   const { id: apiKeyId, agentId, ownerId: shareOf } = caller.apiKey
+  // mutant: mcp.idempotency-key-2
   const traceparent = readTraceparent(raw)
   const started = await options.turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, traceparent, shareOf })
   noteBeginResult(raw, started)
@@ -94,6 +96,7 @@ async function runTurn(
   if (started.kind === 'running') {
     progress.started()
     const stopListening = started.turn.listen({ onText: (text) => progress.text(text), onReset: () => progress.reset() })
+    // mutant: mcp.progress
     signal.addEventListener('abort', stopListening, { once: true })
     end = await started.turn.end
   }

@@ -36,6 +36,7 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
     if ('problem' in received) return refuse(reply, parseError, received.problem)
     const { message } = received
     // Each message is checked and limited by itself, and the versions since 2025-06-18 have no batches.
+    // mutant: mcp.tool-2
     if (Array.isArray(message)) return refuse(reply, invalidRequest, 'Send one JSON-RPC message per request. Batches are not supported.')
     if (isSubscription(message))
       return refuse(reply, methodNotFound, 'This server sends no notifications outside of a call.', idOf(message), 404)

@@ -82,6 +82,7 @@ export class ResponseEvents implements EventFormat {
   /** This format cannot take text back. */
   reset(): { events: string; isLast: boolean } {
     const isShown = this.#sent.pieces > 0 || this.resumesText
+    // mutant: openai.resume
     if (isShown) return { events: this.#error(this.#freeNumber, regenerated), isLast: true }
     this.#next = { offset: 0, pieces: 0 }
     this.#rest = ''

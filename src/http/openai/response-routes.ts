@@ -134,6 +134,7 @@ const onlyAttempt = (turn: RunningTurn, fence: number): StreamedRun => ({
 })
 
 const wantedTurn = (request: FastifyRequest, requestId: string): { requestId: string; apiKeyId: string } => ({
+  // mutant: openai.model-is-the-agent
   requestId,
   apiKeyId: request.caller.apiKey.id,
 })

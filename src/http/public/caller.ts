@@ -28,6 +28,7 @@ export function admitCaller(access: Access, agentOf?: (request: FastifyRequest) 
     // The percent-decoded path is compared with the key's agent. The agent in the path is never looked up.
     if (agentOf && agentOf(request) !== apiKey.agentId) throw new ApiError('agent_mismatch')
     if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')
+    // mutant: rate.spend
     request.caller = { apiKey, figures: await spend(access, apiKey, reply) }
   }
 }

@@ -36,6 +36,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
   app.addHook('preParsing', async (request, reply) => {
     const bytes = await receiveBody(request.raw, reply.raw)
     request.idempotencyKey = readIdempotencyKey(request.raw)
+    // mutant: order.validation
     request.body = parseJson(request.raw, bytes)
   })
 
@@ -134,6 +135,7 @@ function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnReques
 /** `turn.background`: the turn is admitted, and its caller does not wait for the reply (RFC 7240). */
 const sendAccepted = (request: FastifyRequest, reply: FastifyReply, { requestId, conversationId }: RunningTurn): FastifyReply =>
   reply
+    // mutant: turn.background
     .code(202)
     .headers({
       'x-request-id': requestId,
@@ -146,6 +148,7 @@ const sendAccepted = (request: FastifyRequest, reply: FastifyReply, { requestId,
 /** Sends the current rate limit headers and the request ID of the turn that produced the reply: `rate.headers`, `idempotency.replay`. */
 const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>
   reply
+    // mutant: rate.headers-2
     .headers(rateHeaders(request.caller.figures))
     .headers({ 'x-request-id': stored.requestId, 'content-type': jsonType })
     .send(chatResponse(stored))

@@ -68,6 +68,7 @@ function isDecodable(url: string): boolean {
 }
 
 /** `time.format`. */
+// mutant: time.format
 const time = (epochMs: number): string => new Date(epochMs).toISOString()
 
 const writeConversation = (conversation: Conversation) => ({

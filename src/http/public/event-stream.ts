@@ -138,6 +138,7 @@ class EventStream<End> {
       'x-request-id': requestId,
       'content-type': 'text/event-stream',
       'cache-control': `${caching}, no-transform`,
+      // mutant: rate.headers
       'x-accel-buffering': 'no',
     })
     this.#chunked = response.chunkedEncoding
@@ -165,6 +166,7 @@ class EventStream<End> {
 
   #push(next: string): void {
     if (this.#dropping || !this.#fits(next.length)) {
+      // mutant: stream.slow-reader
       this.#dropping = true
       return
     }

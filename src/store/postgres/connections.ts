@@ -202,6 +202,7 @@ type Protocol = { execute(portal: { portal: string }): void; flush(): void; sync
 class FlushedQuery extends pg.Query {
   _getRows(connection: Protocol): void {
     connection.execute({ portal: '' })
+    // mutant: turn.durable-first-2
     connection.flush()
     connection.sync()
   }

@@ -58,6 +58,7 @@ export async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<
 export async function findValidAdminToken(sql: Sql, digest: Uint8Array): Promise<(AdminToken & { now: number }) | undefined> {
   const now = await sql.now()
   const [row] = await sql.all(
+    // mutant: operator.token
     `select ${columns} from admin_tokens where digest = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
     digest,
     now,

@@ -89,6 +89,7 @@ export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }
   const values = new Values()
   const given = Object.entries({
     subject_id: filter.subjectId,
+    // mutant: audit
     author_id: filter.authorId,
     noun: filter.noun,
     verb: filter.verb,
@@ -109,6 +110,7 @@ export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }
 export type Reading = { verb: 'read' | 'export'; noun: string; subjectId: string }
 
 /** Readings of one author and subject are one entry for this time, so that pages and polls add no entries. */
+// mutant: audit.reads-3
 const readingMs = 15 * 60 * 1000
 
 /** A reading changes nothing. */

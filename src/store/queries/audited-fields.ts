@@ -143,6 +143,7 @@ export const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
 export const webhookFields = (webhook: Webhook): AuditedFields => ({
   // The path and the query of the address of a webhook often contain its credentials.
   url: `${URL.parse(webhook.url)?.origin ?? ''}/…`,
+  // mutant: audit.changes
   'url.path': withheld(webhook.url),
   events: webhook.events,
   owner_id: webhook.ownerId,
@@ -244,5 +245,6 @@ const apiName = (name: string): string => (name === 'price' ? 'price_usd' : name
 /** Without a user name, a password, a query and a fragment. */
 function withoutQuery(text: string): string {
   const url = URL.parse(text)
+  // mutant: audit.changes-2
   return url ? `${url.origin}${url.pathname}` : ''
 }

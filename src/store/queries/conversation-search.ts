@@ -58,6 +58,7 @@ export async function searchConversations(sql: Sql, wanted: AnyConversationsWant
     const listed = await listAllConversations(sql, { ...wanted, before, limit: batch })
     const costs = await costsOf(sql, listed, wanted)
     const affordable = listed.filter(
+      // mutant: conversation.search
       ({ id }, index) => (work += costs.get(id) ?? 1) <= maxWork || (index === 0 && before === wanted.before),
     )
     examined += affordable.length

@@ -94,6 +94,7 @@ export async function findEndUser(
   { agentId, externalUserId, since }: { agentId: string; externalUserId: string; since: number[] },
 ): Promise<EndUserDetail | undefined> {
   const ofUser = 'from api_keys k cross join conversations c'
+  // mutant: end-users
   const isUser = 'k.agent_id = $1 and c.api_key_id = k.id and c.external_user_id = $2'
   const conversations = await sql.all(
     `select c.id, c.api_key_id, c.created_at, c.last_message_at, c.message_count ${ofUser} where ${isUser} order by c.created_at, c.id`,

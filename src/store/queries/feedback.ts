@@ -59,6 +59,7 @@ export async function putFeedback(
     requestId,
   )
   // Later feedback on the turn is not reported, also when the event of the first one has been deleted by age.
+  // mutant: webhook.once
   if (!earlier) {
     const [turn] = await sql.all('select owner_id, agent_id from turns where request_id = $1', requestId)
     const [ownerId, agentId] = [text(turn!, 'owner_id'), text(turn!, 'agent_id')]

@@ -77,6 +77,7 @@ export type RecoverOutcome = { kind: 'recovered'; operator: Operator } | TokenRe
  * `id` if no operator has the address.
  */
 export async function recoverOperator(sql: Sql, { token, id, email, name, passwordHash }: Recovery): Promise<RecoverOutcome> {
+  // mutant: operator.recovery
   const use = await useToken(sql, token)
   if (use !== 'accepted') return { kind: use }
   await sql.run(

@@ -37,6 +37,7 @@ export function endedTurns(filter: UsageFilter, { from, to }: Period, values: Va
   const { tables, conditions, byUser } = turnsOf(filter, values)
   // With a plus sign, the column is not searched in an index of all turns.
   const ended = byUser ? '+t.ended_at' : 't.ended_at'
+  // mutant: billing.reports
   return { tables, conditions: [`${ended} >= ${values.add(from)} and ${ended} < ${values.add(to)}`, ...conditions].join(' and ') }
 }
 

@@ -49,6 +49,7 @@ export async function openSession(sql: Sql, given: NewSession): Promise<Session 
       operatorId,
       checkedAt,
     )
+    // mutant: operator.change
     if (active === 0) return undefined
   }
   const expiresAt = now + lifetimeMs

@@ -52,6 +52,7 @@ export async function listUsageLines(sql: Sql, wanted: LinesWanted): Promise<Usa
 function addUp(sql: Sql, { groupBy, limit, after, from, to, ...filter }: LinesWanted): Promise<Row[]> {
   const values = new Values()
   const ofUser = groupBy.includes('end_user')
+  // mutant: billing.reports-2
   const lines = `select ${keyColumns}, ${sums(figures)} from (
       select ${keysOf(groupBy)}, ${figures.join(', ')} from (
         ${turnsByGroup(groupBy, { filter, period: { from, to }, values })}

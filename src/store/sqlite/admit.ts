@@ -31,6 +31,7 @@ import type { Statements } from './statements.ts'
  * turn runs.
  */
 export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
+  // mutant: clock
   const now = clock.now()
   const record = findLiveRecord(sql, now, item)
   const isSame = record !== undefined && isOfThisRequest(record, item)
@@ -40,12 +41,14 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   // `retry.continues`: a released run whose tool calls have had side effects continues as it started, even if the agent has changed.
   const continued = isSame && record.continues_from !== null ? record : undefined
   const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)
+  // mutant: order.validation-4
   const longest = agent?.deleted_at === null ? Number(agent.max_message_length) : defaultMaxMessageLength
   if (item.messageLength > longest) return { kind: 'message_too_long', longest }
   if (record && !isSame) return { kind: 'idempotency_conflict' }
   if (!item.mayRun) return { kind: 'overloaded' }
   if (!agent || agent.deleted_at !== null) return { kind: 'agent_not_found' }
   if (agent.enabled !== 1n) return { kind: 'agent_disabled' }
+  // mutant: idempotency.replay-3
   const released = record
 
   const conversation = released
@@ -67,9 +70,11 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const exceeded = findExceeded(windows, now, hold)
   if (exceeded) {
     recordRefusal(sql, windows, { agent, item, hold, now })
+    // mutant: billing.spend-limit
     return exceeded
   }
   const ownerId = agent.owner_id as string
+  // mutant: conversation.busy
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
   const countsIn = windows.length > 0 ? countIn(sql, windows, item, hold) : null
 
@@ -179,6 +184,7 @@ function findLiveRecord(sql: Statements, now: number, item: Admission): Row | un
 }
 
 /** `idempotency.conflict`: checked before the state, so another body conflicts while the first request runs. */
+// mutant: idempotency.conflict
 const isOfThisRequest = (record: Row, item: Admission): boolean => Buffer.from(item.fingerprint).equals(record.fingerprint as Uint8Array)
 
 /** Undefined if the record was released and the request may run again. */
@@ -193,9 +199,11 @@ function answerFromRecord(sql: Statements, record: Row): AdmissionOutcome | unde
     case 'failed':
     case 'cancelled':
       return { kind: 'replayed_failure', requestId, code: record.failure_code as TurnFailureCode }
+    // mutant: idempotency.replay-2
     case 'completed':
       return replay(sql, requestId)
     default:
+      // mutant: turn.states-3
       return undefined
   }
 }
@@ -216,6 +224,7 @@ function replay(sql: Statements, requestId: string): AdmissionOutcome {
     charged: row.charged as bigint,
     incomplete: row.incomplete === 1n,
   }
+  // mutant: idempotency.replay
   return { kind: 'replay', reply }
 }
 

@@ -58,6 +58,7 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
 function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: number): AdmittedTurn {
   const requestId = orphan.request_id as string
   const conversationId = orphan.conversation_id as string
+  // mutant: retry.continues
   const firstRun = orphan.continues_from ?? orphan.run!
   return {
     requestId,

@@ -36,8 +36,10 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)
   // `billing.once`: one_charge_per_turn forbids a second row, even for a charge of zero.
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
+  // mutant: billing.once-2
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
   // `billing.spend-limit`: the windows of its admission, even if they have ended.
+  // mutant: limit-that-counts-twice
   if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
   recordEnd(sql, turn, { state: 'completed', charge: item }, now)
@@ -49,6 +51,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
 }
 
 export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFailureOutcome {
+  // mutant: turn.states
   const turn = sql.findOwnRunning.get(item.requestId, item.fence)
   if (!turn) return { kind: 'lost' }
   endWithoutReply(sql, clock, turn, item)

@@ -37,6 +37,7 @@ export function findWindows(sql: Statements, now: number, agent: Row, item: Admi
 }
 
 /** Undefined if the hold fits in all of them. */
+// mutant: limit-checked-outside-the-transaction
 export function findExceeded(windows: Counted[], now: number, hold: bigint): SpendLimitExceeded | undefined {
   const exceeded = windows.filter(({ used, amount }) => used + hold > amount)
   return exceeded.length === 0

@@ -6,6 +6,7 @@ export type Statements = ReturnType<typeof prepareStatements>
 
 export function prepareStatements(db: DatabaseSync) {
   return {
+    // mutant: idempotency.lifetime-2
     findRecord: db.prepare(`select request_id, fingerprint, state, run, fence, agent_version, continues_from, conversation_id, failure_code,
         ended_at, erased_at
       from turns where api_key_id = ? and idempotency_key = ?`),

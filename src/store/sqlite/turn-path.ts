@@ -19,6 +19,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
   const sql = prepareStatements(db)
 
   function advance(item: Advance): AdvanceOutcome {
+    // mutant: billing.hold
     const turn = sql.findOwnRunning.get(item.requestId, item.fence)
     if (!turn) return { kind: 'lost' }
     const more = item.hold - (turn.hold as bigint)
@@ -29,6 +30,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
       if (refused) {
         const { owner_id: ownerId, agent_id: agentId } = turn as Record<string, string>
         recordReachedLimits(sql, { ownerId: ownerId!, agentId: agentId!, countsIn: countsIn! }, clock.now(), { needed: item.hold })
+        // mutant: billing.spend-limit-2
         return refused
       }
       if (sql.takeHold.run(more, turn.owner_id!, more).changes === 0n) return { kind: 'insufficient_balance' }
@@ -36,6 +38,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
       sql.setHold.run(item.hold, item.requestId)
     }
     const now = clock.now()
+    // mutant: retry.continues-2
     const firstRun = turn.continues_from ?? turn.run!
     for (const { step, part, kind, payload } of item.entries) {
       // Stored before, by this run or by one that it continues: a finished call has one entry, however often it is sent.

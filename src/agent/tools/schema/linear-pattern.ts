@@ -21,6 +21,7 @@ export type Pattern = {
 export function linearPattern(source: string, tests: CharacterTests = new Map()): Pattern {
   const { program, states } = programOf(source, tests)
   return {
+    // mutant: tools.arguments-2
     states,
     test: (text, operations) => {
       const characters = Array.from(text, (character) => character.codePointAt(0)!)

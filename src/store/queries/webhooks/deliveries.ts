@@ -73,6 +73,7 @@ export async function claimDeliveries(
          select d.event_id from deliveries d
          where d.webhook_id = $2 and d.state = 'pending' and d.next_at <= $3 order by d.next_at limit $4)
        returning event_id, fence, attempts`,
+      // mutant: claim-without-a-lease
       now + leaseMs,
       webhookId,
       now,
