@@ -37,13 +37,6 @@ export type CaughtBy =
   | { harness: 'chaos'; store: 'sqlite' | 'postgres'; faults?: string; minutes?: number; checks: string[] }
   | { harness: 'simulation'; checks: string[] }
 
-const statements = 'src/store/sqlite/statements.ts'
-const admit = 'src/store/sqlite/admit.ts'
-const claim = 'src/store/sqlite/claim.ts'
-const spending = 'src/store/sqlite/spending.ts'
-const turn = 'src/turn/turn.ts'
-const webhooks = 'src/webhooks/webhooks.ts'
-
 export const plantedBugs: PlantedBug[] = [
   {
     name: 'limit-checked-outside-the-transaction',
@@ -61,7 +54,8 @@ function readBefore(row: Row): bigint {
   return before < (row.used as bigint) ? before : (row.used as bigint)
 }
 
-export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
+export function findExceeded(`,
+        { at: 'limit-checked-outside-the-transaction' },
       ),
       edit(',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n', { within: 'src/store/sqlite/' }),
     ],
@@ -71,12 +65,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'spend-window-reset-again',
     part: 'spend limits',
     removes: 'a window keeps what was spent in it, as two processes that each reset it would',
-    edits: [
-      edit(
-        'update spending set held = held + ?, max_amount',
-        'update spending set spent = earlier, held = held + ?, max_amount',
-      ),
-    ],
+    edits: [edit('update spending set held = held + ?, max_amount', 'update spending set spent = earlier, held = held + ?, max_amount')],
     caughtBy: { harness: 'simulation', checks: ['spending', 'I21'] },
   },
   {
@@ -101,7 +90,9 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     part: 'spend limits',
     removes: 'a charge counts once in each window',
     edits: [
-      edit('sql.settleSpending.run(item.charged, turn.hold!,', 'sql.settleSpending.run(2n * item.charged, turn.hold!,', { at: 'limit-that-counts-twice' }),
+      edit('sql.settleSpending.run(item.charged, turn.hold!,', 'sql.settleSpending.run(2n * item.charged, turn.hold!,', {
+        at: 'limit-that-counts-twice',
+      }),
       edit(',\n  constraint spent_within_limit check (spent + held + unpaid <= max_amount)\n', '\n', { within: 'src/store/sqlite/' }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['spend-limit', 'verify'] },
@@ -144,10 +135,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     part: 'holds',
     removes: 'what a turn without a reply used stays reserved',
     edits: [
-      edit(
-        'sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)',
-        'sql.releaseHold.run(hold - charged, 0n, turn.owner_id!)',
-      ),
+      edit('sql.releaseHold.run(hold - charged, reserved, turn.owner_id!)', 'sql.releaseHold.run(hold - charged, 0n, turn.owner_id!)'),
     ],
     caughtBy: { harness: 'simulation', checks: ['I17', 'unpaid'] },
   },
@@ -156,14 +144,10 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     part: 'expiry',
     removes: "a record expires by the store's clock, and not by that of the process that asks",
     edits: [
-      edit(
-        '      idempotencyKey,\n      fingerprint',
-        '      idempotencyKey,\n      ...{ processNow: Date.now() },\n      fingerprint', { at: 'expiry-by-the-clock-of-the-process' },
-      ),
-      edit(
-        'const record = findLiveRecord(sql, now, item)',
-        'const record = findLiveRecord(sql, item.processNow, item)',
-      ),
+      edit('      idempotencyKey,\n      fingerprint', '      idempotencyKey,\n      ...{ processNow: Date.now() },\n      fingerprint', {
+        at: 'expiry-by-the-clock-of-the-process',
+      }),
+      edit('const record = findLiveRecord(sql, now, item)', 'const record = findLiveRecord(sql, item.processNow, item)'),
     ],
     caughtBy: { harness: 'simulation', checks: ['idempotency', 'runs'] },
   },
@@ -171,9 +155,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'delta-before-durability',
     part: 'admission',
     removes: 'nothing leaves towards the caller before the admission is durable',
-    edits: [
-      edit('        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
-    ],
+    edits: [edit('        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n')],
     caughtBy: { harness: 'simulation', checks: ['durable-first'] },
   },
   {
@@ -213,20 +195,14 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'unknown-call-made-again',
     part: 'journal',
     removes: 'a turn with a call whose outcome is unknown is never run again',
-    edits: [
-      edit("    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
-    ],
+    edits: [edit("    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n")],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
     name: 'retry-that-forgets-what-it-did',
     part: 'journal',
     removes: 'a retry of a released run with finished side effects goes on from its journal',
-    edits: [
-      edit(
-        '    if (item.finishedSideEffects && turn.continues_from === null) sql.continueFrom.run(turn.run!, item.requestId)\n',
-      ),
-    ],
+    edits: [edit('    if (item.finishedSideEffects && turn.continues_from === null) sql.continueFrom.run(turn.run!, item.requestId)\n')],
     caughtBy: { harness: 'simulation', checks: ['journal', 'side-effects'] },
   },
   {
@@ -272,10 +248,9 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
         'trace bytea)\n      join turns t on t.request_id = i.request_id\n',
       ),
       edit('create unique index one_charge_per_turn', 'create index one_charge_per_turn', { within: 'src/store/postgres/' }),
-      edit(
-        'create unique index one_message_per_role_and_turn',
-        'create index one_message_per_role_and_turn', { within: 'src/store/postgres/' },
-      ),
+      edit('create unique index one_message_per_role_and_turn', 'create index one_message_per_role_and_turn', {
+        within: 'src/store/postgres/',
+      }),
     ],
     caughtBy: { harness: 'chaos', store: 'postgres', faults: 'stop', minutes: 2, checks: ['verify', 'H2'] },
   },
@@ -338,7 +313,11 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'answers-of-a-batch-mixed-up',
     part: 'batching',
     removes: "each item of a batch gets its own item's outcome",
-    edits: [edit('const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!', { at: 'answers-of-a-batch-mixed-up' })],
+    edits: [
+      edit('const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!', {
+        at: 'answers-of-a-batch-mixed-up',
+      }),
+    ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H12'] },
   },
   {
@@ -352,7 +331,9 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'another-body-under-the-same-key',
     part: 'admission',
     removes: 'another body conflicts',
-    edits: [edit('Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)', { at: 'idempotency.conflict' })],
+    edits: [
+      edit('Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)', { at: 'idempotency.conflict' }),
+    ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'own'] },
   },
   {
@@ -361,7 +342,9 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     removes: 'the busy check and its constraint',
     edits: [
       edit("  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
-      edit("create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n", '', { within: 'src/store/sqlite/' }),
+      edit("create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n", '', {
+        within: 'src/store/sqlite/',
+      }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H10', 'verify', 'H2'] },
   },
@@ -373,7 +356,8 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
       edit(
         '    async spend({ apiKeyId, limit, windowSeconds }) {\n',
         `    async spend({ apiKeyId, limit, windowSeconds }) {
-      if (redis.status !== 'ready') return outcomeOf(true, { limit, spent: 1, endsAtMs: Date.now() + 1000, endsInMs: 1000 })\n`, { at: 'limiter-that-falls-back-to-memory' },
+      if (redis.status !== 'ready') return outcomeOf(true, { limit, spent: 1, endsAtMs: Date.now() + 1000, endsInMs: 1000 })\n`,
+        { at: 'limiter-that-falls-back-to-memory' },
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'postgres', faults: 'redis-kill,redis-freeze', checks: ['H7', 'H6'] },
@@ -382,9 +366,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'limiter-that-each-process-has-for-itself',
     part: 'limiter',
     removes: 'all processes count in one window',
-    edits: [
-      edit("const keyPrefix = 'turnkeep:window:'", 'const keyPrefix = `turnkeep:window:${process.pid}:`'),
-    ],
+    edits: [edit("const keyPrefix = 'turnkeep:window:'", 'const keyPrefix = `turnkeep:window:${process.pid}:`')],
     caughtBy: { harness: 'chaos', store: 'postgres', faults: 'verify', checks: ['H6'] },
   },
   {
@@ -443,7 +425,9 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
         'from conversations where api_key_id = ? and external_user_id = ?',
         'from conversations where ? is not null and external_user_id = ?',
       ),
-      edit('create unique index one_conversation_per_end_user', 'create index one_conversation_per_end_user', { within: 'src/store/sqlite/' }),
+      edit('create unique index one_conversation_per_end_user', 'create index one_conversation_per_end_user', {
+        within: 'src/store/sqlite/',
+      }),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H12', 'verify', 'H10'] },
   },
@@ -461,12 +445,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'continued-without-comparing',
     part: 'streams',
     removes: 'a stream starts over where another attempt has another text',
-    edits: [
-      edit(
-        'if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)',
-        'if (reader.position.checksum < 0)',
-      ),
-    ],
+    edits: [edit('if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)', 'if (reader.position.checksum < 0)')],
     caughtBy: { harness: 'simulation', checks: ['follow'] },
   },
   {
@@ -480,9 +459,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'cancel-of-an-earlier-run',
     part: 'admission',
     removes: 'a retry of a released turn is not cancelled by a request for its earlier run',
-    edits: [
-      edit('        cancel_requested_at = null, traceparent = ?, counts_in = ?\n', '        traceparent = ?, counts_in = ?\n'),
-    ],
+    edits: [edit('        cancel_requested_at = null, traceparent = ?, counts_in = ?\n', '        traceparent = ?, counts_in = ?\n')],
     caughtBy: { harness: 'simulation', checks: ['cancel'] },
   },
   {
@@ -504,7 +481,8 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     edits: [
       edit(
         'const toolCalls = BigInt(toolCallsPrice)',
-        "const toolCalls = BigInt(admitted.journal.reduce((sum, { kind, payload }) => sum + (kind === 'tool_finished' ? ((JSON.parse(payload) as { price?: number }).price ?? 0) : 0), toolCallsPrice))", { at: 'billing.tool-price' },
+        "const toolCalls = BigInt(admitted.journal.reduce((sum, { kind, payload }) => sum + (kind === 'tool_finished' ? ((JSON.parse(payload) as { price?: number }).price ?? 0) : 0), toolCallsPrice))",
+        { at: 'billing.tool-price' },
       ),
     ],
     caughtBy: { harness: 'simulation', checks: ['charge'] },
@@ -513,12 +491,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'net-prompt-taken-as-gross',
     part: 'settlement',
     removes: "the prompt of Anthropic includes its cache, although the API's count does not",
-    edits: [
-      edit(
-        '? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total',
-        '? noCache : total',
-      ),
-    ],
+    edits: [edit('? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total', '? noCache : total')],
     caughtBy: { harness: 'simulation', checks: ['charge'] },
   },
   {
@@ -559,12 +532,7 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     name: 'cancel-that-stops-every-turn',
     part: 'cancel',
     removes: 'a cancel stops the one turn that it names',
-    edits: [
-      edit(
-        '      if (running) running.cancel(run)\n',
-        "      if (running) for (const turn of live.values()) turn.stop('cancel')\n",
-      ),
-    ],
+    edits: [edit('      if (running) running.cancel(run)\n', "      if (running) for (const turn of live.values()) turn.stop('cancel')\n")],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['cancel', 'process'] },
   },
   {
@@ -627,7 +595,8 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     edits: [
       edit(
         '    slots(1)\n',
-        "    slots(1)\n    ended.push({ eventId, webhookId, fence, result: { kind: 'delivered' }, status: 200, error: null })\n    await storeResults()\n", { at: 'delivered-before-the-answer' },
+        "    slots(1)\n    ended.push({ eventId, webhookId, fence, result: { kind: 'delivered' }, status: 200, error: null })\n    await storeResults()\n",
+        { at: 'delivered-before-the-answer' },
       ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['webhooks'] },
@@ -668,7 +637,9 @@ export function findExceeded(`, { at: 'limit-checked-outside-the-transaction' },
     part: 'operators',
     removes: 'a revoked token is refused by every process from then on',
     edits: [
-      edit('const usedEveryMs', 'const remembered = new Map<string, Principal>()\nconst usedEveryMs', { at: 'token-that-a-process-remembers' }),
+      edit('const usedEveryMs', 'const remembered = new Map<string, Principal>()\nconst usedEveryMs', {
+        at: 'token-that-a-process-remembers',
+      }),
       edit(
         '      const token = await store.read.findValidAdminToken(digest(text))\n',
         `      if (remembered.has(text)) return remembered.get(text)

@@ -2,8 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const access = 'src/access/access.ts'
-const window = 'src/access/rate-window.ts'
 const accessTest = 'store/access.test.ts'
 const windowTest = 'unit/rate-window.test.ts'
 
@@ -37,7 +35,8 @@ export const accessMutants: Mutant[] = [
     edits: [
       edit(
         "      return { kind: 'unavailable' }\n",
-        "        return { kind: 'allowed', figures: { limit: asked.limit, remaining: 0, resetAt: 0 } }\n", { at: 'rate.fail-closed' },
+        "        return { kind: 'allowed', figures: { limit: asked.limit, remaining: 0, resetAt: 0 } }\n",
+        { at: 'rate.fail-closed' },
       ),
     ],
     caughtBy: { file: accessTest, title: 'rate.fail-closed: an error or a timeout of the window is unavailable' },

@@ -2,9 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const admit = 'src/store/sqlite/admit.ts'
-const statements = 'src/store/sqlite/statements.ts'
-const fingerprint = 'src/turn/fingerprint.ts'
 const suite = 'store/sqlite.test.ts'
 const oneAnswer = 'spec/one-answer.test.ts'
 const tooLong = 'order.validation: a message that is too long is refused after the stored reply of the same'
@@ -121,13 +118,17 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'idempotency.conflict',
     removes: 'another body conflicts at all',
-    edits: [edit('Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)', { at: 'idempotency.conflict' })],
+    edits: [
+      edit('Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)', { at: 'idempotency.conflict' }),
+    ],
     caughtBy: { file: oneAnswer, title: 'fault.key-with-two-bodies idempotency.conflict' },
   },
   {
     rule: 'idempotency.conflict',
     removes: 'the conflict is checked before the state',
-    edits: [edit('Buffer.from(item.fingerprint)', "record.state === 'running' || Buffer.from(item.fingerprint)", { at: 'idempotency.conflict' })],
+    edits: [
+      edit('Buffer.from(item.fingerprint)', "record.state === 'running' || Buffer.from(item.fingerprint)", { at: 'idempotency.conflict' }),
+    ],
     caughtBy: {
       file: suite,
       title: 'idempotency.in-progress idempotency.conflict: a repeated key is in progress or conflicts while the first turn runs',
@@ -136,21 +137,31 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'a released record keeps its fingerprint',
-    edits: [edit('Buffer.from(item.fingerprint)', "record.state === 'released' || Buffer.from(item.fingerprint)", { at: 'idempotency.conflict' })],
+    edits: [
+      edit('Buffer.from(item.fingerprint)', "record.state === 'released' || Buffer.from(item.fingerprint)", { at: 'idempotency.conflict' }),
+    ],
     caughtBy: { file: suite, title: 'turn.states: a released turn gives its hold back and runs again under its request_id' },
   },
   {
     rule: 'idempotency.replay',
     removes: 'a replay returns the first request ID',
-    edits: [edit("return { kind: 'replay', reply }", "return { kind: 'replay', reply: { ...reply, requestId: reply.messageId } }", { at: 'idempotency.replay' })],
+    edits: [
+      edit("return { kind: 'replay', reply }", "return { kind: 'replay', reply: { ...reply, requestId: reply.messageId } }", {
+        at: 'idempotency.replay',
+      }),
+    ],
     caughtBy: { file: suite, title: 'billing.once idempotency.replay: settlement stores both messages and one charge' },
   },
   {
     rule: 'idempotency.replay',
     removes: 'a replay calls no model: it runs again under a new key',
     edits: [
-      edit("    case 'completed':\n", "    case 'completed':\n      sql.clearKey.run(requestId)\n      return undefined\n", { at: 'idempotency.replay-2' }),
-      edit('  const released = record\n', "  const released = record?.state === 'released' ? record : undefined\n", { at: 'idempotency.replay-3' }),
+      edit("    case 'completed':\n", "    case 'completed':\n      sql.clearKey.run(requestId)\n      return undefined\n", {
+        at: 'idempotency.replay-2',
+      }),
+      edit('  const released = record\n', "  const released = record?.state === 'released' ? record : undefined\n", {
+        at: 'idempotency.replay-3',
+      }),
     ],
     caughtBy: {
       file: 'spec/4-2-stream.test.ts',
@@ -188,7 +199,9 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.lifetime',
     removes: 'a running record never expires',
     edits: [
-      edit('        ended_at, erased_at', '        coalesce(ended_at, created_at) as ended_at, erased_at', { at: 'idempotency.lifetime-2' }),
+      edit('        ended_at, erased_at', '        coalesce(ended_at, created_at) as ended_at, erased_at', {
+        at: 'idempotency.lifetime-2',
+      }),
       edit("if (!record || record.state === 'running' || ", 'if (!record || '),
     ],
     caughtBy: {
@@ -216,9 +229,9 @@ export const admissionMutants: Mutant[] = [
     removes: 'the busy check and its constraint',
     edits: [
       edit("  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
-      edit(
-        "create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n", '', { within: 'src/store/sqlite/' },
-      ),
+      edit("create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n", '', {
+        within: 'src/store/sqlite/',
+      }),
     ],
     caughtBy: { file: suite, title: 'conversation.busy: stores nothing for the rejected message and leaves its key usable' },
   },
@@ -298,7 +311,8 @@ export const admissionMutants: Mutant[] = [
       edit("  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
       edit(
         "return { kind: 'insufficient_balance' }\n",
-        "return { kind: 'insufficient_balance' }\n  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n", { at: 'conversation.busy' },
+        "return { kind: 'insufficient_balance' }\n  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n",
+        { at: 'conversation.busy' },
       ),
     ],
     caughtBy: { file: suite, title: 'conversation.busy: stores nothing for the rejected message and leaves its key usable' },

@@ -2,8 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const fields = 'src/store/queries/audited-fields.ts'
-const readings = 'src/admin/readings.ts'
 const changes = 'spec/audit.test.ts'
 const reads = 'spec/audit-reads.test.ts'
 const everyRoute = 'audit.reads: every route of the description whose answer contains a text'
@@ -16,29 +14,20 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit',
     removes: 'every change has its entry',
-    edits: [
-      edit(
-        '  if (!author || !audit) return',
-        "  if (!author || !audit || name === 'rotateApiKey') return",
-      ),
-    ],
+    edits: [edit('  if (!author || !audit) return', "  if (!author || !audit || name === 'rotateApiKey') return")],
     caughtBy: { file: changes, title: 'audit: every change has one entry with its field names and request id' },
   },
   {
     rule: 'audit',
     removes: 'the erasure of limits has its entry',
-    edits: [
-      edit("            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),\n"),
-    ],
+    edits: [edit("            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),\n")],
     caughtBy: { file: 'spec/spend-limits.test.ts', title: 'billing.spend-limit erase audit: limits of an end user without a conversation' },
   },
   {
     rule: 'audit',
     removes: 'no entry is ever changed',
     edits: [
-      edit(
-        "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
-      ),
+      edit("create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n"),
     ],
     caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: invalid states are rejected by a constraint, whoever writes' },
   },
@@ -96,7 +85,8 @@ export const auditMutants: Mutant[] = [
     edits: [
       edit(
         '  listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0,',
-        '  listAllMessages: (_, { conversationId }) => onlyIf(false,', { at: 'audit.reads' },
+        '  listAllMessages: (_, { conversationId }) => onlyIf(false,',
+        { at: 'audit.reads' },
       ),
     ],
     caughtBy: { file: reads, title: everyRoute },
@@ -152,10 +142,7 @@ export const auditMutants: Mutant[] = [
     rule: 'audit.trials',
     removes: 'the entry is stored before the tool is called',
     edits: [
-      edit(
-        'await store.write.recordTrial({ agentId, tool })',
-        'void store.write.recordTrial({ agentId, tool }).catch(() => undefined)',
-      ),
+      edit('await store.write.recordTrial({ agentId, tool })', 'void store.write.recordTrial({ agentId, tool }).catch(() => undefined)'),
     ],
     caughtBy: { file: trials, title: 'audit.trials: if the entry cannot be stored, no tool is called and no message is sent' },
   },

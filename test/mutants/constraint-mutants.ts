@@ -2,8 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const schema = 'src/store/sqlite/migrations/0001-schema.sql'
-
 export const constraintMutants: Mutant[] = [
   constraint('one_turn_per_key', 'create unique index one_turn_per_key on', 'create index one_turn_per_key on'),
   constraint(

@@ -6,8 +6,6 @@ const rule = 'turn.durable-first'
 const unit = 'unit/early-run.test.ts'
 const sqlite = 'store/sqlite-early.test.ts'
 const postgres = 'store/postgres-early.test.ts'
-const early = 'src/store/sqlite/early-answers.ts'
-const turn = 'src/turn/turn.ts'
 const waits = 'turn.durable-first: the model is called while the admission is flushed'
 const takenBack = 'turn.durable-first: an admission that was not stored aborts its model call'
 const group = 'turn.durable-first sqlite: a group with an error, with an operator’s change or with the last exchange reports nothing early'
@@ -22,20 +20,13 @@ export const earlyMutants: Mutant[] = [
   {
     rule,
     removes: 'no caller has a turn that is only reported early',
-    edits: [
-      edit('        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n'),
-    ],
+    edits: [edit('        one.onEarly?.(outcome)\n', '        one.onEarly?.(outcome)\n        one.resolve(outcome)\n')],
     caughtBy: { file: unit, title: waits },
   },
   {
     rule,
     removes: 'the caller of an early run gets the deltas as the model has sent them',
-    edits: [
-      edit(
-        '    if (this.#held) this.#held.push(delta)\n    else this.#text.append(delta)\n',
-        '    this.#text.append(delta)\n',
-      ),
-    ],
+    edits: [edit('    if (this.#held) this.#held.push(delta)\n    else this.#text.append(delta)\n', '    this.#text.append(delta)\n')],
     caughtBy: { file: unit, title: waits },
   },
   {

@@ -2,10 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const writes = 'src/turn/turn-writes.ts'
-const admit = 'src/store/sqlite/admit.ts'
-const statements = 'src/store/sqlite/statements.ts'
-const ledger = 'src/ledger/ledger.ts'
 const suite = 'store/sqlite.test.ts'
 const states = 'spec/turn-states.test.ts'
 const unknown = 'unavailable.unknown billing.once: a settlement that cannot be stored is 503'
@@ -15,10 +11,7 @@ export const endingMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'the fence in settle: a run that was claimed past still settles',
     edits: [
-      edit(
-        'sql.findOwnRunning.get(requestId, fence)',
-        '[1, 2, 3].map((any) => sql.findOwnRunning.get(requestId, any)).find(Boolean)',
-      ),
+      edit('sql.findOwnRunning.get(requestId, fence)', '[1, 2, 3].map((any) => sql.findOwnRunning.get(requestId, any)).find(Boolean)'),
     ],
     caughtBy: { file: suite, title: 'turn.states: an orphan is claimed when its lease has expired, counted and fenced' },
   },
@@ -28,7 +21,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         'sql.findOwnRunning.get(item.requestId, item.fence)',
-        '[1, 2, 3].map((any) => sql.findOwnRunning.get(item.requestId, any)).find(Boolean)', { at: 'turn.states' },
+        '[1, 2, 3].map((any) => sql.findOwnRunning.get(item.requestId, any)).find(Boolean)',
+        { at: 'turn.states' },
       ),
     ],
     caughtBy: { file: suite, title: 'turn.states: an orphan is claimed when its lease has expired, counted and fenced' },
@@ -39,7 +33,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         'sql.findOwnRunning.get(item.requestId, item.fence)',
-        '[1, 2, 3].map((any) => sql.findOwnRunning.get(item.requestId, any)).find(Boolean)', { at: 'billing.hold' },
+        '[1, 2, 3].map((any) => sql.findOwnRunning.get(item.requestId, any)).find(Boolean)',
+        { at: 'billing.hold' },
       ),
     ],
     caughtBy: { file: suite, title: 'billing.hold: advance journals a step and extends the hold, both or neither' },
@@ -151,7 +146,11 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'a turn whose model is unavailable is released, not failed for good',
-    edits: [edit("fail(turn, 'released', 'service_unavailable', result)", "fail(turn, 'failed', 'service_unavailable', result)", { at: 'turn.states-2' })],
+    edits: [
+      edit("fail(turn, 'released', 'service_unavailable', result)", "fail(turn, 'failed', 'service_unavailable', result)", {
+        at: 'turn.states-2',
+      }),
+    ],
     caughtBy: {
       file: states,
       title: "fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history",
@@ -160,9 +159,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'a reply that cannot be used is final',
-    edits: [
-      edit("return fail(turn, 'failed', 'internal_error', result)", "return fail(turn, 'released', 'internal_error', result)"),
-    ],
+    edits: [edit("return fail(turn, 'failed', 'internal_error', result)", "return fail(turn, 'released', 'internal_error', result)")],
     caughtBy: { file: states, title: 'fault.model-reply-empty turn.states: failed: no text after one more try is final' },
   },
   {
@@ -302,9 +299,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'log.cause-kind',
     removes: 'the words of a provider stay out of the log',
-    edits: [
-      edit('const { cause, causeKind, logCause = cause } = why', 'const { cause, causeKind } = why\n    const logCause = cause'),
-    ],
+    edits: [edit('const { cause, causeKind, logCause = cause } = why', 'const { cause, causeKind } = why\n    const logCause = cause')],
     caughtBy: {
       file: 'spec/failure-causes.test.ts',
       title: 'log.cause-kind: a model that answers with status 401 is logged as provider_401',

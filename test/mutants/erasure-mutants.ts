@@ -2,7 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const erasure = 'src/store/queries/erasure.ts'
 const erasureTest = 'spec/erasure.test.ts'
 const gone = 'erase: history and replay are gone'
 
@@ -40,12 +39,7 @@ export const erasureMutants: Mutant[] = [
   {
     rule: 'erase',
     removes: "the text leaves the store's files",
-    edits: [
-      edit(
-        "{ value: forget(this.#db, depth === 'vacuum' ? 'vacuum' : 'wal') }",
-        "{ value: 'forgotten' }",
-      ),
-    ],
+    edits: [edit("{ value: forget(this.#db, depth === 'vacuum' ? 'vacuum' : 'wal') }", "{ value: 'forgotten' }")],
     caughtBy: { file: erasureTest, title: 'erase: the bytes are gone from the database and its log' },
   },
 ]

@@ -2,11 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const http = 'src/http/http.ts'
-const caller = 'src/http/public/caller.ts'
-const chat = 'src/http/public/chat-routes.ts'
-const body = 'src/http/edge/request-body.ts'
-const key = 'src/http/public/idempotency-key.ts'
 const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
@@ -37,12 +32,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.request-id',
     removes: 'what came in time is read, however long the process stood still',
-    edits: [
-      edit(
-        '    if (!isLate(error)) return refuseFor(error, socket)\n',
-        '    if (error) return refuseFor(error, socket)\n',
-      ),
-    ],
+    edits: [edit('    if (!isLate(error)) return refuseFor(error, socket)\n', '    if (error) return refuseFor(error, socket)\n')],
     caughtBy: {
       file: 'spec/http-standstill.test.ts',
       title: 'fault.event-loop-blocked fault.slow-requests order.request-id: a request that arrived in time is read',
@@ -58,10 +48,7 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.request-id',
     removes: 'an id that the caller sent is ignored',
     edits: [
-      edit(
-        'genReqId: options.newRequestId,',
-        "genReqId: (raw) => raw.headers['x-request-id']?.toString() ?? options.newRequestId(),",
-      ),
+      edit('genReqId: options.newRequestId,', "genReqId: (raw) => raw.headers['x-request-id']?.toString() ?? options.newRequestId(),"),
     ],
     caughtBy: { file: order, title: 'order.request-id: an incoming X-Request-ID is ignored' },
   },
@@ -116,10 +103,7 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.rate-limit',
     removes: 'the window is asked before the body is read',
     edits: [
-      edit(
-        "api.addHook('onRequest', admitCaller(access, agentInPath))",
-        "api.addHook('preValidation', admitCaller(access, agentInPath))",
-      ),
+      edit("api.addHook('onRequest', admitCaller(access, agentInPath))", "api.addHook('preValidation', admitCaller(access, agentInPath))"),
     ],
     caughtBy: { file: order, title: 'an exhausted window is 429 before the body is read' },
   },
@@ -156,7 +140,8 @@ export const httpLayerMutants: Mutant[] = [
       edit('    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
       edit(
         '    request.body = parseJson(request.raw, bytes)\n',
-        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n', { at: 'order.validation' },
+        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
+        { at: 'order.validation' },
       ),
     ],
     caughtBy: { file: order, title: '422 names the first of: Idempotency-Key, content type, JSON, fields' },
@@ -189,9 +174,7 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.validation',
     removes: 'a field of an inner object occurs once',
     edits: [
-      edit(
-        '  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n',
-      ),
+      edit('  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n'),
       edit("character === ':') names++", "character === ':' && level === 1) names++"),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
@@ -208,7 +191,8 @@ export const httpLayerMutants: Mutant[] = [
     edits: [
       edit(
         'figures: await spend(access, apiKey, reply) }',
-        "figures: request.method === 'GET' ? { limit: 1, remaining: 1, resetAt: 1 } : await spend(access, apiKey, reply) }", { at: 'rate.spend' },
+        "figures: request.method === 'GET' ? { limit: 1, remaining: 1, resetAt: 1 } : await spend(access, apiKey, reply) }",
+        { at: 'rate.spend' },
       ),
     ],
     caughtBy: { file: order, title: 'rate.spend: every request that passes the permission check spends one unit' },
@@ -228,10 +212,9 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'rate.headers',
     removes: 'an event stream carries no figures',
     edits: [
-      edit(
-        "      'x-accel-buffering': 'no',\n",
-        "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n", { at: 'rate.headers' },
-      ),
+      edit("      'x-accel-buffering': 'no',\n", "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n", {
+        at: 'rate.headers',
+      }),
     ],
     caughtBy: { file: order, title: "rate.headers: 200 JSON carries the rate limit headers and the turn's request id" },
   },

@@ -5,9 +5,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const calls = 'src/agent/tools/tool-calls.ts'
-const agent = 'src/agent/agent.ts'
-const prompt = 'src/agent/prompt.ts'
 const crash = 'race/tools-crash-sqlite.test.ts'
 const tools = 'spec/tools.test.ts'
 const released = 'spec/tools-released.test.ts'
@@ -22,9 +19,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a call whose process died is not made again where it has side effects',
-    edits: [
-      edit("    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n"),
-    ],
+    edits: [edit("    if (turn.callUnknown) return { kind: 'unusable', cause: outcomeUnknown, causeKind: 'tool_outcome_unknown' }\n")],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
   },
   {
@@ -52,9 +47,7 @@ export const loopMutants: Mutant[] = [
     rule: 'tools.journal',
     removes: 'a turn is not released while the outcome of a call is unknown',
     edits: [
-      edit(
-        "    if (turn.callUnknown && state !== 'failed') return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))\n",
-      ),
+      edit("    if (turn.callUnknown && state !== 'failed') return fail(turn, 'failed', 'internal_error', withOutcomeUnknown(why))\n"),
     ],
     caughtBy: { file: released, title: 'tools.journal: a deadline during a call with side effects: the turn has failed' },
   },
@@ -156,10 +149,7 @@ export const loopMutants: Mutant[] = [
     removes: 'only tools of the agent are called',
     edits: [
       edit('if (toolbox.sideEffects(name) !== undefined) return undefined', 'return undefined'),
-      edit(
-        'const tool = offered.get(name)\n        if',
-        'const tool = offered.get(name) ?? [...offered.values()][0]\n        if',
-      ),
+      edit('const tool = offered.get(name)\n        if', 'const tool = offered.get(name) ?? [...offered.values()][0]\n        if'),
     ],
     caughtBy: { file: 'spec/tools-hostile.test.ts', title: 'tools.bounds: 33, lookalike' },
   },

@@ -2,11 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const caller = 'src/http/mcp/mcp-caller.ts'
-const routes = 'src/http/mcp/mcp-routes.ts'
-const exchange = 'src/http/mcp/mcp-exchange.ts'
-const server = 'src/mcp/agent-server.ts'
-const tool = 'src/mcp/agent-tool.ts'
 const http = 'mcp-server/http.test.ts'
 const refusals = 'mcp-server/refusals.test.ts'
 const stdio = 'mcp-server/stdio.test.ts'
@@ -51,9 +46,7 @@ export const mcpMutants: Mutant[] = [
   {
     rule: 'mcp.idempotency-key',
     removes: 'a message over stdio has one key for all attempts',
-    edits: [
-      edit("'idempotency-key': message.key", "'idempotency-key': `${message.key}${performance.now()}`"),
-    ],
+    edits: [edit("'idempotency-key': message.key", "'idempotency-key': `${message.key}${performance.now()}`")],
     caughtBy: { file: stdio, title: 'mcp.idempotency-key: a server that is killed in the middle of a call over stdio' },
   },
   {

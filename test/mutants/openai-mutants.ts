@@ -2,9 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const request = 'src/http/openai/openai-request.ts'
-const error = 'src/http/openai/openai-error.ts'
-const events = 'src/http/openai/response-events.ts'
 const completions = 'spec/openai-completions.test.ts'
 const responses = 'spec/openai-responses.test.ts'
 const refusals = 'spec/openai-refusals.test.ts'
@@ -24,7 +21,8 @@ export const openAiMutants: Mutant[] = [
     edits: [
       edit(
         '  requestId,\n  apiKeyId: request.caller.apiKey.id,\n})',
-        '  requestId,\n  apiKeyId: request.caller ? (undefined as unknown as string) : requestId,\n})', { at: 'openai.model-is-the-agent' },
+        '  requestId,\n  apiKeyId: request.caller ? (undefined as unknown as string) : requestId,\n})',
+        { at: 'openai.model-is-the-agent' },
       ),
     ],
     caughtBy: { file: responses, title: 'openai.model-is-the-agent: a key sees only the responses that it created' },
@@ -38,12 +36,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.conversation',
     removes: 'a previous response is one of the user',
-    edits: [
-      edit(
-        'status?.externalUserId === externalUserId) return requestId',
-        'status && externalUserId) return requestId',
-      ),
-    ],
+    edits: [edit('status?.externalUserId === externalUserId) return requestId', 'status && externalUserId) return requestId')],
     caughtBy: { file: responses, title: 'openai.conversation: previous_response_id and conversation must be those of the user' },
   },
   {
@@ -62,10 +55,7 @@ export const openAiMutants: Mutant[] = [
     rule: 'openai.refused-parameters',
     removes: 'a system message is refused',
     edits: [
-      edit(
-        "if (role === 'assistant') return undefined",
-        "if (role === 'assistant' || role === 'system') return undefined",
-      ),
+      edit("if (role === 'assistant') return undefined", "if (role === 'assistant' || role === 'system') return undefined"),
       edit("role === 'system' || role === 'developer'", "role === 'developer'"),
     ],
     caughtBy: { file: refusals, title: 'openai.refused-parameters: messages that are not text of the user or the assistant' },
@@ -91,9 +81,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.retry-joins',
     removes: 'only a retry joins',
-    edits: [
-      edit('retries > 0 ? await findWithin(joinsWithinMs(retries))', 'apiKeyId ? await findWithin(joinsWithinMs(retries + 1))'),
-    ],
+    edits: [edit('retries > 0 ? await findWithin(joinsWithinMs(retries))', 'apiKeyId ? await findWithin(joinsWithinMs(retries + 1))')],
     caughtBy: { file: completions, title: 'openai.retry-joins: a retry of the client without a key joins' },
   },
   {
@@ -152,12 +140,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.resume',
     removes: 'a client with text of an attempt gets none of another',
-    edits: [
-      edit(
-        'turn.fence === fence ? onText(text, position) : onReset()',
-        'turn.fence >= fence ? onText(text, position) : onReset()',
-      ),
-    ],
+    edits: [edit('turn.fence === fence ? onText(text, position) : onReset()', 'turn.fence >= fence ? onText(text, position) : onReset()')],
     caughtBy: { file: attempts, title: 'openai.resume: a client with text of one attempt gets no text of another one that starts after' },
   },
   {
@@ -202,12 +185,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.same-turn',
     removes: 'what was dropped for a slow reader comes before the end',
-    edits: [
-      edit(
-        'const rest = reply.content.slice(this.#sent)',
-        'const rest = reply.content.slice(this.#next)',
-      ),
-    ],
+    edits: [edit('const rest = reply.content.slice(this.#sent)', 'const rest = reply.content.slice(this.#next)')],
     caughtBy: { file: streams, title: 'openai.same-turn stream.slow-reader: /v1/chat/completions drops deltas' },
   },
   {

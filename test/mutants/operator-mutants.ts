@@ -2,10 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const permissions = 'src/http/admin/permissions.ts'
-const queries = 'src/store/queries/operators.ts'
-const tokens = 'src/store/queries/admin-tokens.ts'
-const agents = 'src/http/admin/agents/agents.ts'
 const routes = 'spec/operator-permission.test.ts'
 const operators = 'spec/operators.test.ts'
 
@@ -19,11 +15,7 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'a route without an entry stops the start',
-    edits: [
-      edit(
-        '      if (found === undefined) throw new Error(`src/http/admin/permissions.ts has no entry for ${method} ${path}`)\n',
-      ),
-    ],
+    edits: [edit('      if (found === undefined) throw new Error(`src/http/admin/permissions.ts has no entry for ${method} ${path}`)\n')],
     caughtBy: { file: routes, title: 'operator.permission: a route without an entry stops the start of the server' },
   },
   {
@@ -41,11 +33,7 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.permission',
     removes: 'the key of a provider needs a permission of its own',
-    edits: [
-      edit(
-        "      if (baseUrl !== undefined || apiKey !== undefined) refuseWithout(request.principal, 'provider_keys')\n",
-      ),
-    ],
+    edits: [edit("      if (baseUrl !== undefined || apiKey !== undefined) refuseWithout(request.principal, 'provider_keys')\n")],
     caughtBy: { file: routes, title: 'operator.permission: fields that need more than their route' },
   },
   {
@@ -81,7 +69,9 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.token',
     removes: 'an expired token is wrong',
-    edits: [edit('(expires_at is null or expires_at > $2)', '(expires_at is null or expires_at > $2 - 86400000)', { at: 'operator.token' })],
+    edits: [
+      edit('(expires_at is null or expires_at > $2)', '(expires_at is null or expires_at > $2 - 86400000)', { at: 'operator.token' }),
+    ],
     caughtBy: { file: operators, title: 'operator.token: an end in the past' },
   },
   {

@@ -2,8 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const turn = 'src/turn/turn.ts'
-const places = 'src/turn/concurrency-limiter.ts'
 const flood = 'overload.queue: the queue is bounded: the rest of a flood is refused immediately'
 
 export const overloadMutants: Mutant[] = [
@@ -91,9 +89,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'the end of a stream counts',
-    edits: [
-      edit('    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()\n'),
-    ],
+    edits: [edit('    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()\n')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread: a reply on /chat, and the end of a stream, count' },
   },
   {

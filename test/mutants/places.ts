@@ -89,7 +89,8 @@ export class Places {
   /** The places that fit, the best first. */
   #candidates({ find, at, within = 'src/' }: Edit): Place[] {
     const pieces = tokensOfPiece(find)
-    const counts = pieces.map((one) => this.#count(one))
+    // A comma at the end may not be in the source.
+    const counts = pieces.map((one, index) => (index > 0 && one.text === ',' ? Infinity : this.#count(one)))
     const rarest = counts.indexOf(Math.min(...counts))
     const places = this.#startsOf(pieces[rarest]!).flatMap(({ file, at: index }) => {
       const place = file.path.startsWith(within) ? placeAt(file, index - rarest, pieces) : undefined

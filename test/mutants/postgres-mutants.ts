@@ -63,9 +63,7 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'conversation.identity',
     removes: 'on PostgreSQL the name of an end user is case-sensitive',
-    edits: [
-      edit('c.external_user_id = i.external_user_id', "replace(c.external_user_id, ' ', '') = replace(i.external_user_id, ' ', '')"),
-    ],
+    edits: [edit('c.external_user_id = i.external_user_id', "replace(c.external_user_id, ' ', '') = replace(i.external_user_id, ' ', '')")],
     caughtBy: { file, title: 'postgres: conversation.identity: one conversation per key' },
   },
   {
@@ -74,10 +72,9 @@ export const postgresMutants: Mutant[] = [
     edits: [
       edit("          when a.limited = 0 and o.balance - o.held - o.unpaid < w.hold_needed then 'insufficient_balance'\n"),
       edit('if item.available - taken < item.hold_needed then', 'if false then'),
-      edit(
-        'constraint held_within_balance check (held >= 0 and held <= balance)',
-        'constraint held_within_balance check (held >= 0)', { within: 'src/store/postgres/' },
-      ),
+      edit('constraint held_within_balance check (held >= 0 and held <= balance)', 'constraint held_within_balance check (held >= 0)', {
+        within: 'src/store/postgres/',
+      }),
     ],
     caughtBy: { file, title: 'postgres: balance_never_negative: a balance for seven' },
   },
@@ -143,10 +140,7 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL only a claim without an answer is repeated',
     edits: [
       edit('      delete unanswered[which]\n', ''),
-      edit(
-        'const holder = unanswered[which] ?? randomUUID()',
-        'const holder = (unanswered[which] ??= randomUUID())',
-      ),
+      edit('const holder = unanswered[which] ?? randomUUID()', 'const holder = (unanswered[which] ??= randomUUID())'),
     ],
     caughtBy: { file, title: 'postgres: turn.states: two claims at the same time take each orphan once' },
   },
@@ -210,10 +204,7 @@ export const postgresMutants: Mutant[] = [
     rule: 'turn.errors',
     removes: 'on PostgreSQL an error has the cause of its run',
     edits: [
-      edit(
-        'select t.request_id, t.run, i.cause_kind, t.ended_at from',
-        "select t.request_id, t.run, 'internal_error', t.ended_at from",
-      ),
+      edit('select t.request_id, t.run, i.cause_kind, t.ended_at from', "select t.request_id, t.run, 'internal_error', t.ended_at from"),
     ],
     caughtBy: { file, title: 'postgres: turn.errors: each run without a reply is one error with its cause' },
   },

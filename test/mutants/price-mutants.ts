@@ -2,12 +2,9 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const ledger = 'src/ledger/ledger.ts'
 const unitLedger = 'unit/ledger.test.ts'
 const kinds = 'unit/token-kinds.test.ts'
 const spec = 'spec/tool-price.test.ts'
-const calls = 'src/agent/tools/tool-calls.ts'
-const writes = 'src/turn/turn-writes.ts'
 
 export const priceMutants: Mutant[] = [
   {
@@ -35,12 +32,7 @@ export const priceMutants: Mutant[] = [
   {
     rule: 'billing.token-kinds',
     removes: "Anthropic's cached tokens are part of its prompt tokens: its net count is taken as gross",
-    edits: [
-      edit(
-        '? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total',
-        '? noCache : total',
-      ),
-    ],
+    edits: [edit('? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total', '? noCache : total')],
     caughtBy: { file: kinds, title: 'billing.token-kinds: anthropic: a streamed answer has the same kinds' },
   },
   {

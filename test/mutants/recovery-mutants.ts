@@ -2,7 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const claim = 'src/store/sqlite/claim.ts'
 const suite = 'store/sqlite.test.ts'
 const orphan = 'turn.states: an orphan is claimed when its lease has expired, counted and fenced'
 
@@ -76,12 +75,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'running_has_lease',
     removes: 'a lease that is released is free immediately',
-    edits: [
-      edit(
-        'sql.renewLease.run(0, lease.requestId, lease.fence)',
-        'sql.renewLease.run(0, lease.requestId, 0)',
-      ),
-    ],
+    edits: [edit('sql.renewLease.run(0, lease.requestId, lease.fence)', 'sql.renewLease.run(0, lease.requestId, 0)')],
     caughtBy: { file: suite, title: 'running_has_lease: a renewed lease is kept, a lost one is reported' },
   },
   {

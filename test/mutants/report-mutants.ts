@@ -2,11 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const lines = 'src/store/queries/usage-lines.ts'
-const exported = 'src/store/queries/end-user-export.ts'
-const search = 'src/store/queries/conversation-search.ts'
 const searchTest = 'store/conversation-search.test.ts'
-const csv = 'src/http/admin/csv.ts'
 const reportTest = 'spec/reports.test.ts'
 const endUserTest = 'spec/end-users.test.ts'
 const divided = { file: reportTest, title: 'billing.reports: a month is divided by any groups' }
@@ -21,12 +17,7 @@ export const reportMutants: Mutant[] = [
   {
     rule: 'billing.reports',
     removes: 'a page that is read from conversations has a line for each conversation of an erased end user',
-    edits: [
-      edit(
-        "case when c.external_user_id is null then c.id else '' end as k5",
-        "case when c.id is null then c.id else '' end as k5",
-      ),
-    ],
+    edits: [edit("case when c.external_user_id is null then c.id else '' end as k5", "case when c.id is null then c.id else '' end as k5")],
     caughtBy: { file: 'store/end-user-lines.test.ts', title: 'sqlite: billing.reports: lines of end users are the same' },
   },
   {

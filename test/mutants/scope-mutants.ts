@@ -2,11 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const reads = 'src/admin/scope/scoped-reads.ts'
-const writes = 'src/admin/scope/scoped-writes.ts'
-const webhooks = 'src/store/queries/webhooks/webhooks.ts'
-const modules = 'src/http/admin/request-modules.ts'
-
 const everyOperation = { file: 'spec/operator-isolation.test.ts', title: 'restricted to an owner, no response says anything' }
 const everyOperationOfAgent = {
   file: 'spec/operator-isolation.test.ts',
@@ -23,38 +18,30 @@ const scoped = (removes: string, edits: Mutant['edits'], caughtBy: Mutant['caugh
 
 export const scopeMutants: Mutant[] = [
   scoped('every read and write of a restricted principal passes a rule', [
-    edit(
-      '  if (restriction === null) return { read, write }',
-      '  if (restriction !== undefined) return { read, write }',
-    ),
+    edit('  if (restriction === null) return { read, write }', '  if (restriction !== undefined) return { read, write }'),
   ]),
   scoped(
     'a trial of a tool with a price is refused',
-    [
-      edit(
-        '      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()\n',
-      ),
-    ],
+    [edit('      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()\n')],
     single('operator.scope: a restricted token tries no tool that has a price'),
   ),
   scoped('a turn of another owner does not exist', [
     edit('  findTurn: ofTurn((requestId) => requestId, undefined),', '  findTurn: unrestricted,', { at: 'operator.scope' }),
   ]),
   scoped('a conversation of another owner does not exist', [
-    edit(
-      '  listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),',
-      '  listAllMessages: unrestricted,',
-    ),
+    edit('  listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),', '  listAllMessages: unrestricted,'),
   ]),
   scoped('a list of turns is of one owner', [
-    edit('  listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),', '  listTurns: unrestricted,', { at: 'operator.scope-2' }),
+    edit('  listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),', '  listTurns: unrestricted,', {
+      at: 'operator.scope-2',
+    }),
   ]),
   scoped('a report of usage is of one owner', [
-    edit('  usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),', '  usageByBucket: unrestricted,', { at: 'operator.scope-3' }),
+    edit('  usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),', '  usageByBucket: unrestricted,', {
+      at: 'operator.scope-3',
+    }),
   ]),
-  scoped('a filter by another owner finds nothing', [
-    edit("asked === undefined ? own : ''", 'asked === undefined ? own : asked'),
-  ]),
+  scoped('a filter by another owner finds nothing', [edit("asked === undefined ? own : ''", 'asked === undefined ? own : asked')]),
   scoped('an agent is created for its own owner', [
     edit("  createAgent: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),", '  createAgent: unrestricted,'),
   ]),

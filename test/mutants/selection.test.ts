@@ -43,10 +43,9 @@ describe('mutants: --changed-since', () => {
 
   test('takes the rules of a changed list of mutants', () => {
     const texts: Record<string, string> = { 'test/mutants/some-mutants.ts': "rule: 'order.b'," }
-    assert.deepEqual(
-      chosenOf(['test/mutants/some-mutants.ts', 'test/mutants/run.ts'], { filesOf, listOf: (file) => texts[file]! }),
-      ['order.b: one'],
-    )
+    assert.deepEqual(chosenOf(['test/mutants/some-mutants.ts', 'test/mutants/run.ts'], { filesOf, listOf: (file) => texts[file]! }), [
+      'order.b: one',
+    ])
   })
 
   test('takes the rotating tenth of the others beside them', () => {

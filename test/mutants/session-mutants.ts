@@ -2,10 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const cookie = 'src/http/console/cookie.ts'
-const auth = 'src/http/admin/auth.ts'
 const unauthenticated = 'spec/unauthenticated.test.ts'
-const guesses = 'src/http/console/guess-limit.ts'
 const file = 'spec/console-session.test.ts'
 
 /** Counts and delays everything like a wrong guess, and then accepts what is right. */
@@ -34,9 +31,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.origin',
     removes: 'a wrong token does not become right by a cookie',
-    edits: [
-      edit('request.headers.authorization === undefined ? readSessionSecret(request) : undefined', 'readSessionSecret(request)'),
-    ],
+    edits: [edit('request.headers.authorization === undefined ? readSessionSecret(request) : undefined', 'readSessionSecret(request)')],
     caughtBy: { file, title: 'session.origin: with an Authorization header the token alone decides' },
   },
   {
@@ -55,10 +50,7 @@ export const sessionMutants: Mutant[] = [
     rule: 'session.ends',
     removes: 'a sign-out ends it where everybody looks',
     edits: [
-      edit(
-        "'delete from console_sessions where id = $1 and (",
-        "'delete from console_sessions where id = $1 and expires_at < 0 and (",
-      ),
+      edit("'delete from console_sessions where id = $1 and (", "'delete from console_sessions where id = $1 and expires_at < 0 and ("),
     ],
     caughtBy: { file, title: 'session.ends: sign-out ends the session and clears the cookie' },
   },

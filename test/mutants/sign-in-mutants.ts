@@ -2,14 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const passwords = 'src/operators/passwords.ts'
-const guesses = 'src/http/console/password-guesses.ts'
-const secrets = 'src/store/queries/sign-in-secrets.ts'
-const queries = 'src/store/queries/operator-sign-in.ts'
-const tokens = 'src/operators/signed-tokens.ts'
-const passkeys = 'src/operators/passkeys.ts'
-const oidc = 'src/operators/oidc.ts'
-const claims = 'src/operators/company-claims.ts'
 const passwordTest = 'spec/operator-password.test.ts'
 const passwordUnit = 'unit/passwords.test.ts'
 const signInUnit = 'unit/password-sign-in.test.ts'
@@ -151,10 +143,7 @@ export const signInMutants: Mutant[] = [
     rule: 'operator.single-use',
     removes: 'another encoding is the same token',
     edits: [
-      edit(
-        "use: { digest: hash('sha256', bytes, 'buffer'), expiresAt }",
-        "use: { digest: hash('sha256', text, 'buffer'), expiresAt }",
-      ),
+      edit("use: { digest: hash('sha256', bytes, 'buffer'), expiresAt }", "use: { digest: hash('sha256', text, 'buffer'), expiresAt }"),
     ],
     caughtBy: { file: 'unit/signed-tokens.test.ts', title: 'operator.single-use: no changed byte is accepted, and another encoding' },
   },
@@ -187,7 +176,8 @@ export const signInMutants: Mutant[] = [
     edits: [
       edit(
         "  const use = await useToken(sql, token)\n  if (use !== 'accepted') return { kind: use }\n",
-        "  const use = await useToken(sql, token)\n  if (use === 'expired') return { kind: use }\n", { at: 'operator.recovery' },
+        "  const use = await useToken(sql, token)\n  if (use === 'expired') return { kind: use }\n",
+        { at: 'operator.recovery' },
       ),
     ],
     caughtBy: { file: linkTest, title: 'operator.recovery: of twenty uses of one link at the same time' },
@@ -246,9 +236,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.passkey',
     removes: 'the only way to sign in is not removed',
-    edits: [
-      edit("passkeys.length === 1) return 'only_sign_in'", "passkeys.length === 0) return 'only_sign_in'"),
-    ],
+    edits: [edit("passkeys.length === 1) return 'only_sign_in'", "passkeys.length === 0) return 'only_sign_in'")],
     caughtBy: { file: passkeyTest, title: 'operator.passkey: the only way to sign in is not removed' },
   },
   {
@@ -290,9 +278,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.oidc',
     removes: 'the ID token is signed by the provider',
-    edits: [
-      edit('execute: [...execute, enableNonRepudiationChecks]', 'execute: enableNonRepudiationChecks.length > 9 ? [] : execute'),
-    ],
+    edits: [edit('execute: [...execute, enableNonRepudiationChecks]', 'execute: enableNonRepudiationChecks.length > 9 ? [] : execute')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: an ID token of another issuer, audience, nonce or key' },
   },
   {
@@ -328,12 +314,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'session.origin',
     removes: 'a page of another site signs no one in',
-    edits: [
-      edit(
-        'if (isFromOtherSite(raw)) throw',
-        "if (isFromOtherSite(raw) && raw.method === 'PUT') throw",
-      ),
-    ],
+    edits: [edit('if (isFromOtherSite(raw)) throw', "if (isFromOtherSite(raw) && raw.method === 'PUT') throw")],
     caughtBy: { file: passwordTest, title: 'session.origin: no way to sign in accepts a request of another site' },
   },
 ]

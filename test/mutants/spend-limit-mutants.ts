@@ -2,13 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Edit, Mutant } from './mutant.ts'
 
-const spending = 'src/store/sqlite/spending.ts'
-const statements = 'src/store/sqlite/statements.ts'
-const admit = 'src/store/sqlite/admit.ts'
-const limits = 'src/spend-limits.ts'
-const queries = 'src/store/queries/spend-limits.ts'
-const erasure = 'src/store/queries/erasure.ts'
-
 const rule = 'billing.spend-limit'
 const fits = 'billing.spend-limit: a limit of agent admits what fits to the last unit'
 const ends = 'billing.spend-limit: each end of a turn corrects every window'
@@ -68,7 +61,8 @@ export const spendLimitMutants: Mutant[] = [
     edit('    return exceeded\n', '', { at: 'billing.spend-limit' }),
     edit(
       "return { kind: 'insufficient_balance' }\n",
-      "return { kind: 'insufficient_balance' }\n  if (exceeded) {\n    sql.releaseHold.run(hold, 0n, ownerId)\n    return exceeded\n  }\n", { at: 'conversation.busy' },
+      "return { kind: 'insufficient_balance' }\n  if (exceeded) {\n    sql.releaseHold.run(hold, 0n, ownerId)\n    return exceeded\n  }\n",
+      { at: 'conversation.busy' },
     ),
   ),
   onSqlite(
@@ -87,7 +81,11 @@ export const spendLimitMutants: Mutant[] = [
     edit('      if (turn.counts_in !== null) sql.extendSpending.run(more, turn.counts_in!)\n'),
   ),
   onSqlite('an extension must fit', bounded, edit('        return refused\n', '', { at: 'billing.spend-limit-2' })),
-  onSqlite('a window ends', boundary, edit("if (span === 'total') return", "if (span === 'total' || span === 'day') return", { at: 'billing.spend-limit-3' })),
+  onSqlite(
+    'a window ends',
+    boundary,
+    edit("if (span === 'total') return", "if (span === 'total' || span === 'day') return", { at: 'billing.spend-limit-3' }),
+  ),
   onSqlite('a month is a calendar month', boundary, edit('at.getUTCMonth() + 1) }', 'at.getUTCMonth() + 2) }')),
   onSqlite(
     "an end user's own limits replace those of the agent",
@@ -102,10 +100,7 @@ export const spendLimitMutants: Mutant[] = [
   onSqlite(
     'a new limit counts earlier charges of a key or agent',
     earlier,
-    edit(
-      "if (limit.since === now && limit.scope !== 'end_user') await countEarlier",
-      'if (limit.since === now + 1) await countEarlier',
-    ),
+    edit("if (limit.since === now && limit.scope !== 'end_user') await countEarlier", 'if (limit.since === now + 1) await countEarlier'),
   ),
   onSqlite('an erasure removes the name of the end user', forgets, edit('await forgetEndUsers(sql, users)', '[] as EndUser[]')),
   onPostgres(
@@ -115,10 +110,7 @@ export const spendLimitMutants: Mutant[] = [
       'spend_window.used + coalesce(window_holds[array_position(window_ids, spend_window.id)], 0) + item.hold_needed',
       'spend_window.used + item.hold_needed',
     ),
-    edit(
-      'check (spent + held + unpaid <= max_amount)',
-      'check (spent + unpaid <= max_amount)', { within: 'src/store/postgres/' },
-    ),
+    edit('check (spent + held + unpaid <= max_amount)', 'check (spent + unpaid <= max_amount)', { within: 'src/store/postgres/' }),
   ),
   onPostgres(
     'the windows of an agent are of its own end users',

@@ -2,10 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const stream = 'src/http/public/event-stream.ts'
-const agent = 'src/agent/agent.ts'
-const retry = 'src/agent/models/retry.ts'
-const paging = 'src/store/queries/paging.ts'
 const streamTest = 'spec/4-2-stream.test.ts'
 const layerStream = 'spec/http-stream.test.ts'
 

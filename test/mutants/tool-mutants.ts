@@ -2,9 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const target = 'src/agent/guard/target.ts'
-const exchange = 'src/agent/guard/exchange.ts'
-const placeholders = 'src/agent/tools/placeholders.ts'
 const guardTest = 'guard.test.ts'
 const httpTest = 'tools-http.test.ts'
 
@@ -40,9 +37,7 @@ export const toolMutants: Mutant[] = [
   {
     rule: 'tools.guard',
     removes: 'https alone',
-    edits: [
-      edit("  if (url.protocol === 'http:') throw new GuardRefused('the address must start with https://', pairOf(target))\n"),
-    ],
+    edits: [edit("  if (url.protocol === 'http:') throw new GuardRefused('the address must start with https://', pairOf(target))\n")],
     caughtBy: { file: guardTest, title: 'tools.guard: an address that is refused by itself' },
   },
   {

@@ -2,8 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const recorder = 'src/agent/trace-recorder.ts'
-const queries = 'src/store/queries/traces.ts'
 const tracesTest = 'spec/traces.test.ts'
 const contextTest = 'spec/trace-context.test.ts'
 const unitTest = 'unit/trace.test.ts'

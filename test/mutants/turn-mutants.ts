@@ -2,8 +2,6 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const status = 'src/store/queries/turn-status.ts'
-const feedback = 'src/store/queries/feedback.ts'
 const resource = 'spec/turn-resource.test.ts'
 const cancels = 'race/cancel.test.ts'
 const suite = 'store/sqlite.test.ts'
@@ -98,7 +96,8 @@ export const turnMutants: Mutant[] = [
     edits: [
       edit(
         "constraint cancelled_was_requested check (cancel_requested_at is not null or (state <> 'cancelled' and incomplete = 0))",
-        'constraint cancelled_was_requested check (true)', { within: 'src/store/sqlite/' },
+        'constraint cancelled_was_requested check (true)',
+        { within: 'src/store/sqlite/' },
       ),
     ],
     caughtBy: { file: suite, title: 'turn.cancel: the store refuses a cancel or an incomplete reply that was not requested' },
@@ -130,12 +129,7 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'feedback',
     removes: 'an erasure removes feedback',
-    edits: [
-      edit(
-        "for (const table of ['journal', 'traces', 'feedback'])",
-        "for (const table of ['journal', 'traces'])",
-      ),
-    ],
+    edits: [edit("for (const table of ['journal', 'traces', 'feedback'])", "for (const table of ['journal', 'traces'])")],
     caughtBy: { file: suite, title: 'feedback: the last one counts, of this key and an ended turn only' },
   },
 ]

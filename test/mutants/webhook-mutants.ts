@@ -4,9 +4,6 @@ import type { Mutant } from './mutant.ts'
 
 const store = 'store/sqlite.test.ts'
 const spec = 'spec/webhooks.test.ts'
-const events = 'src/store/sqlite/events.ts'
-const deliveries = 'src/store/queries/webhooks/deliveries.ts'
-const webhooks = 'src/store/queries/webhooks/webhooks.ts'
 
 export const webhookMutants: Mutant[] = [
   {
@@ -25,10 +22,7 @@ export const webhookMutants: Mutant[] = [
     rule: 'operator.scope',
     removes: 'what was of another owner is not sent again',
     edits: [
-      edit(
-        'join webhooks w on ${isForEvent} where e.id = $2 and w.id = $3',
-        'join webhooks w on true where e.id = $2 and w.id = $3',
-      ),
+      edit('join webhooks w on ${isForEvent} where e.id = $2 and w.id = $3', 'join webhooks w on true where e.id = $2 and w.id = $3'),
     ],
     caughtBy: { file: store, title: 'operator.scope: what is pending of another owner' },
   },
@@ -82,9 +76,7 @@ export const webhookMutants: Mutant[] = [
   {
     rule: 'webhook.once',
     removes: 'a turn without a reply can bring a window to a threshold',
-    edits: [
-      edit('if (countsIn !== null) recordReachedLimits', "if (countsIn !== null && state === 'completed') recordReachedLimits"),
-    ],
+    edits: [edit('if (countsIn !== null) recordReachedLimits', "if (countsIn !== null && state === 'completed') recordReachedLimits")],
     caughtBy: { file: store, title: 'webhook.once spend_limit.reached: a charge that brings' },
   },
   {
@@ -126,12 +118,7 @@ export const webhookMutants: Mutant[] = [
   {
     rule: 'webhook.delivered',
     removes: 'an event that cannot be read fails its own delivery only',
-    edits: [
-      edit(
-        "unreadable.push({ id: text(row, 'id'), problem: (error as Error).message })",
-        'throw error',
-      ),
-    ],
+    edits: [edit("unreadable.push({ id: text(row, 'id'), problem: (error as Error).message })", 'throw error')],
     caughtBy: { file: spec, title: 'webhook.delivered: an event that cannot be read' },
   },
   {
