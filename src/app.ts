@@ -65,6 +65,8 @@ export type AppOptions = {
   turnSettings?: Partial<TurnSettings>
   modelSettings?: ModelsOptions
   webhookSettings?: Partial<WebhookSettings>
+  /** For tests: shared by the services of a process. */
+  compiler?: HttpLayerOptions['compiler']
 }
 
 /** What the first start and tests use directly, without HTTP. */
@@ -171,7 +173,16 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     }),
   }
   const reported = among ? { ...metrics, scrape: among.scrape } : metrics
-  const common = { log, accessLog, metrics: reported, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
+  const common = {
+    log,
+    accessLog,
+    metrics: reported,
+    newRequestId,
+    publicUrl: config.publicUrl,
+    ready,
+    failpoints,
+    compiler: options.compiler,
+  }
   const publicModules = { access, turns, conversations }
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)

@@ -43,6 +43,7 @@ import { createGuessLimit } from './console/guess-limit.ts'
 import { createPasswordLimit } from './console/sign-in/password-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
+import type { Build } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
 import { defaultTimes } from './edge/http-times.ts'
 import type { HttpTimes } from './edge/http-times.ts'
@@ -79,6 +80,8 @@ export type HttpLayerOptions = {
   monotonicMs?: () => number
   /** For tests: compiles all schemas at startup. Default: at the first request of each route. */
   compilesAtOnce?: boolean
+  /** For tests: the compiler of the request schemas, shared by several servers. Default: one of its own. */
+  compiler?: Build | undefined
 }
 
 type AdminOptions = {
@@ -122,7 +125,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
     schemaController: {
       compilersFactory: {
-        buildValidator: lateValidators(options.compilesAtOnce ?? false),
+        buildValidator: lateValidators(options.compilesAtOnce ?? false, options.compiler),
         // Every response is plain JSON.stringify; response schemas are for the description only.
         buildSerializer: () => () => JSON.stringify,
       },

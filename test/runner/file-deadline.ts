@@ -1,8 +1,9 @@
 /**
  * Preloaded into every test file by test/run.ts: ends a file in which no test has finished for a long time, so that it fails instead of
- * hanging, and ends a finished file immediately. Does not change the result of any test.
+ * hanging, ends a finished file immediately, and notifies what the tests of a process share. Does not change the result of any test.
  */
-import { afterEach } from 'node:test'
+import { channel } from 'node:diagnostics_channel'
+import { after, afterEach } from 'node:test'
 import { isMainThread } from 'node:worker_threads'
 
 // Twice the time that one test may take.
@@ -17,6 +18,7 @@ if (isMainThread) {
     process.exit(1)
   }, limitMs).unref()
   afterEach(() => void deadline.refresh())
+  after(() => channel('turnkeep-test:process-ended').publish({}))
 
   // When a process ends by itself, Node 24 frees its environment. Under full load, it has been seen to wait there forever for a request of
   // a connection that was reset. At this point, every test has its result and no open handle can be hidden by the exit.

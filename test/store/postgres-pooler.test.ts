@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { inspectPostgres } from '../../src/store/postgres/postgres.ts'
-import { openForConformance, ownPostgres } from '../support/own-postgres.ts'
+import { openThrough, ownPostgres } from '../support/own-postgres.ts'
 import { noPooler, startPooler } from '../support/pooler.ts'
 import type { Pooler } from '../support/pooler.ts'
 import { sharedPostgres } from '../support/postgres-server.ts'
@@ -23,7 +23,7 @@ after(async () => (await started)?.stop())
 
 if (missing) void test('postgres behind PgBouncer: the conformance suite', { skip: missing }, () => undefined)
 else {
-  const check = checkOn('postgres behind PgBouncer', async () => openForConformance((await pooler()).through))
+  const check = checkOn('postgres behind PgBouncer', async () => openThrough((await pooler()).through))
   conformance(check)
   journalConformance(check)
   priceConformance(check)

@@ -68,8 +68,8 @@ async function makeTemplate(): Promise<string> {
   return name
 }
 
-/** A store on its own database for the conformance suite; `way` returns the URL through which it is used. */
-export async function openForConformance(way: (url: string) => string = (url) => url) {
+/** A store on its own database for the conformance suite; `way` returns the URL of the proxy through which it is used. */
+export async function openThrough(way: (url: string) => string) {
   const database = await makeMigratedDatabase()
   const store = await openPostgresStore({ url: way(database.url), log: quiet })
   return {

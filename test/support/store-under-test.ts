@@ -26,14 +26,18 @@ export type StoreUnderTest = {
   occurrences(text: string): Promise<number>
   /** The content of every file to which its rows were written: the data folder, or the files of the database and the write-ahead log. */
   files(): AsyncIterable<{ name: string; content: Buffer }>
+  /** Forgets what the rate limiter counted. */
+  emptyRedis(): Promise<void>
   drop(): Promise<void>
 }
 
-/** For tests that apply to one store only. */
-export const storeKind = process.env['TEST_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
+export type StoreKind = 'sqlite' | 'postgres'
 
-export function makeStoreUnderTest(folder: string): Promise<StoreUnderTest> {
-  return storeKind === 'postgres' ? onPostgres() : Promise.resolve(onSqlite(folder))
+/** For tests that apply to one store only. */
+export const storeKind: StoreKind = process.env['TEST_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
+
+export function makeStoreUnderTest(folder: string, kind = storeKind): Promise<StoreUnderTest> {
+  return kind === 'postgres' ? onPostgres() : Promise.resolve(onSqlite(folder))
 }
 
 /** The caller deletes the folder. */
@@ -55,6 +59,7 @@ function onSqlite(folder: string): StoreUnderTest {
         .reduce((sum, count) => sum + count, 0)
     },
     files: () => readFiles(readdirSync(folder).map((name) => join(folder, name))),
+    emptyRedis: async () => undefined,
     drop: async () => undefined,
   }
 }
@@ -92,6 +97,7 @@ async function onPostgres(): Promise<StoreUnderTest> {
         ),
       )
     },
+    emptyRedis: redis.drop,
     async drop() {
       await Promise.all([database.drop(), redis.drop()])
     },

@@ -13,7 +13,11 @@ import { startApp } from '../../src/app.ts'
 import type { App } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { createFailpoints } from '../../src/failpoints.ts'
+import { createMemoryWindow } from '../../src/access/rate-window.ts'
+import { createRedisWindow } from '../../src/access/redis-window.ts'
+import { fastifyCompiler } from '../../src/http/edge/late-validators.ts'
 import { openStores } from '../../src/process/open-stores.ts'
+import type { Stores } from '../../src/process/open-stores.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ModelsOptions } from '../../src/agent/models/models.ts'
 import type { TurnSettings } from '../../src/turn/turn.ts'
@@ -21,6 +25,7 @@ import type { WebhookSettings } from '../../src/webhooks/webhooks.ts'
 import { holdEvents, isOurs } from './answer-check-run.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'
+import { takeStore } from './pooled-store.ts'
 import { makeStoreUnderTest } from './store-under-test.ts'
 import type { Rows, StoreUnderTest } from './store-under-test.ts'
 
@@ -178,7 +183,7 @@ export class TestApp extends TestClient {
   constructor(
     app: App,
     parts: { model: ModelServer; folder: string; encryptionKey: Uint8Array; data: StoreUnderTest },
-    options: TestAppOptions,
+    options: TestAppOptions & { isPooled: boolean },
   ) {
     super(app.url, app.adminUrl)
     for (const url of [app.url, app.adminUrl]) isOurs(url)
@@ -187,7 +192,7 @@ export class TestApp extends TestClient {
     this.folder = parts.folder
     this.encryptionKey = parts.encryptionKey
     this.data = parts.data
-    this.#ownsFolder = options.folder === undefined
+    this.#ownsFolder = options.folder === undefined && !options.isPooled
     this.#ownsModel = options.model === undefined
   }
 
@@ -239,9 +244,10 @@ export type RequestOptions = {
 }
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const folder = options.folder ?? (await makeFolder())
+  const pooled = mayShareStore(options) ? await takeStore() : undefined
+  const folder = options.folder ?? pooled?.folder ?? (await makeFolder())
   const model = options.model ?? (await startModelServer())
-  const data = options.seeded?.data ?? (await makeStoreUnderTest(folder))
+  const data = options.seeded?.data ?? pooled?.data ?? (await makeStoreUnderTest(folder))
   const encryptionKey = options.seeded?.encryptionKey ?? randomBytes(32)
   const outcome = readConfig({
     NODE_ENV: 'test',
@@ -258,23 +264,38 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { config } = outcome
   const log = options.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
   const failpoints = createFailpoints(config.failpoints)
-  const opened = openStores(config, { monotonicMs: () => performance.now(), failpoints, log })
+  const monotonicMs = (): number => performance.now()
+  const openPooled = async (store: Store): Promise<Stores> => {
+    if (!config.redisUrl) return { store, window: createMemoryWindow({ monotonicMs, wallMs: Date.now }) }
+    return { store, window: await createRedisWindow({ url: config.redisUrl, log }) }
+  }
+  const opened = pooled ? openPooled(pooled.store) : openStores(config, { monotonicMs, failpoints, log })
   const app = await startApp(config, {
     adminToken: options.token ?? adminToken,
     encryptionKeys: [encryptionKey],
     log,
     failpoints,
+    compiler,
     stores: options.earlyRuns ? opened : opened.then((stores) => ({ ...stores, store: withLateReports(stores.store) })),
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
     ...(options.modelSettings ? { modelSettings: options.modelSettings } : {}),
     ...(options.webhookSettings ? { webhookSettings: options.webhookSettings } : {}),
   })
-  const test = new TestApp(app, { model, folder, encryptionKey, data }, options)
+  const test = new TestApp(app, { model, folder, encryptionKey, data }, { ...options, isPooled: pooled !== undefined })
   if (!options.seeded) await test.makeProvider(model)
   test.caller = options.seeded?.caller ?? (await test.makeCaller(options))
   return test
 }
+
+/** A folder or a database of the test's own outlives the app, failpoints are in the store, and some of its log lines are the store's. */
+function mayShareStore({ folder, seeded, log, env = {} }: TestAppOptions): boolean {
+  const own = ['TURNKEEP_FAILPOINTS', 'DATABASE_URL', 'REDIS_URL']
+  return folder === undefined && seeded === undefined && log === undefined && !own.some((name) => name in env)
+}
+
+/** Compiling the schemas of the routes once per process: their number is large, and every app has the same. */
+const compiler = fastifyCompiler()
 
 /** The store, except that it reports an admission early only when it is durable. */
 function withLateReports(store: Store): Store {

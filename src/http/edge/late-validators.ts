@@ -8,15 +8,17 @@ import type { FastifySchemaValidationError, FastifyServerOptions } from 'fastify
 type Factory = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>['buildValidator']
 type Check = { (value: unknown): unknown; errors?: FastifySchemaValidationError[] | null }
 /** Takes the named schemas and Ajv's options; returns a function that compiles the schema of one part of a route. */
-type Build = (schemas: unknown, options: unknown) => (part: unknown) => Check
+export type Build = (schemas: unknown, options: unknown) => (part: unknown) => Check
 
-/** Like Fastify's validator compiler, but lazy. With `atOnce` it compiles at startup, so that a test finds every invalid schema. */
-export function lateValidators(atOnce: boolean): NonNullable<Factory> {
-  let build: Build | undefined
+/**
+ * Like Fastify's validator compiler, but lazy. With `atOnce` it compiles at startup, so that a test finds every invalid schema. `build` is the
+ * compiler of another server of the process, which has compiled the same schemas already.
+ */
+export function lateValidators(atOnce: boolean, build?: Build): NonNullable<Factory> {
   const buildLate: Build = (schemas, options) => {
     let compiler: ReturnType<Build> | undefined
     return (part) => {
-      const compile = (): Check => (compiler ??= (build ??= ajvOfFastify())(schemas, options))(part)
+      const compile = (): Check => (compiler ??= (build ??= fastifyCompiler())(schemas, options))(part)
       let check = atOnce ? compile() : undefined
       const late: Check = (value) => {
         check ??= compile()
@@ -32,7 +34,7 @@ export function lateValidators(atOnce: boolean): NonNullable<Factory> {
 }
 
 /** Loads the compiler that Fastify uses by default. */
-function ajvOfFastify(): Build {
+export function fastifyCompiler(): Build {
   const ofFastify = createRequire(createRequire(import.meta.url).resolve('fastify'))
   return (ofFastify('@fastify/ajv-compiler') as () => Build)()
 }

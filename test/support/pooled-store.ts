@@ -1,0 +1,203 @@
+/**
+ * Stores for test apps, used by one app after another. Opening one costs more CPU than most tests need: threads and migrations on SQLite, a
+ * database, connections and their plans on PostgreSQL. Between two apps its content becomes that of a new store, so an app finds nothing of an
+ * earlier one: no row, no moved clock, no listener, no file; and on SQLite no byte that was deleted.
+ */
+import { subscribe } from 'node:diagnostics_channel'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
+import { databaseFile } from '../../src/store/sqlite/database.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { quiet } from './own-postgres.ts'
+import { withClient } from './postgres-server.ts'
+import { makeStoreUnderTest, storeKind } from './store-under-test.ts'
+import type { StoreKind, StoreUnderTest } from './store-under-test.ts'
+
+export type PooledStore = {
+  /** The data folder. */
+  folder: string
+  /** Its `close` gives the store back. From then on the folder and the database belong to the next app. */
+  store: Store
+  data: StoreUnderTest
+}
+
+type Member = PooledStore & {
+  kind: StoreKind
+  changeListeners: (() => void)[]
+  messageListeners: ((message: string) => void)[]
+  restore(): Promise<void>
+}
+
+const idle: Record<StoreKind, Member[]> = { sqlite: [], postgres: [] }
+/** With those in use: a test that fails may leave its own open. */
+const open = new Set<Member>()
+/** The file of a new database, as the migrations leave it. */
+let newDatabase: Promise<string> | undefined
+// Long enough for the next test to start. Only a process that runs a test file without test/run.ts waits for it at its end.
+const idleMs = 1_000
+let timer: NodeJS.Timeout | undefined
+
+subscribe('turnkeep-test:process-ended', () => void Promise.all([closeIdle(), ...[...open].map(closeMember)]))
+
+/** An empty store; by default of the kind that TEST_STORE names. */
+export async function takeStore(kind = storeKind): Promise<PooledStore> {
+  clearTimeout(timer)
+  const member = idle[kind].pop() ?? (await openMember(kind))
+  let movedMs = 0
+  let isClosed = false
+  // What an app still asks after its end must not reach the next one.
+  const whileOpen = <Methods extends object>(methods: Methods): Methods =>
+    new Proxy(methods, {
+      get(_, name) {
+        const value: unknown = Reflect.get(methods, name)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]) => (isClosed ? Promise.reject(new StoreUnavailable('the store is closed')) : value(...args))
+      },
+    })
+  const { read, write, writeAs, messages, ...others } = member.store
+  const store: Store = {
+    ...whileOpen(others),
+    read: whileOpen(read),
+    write: whileOpen(write),
+    writeAs: (author) => whileOpen(writeAs(author)),
+    messages: messages && { ...whileOpen(messages), onMessage: (listener) => void member.messageListeners.push(listener) },
+    onChange: (listener) => void member.changeListeners.push(listener),
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      member.changeListeners.length = 0
+      member.messageListeners.length = 0
+      if (movedMs !== 0) await member.data.moveClock(member.store, -movedMs)
+      await giveBack(member)
+    },
+  }
+  const data: StoreUnderTest = {
+    ...member.data,
+    async moveClock(_store, milliseconds) {
+      movedMs += milliseconds
+      await member.data.moveClock(member.store, milliseconds)
+    },
+  }
+  return { folder: member.folder, store, data }
+}
+
+/** A store on which the conformance suite runs one test. */
+export async function openForConformance(kind: StoreKind) {
+  const { store, data } = await takeStore(kind)
+  const moveClock = (milliseconds: number): Promise<void> => data.moveClock(store, milliseconds)
+  return { store: { ...store, moveClock }, close: () => store.close() }
+}
+
+async function openMember(kind: StoreKind): Promise<Member> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnkeep-test-'))
+  const data = await makeStoreUnderTest(folder, kind)
+  const opened = kind === 'postgres' ? await openOnPostgres(data) : await openOnSqlite(folder)
+  const [changeListeners, messageListeners]: [(() => void)[], ((message: string) => void)[]] = [[], []]
+  opened.store.onChange(() => {
+    for (const listener of changeListeners) listener()
+  })
+  opened.store.messages?.onMessage((message) => {
+    for (const listener of messageListeners) listener(message)
+  })
+  const files = new Set(readdirSync(folder))
+  const member: Member = {
+    ...opened,
+    kind,
+    folder,
+    data,
+    changeListeners,
+    messageListeners,
+    async restore() {
+      for (const name of readdirSync(folder)) if (!files.has(name)) await rm(join(folder, name), { recursive: true })
+      await opened.restore()
+      await opened.store.ping()
+    },
+  }
+  open.add(member)
+  return member
+}
+
+async function openOnSqlite(folder: string): Promise<Pick<Member, 'store' | 'restore'>> {
+  const store = await openSqliteStore({ folder })
+  newDatabase ??= copyOf(folder)
+  const source = await newDatabase
+  const restore = async (): Promise<void> => {
+    await copy(source, databaseFile(folder))
+    // Nothing of the test remains in the write-ahead log.
+    const db = new DatabaseSync(databaseFile(folder))
+    db.exec('pragma wal_checkpoint(truncate)')
+    db.close()
+  }
+  return { store, restore }
+}
+
+async function copyOf(folder: string): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'turnkeep-test-')), 'new.db')
+  await copy(databaseFile(folder), file)
+  return file
+}
+
+/** Every page in one transaction. Open connections of the target see a new schema and prepare their statements again. */
+async function copy(from: string, to: string): Promise<void> {
+  const source = new DatabaseSync(from, { readOnly: true })
+  try {
+    await backup(source, to, { rate: 1_000_000 })
+  } finally {
+    source.close()
+  }
+}
+
+// The tables are emptied as a replica would, without the triggers that forbid it. Emptying one that has no row would cost as much.
+const emptyTables = `do $$ declare tables text := ''; name text; has_rows boolean; begin
+  set local session_replication_role = replica;
+  for name in select quote_ident(tablename) from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
+    execute 'select exists (select from ' || name || ')' into has_rows;
+    if has_rows then tables := tables || ', ' || name; end if;
+  end loop;
+  if tables <> '' then execute 'truncate ' || substr(tables, 3) || ' cascade'; end if;
+end $$`
+
+async function openOnPostgres({ env, emptyRedis }: StoreUnderTest): Promise<Pick<Member, 'store' | 'restore'>> {
+  const url = env['DATABASE_URL']!
+  const store = await openPostgresStore({ url, log: quiet })
+  const restore = async (): Promise<void> => {
+    // Waits for no transaction that a test has left open.
+    await withClient(url, (client) => client.query(`set lock_timeout = '2s'; ${emptyTables}`))
+    await emptyRedis()
+  }
+  return { store, restore }
+}
+
+/** Restores the store; one that a test has damaged is closed instead. */
+async function giveBack(member: Member): Promise<void> {
+  try {
+    await member.restore()
+  } catch {
+    await closeMember(member)
+    return
+  }
+  idle[member.kind].push(member)
+  timer = setTimeout(() => void closeIdle(), idleMs)
+}
+
+async function closeIdle(): Promise<void> {
+  clearTimeout(timer)
+  await Promise.all([...idle.sqlite.splice(0), ...idle.postgres.splice(0)].map(closeMember))
+  const file = await newDatabase
+  newDatabase = undefined
+  if (file !== undefined) await rm(join(file, '..'), { recursive: true, force: true })
+}
+
+async function closeMember(member: Member): Promise<void> {
+  if (!open.delete(member)) return
+  const { folder, store, data } = member
+  await store.close()
+  await data.drop()
+  await rm(folder, { recursive: true, force: true })
+}
