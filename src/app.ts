@@ -65,6 +65,7 @@ export type AppOptions = {
   turnSettings?: Partial<TurnSettings>
   modelSettings?: ModelsOptions
   webhookSettings?: Partial<WebhookSettings>
+  windowDeadlineMs?: number
   /** For tests: shared by the services of a process. */
   compiler?: HttpLayerOptions['compiler']
 }
@@ -115,7 +116,15 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
   const indexer = createIndexer({ store, guard, embeddings, log })
   const lastUse = createLastUse({ store, monotonicMs, log })
-  const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, failpoints, log })
+  const access = createAccess({
+    store,
+    window,
+    monotonicMs,
+    onUse: lastUse.saw,
+    failpoints,
+    log,
+    windowDeadlineMs: options.windowDeadlineMs ?? limiterDeadlineMs,
+  })
   const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics })
   const settings = { maxTurns: config.maxTurns, traces: config.traceDays > 0, ...turnSettings }
   const webhooks = createWebhooks({ store, guard, sealer, failpoints, log, metrics, newId, settings: webhookSettings ?? {} })

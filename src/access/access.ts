@@ -22,7 +22,7 @@ export type AccessOptions = {
   /** A monotonic clock in milliseconds, such as performance.now(). */
   monotonicMs: () => number
   /** `rate.fail-closed`: the deadline of the store of rate windows. */
-  windowDeadlineMs?: number
+  windowDeadlineMs: number
   /** Called with every key that was authenticated. */
   onUse?: (apiKeyId: string) => void
   failpoints?: Failpoints
@@ -40,7 +40,7 @@ export function createAccess({
   store,
   window,
   monotonicMs,
-  windowDeadlineMs = 250,
+  windowDeadlineMs,
   onUse,
   failpoints = noFailpoints,
   log,

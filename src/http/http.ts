@@ -121,7 +121,6 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     genReqId: options.newRequestId,
     // Longer than any URL that fits in the request headers, so a request with a very long agent ID gets 403 and not 404.
     routerOptions: { maxParamLength: 16_384 },
-    // mutant: order.validation-3
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
     schemaController: {
       compilersFactory: {

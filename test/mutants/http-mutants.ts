@@ -155,13 +155,13 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'nothing unknown is dropped',
-    edits: [edit('removeAdditional: false', 'removeAdditional: true', { at: 'order.validation-3' })],
+    edits: [edit('removeAdditional: false, coerceTypes', 'removeAdditional: true, coerceTypes')],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","attachments":[]}' },
   },
   {
     rule: 'order.validation',
     removes: 'nothing is coerced',
-    edits: [edit('coerceTypes: false', 'coerceTypes: true', { at: 'order.validation-3' })],
+    edits: [edit('coerceTypes: false, discriminator', 'coerceTypes: true, discriminator')],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":1}' },
   },
   {

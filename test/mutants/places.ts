@@ -65,10 +65,11 @@ export class Places {
   unclear(edits: Edit[]): string[] {
     return edits.flatMap((edit) => {
       const [best, ...others] = this.#candidates(edit)
-      const similar = others.filter(({ renamed }) => renamed < clearMargin)
       // An edit whose names have changed since was clear when it was written.
-      if (edit.at !== undefined || best === undefined || best.renamed > 0 || similar.length === 0) return []
-      return [`${firstLine(edit)}: ${[best, ...similar].slice(0, 3).map(placeName).join(' and ')} resemble each other; mark the right one`]
+      if (best === undefined || best.renamed > 0) return []
+      const similar = others.filter(({ renamed, start }) => renamed < clearMargin && (edit.at === undefined || start < best.start))
+      if (similar.length === 0) return []
+      return [`${firstLine(edit)}: ${[best, ...similar].slice(0, 3).map(placeName).join(' and ')} resemble each other; mark the right one, or write more of it`]
     })
   }
 

@@ -80,7 +80,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.slow-reader',
     removes: 'a reader who takes a part of a write at a time is not cut off',
-    edits: [edit(' || before.left !== taken.left', '', { at: 'stream.slow-reader-2' })],
+    edits: [edit('before.whole !== taken.whole || before.left !== taken.left', 'before.whole !== taken.whole')],
     caughtBy: { file: layerStream, title: 'fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off' },
   },
   {

@@ -42,14 +42,8 @@ async function setUp(t: TestContext, options: { window?: RateWindow; windowDeadl
   const lines: string[] = []
   const log = pino({}, { write: (line) => void lines.push(line) })
   const window = options.window ?? createMemoryWindow({ monotonicMs, wallMs: monotonicMs })
-  const { windowDeadlineMs } = options
-  const access = createAccess({
-    store: watched.store,
-    window,
-    monotonicMs,
-    log,
-    ...(windowDeadlineMs === undefined ? {} : { windowDeadlineMs }),
-  })
+  const { windowDeadlineMs = 30_000 } = options
+  const access = createAccess({ store: watched.store, window, monotonicMs, log, windowDeadlineMs })
   return { store, bench, watched, clock, access, lines }
 }
 

@@ -61,10 +61,11 @@ export async function takeStore(kind = storeKind): Promise<PooledStore> {
       },
     })
   const { read, write, writeAs, messages, ...others } = member.store
+  // Copies, so that a test may replace a method in its own.
   const store: Store = {
     ...whileOpen(others),
-    read: whileOpen(read),
-    write: whileOpen(write),
+    read: whileOpen({ ...read }),
+    write: whileOpen({ ...write }),
     writeAs: (author) => whileOpen(writeAs(author)),
     messages: messages && { ...whileOpen(messages), onMessage: (listener) => void member.messageListeners.push(listener) },
     onChange: (listener) => void member.changeListeners.push(listener),
@@ -153,6 +154,16 @@ async function copy(from: string, to: string): Promise<void> {
   }
 }
 
+// A test that is not about deadlines does not fail on a slow machine.
+export const patientMs = 30_000
+const patient = {
+  admissionMs: patientMs,
+  settlementMs: patientMs,
+  windowMs: patientMs,
+  lookUpMs: patientMs,
+  searchMs: patientMs,
+}
+
 // The tables are emptied as a replica would, without the triggers that forbid it. Emptying one that has no row would cost as much.
 const emptyTables = `do $$ declare tables text := ''; name text; has_rows boolean; begin
   set local session_replication_role = replica;
@@ -165,7 +176,7 @@ end $$`
 
 async function openOnPostgres({ env, emptyRedis }: StoreUnderTest): Promise<Pick<Member, 'store' | 'restore'>> {
   const url = env['DATABASE_URL']!
-  const store = await openPostgresStore({ url, log: quiet })
+  const store = await openPostgresStore({ url, log: quiet, deadlines: patient })
   const restore = async (): Promise<void> => {
     // Waits for no transaction that a test has left open.
     await withClient(url, (client) => client.query(`set lock_timeout = '2s'; ${emptyTables}`))

@@ -25,7 +25,7 @@ import type { WebhookSettings } from '../../src/webhooks/webhooks.ts'
 import { holdEvents, isOurs } from './answer-check-run.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'
-import { takeStore } from './pooled-store.ts'
+import { patientMs, takeStore } from './pooled-store.ts'
 import { makeStoreUnderTest } from './store-under-test.ts'
 import type { Rows, StoreUnderTest } from './store-under-test.ts'
 
@@ -267,7 +267,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const monotonicMs = (): number => performance.now()
   const openPooled = async (store: Store): Promise<Stores> => {
     if (!config.redisUrl) return { store, window: createMemoryWindow({ monotonicMs, wallMs: Date.now }) }
-    return { store, window: await createRedisWindow({ url: config.redisUrl, log }) }
+    return { store, window: await createRedisWindow({ url: config.redisUrl, log, deadlineMs: patientMs }) }
   }
   const opened = pooled ? openPooled(pooled.store) : openStores(config, { monotonicMs, failpoints, log })
   const app = await startApp(config, {
@@ -276,6 +276,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     log,
     failpoints,
     compiler,
+    ...(pooled ? { windowDeadlineMs: patientMs } : {}),
     stores: options.earlyRuns ? opened : opened.then((stores) => ({ ...stores, store: withLateReports(stores.store) })),
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),

@@ -38,7 +38,6 @@ export function cutOffWhenStalled(response: ServerResponse, { stallMs, minBytesP
     const since = performance.now() - lookedAt
     lookedAt += since
     taken = takenFrom(response.socket)
-    // mutant: stream.slow-reader-2
     const moved = !before || !taken || before.whole !== taken.whole || before.left !== taken.left
     // While the process was suspended it could not see the reader accept data, so at most two intervals count.
     const passedMs = Math.min(since, 2 * everyMs)

@@ -49,7 +49,7 @@ const warnAfterMs = 2_000
 const warnAgainMs = 10_000
 // A message that is this late is repeated anyway.
 const messageMs = 1_000
-const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
+const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250, lookUpMs: 1_000, searchMs: 2_000 }
 
 /** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is starting. */
 export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
@@ -112,7 +112,7 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   const onMessage = (message: string): void => heard.forEach((listener) => listener(message))
   // Behind a pooler, every transaction may use another connection, so LISTEN does not work.
   const listener = pooled ? undefined : listen(url, { onChange: notify, onMessage }, log)
-  const queries = createQueries(connections, failpoints)
+  const queries = createQueries(connections, failpoints, deadlines)
   const writesOf = (author: Author | undefined): Methods<Writes> =>
     methodsOf<Writes>(writes, async (name, args) => {
       const value = await queries.write({ name, args, author })

@@ -46,6 +46,10 @@ export type Deadlines = {
   settlementMs: number
   /** `rate.fail-closed` */
   windowMs: number
+  /** A read that must answer within milliseconds. Otherwise its caller gets an error. */
+  lookUpMs: number
+  /** A search that must answer within tens of milliseconds. */
+  searchMs: number
 }
 
 export type TurnPathOptions = { connections: Connections; failpoints: Failpoints; named: boolean; deadlines: Deadlines }
