@@ -3,6 +3,9 @@
  *
  *     npm test                              the fast tier
  *     npm test -- 4-1-chat store/           every file, of any tier, whose path contains one of these
+ *     npm test -- --changed                 the files of the fast tier that uncommitted changes can affect, the nearest to them first
+ *     npm test -- --changed main            the same for all changes since this branch left main
+ *     npm run test:again                    the files that failed when they last ran; `-- --list` only prints them
  *     npm test -- --tier ci                 what CI runs beside the fast tier; `--tier deep` is part of npm run test:deep
  *     npm test -- --costs                   with the cost of every file, not only of the ten slowest
  *     npm run test:watch -- unit/batcher    the matching files, rerun each time one of their sources is saved
@@ -12,53 +15,44 @@
  * with CI=true a skipped test is a failure.
  */
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
-import { parseArgs } from 'node:util'
+import { isCommit } from './mutants/git.ts'
+import { areaLines } from './runner/areas.ts'
+import { choose } from './runner/choose.ts'
 import { costLines, CostFolder, earlierWallMs, keepFigures } from './runner/costs.ts'
 import type { FileFigures } from './runner/costs.ts'
+import { isLost, keepFailed, PassResults } from './runner/failed.ts'
+import type { FileResult, Pass } from './runner/failed.ts'
+import { missingLines, missingPrograms, skippedLines } from './runner/missing.ts'
+import { readOptions } from './runner/options.ts'
 import { Report } from './runner/report.ts'
 import { startServers } from './runner/servers.ts'
 import { groupFiles, makeSharedFolder, writeSharedFile } from './runner/shared-process.ts'
-import { budgetSeconds, runsIn, stores, tierOf, tiers, usualWallMs } from './runner/tiers.ts'
+import { budgetSeconds, stores, usualWallMs } from './runner/tiers.ts'
 import type { Store, Tier } from './runner/tiers.ts'
 
 const root = join(import.meta.dirname, '..')
 const ci = process.env['CI'] === 'true'
-const { values: options, positionals: parts } = readOptions()
+const options = orRefuse(() => readOptions(process.argv.slice(2), (name) => isCommit(root, name)))
 const onlyStore = process.env['TEST_STORE'] || undefined
 if (onlyStore !== undefined && !stores.some((store) => store === onlyStore))
   refuse(`TEST_STORE is ${stores.join(' or ')}, not ${onlyStore}`)
-if (options.tier !== undefined && !tiers.some((tier) => tier === options.tier)) refuse(`--tier is ${tiers.join(', ')}, not ${options.tier}`)
 
-/** All tiers where files are named and no tier is. */
-const tier = (options.tier ?? (parts.length === 0 ? 'fast' : undefined)) as Tier | undefined
-const isWhole = parts.length === 0 && onlyStore === undefined
+const scale = process.env['TEST_TIER'] as Tier | undefined
+const { passes, tier, isWhole, lines: choiceLines } = orRefuse(() => choose(root, options, { onlyStore, scale }))
+for (const line of choiceLines) console.log(line)
+if (passes.length === 0 || options.list) process.exit()
 
-type Pass = { store: Store; files: string[] }
-const files = globSync(['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'], { cwd: root })
-  .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
-  .toSorted()
-const passes: Pass[] = stores
-  .filter((store) => onlyStore === undefined || store === onlyStore)
-  .map((store) => ({ store, files: files.filter((file) => isWanted(file, store)) }))
-  .filter((pass) => pass.files.length > 0)
-if (passes.length === 0) refuse(`no test file matches ${parts.join(' or ')}${onlyStore ? ` and runs on ${onlyStore}` : ''}`)
-
-function isWanted(file: string, store: Store): boolean {
-  return tier === undefined ? tierOf(file, store) !== undefined : runsIn(tier, file, store)
-}
-
-function readOptions() {
-  const known = { tier: { type: 'string' }, costs: { type: 'boolean' }, watch: { type: 'boolean' } } as const
+function orRefuse<Result>(read: () => Result): Result {
   try {
-    return parseArgs({ options: known, allowPositionals: true })
+    return read()
   } catch (error) {
-    return refuse(`${(error as Error).message}. npm test takes --tier, --costs, --watch and parts of file names.`)
+    return refuse((error as Error).message)
   }
 }
 
@@ -66,6 +60,9 @@ function refuse(why: string): never {
   console.error(why)
   process.exit(1)
 }
+
+const missing = missingPrograms(passes)
+for (const line of missingLines(missing)) console.log(line)
 
 // What a page or a program imports as @turnkeep/client is what its source says now.
 const importsClient = /^(packages\/client|test\/(clients|cookbook|docs|packages))/
@@ -77,7 +74,7 @@ if (passes.some((pass) => pass.files.some((file) => importsClient.test(file)))) 
 // Node's cache of compiled modules, for every test process and those it starts.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/turnkeep-tests')
 mkdirSync(process.env['NODE_COMPILE_CACHE'], { recursive: true })
-process.env['TEST_TIER'] = tier ?? process.env['TEST_TIER'] ?? 'fast'
+process.env['TEST_TIER'] = tier ?? scale ?? 'fast'
 
 const startedAt = performance.now()
 const servers = await startServers(passes)
@@ -85,56 +82,80 @@ const servers = await startServers(passes)
 const contract = options.watch
   ? undefined
   : await import('./support/answer-check-summary.ts').then(({ startContractRun }) => startContractRun())
-const report = new Report({ isVerbose: parts.length > 0 || options.watch === true })
+const report = new Report({ isVerbose: options.parts.length > 0 || options.watch })
 const figures: FileFigures[] = []
+const results: FileResult[] = []
 
 /** Tests wait for much of their time: four processes keep two cores busy. */
 const concurrency = 4
 // A test that waits for something that never comes must end. The slowest one takes two minutes.
 const testTimeoutMs = 300_000
 
-async function* runPass({ store, files: inPass }: Pass): AsyncGenerator<TestEvent> {
+async function* runPass(pass: Pass): AsyncGenerator<TestEvent> {
+  const { store, files: inPass } = pass
   const costs = new CostFolder(store)
-  const env: Record<string, string | undefined> = { ...process.env, TEST_STORE: store, TEST_COST: costs.path }
+  const passResults = new PassResults({ isStrict: ci })
+  const env: Record<string, string | undefined> = { ...process.env, TEST_STORE: store, TEST_TIER: pass.tier, TEST_COST: costs.path }
   if (contract) env['TEST_CONTRACT'] = contract.folder
   const { groups, single } = options.watch ? { groups: [], single: inPass } : groupFiles(inPass)
   const sharedFolder = makeSharedFolder()
-  const shared = groups.map((group) => writeSharedFile(root, sharedFolder, group.name, group.files))
-  const order = [...shared, ...longestFirst(store, single).map((file) => join(root, file))]
+  const shared = groups.map((group) => ({ path: writeSharedFile(root, sharedFolder, group.name, group.files), file: group.files[0]! }))
+  const own = single.map((file) => ({ path: join(root, file), file }))
+  // A shared process takes long, and so does a long file: it would run alone at the end if it started last.
+  const order = options.changed === undefined ? [...shared, ...longestFirst(store, own)] : nearestFirst(inPass, [...shared, ...own])
+  const files = order.map(({ path }) => path)
   const execArgv = ['--import', import.meta.resolve('./runner/preload.ts')]
-  const watch = options.watch === true
   try {
-    for await (const event of run({ files: order, concurrency, cwd: root, timeout: testTimeoutMs, env, execArgv, watch })) {
+    for await (const event of run({ files, concurrency, cwd: root, timeout: testTimeoutMs, env, execArgv, watch: options.watch })) {
       costs.see(event)
+      passResults.see(event)
       yield event
     }
+    results.push(...passResults.read(pass))
   } finally {
     rmSync(sharedFolder, { recursive: true, force: true })
     figures.push(...costs.read())
   }
 }
 
-/** A long file that starts last would run alone at the end. */
-function longestFirst(store: Store, of: string[]): string[] {
+/** A process to start, and the file that it runs first. */
+type Start = { path: string; file: string }
+
+function longestFirst(store: Store, of: Start[]): Start[] {
   const earlier = earlierWallMs()
-  const wallMs = (file: string): number => earlier.get(`${store} ${file}`) ?? usualWallMs(file)
+  const wallMs = ({ file }: Start): number => earlier.get(`${store} ${file}`) ?? usualWallMs(file)
   return of.toSorted((a, b) => wallMs(b) - wallMs(a))
+}
+
+/** In the order of `files`, which is that of their distance from the change. */
+function nearestFirst(files: string[], of: Start[]): Start[] {
+  return of.toSorted((a, b) => files.indexOf(a.file) - files.indexOf(b.file))
 }
 
 async function* everything(): AsyncGenerator<TestEvent> {
   for (const pass of passes) {
-    const missing = pass.store === 'postgres' && servers.missing
-    const events = missing ? report.skip(pass.files, missing) : runPass(pass)
+    const unavailable = pass.store === 'postgres' && servers.missing
+    const events = unavailable ? report.skip(pass.files, unavailable) : runPass(pass)
     yield* report.pass(events, pass.store)
   }
   const wallMs = performance.now() - startedAt
+  keepFailed(results)
+  const cut = results.filter(isLost).map(({ store, file, failed }) => `FAILED ${store} ${file}: ${failed.join('; ')}`)
   // An operation that no test calls is a gap only where the whole fast tier ran.
   const held = contract?.sum({ isWhole: isWhole && tier === 'fast', isStrict: ci })
   const whole = { tier: tier ?? 'chosen files', wallMs, serverCpuMs: servers.cpuMs(), files: figures }
   if (isWhole && tier !== undefined) keepFigures(whole)
   yield* report.end({
-    lines: [...(held?.lines ?? []), ...costLines(whole, options.costs ? Infinity : 10), ...overBudget(wallMs)],
-    isBroken: held?.failed ?? false,
+    lines: [
+      ...(held?.lines ?? []),
+      ...costLines(whole, options.costs ? Infinity : 10),
+      ...(isWhole ? areaLines(whole) : []),
+      ...overBudget(wallMs),
+      ...cut,
+      ...skippedLines(missing, report.skipped),
+      ...(options.changed === undefined ? [] : choiceLines),
+    ],
+    isBroken: cut.length > 0 || (held?.failed ?? false),
     isCi: ci,
   })
 }

@@ -11,7 +11,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trimEnd().split('\n')
 const paths = new Set(tracked.flatMap((file) => [file, ...parentsOf(file)]))
 /** Lists of packages, recorded files of others, and tests whose subject is a made-up file. */
-const exempt = /^(package-lock\.json$|test\/(data|golden|mutants)\/|test\/language\/)/
+const exempt = /^(package-lock\.json$|test\/(data|golden|mutants)\/|test\/language\/|test\/runner\/changed\.test\.ts$)/
 const isText = /(\.(ts|tsx|js|mjs|md|json|yml|yaml|html|css|py|sh|conf|service|sql)|Dockerfile|\.ci\/run)$/
 const texts = tracked.filter((file) => isText.test(file) && !exempt.test(file)).map((file) => ({ file, text: read(file) }))
 

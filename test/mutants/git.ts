@@ -1,4 +1,4 @@
-/** Reads from git the newest release of this working copy and the files that changed since. Never writes. */
+/** Reads from git the newest release of this working copy, its commits, and the files that changed since one. Never writes. */
 import { spawnSync } from 'node:child_process'
 
 /** Returns the newest tag `v*` that HEAD contains; undefined if there is none, in a shallow clone without the tag, or without git. */
@@ -12,6 +12,17 @@ export function newestRelease(root: string): string | undefined {
 export function recentCommit(root: string): string | undefined {
   const { status, stdout } = git(root, ['rev-list', '--first-parent', '--max-count=30', 'HEAD'])
   return (status === 0 && stdout.trim().split('\n').at(-1)) || undefined
+}
+
+/** Whether git knows a commit by this name. */
+export function isCommit(root: string, name: string): boolean {
+  return git(root, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]).status === 0
+}
+
+/** Returns the commit at which HEAD and `ref` parted, or `ref` itself if they have no commit in common. */
+export function mergeBase(root: string, ref: string): string {
+  const { status, stdout } = git(root, ['merge-base', 'HEAD', ref])
+  return status === 0 ? stdout.trim() : ref
 }
 
 /**

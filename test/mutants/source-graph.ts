@@ -20,18 +20,20 @@ const hasPaths = /\.(?:ts|js|mjs)$/
  * The files below the given folders and the paths between them. A quoted text in a file counts as a path if, resolved from that file's
  * folder, it names a file, or if it starts with `./` or `../` and names a folder other than one the file is in; then every file in that
  * folder counts. This finds everything that Node loads, and more, except for paths that are built from parts and files named from another
- * folder.
+ * folder. With `fromRoot`, a text that names a file from the root of the repository counts as well.
  */
 export class SourceGraph {
   readonly #root: string
+  readonly #fromRoot: boolean
   readonly #files: Set<string>
   readonly #texts = new Map<string, string>()
   readonly #hashes = new Map<string, string>()
   readonly #references = new Map<string, string[]>()
 
   /** `folders` are relative to `root`. */
-  constructor(root: string, folders: string[]) {
+  constructor(root: string, folders: string[], { fromRoot = false } = {}) {
     this.#root = root
+    this.#fromRoot = fromRoot
     const entries = folders.flatMap((folder) => globSync(`${folder}/**/*`, { cwd: root, withFileTypes: true }))
     const paths = entries.filter((entry) => entry.isFile()).map((entry) => posix.relative(root, join(entry.parentPath, entry.name)))
     this.#files = new Set([...paths, ...globSync('*.json', { cwd: root })])
@@ -47,6 +49,28 @@ export class SourceGraph {
     // A Set's iteration includes what is added during the iteration.
     for (const file of found) for (const next of this.#referencesOf(file, overlay)) found.add(next)
     return [...found].toSorted()
+  }
+
+  /**
+   * Every file that reaches one of the given files, with the length of its shortest way there: 0 for these, 1 for a file that names one of
+   * them.
+   */
+  distances(to: string[]): Map<string, number> {
+    const namedBy = new Map<string, string[]>()
+    for (const file of this.#files) for (const named of this.#referencesOf(file, none)) memo(namedBy, named, () => []).push(file)
+    const found = new Map(to.map((file) => [file, 0]))
+    // A Map's iteration includes what is added during the iteration, nearest first.
+    for (const [file, distance] of found) for (const by of namedBy.get(file) ?? []) if (!found.has(by)) found.set(by, distance + 1)
+    return found
+  }
+
+  /** The files whose text contains this one. */
+  mentioning(text: string): string[] {
+    return [...this.#files].filter((file) => hasPaths.test(file) && this.text(file).includes(text))
+  }
+
+  has(file: string): boolean {
+    return this.#files.has(file)
   }
 
   /** SHA-256 of the file's content, in hexadecimal. */
@@ -71,6 +95,7 @@ export class SourceGraph {
     const known = isOpen ? path.slice(0, path.lastIndexOf('/') + 1) : path
     const target = posix.join(dirname(file), known)
     if (!isOpen && this.#files.has(target)) return [target]
+    if (!isOpen && this.#fromRoot && this.#files.has(path)) return [path]
     const folder = `${target.replace(/\/$/, '')}/`
     if (!/^\.\.?\//.test(known) || folder === './' || file.startsWith(folder)) return []
     return [...this.#files].filter((other) => other.startsWith(folder))

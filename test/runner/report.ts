@@ -16,7 +16,8 @@ const counted = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'tod
 export class Report {
   readonly #isVerbose: boolean
   readonly #counts = new Map(counted.map((name) => [name, 0]))
-  readonly #skipped: string[] = []
+  /** The skipped tests with their reasons. */
+  readonly skipped: string[] = []
   readonly #onBoth = new Map<string, boolean>()
   #failed = 0
   #summary: TestEvent | undefined
@@ -52,8 +53,8 @@ export class Report {
   }
 
   *end({ lines, isBroken, isCi }: { lines: string[]; isBroken: boolean; isCi: boolean }): Generator<TestEvent> {
-    if (this.#skipped.length > 0) yield diagnostic(`${this.#skipped.length} skipped${isCi ? ', which is a failure with CI=true' : ''}`)
-    for (const line of this.#skipped) yield diagnostic(`skipped ${line}`)
+    if (this.skipped.length > 0) yield diagnostic(`${this.skipped.length} skipped${isCi ? ', which is a failure with CI=true' : ''}`)
+    for (const line of this.skipped) yield diagnostic(`skipped ${line}`)
     if (isBroken) this.#failed += 1
     for (const line of lines) yield diagnostic(line)
     for (const [count, value] of this.#counts) yield diagnostic(`${count} ${Number(value.toFixed(3))}`)
@@ -62,7 +63,7 @@ export class Report {
   }
 
   hasFailed(isCi: boolean): boolean {
-    return this.#failed > 0 || (isCi && this.#skipped.length > 0)
+    return this.#failed > 0 || (isCi && this.skipped.length > 0)
   }
 
   #count(message: string): boolean {
@@ -81,7 +82,7 @@ export class Report {
     if (event.type === 'test:start') return event
     if (event.type === 'test:fail') this.#failed += 1
     const reason = event.data.skip ?? event.data.todo
-    if (reason) this.#skipped.push(`${event.data.name}${typeof reason === 'string' ? `: ${reason}` : ''}`)
+    if (reason) this.skipped.push(`${event.data.name}${typeof reason === 'string' ? `: ${reason}` : ''}`)
     return event
   }
 

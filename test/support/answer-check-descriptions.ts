@@ -17,7 +17,9 @@ import { describeApi } from '../../src/http/public/openapi.ts'
 import type { Descriptions } from './answer-check.ts'
 
 export async function describeBoth(): Promise<Descriptions> {
-  const layer = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(false) } } })
+  const layer = fastify({
+    schemaController: { compilersFactory: { buildValidator: lateValidators(false), buildSerializer: () => () => JSON.stringify } },
+  })
   await layer.register(async (api) => {
     for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) api.addSchema(schema)
     await describeApi(api, undefined)

@@ -6,12 +6,13 @@
  *     inConsole('console: what it shows', async ({ page, app, open }) => { await open('/agents'); … }, { refusals: [409] })
  */
 import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import type { Browser } from 'playwright-core'
 import { visitConsole } from './browser-visit.ts'
 import type { ConsoleApp, VisitOptions, Visitor } from './browser-visit.ts'
+import { findChromium } from './chromium.ts'
 
 /** The files that the server serves at /console. */
 export const builtConsole = join(import.meta.dirname, '..', '..', 'packages', 'console', 'dist')
@@ -20,13 +21,6 @@ export const builtConsole = join(import.meta.dirname, '..', '..', 'packages', 'c
 export function noConsole(): string | false {
   if (!findChromium()) return 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
   return !existsSync(join(builtConsole, 'index.html')) && 'the console is not built; npm run build:console'
-}
-
-export function findChromium(): string | undefined {
-  const named = process.env['TEST_CHROMIUM']
-  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-  const places = (process.env['PATH'] ?? '').split(delimiter)
-  return [...(named ? [named] : []), ...places.flatMap((place) => names.map((name) => join(place, name)))].find((file) => existsSync(file))
 }
 
 type ConsoleTest<App extends ConsoleApp> = (title: string, body: (visitor: Visitor<App>) => Promise<void>, options?: VisitOptions) => void

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { findChromium } from './browser.ts'
+import { findChromium } from './chromium.ts'
 import { slowDown } from './browser-visit.ts'
 
 const pictures = join(import.meta.dirname, '../../artifacts/cookbook')
