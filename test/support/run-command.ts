@@ -27,7 +27,10 @@ export async function runCommand(args: string[], environment: Record<string, str
   return withoutToken({ code, stdout: run.stdout.text, stderr: run.stderr.text })
 }
 
-/** Like `runCommand`, in a new process. */
+/**
+ * Like `runCommand`, in a new process: for a command that reads the store while this process serves or loads it, because SQLite stops the
+ * process that uses it.
+ */
 export async function runProcess(args: string[], environment: Record<string, string> = {}, input = ''): Promise<Ran> {
   const child = spawn(process.execPath, [command, ...args], { env: childEnvironment(environment), stdio: 'pipe' })
   const ran: Ran = { code: null, stdout: '', stderr: '' }
