@@ -35,12 +35,11 @@ void describe('docs: commands and snippets', { concurrency: 4 }, () => {
     const blocks = blocksOf(read(file))
     if (blocks.length === 0) continue
     void test(`docs: every command of ${file} runs`, options, async (t) => {
+      for (const { text, how, reason } of blocks) if (how === 'no-run') t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
+      const run = blocks.filter(({ how }) => how !== 'no-run')
+      if (run.length === 0) return
       await using fixture = await DocsFixture.open()
-      for (const { language, text, how, reason, shown } of blocks) {
-        if (how === 'no-run') {
-          t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
-          continue
-        }
+      for (const { language, text, how, shown } of run) {
         const printed = await fixture.run(language, text, how)
         for (const one of shown) {
           if (one.as === 'again') assert.equal(await fixture.run(language, text, how), printed, `the same again:\n${text}`)

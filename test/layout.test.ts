@@ -253,6 +253,18 @@ describe('layout', () => {
   })
 })
 
+describe('layout of the commands', () => {
+  test('only turnkeep.ts uses the process: its streams, exit code, signals, folder and console', () => {
+    const files = globSync('src/cli/**/*.ts', { cwd: root, exclude: ['src/cli/turnkeep.ts'] })
+    // The platform and the version of Node are the same for every run.
+    const used = /\bprocess\.(?!platform\b|versions\b)|= process\b|\bconsole\.|node:process/
+    assert.deepEqual(
+      files.filter((file) => used.test(withoutComments(read(file)))),
+      [],
+    )
+  })
+})
+
 describe('layout of the development tools', () => {
   const files = globSync('dev/**/*.ts', { cwd: root })
 

@@ -3,13 +3,13 @@
  * command pays for the modules of another. Exit codes: command-options.ts.
  */
 import { debuglog } from 'node:util'
-import { Command } from 'commander'
-import type { Environment } from '../config/config.ts'
+import { Command, CommanderError } from 'commander'
+import type { CommandRun, ExitCode, Output } from './command-run.ts'
 import { CommandFailed } from './terminal/command-failed.ts'
 import { endGroupHelp, exitCodes } from './terminal/command-options.ts'
 import { readVersion } from './terminal/own-version.ts'
 
-const commands: [name: string, description: string, load: () => Promise<{ define(command: Command, environment: Environment): void }>][] = [
+const commands: [name: string, description: string, load: () => Promise<{ define(command: Command, run: CommandRun): void }>][] = [
   ['serve', 'Run the server', () => import('./serve/serve.ts')],
   ['config', 'Show every setting with its value, source and description', () => import('./serve/print-config.ts')],
   ['doctor', 'Check for common problems and show how to fix them', () => import('./doctor/doctor.ts')],
@@ -48,67 +48,77 @@ const groups: [title: string, names: string[]][] = [
   ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 
-/** Runs one command and sets the exit code of the process. Exits immediately with code 2 on invalid usage. */
-export async function runProgram(argv: string[], environment: Environment): Promise<void> {
-  // The reader may close stdout early, as `head` does.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
-  })
+/** Runs the command of these words, which come after `turnkeep` on the command line, and returns its exit code. Never rejects. */
+export async function runProgram(words: string[], run: CommandRun): Promise<ExitCode> {
   try {
-    const program = await buildProgram(environment, (name) => argv.includes(name))
-    await program.parseAsync(withHelpFlag(program, argv))
+    const program = await buildProgram(run, (name) => words.includes(name))
+    await program.parseAsync(withHelpFlag(program, words), { from: 'user' })
+    return run.exitCode
   } catch (error) {
-    if (error instanceof CommandFailed) console.error(`turnkeep: ${error.message}`)
-    else await printInternalError(error)
+    // Help and the version end the parser like invalid usage. It has already printed all three.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof CommandFailed) run.stderr.write(`turnkeep: ${error.message}\n`)
+    else await printInternalError(run, error)
     // An internal error must not look like exit code 1, which means that the command worked and the answer is no.
-    process.exitCode = error instanceof CommandFailed ? error.exitCode : 2
+    return error instanceof CommandFailed ? error.exitCode : 2
   }
 }
 
 /** `help agent create` becomes `agent create --help`, because the help command of the library shows only the group. */
-function withHelpFlag(program: Command, argv: string[]): string[] {
-  const [node = '', script = '', help, ...names] = argv
-  if (help !== 'help' || names.length < 2) return argv
+function withHelpFlag(program: Command, words: string[]): string[] {
+  const [help, ...names] = words
+  if (help !== 'help' || names.length < 2) return words
   let command = program
   for (const name of names) {
     const next = command.commands.find((one) => one.name() === name)
     if (!next) return command.error(`error: unknown command '${name}'`)
     command = next
   }
-  return [node, script, ...names, '--help']
+  return [...names, '--help']
 }
 
 /** Prints one line, and the stack trace if NODE_DEBUG includes `turnkeep`. */
-async function printInternalError(error: unknown): Promise<void> {
+async function printInternalError(run: CommandRun, error: unknown): Promise<void> {
   const { escapeForTerminal } = await import('./terminal/table.ts')
   debuglog('turnkeep')('%s', error instanceof Error ? error.stack : error)
   const message = escapeForTerminal((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))
-  console.error(`turnkeep: internal error: ${message} (run again with NODE_DEBUG=turnkeep for the stack trace)`)
+  run.stderr.write(`turnkeep: internal error: ${message} (run again with NODE_DEBUG=turnkeep for the stack trace)\n`)
 }
 
 /** Builds the program. Commands for which `isNeeded` returns false are listed in the help but have no options and no action. */
-export async function buildProgram(environment: Environment, isNeeded: (name: string) => boolean): Promise<Command> {
-  const program = createProgram()
+export async function buildProgram(run: CommandRun, isNeeded: (name: string) => boolean): Promise<Command> {
+  const program = createProgram(run)
   const known = new Map(commands.map((command) => [command[0], command]))
   for (const [title, names] of groups) {
     for (const name of names.filter((one) => known.has(one))) {
       const [, description, load] = known.get(name)!
       const command = program.command(name).description(description).helpGroup(title)
       if (!isNeeded(name)) continue
-      ;(await load()).define(command, environment)
+      ;(await load()).define(command, run)
       endGroupHelp(command)
     }
   }
   return program
 }
 
-function createProgram(): Command {
+// Outside a terminal, and at one that does not know its size.
+const helpWidth = ({ isTTY, columns }: Output): number => (isTTY && columns) || 80
+
+function createProgram({ stdout, stderr }: CommandRun): Command {
   return (
     new Command('turnkeep')
       .description('Run AI agents behind a REST API: every message is answered once, stored once and charged once.')
       .version(readVersion(), '-V, --version', 'Show the version')
-      .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'turnkeep: ')) })
+      .configureOutput({
+        writeOut: (text) => void stdout.write(text),
+        writeErr: (text) => void stderr.write(text),
+        getOutHelpWidth: () => helpWidth(stdout),
+        getErrHelpWidth: () => helpWidth(stderr),
+        // The help has no colors.
+        getOutHasColors: () => false,
+        getErrHasColors: () => false,
+        outputError: (text, write) => write(text.replace(/^error: /, 'turnkeep: ')),
+      })
       // Every command has options, so "[options]" would only take space from the descriptions.
       .configureHelp({
         subcommandTerm: (command) => [command.name(), command.usage().replace('[options]', '').trim()].join(' ').trim(),
@@ -117,7 +127,7 @@ function createProgram(): Command {
       .commandsGroup('Help:')
       .helpCommand('help [command]', 'Show help for turnkeep or for a command')
       .helpOption('-h, --help', 'Show help')
-      .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+      .exitOverride()
       .showHelpAfterError('Run "npx turnkeep help" for a list of commands, or a command with --help for its options.')
       .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
   )

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { openForReading } from '../../src/store/sqlite/database.ts'
 import { backUp, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { ProcessRuns } from '../support/process-runs.ts'
-import { runCommand } from '../support/run-command.ts'
+import { runCommand, runProcess } from '../support/run-command.ts'
 import { makeFolder } from '../support/test-app.ts'
 
 describe('turnkeep backup', () => {
@@ -24,7 +24,7 @@ describe('turnkeep backup', () => {
     const folder = join(processRuns.folder, 'backups')
     mkdirSync(folder)
     const file = join(folder, 'one.db')
-    const made = await runCommand(['backup', file, '--json'], { TURNKEEP_DATA_DIR: processRuns.folder })
+    const made = await runProcess(['backup', file, '--json'], { TURNKEEP_DATA_DIR: processRuns.folder })
     loading.abort()
     await Promise.all(load)
     assert.equal(made.code, 0, made.stderr)

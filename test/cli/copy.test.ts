@@ -15,7 +15,7 @@ import { FolderInUse, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { fillStore } from '../support/filled-store.ts'
 import { noPooler, startPooler } from '../support/pooler.ts'
 import { noPostgres, withClient } from '../support/postgres-server.ts'
-import { runCommand } from '../support/run-command.ts'
+import { runCommand, runProcess } from '../support/run-command.ts'
 import { makeFolder } from '../support/test-app.ts'
 import { assertSame, copyUntil, count, many, createPostgresTarget, createSqliteSource, tables } from '../support/migration-stores.ts'
 
@@ -107,7 +107,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const server = await openSqliteStore({ folder })
     await assert.rejects(copyToPostgres({ folder, url, onProgress: ignore }), FolderInUse)
-    const reported = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
+    const reported = await runProcess(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
     assert.equal(reported.code, 2)
     assert.match(
       reported.stderr,

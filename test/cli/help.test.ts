@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Command } from 'commander'
 import { buildProgram } from '../../src/cli/program.ts'
-import { runCommand } from '../support/run-command.ts'
+import { runCommand, startTestRun } from '../support/run-command.ts'
 
-const program = await buildProgram({}, () => true)
+const program = await buildProgram(startTestRun({}), () => true)
 const helpWidth = 80
 
 /** With its command group, such as `owner create`. */
@@ -74,10 +74,13 @@ test('help: a misspelled command gets a suggestion and exit code 2', async () =>
 })
 
 test('an internal error is one line and exit code 2; the stack trace is shown only with NODE_DEBUG=turnkeep', () => {
-  const module = JSON.stringify(new URL('../../src/cli/program.ts', import.meta.url))
+  const module = (name: string): string => JSON.stringify(new URL(`../../src/cli/${name}`, import.meta.url))
   const run = `
-    const { runProgram } = await import(${module})
-    await runProgram(['node', 'turnkeep', 'config'], new Proxy({}, { get() { throw new TypeError('oh\\u009b\\nno') } }))`
+    const { runProgram } = await import(${module('program.ts')})
+    const { startRun } = await import(${module('command-run.ts')})
+    const environment = new Proxy({}, { get() { throw new TypeError('oh\\u009b\\nno') } })
+    const { stdin, stdout, stderr } = process
+    process.exitCode = await runProgram(['config'], startRun({ environment, stdin, stdout, stderr, onInterrupt: () => () => undefined }))`
   const fail = (env: Record<string, string>) => spawnSync(process.execPath, ['--input-type=module', '-e', run], { env, encoding: 'utf8' })
   const { status, stdout, stderr } = fail({})
   assert.deepEqual(

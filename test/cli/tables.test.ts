@@ -1,10 +1,12 @@
 /** Tables on a terminal fit its width: texts are shortened, rows continue on further lines, and IDs stay complete. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
 import widthOf from 'string-width'
 import { Table, terminalWidth } from '../../src/cli/terminal/table.ts'
 import type { Column } from '../../src/cli/terminal/table.ts'
-import { runCommand } from '../support/run-command.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { runCommand, startTestRun } from '../support/run-command.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
 import { openTerminal, withoutTerminal } from './terminal-session.ts'
@@ -60,16 +62,10 @@ test('a table is shown at a terminal of any width, and complete if the terminal 
     assert.ok(lines.some((line) => line.trim() === id) || lines.some((line) => line.startsWith(id)), String(width))
   }
   // A serial console, or a terminal in a container, may report no size at all.
-  const { isTTY, columns: before } = process.stdout
-  try {
-    Object.assign(process.stdout, { isTTY: true, columns: 0 })
-    assert.equal(terminalWidth(), undefined)
-  } finally {
-    Object.assign(process.stdout, { isTTY, columns: before })
-  }
+  assert.equal(terminalWidth({ stdout: { isTTY: true, columns: 0 } }), undefined)
 })
 
-describe('the lists at a terminal of 80 columns', { skip: withoutTerminal }, () => {
+describe('the lists at a terminal of 80 columns', () => {
   let app: TestApp
   before(async () => {
     app = await startTestApp()
@@ -92,13 +88,28 @@ describe('the lists at a terminal of 80 columns', { skip: withoutTerminal }, () 
       ['audit'],
       ['usage'],
     ]) {
-      const terminal = openTerminal(args, environment)
-      assert.equal(await terminal.ended, 0, terminal.screen)
-      for (const line of terminal.screen.split('\n')) assert.ok(widthOf(line) <= 80, `${args.join(' ')}: ${line}`)
+      const screen = await shownAtTerminal(args, environment)
+      for (const line of screen.split('\n')) assert.ok(widthOf(line) <= 80, `${args.join(' ')}: ${line}`)
       const { stdout } = await runCommand(args, environment)
       const ids = stdout.match(/\b(own|agt|key|prv|led|conv)_[0-9a-z]{26}\b/g) ?? []
-      for (const one of ids) assert.ok(terminal.screen.includes(one), `${args.join(' ')}: ${one}`)
+      for (const one of ids) assert.ok(screen.includes(one), `${args.join(' ')}: ${one}`)
       if (args[0] === 'owner') assert.match(stdout, /A company with a name that does not fit into a terminal of eighty columns\n/)
     }
   })
+
+  test('a real terminal shows the same', { skip: withoutTerminal }, async () => {
+    const environment = { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken }
+    const terminal = openTerminal(['owner', 'list'], environment)
+    assert.equal(await terminal.ended, 0, terminal.screen)
+    assert.equal(terminal.screen, await shownAtTerminal(['owner', 'list'], environment))
+  })
 })
+
+/** What a command prints in this process if stdout is a terminal, without the escapes for bold text. */
+async function shownAtTerminal(args: string[], environment: Record<string, string>): Promise<string> {
+  const run = startTestRun(environment)
+  Object.assign(run.stdout, { isTTY: true, columns: 80, hasColors: () => true })
+  assert.equal(await runProgram(args, run), 0, run.stderr.text)
+  assert.notEqual(stripVTControlCharacters(run.stdout.text), run.stdout.text, 'the headings are bold')
+  return stripVTControlCharacters(run.stdout.text)
+}

@@ -30,23 +30,31 @@ export async function runScenario(scenario: Scenario, command: readonly string[]
   const failed = (problems: string[]): Outcome => ({ scenario: scenario.name, problems, requests: 0, seconds: 0 })
   await using stack = new AsyncDisposableStack()
   try {
-    const service = await serviceFor(scenario, fixture)
+    const { service, end } = await serviceFor(scenario, fixture)
     const outcome = await runIn(service, scenario, command, fixture, stack).catch((error: unknown) =>
       failed([`the harness: ${String(error)}`]),
     )
-    if (service !== fixture.shared) await service.end().catch((error: unknown) => outcome.problems.push(String(error)))
+    await end().catch((error: unknown) => outcome.problems.push(String(error)))
     return outcome
   } catch (error) {
     return failed([`the harness: ${String(error)}`])
   }
 }
 
-/** A separate process if the scenario does to it what others would notice. */
-async function serviceFor({ faults = [], again = [] }: Scenario, { shared, model }: ScenarioFixture): Promise<Service> {
+/** A process that no other scenario uses meanwhile, if this one does to it what others would notice. */
+async function serviceFor(
+  { faults = [], again = [] }: Scenario,
+  fixture: ScenarioFixture,
+): Promise<{ service: Service; end: () => Promise<void> }> {
   const all = [...faults, ...again.flatMap((call) => call.faults ?? [])].filter((fault) => fault !== 'pass')
   const limiterDown = faults.findIndex((fault) => fault !== 'pass' && 'limiter_down' in fault)
-  if (limiterDown !== -1) return Service.start(model, limiterDown + 1)
-  return all.some((fault) => 'kill_server' in fault) ? Service.start(model) : shared
+  if (limiterDown !== -1) {
+    const service = await Service.start(fixture.model, limiterDown + 1)
+    return { service, end: () => service.end() }
+  }
+  if (!all.some((fault) => 'kill_server' in fault)) return { service: fixture.shared, end: async () => undefined }
+  const service = await fixture.take()
+  return { service, end: async () => fixture.release(service) }
 }
 
 async function runIn(

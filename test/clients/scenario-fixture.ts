@@ -1,7 +1,7 @@
 /**
  * The service behind the scenarios: `turnkeep serve` in separate processes, on SQLite, with one scripted model. Most scenarios share a
- * process; one that kills it or disables its limiter has a separate one. Creates owner, agent and key of each, and returns what is stored
- * at the end.
+ * process. One that kills it has one to itself for as long as it runs, and one that disables its limiter has a separate one. Creates owner,
+ * agent and key of each, and returns what is stored at the end.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -107,9 +107,17 @@ export class Service {
   }
 }
 
-/** The shared process, the model, and an address that no key may ever be sent to. */
+// Scenarios that kill a server wait for each other rather than start more servers, which is most of what they cost. With fewer, too many
+// of those that run at once would wait.
+const maxKilled = 4
+
+/** The shared process, those that are killed, the model, and an address that no key may ever be sent to. */
 export class ScenarioFixture {
   readonly model: ScenarioModel
+  readonly #killed: Service[] = []
+  #starting = 0
+  readonly #idle: Service[] = []
+  readonly #waiting: ((service: Service) => void)[] = []
   readonly shared: Service
   /** Of the target of redirects. */
   readonly elsewhere: string
@@ -130,10 +138,31 @@ export class ScenarioFixture {
     return new ScenarioFixture(model, await Service.start(model), elsewhere)
   }
 
-  /** Throws if the shared data violate an invariant. */
+  /** A service that no other scenario uses until `release`, with the data of those that used it earlier. */
+  async take(): Promise<Service> {
+    const idle = this.#idle.pop()
+    if (idle) return idle
+    if (this.#killed.length + this.#starting >= maxKilled) return new Promise((resolve) => this.#waiting.push(resolve))
+    this.#starting++
+    try {
+      const service = await Service.start(this.model)
+      this.#killed.push(service)
+      return service
+    } finally {
+      this.#starting--
+    }
+  }
+
+  release(service: Service): void {
+    const next = this.#waiting.shift()
+    if (next) next(service)
+    else this.#idle.push(service)
+  }
+
+  /** Throws if the data of a shared process violate an invariant. */
   async close(): Promise<void> {
     try {
-      await this.shared.end()
+      for (const service of [this.shared, ...this.#killed]) await service.end()
     } finally {
       this.#closeElsewhere()
       await this.model.close()

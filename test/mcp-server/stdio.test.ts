@@ -10,7 +10,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport as NewestTransport } from '@modelcontextprotocol/client/stdio'
 import { freePort } from '../support/guarded-process.ts'
 import { gate, startModelServer } from '../support/model-server.ts'
-import { runCommand } from '../support/run-command.ts'
+import { runCommand, runProcess } from '../support/run-command.ts'
 import { startServer } from '../support/server-process.ts'
 import { TestClient, adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
@@ -90,12 +90,12 @@ void test('mcp.tool: turnkeep mcp with the newest version of the protocol, for t
 void test('mcp.tool: turnkeep mcp ends with a clear error if the server does not run or the agent does not exist', async () => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const unreachable = await runCommand(['mcp'], environment(url))
+  const unreachable = await runProcess(['mcp'], environment(url))
   assert.deepEqual([unreachable.code, unreachable.stdout], [2, ''])
   assert.match(unreachable.stderr, new RegExp(`^turnkeep: cannot reach ${url}: .*Check that the server is running`))
 
   await using app = await startTestApp()
-  const unknown = await runCommand(['mcp', '--agent', 'Sales'], environment(app.url))
+  const unknown = await runProcess(['mcp', '--agent', 'Sales'], environment(app.url))
   assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
   assert.match(unknown.stderr, /^turnkeep: no agent is named Sales\. Specify the ID of one of:\n/)
 })

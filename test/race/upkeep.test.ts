@@ -12,7 +12,7 @@ import { test } from 'node:test'
 import { Fleet, noFleet } from '../support/fleet.ts'
 import { ProcessRuns } from '../support/process-runs.ts'
 import { noPostgresServer } from '../support/postgres-server.ts'
-import { runCommand } from '../support/run-command.ts'
+import { runProcess } from '../support/run-command.ts'
 import type { Answer, TestClient } from '../support/test-app.ts'
 
 type Service = { client: () => TestClient; settings: Record<string, string>; folder: string; verify(): Promise<void>; balanceUsd: string }
@@ -56,9 +56,9 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   const upkeep = async (): Promise<void> => {
     for (let round = 0; round < rounds && !stopped.signal.aborted; round++) {
       const from = reported.length
-      const checked = await runCommand(['verify'], settings)
+      const checked = await runProcess(['verify'], settings)
       assert.equal(checked.code, 0, checked.stdout + checked.stderr)
-      const made = await runCommand(['backup', join(folder, `backup ${round}`), '--json'], settings)
+      const made = await runProcess(['backup', join(folder, `backup ${round}`), '--json'], settings)
       assert.equal(made.code, 0, made.stderr)
       assert.deepEqual([JSON.parse(made.stdout).ok, JSON.parse(made.stdout).broken], [true, []])
       assert.ok(reported.length > from, 'nothing was answered meanwhile')

@@ -176,6 +176,8 @@ export class DocsFixture {
       HOME: this.folder,
       PYTHONPATH: join(root, 'clients/python'),
       PYTHONDONTWRITEBYTECODE: '1',
+      // Not every program compiles the clients again.
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
       ...reader,
       ...variables,
     }

@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
 import { carryOut, inOrder, stoppedWords } from './carry-out.ts'
@@ -15,11 +15,13 @@ import { makePlan } from './plan.ts'
 import { createReport } from './report.ts'
 import type { Report } from './report.ts'
 import { counted, planLines, summaryLines } from './show-plan.ts'
+import type { Paint } from './show-plan.ts'
 import { waitForDocuments } from './wait.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 import { helpEnd, writeExitCodes } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { tell, write } from '../terminal/print.ts'
+import { styled } from '../terminal/style.ts'
 import { showProgress } from '../data/progress.ts'
 import { escapeForTerminal } from '../terminal/table.ts'
 
@@ -33,7 +35,7 @@ type Flags = ServerOptions & {
   yes?: true
 }
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   helpEnd(
     command
       .requiredOption('-f, --file <file>', 'YAML or JSON file; - reads stdin; can be repeated', gather)
@@ -51,44 +53,46 @@ export function define(command: Command, environment: Environment): void {
       'refused, stopped midway, or a document cannot be read; with --exit-code: there are changes',
       'the files are invalid, or the server could not be reached; nothing was changed',
     ),
-  ).action((flags: Flags) => apply(flags, environment))
+  ).action((flags: Flags) => apply(run, flags))
 }
 
 const gather = (file: string, earlier: string[] = []): string[] => [...earlier, file]
 
-async function apply(flags: Flags, environment: Environment): Promise<void> {
+async function apply(run: CommandRun, flags: Flags): Promise<void> {
   const { file: files, dryRun = false, exitCode = false, json = false, prune = false, wait = false } = flags
   if (exitCode && !dryRun) throw new CommandFailed(2, '--exit-code requires --dry-run')
-  const declaration = await readDeclaration(files, environment)
+  const declaration = await readDeclaration(run, files)
+  const { environment } = run
   const client = createAdminClient(environment, flags)
   const plan = await makePlan(declaration, { client, environment, prune, secretsAgain: flags.secrets ?? false })
   const work = inOrder(plan.items)
-  const report = createReport(plan, work, { json })
+  const paint: Paint = (color, text) => styled(run, color, text)
+  const report = createReport(run, plan, work, { json })
 
-  if (!json) await write(`${[...planLines(plan.items), ...(work.length > 0 ? [''] : []), ...summaryLines(plan)].join('\n')}\n`)
-  for (const note of plan.notes) tell(escapeForTerminal(note))
+  if (!json) await write(run, `${[...planLines(plan.items, paint), ...(work.length > 0 ? [''] : []), ...summaryLines(plan)].join('\n')}\n`)
+  for (const note of plan.notes) tell(run, escapeForTerminal(note))
   if (dryRun) {
     await report.end(false)
-    if (exitCode && work.length > 0) process.exitCode = 1
+    if (exitCode && work.length > 0) run.exitCode = 1
     return
   }
   const taken = work.filter(({ action }) => action === 'delete')
-  if (taken.length > 0 && !flags.yes) await askFirst(taken, files)
+  if (taken.length > 0 && !flags.yes) await askFirst(run, taken, files)
 
   let applied = false
   try {
-    await doAll(work, plan, client, report)
+    await doAll(run, work, plan, client, report)
     applied = true
-    if (wait) await waitForAll(plan, client)
+    if (wait) await waitForAll(run, plan, client)
   } finally {
     await report.end(applied)
   }
 }
 
 /** Throws CommandFailed with code 1 if it stops midway for any reason, because code 2 means that nothing was changed. */
-async function doAll(work: Item[], { known }: Plan, client: AdminClient, report: Report): Promise<void> {
+async function doAll(run: CommandRun, work: Item[], { known }: Plan, client: AdminClient, report: Report): Promise<void> {
   const uploads = work.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
-  const progress = showProgress(undefined)
+  const progress = showProgress(undefined, run.stderr)
   const doing: Doing = {
     client,
     known,
@@ -113,8 +117,8 @@ async function doAll(work: Item[], { known }: Plan, client: AdminClient, report:
 }
 
 /** Throws CommandFailed with code 1. */
-async function waitForAll(plan: Plan, client: AdminClient): Promise<void> {
-  const progress = showProgress(undefined)
+async function waitForAll(run: CommandRun, plan: Plan, client: AdminClient): Promise<void> {
+  const progress = showProgress(undefined, run.stderr)
   const failed = await waitForDocuments(plan.items, client, progress).catch((error: unknown) => {
     progress.end()
     throw new CommandFailed(1, `all changes were applied, but cannot wait for the documents: ${causeOf(error)}`)
@@ -123,11 +127,11 @@ async function waitForAll(plan: Plan, client: AdminClient): Promise<void> {
 }
 
 /** Asks for confirmation on a terminal. Without a terminal, --prune is enough. Throws CommandFailed if the user declines. */
-async function askFirst(taken: Item[], files: string[]): Promise<void> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) return
+async function askFirst({ stdin, stdout, stderr }: CommandRun, taken: Item[], files: string[]): Promise<void> {
+  if (!stdin.isTTY || !stdout.isTTY) return
   if (files.includes('-'))
     throw new CommandFailed(2, 'cannot ask for confirmation, because the declaration is read from stdin: add --yes to confirm')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const terminal = createInterface({ input: stdin, output: stderr })
   const ended = new AbortController()
   terminal.once('close', () => ended.abort())
   const answer = await terminal.question(`Permanently delete ${counted(taken)}? [y/N] `, { signal: ended.signal }).catch(() => '')

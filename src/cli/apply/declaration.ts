@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { basename, dirname, resolve as pathOf } from 'node:path'
 import { LineCounter, isScalar, parseDocument, visit } from 'yaml'
 import type { Document } from 'yaml'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { ownSecrets } from '../../config/own-secrets.ts'
 import { digestOf, documentEndings, notInForms } from '../admin-api/document-files.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
@@ -60,16 +60,16 @@ const maxFileBytes = 20 * 1024 * 1024
 const maxTextBytes = 500_000
 
 /** Reads all files (`-` is stdin). Throws CommandFailed with code 2 and one line per problem. */
-export async function readDeclaration(files: string[], environment: Environment): Promise<Declaration> {
+export async function readDeclaration(run: CommandRun, files: string[]): Promise<Declaration> {
   if (files.filter((file) => file === '-').length > 1) throw new CommandFailed(2, 'stdin can be read only once, but -f - is given twice')
   const problems = new Problems()
   const given = []
-  for (const file of new Set(files)) given.push(await readOne(file, problems))
+  for (const file of new Set(files)) given.push(await readOne(run, file, problems))
   const providers = joined(given.map((one) => one?.providers))
   const owners = joined(given.map((one) => one?.owners))
   const webhooks = joined(given.map((one) => one?.webhooks))
   if (providers) refuseTwice(providers, 'provider', problems)
-  const declaredFiles = new DeclaredFiles(ownSecrets(environment))
+  const declaredFiles = new DeclaredFiles(ownSecrets(run.environment))
   const wanted = owners && mergeOwners(owners, declaredFiles, problems)
   const wantedWebhooks = webhooks?.map((webhook) => wantedWebhook(webhook, declaredFiles, problems))
   refuseTwice(wantedWebhooks ?? [], 'webhook', problems)
@@ -80,11 +80,11 @@ export async function readDeclaration(files: string[], environment: Environment)
 /** The error codes that the YAML parser reports for wrong indentation. */
 const ofIndentation = new Set(['BAD_INDENT', 'BLOCK_AS_IMPLICIT_KEY', 'MULTILINE_IMPLICIT_KEY', 'MISSING_CHAR', 'UNEXPECTED_TOKEN'])
 
-async function readOne(file: string, problems: Problems) {
+async function readOne(run: CommandRun, file: string, problems: Problems) {
   const shown = file === '-' ? 'stdin' : file
   let written: string
   try {
-    const bytes = file === '-' ? await readStdin(maxDeclarationBytes) : readFileSync(file)
+    const bytes = file === '-' ? await readStdin(run, maxDeclarationBytes) : readFileSync(file)
     if (bytes.length > maxDeclarationBytes)
       throw new CommandFailed(2, `${shown} is larger than 4 MiB: put long texts in files of their own, or split the declaration`)
     written = bytes.toString()
@@ -96,7 +96,7 @@ async function readOne(file: string, problems: Problems) {
   const outcome = parse(written, lines)
   if (!outcome) return problems.add(place, 'the file is nested too deeply')
   const { document, errors } = outcome
-  const source = sourceOf({ file: shown, folder: file === '-' ? process.cwd() : dirname(pathOf(file)), document, lines, problems })
+  const source = sourceOf({ file: shown, folder: file === '-' ? pathOf('.') : dirname(pathOf(file)), document, lines, problems })
   for (const { code = '', message, pos } of [...errors, ...document.warnings]) {
     const { line, col } = lines.linePos(pos[0])
     const hint = ofIndentation.has(code) ? '. Check the indentation: fields of the same level must start in the same column' : ''

@@ -3,6 +3,7 @@
  * run that is interrupted never loses the secret of a new key.
  */
 import type { Fields } from '../admin-api/client.ts'
+import type { CommandRun } from '../command-run.ts'
 import { jsonText, tell } from '../terminal/print.ts'
 import type { Item, Plan } from './item.ts'
 import { doneLine } from './show-plan.ts'
@@ -17,15 +18,15 @@ export type Report = {
 }
 
 /** `work` has the items to change, in order. */
-export function createReport({ items, notes, reads }: Plan, work: Item[], { json }: { json: boolean }): Report {
+export function createReport(run: CommandRun, { items, notes, reads }: Plan, work: Item[], { json }: { json: boolean }): Report {
   let onItsWay: string | undefined
   const written = new Set<Item>()
 
   async function hand(text: string, secret?: string): Promise<void> {
     onItsWay = secret
     const { promise: left, resolve } = Promise.withResolvers<void>()
-    // If stdout fails, its error listener ends the process.
-    process.stdout.write(text, (error) => void (error || resolve()))
+    // If stdout fails, the process ends.
+    run.stdout.write(text, (error) => void (error || resolve()))
     await left
     onItsWay = undefined
   }
@@ -39,11 +40,11 @@ export function createReport({ items, notes, reads }: Plan, work: Item[], { json
   return {
     begin() {
       // Other commands exit silently when the reader closes stdout. Here a secret could be lost, and changes would be left out silently.
-      process.stdout.prependListener('error', () => {
-        tell('turnkeep: stopped midway: stdout was closed. Run the same command again to continue.')
-        if (onItsWay !== undefined) tell(`Secret (shown only once):\n${onItsWay}`)
-        process.exit(1)
-      })
+      run.whenOutputFails = () => {
+        tell(run, 'turnkeep: stopped midway: stdout was closed. Run the same command again to continue.')
+        if (onItsWay !== undefined) tell(run, `Secret (shown only once):\n${onItsWay}`)
+        return 1
+      }
     },
     async done(item, answer, secret) {
       if (json) return handChange(item, true, secret)
@@ -51,7 +52,7 @@ export function createReport({ items, notes, reads }: Plan, work: Item[], { json
       const version = item.kind === 'agent' && item.action === 'update' ? [`version ${String(answer['version'])}`] : []
       await hand(`${doneLine(item, [...id, ...version].join(', '))}\n`, secret)
       if (secret === undefined) return
-      tell(`${secretName(item)} (shown only once):`)
+      tell(run, `${secretName(item)} (shown only once):`)
       await hand(`${secret}\n`, secret)
     },
     async end(applied) {

@@ -1,36 +1,38 @@
 /**
  * Formats a plan as text: a sign and the item, with its fields below. Unchanged items are only counted. A plan does not contain the values
- * of keys, headers and secrets, so they are never printed. Color is used only on a terminal and if NO_COLOR is not set.
+ * of keys, headers and secrets, so they are never printed.
  */
 import { relative } from 'node:path'
-import { styleText } from 'node:util'
 import { escapeForTerminal } from '../terminal/table.ts'
 import { describe } from './item.ts'
 import type { Difference, Item, Kind, Plan } from './item.ts'
 import { diffLines } from './line-diff.ts'
 
 const signs = { create: '+', update: '~', delete: '-', none: ' ' } as const
-const colours = { '+': 'green', '~': 'yellow', '-': 'red' } as const
+/** Returns the text in a color, or unchanged if stdout has none. */
+export type Paint = (color: 'green' | 'yellow' | 'red', text: string) => string
+
+const colors = { '+': 'green', '~': 'yellow', '-': 'red' } as const
 // A longer value is shown as a text of several lines.
 const maxInlineLength = 72
 // Of a new text, only the first lines are shown.
 const firstLines = 3
 
 /** Returns no lines if there are no changes. */
-export function planLines(items: Item[]): string[] {
+export function planLines(items: Item[], paint: Paint): string[] {
   const shown = new Set<Item>()
   for (const item of items) if (item.action !== 'none') for (let one: Item | undefined = item; one; one = one.parent) shown.add(one)
-  return items.filter((item) => shown.has(item)).flatMap(itemLines)
+  return items.filter((item) => shown.has(item)).flatMap((item) => itemLines(item, paint))
 }
 
-function itemLines(item: Item): string[] {
+function itemLines(item: Item, paint: Paint): string[] {
   const sign = signs[item.action]
   const indent = '  '.repeat(depthOf(item))
   const head = `${sign} ${indent}${item.kind} ${escapeForTerminal(item.name)}${remark(item)}`
-  if (item.action === 'none' || item.action === 'delete') return [painted(sign, head)]
+  if (item.action === 'none' || item.action === 'delete') return [painted(paint, sign, head)]
   const fields = Object.entries(item.fields).filter(([name]) => item.action === 'update' || !saidInHead(item, name))
-  const lines = fields.flatMap(([name, difference]) => fieldLines(name, difference, item.action === 'create'))
-  return [painted(sign, head), ...lines.map((line) => `${' '.repeat(6)}${indent}${line}`)]
+  const lines = fields.flatMap(([name, difference]) => fieldLines(name, difference, item.action === 'create', paint))
+  return [painted(paint, sign, head), ...lines.map((line) => `${' '.repeat(6)}${indent}${line}`)]
 }
 
 const depthOf = ({ parent }: Item): number => (parent ? depthOf(parent) + 1 : 0)
@@ -64,8 +66,8 @@ function sizeOf({ wanted }: Extract<Item, { kind: 'document' }>): string {
 
 const saidInHead = (item: Item, name: string): boolean => name === 'name' || item.kind === 'document'
 
-function fieldLines(name: string, { from, to }: Difference, isNew: boolean): string[] {
-  if (isLong(from) || isLong(to)) return [`${name}:`, ...(isNew ? beginning(String(to)) : textLines(asText(from), asText(to)))]
+function fieldLines(name: string, { from, to }: Difference, isNew: boolean, paint: Paint): string[] {
+  if (isLong(from) || isLong(to)) return [`${name}:`, ...(isNew ? beginning(String(to)) : textLines(asText(from), asText(to), paint))]
   return [`${name}: ${isNew ? written(name, to) : `${written(name, from)} → ${written(name, to)}`}`]
 }
 
@@ -90,14 +92,15 @@ function beginning(text: string): string[] {
   ]
 }
 
-function textLines(from: string, to: string): string[] {
+function textLines(from: string, to: string, paint: Paint): string[] {
   return diffLines(from, to).map((line) =>
-    'count' in line ? `  … ${plural(line.count, 'unchanged line')}` : painted(line.sign, `  ${line.sign} ${escapeForTerminal(line.text)}`),
+    'count' in line
+      ? `  … ${plural(line.count, 'unchanged line')}`
+      : painted(paint, line.sign, `  ${line.sign} ${escapeForTerminal(line.text)}`),
   )
 }
 
-const painted = (sign: '+' | '~' | '-' | ' ', text: string): string =>
-  sign === ' ' ? text : styleText(colours[sign], text, { stream: process.stdout })
+const painted = (paint: Paint, sign: '+' | '~' | '-' | ' ', text: string): string => (sign === ' ' ? text : paint(colors[sign], text))
 
 /** Returns the totals of the plan, and what it leaves out. */
 export function summaryLines({ items, left, uncompared, reads }: Plan): string[] {

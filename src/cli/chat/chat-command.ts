@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { findAgent } from './find-agent.ts'
 import { Talk } from './talk.ts'
@@ -16,7 +16,7 @@ import { readStdin } from '../terminal/stdin.ts'
 
 type ChatOptions = ServerOptions & { user?: string; new?: true; message?: string; idempotencyKey?: string }
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   command.addHelpText('after', '\nEvery message is a regular turn: it is stored, and charged to the owner of\nthe agent.')
   withServerOptions(helpEnd(command, 'chat Support'))
     .argument('[agent]', 'Id of the agent, or its name if unique (default: the only agent)')
@@ -24,24 +24,24 @@ export function define(command: Command, environment: Environment): void {
     .option('--new', 'Start a new conversation with a generated end user')
     .option('--message <text>', 'Send one message, print the reply and exit; also reads the message from a pipe')
     .option('--idempotency-key <key>', 'With --message: key of an earlier attempt, to get its reply (default: a new key)', keyText)
-    .action((agent: string | undefined, options: ChatOptions) => chat(environment, agent, options))
+    .action((agent: string | undefined, options: ChatOptions) => chat(run, agent, options))
 }
 
-async function chat(environment: Environment, given: string | undefined, options: ChatOptions): Promise<void> {
-  const client = createAdminClient(environment, options)
+async function chat(run: CommandRun, given: string | undefined, options: ChatOptions): Promise<void> {
+  const client = createAdminClient(run.environment, options)
   // The end user of the console's playground, if the system has no login name.
   const { user = loginName('playground') } = options
   const newEndUser = (): string => `${user}-${new Date().toISOString().replace(/[-:]|\.\d+Z/g, '')}`
   const externalUserId = options.new ? newEndUser() : user
-  const once = options.message !== undefined || options.json || !process.stdin.isTTY || !process.stdout.isTTY
+  const once = options.message !== undefined || options.json || !run.stdin.isTTY || !run.stdout.isTTY
   if (!once) {
     if (options.idempotencyKey !== undefined) throw new CommandFailed(2, '--idempotency-key requires --message')
     const { chatAtTerminal } = await import('./terminal-chat.ts')
-    return chatAtTerminal(new Talk(client, await findAgent(client, given), externalUserId), newEndUser)
+    return chatAtTerminal(run, new Talk(client, await findAgent(client, given), externalUserId), newEndUser)
   }
-  const text = options.message ?? (await readStdin()).toString().replace(/\r?\n$/, '')
+  const text = options.message ?? (await readStdin(run)).toString().replace(/\r?\n$/, '')
   if (text === '') throw new CommandFailed(2, 'no message: use --message, or pipe the message to stdin')
   const { sayOnce } = await import('./one-message.ts')
   const talk = new Talk(client, await findAgent(client, given), externalUserId)
-  await sayOnce(talk, { text, idempotencyKey: options.idempotencyKey ?? randomUUID(), json: options.json ?? false })
+  await sayOnce(run, talk, { text, idempotencyKey: options.idempotencyKey ?? randomUUID(), json: options.json ?? false })
 }

@@ -5,6 +5,7 @@
  */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import type { CommandRun } from '../command-run.ts'
 
 export type LineInput = {
   /** Returns the next message, or undefined after Ctrl-D or after Ctrl-C twice on an empty line. */
@@ -19,8 +20,7 @@ const continued = '… '
 // The escape sequences that turn bracketed paste mode on and off.
 const [markPastes, leavePastes] = ['\u001b[?2004h', '\u001b[?2004l']
 
-export function openLineInput(tell: (line: string) => void): LineInput {
-  const { stdin, stdout } = process
+export function openLineInput({ stdin, stdout }: CommandRun, tell: (line: string) => void): LineInput {
   let asking: { resolve(message: string | undefined): void; draft: string[] } | undefined
   let pasting = false
   let interruptedOnce = false

@@ -2,6 +2,7 @@
  * Sends one message for a script or a pipe: only the reply goes to stdout, everything else to stderr. On a terminal the reply is streamed.
  */
 import { CommandFailed } from '../terminal/command-failed.ts'
+import type { CommandRun } from '../command-run.ts'
 import { printRecord, tell, write } from '../terminal/print.ts'
 import { escapeForTerminal } from '../terminal/table.ts'
 import { costLine, whyNot } from './chat-words.ts'
@@ -12,15 +13,15 @@ import { WordWrap } from './word-wrap.ts'
 export type OneMessage = { text: string; idempotencyKey: string; json: boolean }
 
 /** Throws CommandFailed: 1 if the API returns an error, 2 if it cannot be reached or the user cancels. */
-export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMessage): Promise<void> {
+export async function sayOnce(run: CommandRun, talk: Talk, { text, idempotencyKey, json }: OneMessage): Promise<void> {
   const stopping = new AbortController()
-  const stop = (): void => stopping.abort()
-  process.once('SIGINT', stop)
+  const { stdout } = run
+  const ignoreInterrupt = run.onInterrupt(() => stopping.abort())
   // Output to a program cannot be corrected later, so it gets only the complete reply.
-  const streamed = process.stdout.isTTY && !json
+  const streamed = stdout.isTTY && !json
   const wrap = new WordWrap(
-    () => process.stdout.columns || 80,
-    (piece) => process.stdout.write(piece),
+    () => stdout.columns || 80,
+    (piece) => stdout.write(piece),
   )
   let requestId: string | undefined
   const { agentId, externalUserId } = talk
@@ -33,13 +34,13 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
       reset() {
         if (!streamed) return
         wrap.end()
-        tell('The turn ran again and returned a different reply:')
+        tell(run, 'The turn ran again and returned a different reply:')
       },
-      waits: (why, seconds) => tell(`${why}: retrying in ${seconds} s`),
+      waits: (why, seconds) => tell(run, `${why}: retrying in ${seconds} s`),
     },
     stopping.signal,
   )
-  process.off('SIGINT', stop)
+  ignoreInterrupt()
   if (sent.kind === 'stopped') {
     const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${escapeForTerminal(requestId)})`
     throw new CommandFailed(
@@ -51,9 +52,9 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
     const again = `To retry safely, send the same message with --idempotency-key ${idempotencyKey}: it is answered and charged once.`
     throw new CommandFailed(sent.kind === 'refused' ? 1 : 2, `${await whyNot(sent, talk)}${sent.kind === 'refused' ? '' : `\n${again}`}`)
   }
-  if (json) return printRecord(sent.completed, { json })
+  if (json) return printRecord(run, sent.completed, { json })
   if (streamed) wrap.end()
-  else await write(`${contentOf(sent.completed)}\n`)
+  else await write(run, `${contentOf(sent.completed)}\n`)
   const cost = await talk.cost(String(sent.completed['request_id']))
-  if (cost) tell(costLine(cost))
+  if (cost) tell(run, costLine(cost))
 }

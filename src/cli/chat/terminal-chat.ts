@@ -3,9 +3,10 @@
  * quits.
  */
 import { randomUUID } from 'node:crypto'
-import { styleText } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
+import type { CommandRun } from '../command-run.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
+import { styled } from '../terminal/style.ts'
 import { escapeForTerminal } from '../terminal/table.ts'
 import { costLine, readable, whyNot } from './chat-words.ts'
 import { openLineInput } from './line-input.ts'
@@ -22,25 +23,30 @@ const help = [
   'Ctrl-C stops waiting for a reply; the turn continues and is charged.',
 ]
 
-const { stdout } = process
-const dim = (text: string): string => styleText('dim', text, { stream: stdout })
-const tell = (text: string): void => void stdout.write(`${text.split('\n').map(dim).join('\n')}\n`)
-const tellThenBlank = (text: string): void => {
-  tell(text)
-  stdout.write('\n')
+const dim = (run: CommandRun, text: string): string => styled(run, 'dim', text)
+const tell = (run: CommandRun, text: string): void =>
+  void run.stdout.write(
+    `${text
+      .split('\n')
+      .map((line) => dim(run, line))
+      .join('\n')}\n`,
+  )
+const tellThenBlank = (run: CommandRun, text: string): void => {
+  tell(run, text)
+  run.stdout.write('\n')
 }
-const width = (): number => stdout.columns || 80
+const openWrap = ({ stdout }: CommandRun, write: (piece: string) => void): WordWrap => new WordWrap(() => stdout.columns || 80, write)
 // At the start only a reminder of the conversation is shown: fewer messages than /history, cut to this length.
 const [shownAtStart, shownOnAsking, maxAtStart] = [6, 50, 240]
 
 /** `newEndUser` returns the end user of a new conversation. Resolves when the user quits. */
-export async function chatAtTerminal(talk: Talk, newEndUser: () => string): Promise<void> {
-  await greet(talk)
-  const input = openLineInput(tell)
+export async function chatAtTerminal(run: CommandRun, talk: Talk, newEndUser: () => string): Promise<void> {
+  await greet(run, talk)
+  const input = openLineInput(run, (text) => tell(run, text))
   try {
     for (;;) {
       const text = await input.ask()
-      if (text === undefined) return void stdout.write('\n')
+      if (text === undefined) return void run.stdout.write('\n')
       const words = text.trim()
       if (words === '/exit' || words === '/quit') return
       if (words === '') continue
@@ -49,7 +55,9 @@ export async function chatAtTerminal(talk: Talk, newEndUser: () => string): Prom
       talk.signal = signal
       input.onInterrupt(() => stopping.abort())
       const isCommand = words.startsWith('/') && !words.includes('\n')
-      await (isCommand ? runChatCommand(words, talk, newEndUser) : say(text, talk, signal)).catch((error) => tellFailure(error, signal))
+      await (isCommand ? runChatCommand(run, words, talk, newEndUser) : say(run, text, talk, signal)).catch((error) =>
+        tellFailure(run, error, signal),
+      )
       input.onInterrupt(undefined)
     }
   } finally {
@@ -57,63 +65,65 @@ export async function chatAtTerminal(talk: Talk, newEndUser: () => string): Prom
   }
 }
 
-async function greet(talk: Talk): Promise<void> {
+async function greet(run: CommandRun, talk: Talk): Promise<void> {
   const { agent } = talk
   const price = isFields(agent['price']) ? agent['price'] : {}
   const short = (usd: unknown): string => String(usd).replace(/(\.\d\d\d*?)0+$/, '$1')
   const owner = await talk.owner()
-  stdout.write(
-    `${styleText('bold', escapeForTerminal(String(agent['name'])), { stream: stdout })} ${dim(`(${talk.agentId}) · ${escapeForTerminal(String(agent['model']))}`)}\n`,
+  run.stdout.write(
+    `${styled(run, 'bold', escapeForTerminal(String(agent['name'])))} ${dim(run, `(${talk.agentId}) · ${escapeForTerminal(String(agent['model']))}`)}\n`,
   )
   tell(
+    run,
     `${short(price['prompt_usd_per_million'])} USD per million prompt tokens, ${short(price['completion_usd_per_million'])} USD per million completion tokens`,
   )
   tell(
+    run,
     `Owner ${escapeForTerminal(String(owner['name']))}, ${String(owner['available_usd'])} USD available · end user ${escapeForTerminal(talk.externalUserId)} · /help for commands`,
   )
-  if (agent['enabled'] === false) tell(`The agent is disabled. To enable it: npx turnkeep agent enable ${talk.agentId}`)
+  if (agent['enabled'] === false) tell(run, `The agent is disabled. To enable it: npx turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
-  if (said.length > 0) stdout.write('\n')
-  for (const one of said) showSaid(one, maxAtStart)
-  stdout.write('\n')
+  if (said.length > 0) run.stdout.write('\n')
+  for (const one of said) showSaid(run, one, maxAtStart)
+  run.stdout.write('\n')
 }
 
-function showSaid({ role, content }: Said, most = Infinity): void {
+function showSaid(run: CommandRun, { role, content }: Said, most = Infinity): void {
   const text = content.length > most ? `${[...content].slice(0, most).join('')}…` : content
   let lines = ''
-  const wrap = new WordWrap(width, (piece) => (lines += piece))
+  const wrap = openWrap(run, (piece) => (lines += piece))
   wrap.push(`${role === 'user' ? '› ' : ''}${text}`)
   wrap.end()
-  tell(lines.trimEnd())
+  tell(run, lines.trimEnd())
 }
 
-async function runChatCommand(word: string, talk: Talk, newEndUser: () => string): Promise<void> {
+async function runChatCommand(run: CommandRun, word: string, talk: Talk, newEndUser: () => string): Promise<void> {
   switch (word) {
     case '/help':
-      return tell(help.join('\n'))
+      return tell(run, help.join('\n'))
     case '/history': {
       const said = await talk.lastSaid(shownOnAsking)
-      if (said.length === 0) tell('No messages yet.')
-      return said.forEach((one) => showSaid(one))
+      if (said.length === 0) tell(run, 'No messages yet.')
+      return said.forEach((one) => showSaid(run, one))
     }
     case '/cost': {
       const { turns, usd, tokens, running } = await talk.sum()
       const owner = await talk.owner()
-      tell(`This session: ${usd} USD · ${turns} ${turns === 1 ? 'reply' : 'replies'} · ${tokens.toLocaleString('en-US')} tokens`)
-      if (running > 0) tell(`${running} still running`)
-      return tell(`Available:    ${String(owner['available_usd'])} USD (owner ${escapeForTerminal(String(owner['name']))})`)
+      tell(run, `This session: ${usd} USD · ${turns} ${turns === 1 ? 'reply' : 'replies'} · ${tokens.toLocaleString('en-US')} tokens`)
+      if (running > 0) tell(run, `${running} still running`)
+      return tell(run, `Available:    ${String(owner['available_usd'])} USD (owner ${escapeForTerminal(String(owner['name']))})`)
     }
     case '/new':
       talk.externalUserId = newEndUser()
-      return tell(`Started a new conversation. To return to it later: --user ${escapeForTerminal(talk.externalUserId)}`)
+      return tell(run, `Started a new conversation. To return to it later: --user ${escapeForTerminal(talk.externalUserId)}`)
     default:
-      return tell(`Unknown command: ${escapeForTerminal(word)}\n${help.join('\n')}`)
+      return tell(run, `Unknown command: ${escapeForTerminal(word)}\n${help.join('\n')}`)
   }
 }
 
 /** Sends a message and streams its reply. All attempts share one Idempotency-Key, so the message is answered and charged once. */
-async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void> {
-  const wrap = new WordWrap(width, (piece) => stdout.write(piece))
+async function say(run: CommandRun, text: string, talk: Talk, signal: AbortSignal): Promise<void> {
+  const wrap = openWrap(run, (piece) => run.stdout.write(piece))
   let requestId: string | undefined
   const { agentId, externalUserId } = talk
   const message = { agentId, externalUserId, text, idempotencyKey: randomUUID() }
@@ -125,11 +135,11 @@ async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void>
       piece: (piece) => wrap.push(piece),
       reset() {
         wrap.end()
-        tell('The turn ran again and returned a different reply:')
+        tell(run, 'The turn ran again and returned a different reply:')
       },
       waits(why, seconds) {
         wrap.pause()
-        tell(`${why}: retrying in ${seconds} s (Ctrl-C to cancel)`)
+        tell(run, `${why}: retrying in ${seconds} s (Ctrl-C to cancel)`)
       },
     },
     signal,
@@ -138,21 +148,23 @@ async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void>
   switch (sent.kind) {
     case 'completed': {
       const cost = await talk.cost(String(sent.completed['request_id']))
-      return tellThenBlank(cost ? costLine(cost) : 'The cost of this reply is not available.')
+      return tellThenBlank(run, cost ? costLine(cost) : 'The cost of this reply is not available.')
     }
     case 'stopped':
-      if (requestId === undefined) return tellThenBlank('Stopped. If the server accepted the message, it is answered and charged once.')
+      if (requestId === undefined)
+        return tellThenBlank(run, 'Stopped. If the server accepted the message, it is answered and charged once.')
       talk.leave(requestId)
       return tellThenBlank(
+        run,
         `Stopped waiting. The turn continues, and is stored and charged. To see it: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
       )
     default:
-      return void stdout.write(`${styleText('red', await whyNot(sent, talk), { stream: stdout })}\n\n`)
+      return void run.stdout.write(`${styled(run, 'red', await whyNot(sent, talk))}\n\n`)
   }
 }
 
-function tellFailure(error: unknown, signal: AbortSignal): void {
+function tellFailure(run: CommandRun, error: unknown, signal: AbortSignal): void {
   if (!(error instanceof CommandFailed)) throw error
-  if (signal.aborted) return tellThenBlank('Stopped.')
-  stdout.write(`${styleText('red', readable(error.message), { stream: stdout })}\n`)
+  if (signal.aborted) return tellThenBlank(run, 'Stopped.')
+  run.stdout.write(`${styled(run, 'red', readable(error.message))}\n`)
 }

@@ -5,8 +5,8 @@
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { CommandRun } from '../command-run.ts'
 import { settings } from '../../config/config.ts'
-import type { Environment } from '../../config/config.ts'
 import { verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
 import { backUp, inspectFolder } from '../../store/sqlite/sqlite.ts'
@@ -18,21 +18,23 @@ import { findFolder, findStore } from './store-address.ts'
 import type { StoreAddress } from './store-address.ts'
 import { docPage } from '../terminal/doc-page.ts'
 import { verdictLines } from './verdict-lines.ts'
+import { printLine, tell } from '../terminal/print.ts'
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   helpEnd(command, 'backup /backups/turnkeep-2026-11-21.db')
     .argument('[file]', 'File to write, which must not exist (default: turnkeep-<time>.db in this folder, .dump with PostgreSQL)')
     .option('--json', 'Print JSON')
-    .action((file: string | undefined, options: { json?: true }) => backUpStore(environment, file, options))
+    .action((file: string | undefined, options: { json?: true }) => backUpStore(run, file, options))
 }
 
-async function backUpStore(environment: Environment, given: string | undefined, { json }: { json?: true }): Promise<void> {
+async function backUpStore(run: CommandRun, given: string | undefined, { json }: { json?: true }): Promise<void> {
+  const { environment } = run
   const store = findStore(environment)
   const ending = store.kind === 'folder' ? 'db' : 'dump'
   const file = resolve(given ?? `turnkeep-${new Date().toISOString().replace(/[:.]/g, '-')}.${ending}`)
   if (statSync(file, { throwIfNoEntry: false })) throw refuseExisting(file)
   if (store.kind === 'folder') refuseWithoutDatabase(store.folder)
-  const verdicts = await writeBackup(store, file, environment).catch((error: unknown) => {
+  const verdicts = await writeBackup(run, store, file).catch((error: unknown) => {
     throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `cannot back up ${store.shown}: ${causeOf(error)}`)
   })
   const { size } = statSync(file)
@@ -43,32 +45,33 @@ async function backUpStore(environment: Environment, given: string | undefined, 
   )
   if (json) {
     const names = broken.map(({ name }) => name)
-    console.log(JSON.stringify({ file, bytes: size, ok: names.length === 0, invariants: verdicts.length, broken: names, keep }, null, 2))
+    printLine(run, JSON.stringify({ file, bytes: size, ok: names.length === 0, invariants: verdicts.length, broken: names, keep }, null, 2))
   } else {
-    console.log(`Wrote ${file} (${(size / 1024 / 1024).toFixed(1)} MiB, mode 0600)`)
-    console.log(
+    printLine(run, `Wrote ${file} (${(size / 1024 / 1024).toFixed(1)} MiB, mode 0600)`)
+    printLine(
+      run,
       broken.length === 0
         ? `Verified: all ${verdicts.length} invariants hold in the backup.`
         : `${broken.length} of ${verdicts.length} invariants are broken, in the backup and in the database:`,
     )
-    for (const line of broken.flatMap(verdictLines)) console.log(line)
-    console.log('Also keep these, separate from the backup. Without the first one, the API keys of providers cannot be decrypted:')
-    for (const { secret, where } of keep) console.log(`  ${where === 'environment' ? `the value of ${secret}` : where}`)
-    console.log(`How to restore: ${docPage('docs/operate/backup-restore.md')}`)
+    for (const line of broken.flatMap(verdictLines)) printLine(run, line)
+    printLine(run, 'Also keep these, separate from the backup. Without the first one, the API keys of providers cannot be decrypted:')
+    for (const { secret, where } of keep) printLine(run, `  ${where === 'environment' ? `the value of ${secret}` : where}`)
+    printLine(run, `How to restore: ${docPage('docs/operate/backup-restore.md')}`)
   }
-  if (broken.length > 0) process.exitCode = 1
+  if (broken.length > 0) run.exitCode = 1
 }
 
-async function writeBackup(store: StoreAddress, file: string, environment: Environment): Promise<Verdict[]> {
-  const progress = process.stderr.isTTY ? showProgress(store.kind === 'folder' ? 'pages' : 'tables') : silent
-  const tell = (part: string, done: number, of: number): void => progress.tell({ phase: 'copied', part, done, of })
+async function writeBackup(run: CommandRun, store: StoreAddress, file: string): Promise<Verdict[]> {
+  const progress = run.stderr.isTTY ? showProgress(store.kind === 'folder' ? 'pages' : 'tables', run.stderr) : silent
+  const report = (part: string, done: number, of: number): void => progress.tell({ phase: 'copied', part, done, of })
   try {
     if (store.kind === 'folder')
-      return await backUp({ folder: store.folder, file, onProgress: ({ pages, of }) => tell('', pages, of) }, verify)
+      return await backUp({ folder: store.folder, file, onProgress: ({ pages, of }) => report('', pages, of) }, verify)
     const { dumpPostgres } = await import('../../store/postgres/backup.ts')
-    const onProgress = ({ tables, of, table }: { tables: number; of: number; table: string }): void => tell(table, tables, of)
-    const onWarning = (line: string): void => console.error(`turnkeep: warning: ${line}`)
-    return await dumpPostgres({ url: store.url, file, environment, onProgress, onWarning }, verify)
+    const onProgress = ({ tables, of, table }: { tables: number; of: number; table: string }): void => report(table, tables, of)
+    const onWarning = (line: string): void => tell(run, `turnkeep: warning: ${line}`)
+    return await dumpPostgres({ url: store.url, file, environment: run.environment, onProgress, onWarning }, verify)
   } finally {
     progress.end()
   }

@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { CommandRun } from '../command-run.ts'
 import { settings } from '../../config/config.ts'
 import type { Environment } from '../../config/config.ts'
 import { CopyRefused, copyToPostgres } from '../../store/copy.ts'
@@ -17,6 +18,7 @@ import { showProgress } from './progress.ts'
 import { databaseAddress, findFolder } from './store-address.ts'
 import { writeCopyNote } from './copy-note.ts'
 import { docPage } from '../terminal/doc-page.ts'
+import { printLine, tell } from '../terminal/print.ts'
 
 type CopyCommand = { to: string; json?: true }
 type ToSet = { setting: string; value: string }
@@ -27,18 +29,19 @@ const codes = writeExitCodes(
   'the copy failed or was interrupted; run it again to continue',
 )
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   helpEnd(command, 'copy --to postgres://turnkeep@db.internal/turnkeep', codes)
     .requiredOption('--to <url>', 'Empty PostgreSQL database; the password can be in PGPASSWORD or ~/.pgpass instead')
     .option('--json', 'Print JSON')
-    .action((options: CopyCommand) => copyStore(environment, options))
+    .action((options: CopyCommand) => copyStore(run, options))
 }
 
-async function copyStore(environment: Environment, { to, json }: CopyCommand): Promise<void> {
+async function copyStore(run: CommandRun, { to, json }: CopyCommand): Promise<void> {
+  const { environment } = run
   const folder = findFolder(environment)
   const { url, shown } = databaseAddress(to, '--to')
   const startedAt = performance.now()
-  const progress = showProgress('rows')
+  const progress = showProgress('rows', run.stderr)
   const report = await copyToPostgres({
     folder,
     url,
@@ -49,19 +52,19 @@ async function copyStore(environment: Environment, { to, json }: CopyCommand): P
     })
     .finally(() => progress.end())
   const seconds = (performance.now() - startedAt) / 1000
-  if (report.kind !== 'different') noteCopy(folder, shown)
+  if (report.kind !== 'different') noteCopy(run, folder, shown)
   const toSet = whatToSet(environment, folder, shown)
-  if (json) console.log(JSON.stringify({ ...report, folder, to: shown, seconds: Number(seconds.toFixed(1)), set: toSet }, null, 2))
-  else print(report, { folder, shown, seconds, toSet })
-  if (report.kind === 'different') process.exitCode = 1
+  if (json) printLine(run, JSON.stringify({ ...report, folder, to: shown, seconds: Number(seconds.toFixed(1)), set: toSet }, null, 2))
+  else print(run, report, { folder, shown, seconds, toSet })
+  if (report.kind === 'different') run.exitCode = 1
 }
 
 /** The copy is complete without the note, so a folder that is not writable is no failure. */
-function noteCopy(folder: string, shown: string): void {
+function noteCopy(run: CommandRun, folder: string, shown: string): void {
   try {
     writeCopyNote(folder, shown)
   } catch (error) {
-    console.error(`turnkeep: cannot write into ${folder}: ${causeOf(error)}. Move the folder away, or doctor will inspect it.`)
+    tell(run, `turnkeep: cannot write into ${folder}: ${causeOf(error)}. Move the folder away, or doctor will inspect it.`)
   }
 }
 
@@ -73,32 +76,35 @@ function refusal(error: unknown, folder: string, shown: string): CommandFailed {
 }
 
 function print(
+  run: CommandRun,
   report: CopyReport,
   { folder, shown, seconds, toSet }: { folder: string; shown: string; seconds: number; toSet: ToSet[] },
 ): void {
   const { kind, tables, found, sums, invariants, differences } = report
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   if (kind === 'different') {
-    console.log(`DIFFERENT: the data in ${shown} does not match ${folder}. No server will start on that database.`)
-    for (const { what, source, copy } of differences) console.log(`  ${what}\n    source      ${source}\n    copy        ${copy}`)
-    console.log('Something else wrote to that database, or it is damaged. Drop the database, create it again, and repeat the copy.')
+    printLine(run, `DIFFERENT: the data in ${shown} does not match ${folder}. No server will start on that database.`)
+    for (const { what, source, copy } of differences) printLine(run, `  ${what}\n    source      ${source}\n    copy        ${copy}`)
+    printLine(run, 'Something else wrote to that database, or it is damaged. Drop the database, create it again, and repeat the copy.')
     return
   }
   const width = Math.max(...tables.map(({ name }) => name.length))
-  for (const table of tables) console.log(`${table.name.padEnd(width)}  ${table.rows.toLocaleString('en-US').padStart(12)}`)
+  for (const table of tables) printLine(run, `${table.name.padEnd(width)}  ${table.rows.toLocaleString('en-US').padStart(12)}`)
   if (kind === 'before') {
-    console.log(`This copy of ${folder} to ${shown} was already completed and verified. Nothing was changed.`)
+    printLine(run, `This copy of ${folder} to ${shown} was already completed and verified. Nothing was changed.`)
   } else {
-    if (found > 0) console.log(`Continued an interrupted copy, which had copied ${found.toLocaleString('en-US')} rows.`)
-    console.log(`Copied ${rows.toLocaleString('en-US')} rows in ${seconds.toFixed(1)} s from ${folder} to ${shown}.`)
-    console.log(
+    if (found > 0) printLine(run, `Continued an interrupted copy, which had copied ${found.toLocaleString('en-US')} rows.`)
+    printLine(run, `Copied ${rows.toLocaleString('en-US')} rows in ${seconds.toFixed(1)} s from ${folder} to ${shown}.`)
+    printLine(
+      run,
       `Verified by reading it back: row counts, ${Object.keys(sums).length} sums, a SHA-256 of every table, and all ${invariants} invariants.`,
     )
   }
-  console.log('\nStart every server process with these settings from now on:')
+  printLine(run, '\nStart every server process with these settings from now on:')
   const names = Math.max(...toSet.map(({ setting }) => setting.length))
-  for (const { setting, value } of toSet) console.log(`  ${setting.padEnd(names)}  ${value}`)
-  console.log(
+  for (const { setting, value } of toSet) printLine(run, `  ${setting.padEnd(names)}  ${value}`)
+  printLine(
+    run,
     `Then move ${folder} away, so that no server can start on the old data. See ${docPage('docs/operate/migrate-to-postgresql.md')}.`,
   )
 }

@@ -20,11 +20,7 @@ const barWidth = 24
  * @param unit what is counted, such as rows; undefined if only a percentage is known
  * @param now a monotonic clock in milliseconds
  */
-export function showProgress(
-  unit: string | undefined,
-  screen: Screen = process.stderr,
-  now: () => number = () => performance.now(),
-): Progress {
+export function showProgress(unit: string | undefined, screen: Screen, now: () => number = () => performance.now()): Progress {
   let shownAt = -Infinity
   let phase: { name: string; at: number; startedWith: number } | undefined
 

@@ -3,7 +3,7 @@
  * running server. The invariants are in src/store/queries/invariants.ts.
  */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun, ExitCode } from '../command-run.ts'
 import { verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
 import { SchemaRefused } from '../../store/schema-refused.ts'
@@ -15,12 +15,13 @@ import { findStore } from './store-address.ts'
 import type { StoreAddress } from './store-address.ts'
 import { docPage } from '../terminal/doc-page.ts'
 import { plainRow, verdictLines } from './verdict-lines.ts'
+import { printLine } from '../terminal/print.ts'
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   helpEnd(command, 'verify')
     .option('--json', 'Print JSON')
     .action(async (options: { json?: true }) => {
-      process.exitCode = await verifyStore(environment, { json: options.json ?? false })
+      run.exitCode = await verifyStore(run, { json: options.json ?? false })
     })
 }
 
@@ -28,14 +29,14 @@ export function define(command: Command, environment: Environment): void {
  * Prints the result and returns the exit code: 0 if all invariants hold, otherwise 1. Throws CommandFailed with code 2 if no database can
  * be read.
  */
-async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
-  const store = findStore(environment)
+async function verifyStore(run: CommandRun, { json }: { json: boolean }): Promise<ExitCode> {
+  const store = findStore(run.environment)
   const verdicts = await readStore(store, verify).catch((error: unknown) => {
     throw new CommandFailed(2, whyUnread(store, error))
   })
   const broken = verdicts.filter(({ rows }) => rows.length > 0).length
-  if (json) console.log(JSON.stringify({ ok: broken === 0, invariants: verdicts.map(asJson) }, null, 2))
-  else print(verdicts, broken)
+  if (json) printLine(run, JSON.stringify({ ok: broken === 0, invariants: verdicts.map(asJson) }, null, 2))
+  else print(run, verdicts, broken)
   return broken === 0 ? 0 : 1
 }
 
@@ -73,9 +74,9 @@ async function readStore<Result>(store: StoreAddress, read: (sql: Sql) => Promis
   })
 }
 
-function print(verdicts: Verdict[], broken: number): void {
-  for (const line of verdicts.flatMap(verdictLines)) console.log(line)
-  console.log(broken === 0 ? `all ${verdicts.length} invariants hold` : `broken: ${broken} of ${verdicts.length} invariants`)
+function print(run: CommandRun, verdicts: Verdict[], broken: number): void {
+  for (const line of verdicts.flatMap(verdictLines)) printLine(run, line)
+  printLine(run, broken === 0 ? `all ${verdicts.length} invariants hold` : `broken: ${broken} of ${verdicts.length} invariants`)
 }
 
 function asJson({ id, name, sentence, rows }: Verdict): object {

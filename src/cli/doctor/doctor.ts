@@ -1,6 +1,6 @@
 /** `turnkeep doctor`: checks for common problems, one after the other, and prints how to fix each. Fixes nothing itself. */
-import { styleText } from 'node:util'
 import type { Command } from 'commander'
+import type { CommandRun } from '../command-run.ts'
 import { settings } from '../../config/config.ts'
 import type { Config, Environment } from '../../config/config.ts'
 import { adminUrl, findAdminToken, localUrl, readAddressSettings } from '../admin-api/address.ts'
@@ -12,7 +12,8 @@ import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { checkPostgres } from './database-checks.ts'
 import { checkConfinement, checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
-import { jsonText } from '../terminal/print.ts'
+import { jsonText, printLine } from '../terminal/print.ts'
+import { styled } from '../terminal/style.ts'
 import { checkRedis } from './redis-checks.ts'
 import { checkPort, checkProviders, checkServer, checkToken, checkWebhooks, probe } from './server-checks.ts'
 import { readCopyNote } from '../data/copy-note.ts'
@@ -27,25 +28,28 @@ const statusTimeoutMs = 3_000
 
 type DoctorOptions = ServerOptions & { providers?: true }
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   const codes = writeExitCodes('no check failed (there may be warnings)', 'a check failed', 'invalid usage')
   withServerOptions(helpEnd(command, 'doctor --providers', codes))
     .option('--providers', 'Also make one small call to every provider, for which it may charge')
-    .action((options: DoctorOptions) => examine(environment, options))
+    .action((options: DoctorOptions) => examine(run, options))
 }
 
-async function examine(environment: Environment, options: DoctorOptions): Promise<void> {
+async function examine(run: CommandRun, options: DoctorOptions): Promise<void> {
   const findings: Finding[] = []
-  for await (const finding of findAll(environment, options)) {
+  for await (const finding of findAll(run.environment, options)) {
     findings.push(finding)
-    if (!options.json) printFinding(finding)
+    if (!options.json) printFinding(run, finding)
   }
   const failed = findings.filter(({ status }) => status === 'fail').length
   const warned = findings.filter(({ status }) => status === 'warn').length
-  if (options.json) console.log(jsonText({ ok: failed === 0, checks: findings }, 2))
+  if (options.json) printLine(run, jsonText({ ok: failed === 0, checks: findings }, 2))
   else
-    console.log(failed + warned === 0 ? '\nNo problems found.' : `\n${failed} failed, ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`)
-  if (failed > 0) process.exitCode = 1
+    printLine(
+      run,
+      failed + warned === 0 ? '\nNo problems found.' : `\n${failed} failed, ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`,
+    )
+  if (failed > 0) run.exitCode = 1
 }
 
 async function* findAll(environment: Environment, options: DoctorOptions): AsyncGenerator<Finding> {
@@ -154,8 +158,8 @@ async function* checkRunning(config: Config, environment: Environment, options: 
 
 const marks = { ok: ['green', 'ok  '], warn: ['yellow', 'warn'], fail: ['red', 'FAIL'] } as const
 
-function printFinding({ check, status, says, fix }: Finding): void {
-  const [colour, mark] = marks[status]
-  console.log(`${styleText(colour, mark, { stream: process.stdout })}  ${escapeForTerminal(check).padEnd(12)}  ${escapeForTerminal(says)}`)
-  if (fix !== undefined) console.log(`      ${' '.repeat(12)}  ${escapeForTerminal(fix)}`)
+function printFinding(run: CommandRun, { check, status, says, fix }: Finding): void {
+  const [color, mark] = marks[status]
+  printLine(run, `${styled(run, color, mark)}  ${escapeForTerminal(check).padEnd(12)}  ${escapeForTerminal(says)}`)
+  if (fix !== undefined) printLine(run, `      ${' '.repeat(12)}  ${escapeForTerminal(fix)}`)
 }

@@ -3,7 +3,7 @@
  * running service as `turnkeep chat` does. Only the protocol goes to stdout; everything else goes to stderr.
  */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { findAgent } from '../chat/find-agent.ts'
 import { helpEnd, withUrlOption } from '../terminal/command-options.ts'
@@ -13,7 +13,7 @@ import { escapeForTerminal } from '../terminal/table.ts'
 
 type McpOptions = { agent?: string; user?: string; url?: string }
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   command.addHelpText(
     'after',
     '\nA desktop assistant runs this command and calls the agent as a tool. Every\nmessage is a regular turn: it is stored, and charged to the owner of the agent.',
@@ -21,16 +21,16 @@ export function define(command: Command, environment: Environment): void {
   withUrlOption(helpEnd(command, 'mcp --agent Support'))
     .option('--agent <agent>', 'Id of the agent, or its name if unique (default: the only agent)')
     .option('--user <name>', 'End user of calls that name none (default: your login name)')
-    .action((options: McpOptions) => serve(environment, options))
+    .action((options: McpOptions) => serve(run, options))
 }
 
 /** Throws CommandFailed: 1 if the agent is not found, 2 if the server cannot be reached. Otherwise runs until stdin ends. */
-async function serve(environment: Environment, { agent: given, user = loginName('local'), url }: McpOptions): Promise<void> {
-  const client = createAdminClient(environment, { url })
+async function serve(run: CommandRun, { agent: given, user = loginName('local'), url }: McpOptions): Promise<void> {
+  const client = createAdminClient(run.environment, { url })
   const agent = await findAgent(client, given)
   // The SDK is large, and no other command needs it.
   const { serveAgent } = await import('./serve-agent.ts')
-  serveAgent(client, agent, user)
+  serveAgent(run, client, agent, user)
   const name = escapeForTerminal(String(agent['name']))
-  tell(`Serving the agent ${name} of ${client.url} as an MCP server on stdin and stdout, for the end user ${escapeForTerminal(user)}.`)
+  tell(run, `Serving the agent ${name} of ${client.url} as an MCP server on stdin and stdout, for the end user ${escapeForTerminal(user)}.`)
 }

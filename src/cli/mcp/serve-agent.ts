@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { readEvent } from '../../../packages/client/src/wire.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAgentServer } from '../../mcp/agent-server.ts'
 import type { CallListener } from '../../mcp/agent-server.ts'
 import type { ToolCall, ToolOutcome } from '../../mcp/agent-tool.ts'
@@ -17,13 +18,13 @@ import { tell } from '../terminal/print.ts'
 // A client shows progress to a person, and gives up on a call after 60 s without it.
 const progressMs = 2_000
 
-export function serveAgent(client: AdminClient, agent: Fields, user: string): void {
-  const report = (error: unknown): void => tell(`MCP: ${error instanceof Error ? error.message : String(error)}`)
+export function serveAgent(run: CommandRun, client: AdminClient, agent: Fields, user: string): void {
+  const report = (error: unknown): void => tell(run, `MCP: ${error instanceof Error ? error.message : String(error)}`)
   const options = {
     version: readVersion(),
     agentName: String(agent['name']),
     defaultExternalUserId: user,
-    call: (call: ToolCall, listener: CallListener) => send(client, String(agent['id']), call, listener),
+    call: (call: ToolCall, listener: CallListener) => send(run, client, String(agent['id']), call, listener),
     onError: report,
     progressMs,
   }
@@ -31,6 +32,7 @@ export function serveAgent(client: AdminClient, agent: Fields, user: string): vo
 }
 
 async function send(
+  run: CommandRun,
   client: AdminClient,
   agentId: string,
   { message: text, externalUserId, idempotencyKey = randomUUID() }: ToolCall,
@@ -40,7 +42,7 @@ async function send(
     created: () => progress.started(),
     piece: (piece: string) => progress.text(piece),
     reset: () => progress.reset(),
-    waits: (why: string, seconds: number) => tell(`${why}: retrying in ${seconds} s`),
+    waits: (why: string, seconds: number) => tell(run, `${why}: retrying in ${seconds} s`),
   }
   return outcomeOf(await sendMessage(client, { agentId, externalUserId, text, idempotencyKey }, listener, signal), idempotencyKey)
 }

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import type { AdminClient, Call, Fields } from '../admin-api/client.ts'
+import type { CommandRun } from '../command-run.ts'
 import { digestOf } from '../admin-api/document-files.ts'
 import { documentsPath } from '../admin-api/paths.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
@@ -27,10 +28,10 @@ export async function listDocuments(server: AdminClient, agentId: string): Promi
 }
 
 /** Throws CommandFailed: 1 if the server refuses the document or its name is ambiguous, 2 if the source cannot be read. */
-export async function addDocument(server: AdminClient, source: Source, present: Fields[], wish: AddWish): Promise<Added> {
+export async function addDocument(run: CommandRun, server: AdminClient, source: Source, present: Fields[], wish: AddWish): Promise<Added> {
   const { agentId, replace } = wish
   const title = wish.title ?? (source.kind === 'file' ? source.title : undefined)
-  const bytes = await readBytes(source)
+  const bytes = await readBytes(run, source)
   const sha256 = bytes && digestOf(bytes).sha256
   const same = replace === undefined ? findSame(source, { title, sha256 }, present) : undefined
   if (same && sha256 !== undefined && isUnchanged(same, { title, sha256 }))
@@ -44,9 +45,9 @@ export async function addDocument(server: AdminClient, source: Source, present: 
 }
 
 /** Returns undefined for a URL, which the server fetches. */
-async function readBytes(source: Source): Promise<Buffer<ArrayBuffer> | undefined> {
+async function readBytes(run: CommandRun, source: Source): Promise<Buffer<ArrayBuffer> | undefined> {
   if (source.kind === 'url') return undefined
-  if (source.kind === 'stdin') return readStdin()
+  if (source.kind === 'stdin') return readStdin(run)
   try {
     return readFileSync(source.path)
   } catch (error) {

@@ -1,6 +1,6 @@
 /** `turnkeep token`: manages tokens of the admin API for programs, by ID or name. A token is printed once, alone on stdout. */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
@@ -23,7 +23,7 @@ const columns: Column[] = [
   { title: 'name', path: 'name' },
 ]
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   withAccess(
     serverCommand(
       group,
@@ -35,35 +35,35 @@ export function define(group: Command, environment: Environment): void {
       .option('--expires <time>', 'A date, or a time with a zone (default: never)'),
     'required',
   ).action(async (name: string, options: ServerOptions & Access & { agent?: string; expires?: string }) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const agentId = options.agent === undefined ? undefined : await findId(client, 'agent', options.agent)
     const body = { name, ...(await writeAccess(client, options)), ...given({ agent_id: agentId, expires_at: options.expires }) }
     const made = await client.call('POST', '/tokens', { body })
-    if (options.json) return printRecord(made, options)
+    if (options.json) return printRecord(run, made, options)
     const { token, ...rest } = made
-    for (const line of recordLines(rest)) tell(line)
-    tell('Token (shown only once):')
-    return write(`${String(token)}\n`)
+    for (const line of recordLines(rest)) tell(run, line)
+    tell(run, 'Token (shown only once):')
+    return write(run, `${String(token)}\n`)
   })
 
   serverCommand(group, 'list', 'List tokens for programs, newest first, also revoked ones', 'token list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), '/tokens', columns, options),
+      printList(run, createAdminClient(run.environment, options), '/tokens', columns, options),
     )
 
   serverCommand(group, 'show <token>', 'Show a token for programs, by ID or name', 'token show CI').action(
     async (token: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
-      await printRecord(await client.call('GET', await findPath(client, token)), options)
+      const client = createAdminClient(run.environment, options)
+      await printRecord(run, await client.call('GET', await findPath(client, token)), options)
     },
   )
 
   serverCommand(group, 'revoke <token>', 'Revoke a token for programs; it stops working immediately', 'token revoke CI').action(
     async (token: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       await client.call('DELETE', await findPath(client, token))
-      tell(`Revoked token ${escapeForTerminal(token)}`)
+      tell(run, `Revoked token ${escapeForTerminal(token)}`)
     },
   )
 }

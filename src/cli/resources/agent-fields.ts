@@ -1,6 +1,7 @@
 /** Reads the fields of an agent from a JSON file with the field names of the API and from options. Options override the file. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import type { CommandRun } from '../command-run.ts'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
@@ -42,7 +43,7 @@ export function withAgentFlags(command: Command, isNew: boolean): Command {
 }
 
 /** Throws CommandFailed with code 2 for conflicting options and for a file that cannot be read. */
-export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
+export async function readAgentFields(run: CommandRun, flags: AgentFlags): Promise<Fields> {
   const { promptPrice, completionPrice, systemPromptFile } = flags
   if (flags.systemPrompt !== undefined && systemPromptFile !== undefined)
     throw new CommandFailed(2, '--system-prompt and --system-prompt-file cannot be used together')
@@ -55,15 +56,15 @@ export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
     cache_write_usd_per_million: flags.cacheWritePrice,
   })
   return {
-    ...(flags.file === undefined ? {} : await readFields(flags.file)),
+    ...(flags.file === undefined ? {} : await readFields(run, flags.file)),
     ...given({
       name: flags.name,
-      system_prompt: systemPromptFile === undefined ? flags.systemPrompt : (await readText(systemPromptFile)).trimEnd(),
+      system_prompt: systemPromptFile === undefined ? flags.systemPrompt : (await readText(run, systemPromptFile)).trimEnd(),
       model: flags.model,
       price: Object.keys(price).length > 0 ? price : undefined,
       max_output_tokens: flags.maxOutputTokens,
       temperature: flags.temperature,
-      tools: flags.tools === undefined ? undefined : await readTools(flags.tools),
+      tools: flags.tools === undefined ? undefined : await readTools(run, flags.tools),
     }),
   }
 }
@@ -82,8 +83,8 @@ export function refuseMissing(fields: Fields): void {
     throw new CommandFailed(2, `missing options: ${missing.join(', ')}. They can also be fields of the file of --file.`)
 }
 
-async function readFields(file: string): Promise<Fields> {
-  const value = await readJson(file)
+async function readFields(run: CommandRun, file: string): Promise<Fields> {
+  const value = await readJson(run, file)
   if (!isFields(value))
     throw new CommandFailed(2, `${nameOf(file)} must contain a JSON object, such as {"name": "Support", "model": "openai/gpt-5.4-mini"}`)
   return value
@@ -93,8 +94,8 @@ async function readFields(file: string): Promise<Fields> {
  * Reads a list of tools, or an agent as `agent show --json` prints it. Pinned tools are dropped: they come from the MCP server and cannot
  * be set by a client.
  */
-async function readTools(file: string): Promise<unknown[]> {
-  const value = await readJson(file)
+async function readTools(run: CommandRun, file: string): Promise<unknown[]> {
+  const value = await readJson(run, file)
   const tools = isFields(value) ? value['tools'] : value
   if (!Array.isArray(tools))
     throw new CommandFailed(2, `${nameOf(file)} must contain a JSON list of tools, such as [{"type": "builtin", "name": "now"}]`)
@@ -103,13 +104,13 @@ async function readTools(file: string): Promise<unknown[]> {
 
 const nameOf = (file: string): string => (file === '-' ? 'stdin' : file)
 
-async function readJson(file: string): Promise<unknown> {
-  return parseJson(await readText(file), nameOf(file))
+async function readJson(run: CommandRun, file: string): Promise<unknown> {
+  return parseJson(await readText(run, file), nameOf(file))
 }
 
-async function readText(file: string): Promise<string> {
+async function readText(run: CommandRun, file: string): Promise<string> {
   try {
-    return file === '-' ? (await readStdin()).toString() : readFileSync(file, 'utf8')
+    return file === '-' ? (await readStdin(run)).toString() : readFileSync(file, 'utf8')
   } catch (error) {
     throw new CommandFailed(2, `cannot read ${nameOf(file)}: ${error instanceof Error ? error.message : String(error)}`)
   }

@@ -1,6 +1,6 @@
 /** `turnkeep agent tools|try-tool|refresh-tools`: lists the tools of an agent, calls one, and compares them with its MCP servers. */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { pathOfAgent } from '../admin-api/names.ts'
@@ -30,8 +30,8 @@ const differenceColumns: Column[] = [
 
 const example = 'Support'
 
-export function defineToolCommands(group: Command, environment: Environment): void {
-  const client = (options: ServerOptions) => createAdminClient(environment, options)
+export function defineToolCommands(group: Command, run: CommandRun): void {
+  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   serverCommand(
     group,
@@ -42,9 +42,9 @@ export function defineToolCommands(group: Command, environment: Environment): vo
     const server = client(options)
     const { tools } = await server.call('GET', await pathOfAgent(server, agent))
     const given = listOf({ data: tools })
-    if (tool !== undefined) return showTool(given.flatMap(offeredBy), tool, options)
-    if (options.json) return printRecord({ data: given }, options)
-    return printTable(columns, given.flatMap(rowsOf), 'The agent has no tools.')
+    if (tool !== undefined) return showTool(run, given.flatMap(offeredBy), tool, options)
+    if (options.json) return printRecord(run, { data: given }, options)
+    return printTable(run, columns, given.flatMap(rowsOf), 'The agent has no tools.')
   })
 
   serverCommand(
@@ -55,15 +55,15 @@ export function defineToolCommands(group: Command, environment: Environment): vo
   )
     .option('--arguments <json>', 'Arguments as a JSON object; - reads stdin', '{}')
     .action(async (agent: string, tool: string, { arguments: text, ...options }: ServerOptions & { arguments: string }) => {
-      const body = { tool, arguments: parseArguments(text === '-' ? (await readStdin()).toString() : text) }
+      const body = { tool, arguments: parseArguments(text === '-' ? (await readStdin(run)).toString() : text) }
       const server = client(options)
       const tried = await server.call('POST', `${await pathOfAgent(server, agent)}/tools/try`, { body })
-      if (options.json) await printRecord(tried, options)
+      if (options.json) await printRecord(run, tried, options)
       else {
-        await write(`${escapeForTerminal(String(tried['result']), true)}\n`)
-        tell(`${tried['is_error'] === true ? 'Failed' : 'Succeeded'} after ${Math.round(Number(tried['ms']))} ms.`)
+        await write(run, `${escapeForTerminal(String(tried['result']), true)}\n`)
+        tell(run, `${tried['is_error'] === true ? 'Failed' : 'Succeeded'} after ${Math.round(Number(tried['ms']))} ms.`)
       }
-      if (tried['is_error'] === true) process.exitCode = 1
+      if (tried['is_error'] === true) run.exitCode = 1
     })
 
   serverCommand(
@@ -78,12 +78,12 @@ export function defineToolCommands(group: Command, environment: Environment): vo
       const path = `${await pathOfAgent(server, agent)}/tools/refresh`
       const found = await server.call('POST', path, { body: approve ? { approve } : {} })
       const differences = listOf(found)
-      if (options.json) await printRecord(found, options)
-      else await printTable(differenceColumns, differences.map(withSides), 'The pinned tools match the MCP servers.')
+      if (options.json) await printRecord(run, found, options)
+      else await printTable(run, differenceColumns, differences.map(withSides), 'The pinned tools match the MCP servers.')
       if (differences.length === 0) return
-      if (approve) return tell(`Pinned the tools in version ${String(found['version'])}.`)
-      tell('The agent still uses the pinned tools. To pin the current tools of the servers, add --approve.')
-      process.exitCode = 1
+      if (approve) return tell(run, `Pinned the tools in version ${String(found['version'])}.`)
+      tell(run, 'The agent still uses the pinned tools. To pin the current tools of the servers, add --approve.')
+      run.exitCode = 1
     })
 }
 
@@ -102,14 +102,14 @@ function offeredBy(tool: Fields): Fields[] {
 const rowsOf = (tool: Fields): Fields[] => offeredBy(tool).map((one) => ({ ...one, description: shortened(one['description']) }))
 
 /** The whole description and the JSON Schema of the arguments, as the model gets them. */
-async function showTool(tools: Fields[], name: string, options: ServerOptions): Promise<void> {
+async function showTool(run: CommandRun, tools: Fields[], name: string, options: ServerOptions): Promise<void> {
   const tool = tools.find((one) => one['name'] === name)
   if (!tool) throw new CommandFailed(1, `the agent has no tool ${escapeForTerminal(name)}: npx turnkeep agent tools lists them`)
   const { kind, side_effects: sideEffects, pinned = false, description, parameters = null } = tool
   const shown = { name, kind, side_effects: sideEffects, pinned, description }
-  if (options.json) return printRecord({ ...shown, parameters }, options)
-  await printRecord(shown, options)
-  if (isFields(parameters)) await write(`\n${escapeForTerminal(jsonText(parameters, 2), true)}\n`)
+  if (options.json) return printRecord(run, { ...shown, parameters }, options)
+  await printRecord(run, shown, options)
+  if (isFields(parameters)) await write(run, `\n${escapeForTerminal(jsonText(parameters, 2), true)}\n`)
 }
 
 const builtIn: Record<string, string> = { now: 'Returns the date and time', search_knowledge: 'Searches the documents of the agent' }

@@ -1,6 +1,6 @@
 /** `turnkeep agent`: manages agents and their versions. Every change of a field creates a version, except enabling and disabling. */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findGiven, pathOfAgent } from '../admin-api/names.ts'
@@ -46,8 +46,8 @@ const versionColumns: Column[] = [
 
 const example = 'Support'
 
-export function define(group: Command, environment: Environment): void {
-  const client = (options: ServerOptions) => createAdminClient(environment, options)
+export function define(group: Command, run: CommandRun): void {
+  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   withAgentFlags(
     serverCommand(
@@ -59,23 +59,23 @@ export function define(group: Command, environment: Environment): void {
     true,
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
     const server = client(options)
-    const fields = await readAgentFields(options)
+    const fields = await readAgentFields(run, options)
     refuseMissing({ ...fields, ...given({ owner_id: owner }) })
     await refuseBareModel(server, fields)
     const body = { ...fields, ...given({ owner_id: await findGiven(server, 'owner', owner) }) }
-    await printRecord(await server.call('POST', '/agents', { body }), options)
+    await printRecord(run, await server.call('POST', '/agents', { body }), options)
   })
 
   serverCommand(group, 'list', 'List agents, newest first', 'agent list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
-    .action((options: ServerOptions & { limit?: number }) => printList(client(options), '/agents', columns, options))
+    .action((options: ServerOptions & { limit?: number }) => printList(run, client(options), '/agents', columns, options))
 
   serverCommand(group, 'show <agent>', 'Show all fields of an agent, and its prices', `agent show ${example}`).action(
     async (agent: string, options: ServerOptions) => {
       const server = client(options)
       const path = await pathOfAgent(server, agent)
-      await printRecord(await server.call('GET', path), options)
-      if (!options.json) await printPrices(server, path)
+      await printRecord(run, await server.call('GET', path), options)
+      if (!options.json) await printPrices(run, server, path)
     },
   )
 
@@ -89,9 +89,9 @@ export function define(group: Command, environment: Environment): void {
     false,
   ).action(async (agent: string, options: ServerOptions & AgentFlags) => {
     const server = client(options)
-    const body = await readAgentFields(options)
+    const body = await readAgentFields(run, options)
     await refuseBareModel(server, body)
-    await printRecord(await server.call('PATCH', await pathOfAgent(server, agent), { body }), options)
+    await printRecord(run, await server.call('PATCH', await pathOfAgent(server, agent), { body }), options)
   })
 
   for (const [verb, enabled, description] of [
@@ -101,7 +101,7 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(group, `${verb} <agent>`, description, `agent ${verb} ${example}`).action(
       async (agent: string, options: ServerOptions) => {
         const server = client(options)
-        await printRecord(await server.call('PATCH', await pathOfAgent(server, agent), { body: { enabled } }), options)
+        await printRecord(run, await server.call('PATCH', await pathOfAgent(server, agent), { body: { enabled } }), options)
       },
     )
   }
@@ -114,37 +114,37 @@ export function define(group: Command, environment: Environment): void {
   ).action(async (agent: string, options: ServerOptions) => {
     const server = client(options)
     await server.call('DELETE', await pathOfAgent(server, agent))
-    tell(`Deleted agent ${escapeForTerminal(agent)}`)
+    tell(run, `Deleted agent ${escapeForTerminal(agent)}`)
   })
 
   serverCommand(group, 'versions <agent>', 'List the versions of an agent, newest first', `agent versions ${example}`)
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const server = client(options)
-      await printList(server, `${await pathOfAgent(server, agent)}/versions`, versionColumns, options)
+      await printList(run, server, `${await pathOfAgent(server, agent)}/versions`, versionColumns, options)
     })
 
-  defineToolCommands(group, environment)
+  defineToolCommands(group, run)
 
   serverCommand(group, 'price <model>', 'Show the default price of a model', 'agent price openai/gpt-5.4-mini').action(
     async (model: string, options: ServerOptions) =>
-      printRecord(await client(options).call('GET', '/models/price', { query: { model } }), options),
+      printRecord(run, await client(options).call('GET', '/models/price', { query: { model } }), options),
   )
 
   serverCommand(group, 'rollback <agent>', 'Create a new version with the content of an old one', `agent rollback ${example} 3`)
     .argument('<version>', 'Version number, as listed by "agent versions"', wholeNumber)
     .action(async (agent: string, version: number, options: ServerOptions) => {
       const server = client(options)
-      await printRecord(await server.call('POST', `${await pathOfAgent(server, agent)}/rollback`, { body: { version } }), options)
+      await printRecord(run, await server.call('POST', `${await pathOfAgent(server, agent)}/rollback`, { body: { version } }), options)
     })
 }
 
 /** The newest prices of an agent, with the version in which each became that of new turns. */
-async function printPrices(server: AdminClient, path: string): Promise<void> {
+async function printPrices(run: CommandRun, server: AdminClient, path: string): Promise<void> {
   const { data } = await server.call('GET', `${path}/prices`, { query: { limit: String(maxPrices) } })
   const rows = listOf({ data }).map((row) => ({ ...row, source: sourceOf(row['price_source']) }))
-  await write(`\nPrices, newest first${rows.length === maxPrices ? ` (the newest ${maxPrices})` : ''}:\n`)
-  await printTable(priceColumns, rows, 'No prices.')
+  await write(run, `\nPrices, newest first${rows.length === maxPrices ? ` (the newest ${maxPrices})` : ''}:\n`)
+  await printTable(run, priceColumns, rows, 'No prices.')
 }
 
 // Older ones are in the API.

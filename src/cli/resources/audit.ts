@@ -1,7 +1,7 @@
 /** `turnkeep audit`: lists who changed what, and who read messages (`audit`). */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
@@ -33,7 +33,7 @@ type AuditOptions = ServerOptions & {
   csv?: true
 }
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   withServerOptions(helpEnd(command, 'audit --noun agent --from 2026-11-01 --limit 20'))
     .addOption(new Option('--who <who>', 'Filter by kind of author').choices(['admin_token', 'operator', 'token', 'server']))
     .option('--author <id>', 'Filter by operator or token, by its ID')
@@ -48,10 +48,10 @@ export function define(command: Command, environment: Environment): void {
       if (csv && options.json) throw new CommandFailed(2, '--csv and --json are two formats: remove one of them.')
       if (csv && options.limit !== undefined)
         throw new CommandFailed(2, '--csv prints every entry: remove --limit, or use --from and --to.')
-      const server = createAdminClient(environment, options)
+      const server = createAdminClient(run.environment, options)
       const query = { who, author_id: author, verb, noun, subject_id: subject, from, to }
-      if (csv) return printDownload(server.download('/audit', 'text/csv', query))
-      await printList(server, '/audit', columns, { ...options, query, rowOf })
+      if (csv) return printDownload(run, server.download('/audit', 'text/csv', query))
+      await printList(run, server, '/audit', columns, { ...options, query, rowOf })
     })
 }
 

@@ -1,6 +1,6 @@
 /** `turnkeep conversation`: lists, shows and erases conversations between end users and agents (`erase`). */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 import { findFilters, pathOfAgent, refuseUnknownFilters } from '../admin-api/names.ts'
@@ -34,8 +34,8 @@ type ListOptions = ServerOptions & Searched & { limit?: number; agent?: string; 
 const example = 'conv_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const conversationPath = (id: string): string => `/conversations/${encodeURIComponent(id)}`
 
-export function define(group: Command, environment: Environment): void {
-  const client = (options: ServerOptions) => createAdminClient(environment, options)
+export function define(group: Command, run: CommandRun): void {
+  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   serverCommand(group, 'list', 'List conversations of all API keys, newest first', 'conversation list --user ann --limit 20')
     .option('--agent <agent>', 'Filter by agent')
@@ -51,11 +51,11 @@ export function define(group: Command, environment: Environment): void {
       const server = client(options)
       const filters = await findFilters(server, { agent, key })
       const query = { agent_id: filters.agent, key_id: filters.key, external_user_id: user, from, to, q: text, status, rating }
-      await printList(server, '/conversations', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
+      await printList(run, server, '/conversations', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 
   serverCommand(group, 'show <conversation-id>', 'Show a conversation without its messages', `conversation show ${example}`).action(
-    async (id: string, options: ServerOptions) => printRecord(await client(options).call('GET', conversationPath(id)), options),
+    async (id: string, options: ServerOptions) => printRecord(run, await client(options).call('GET', conversationPath(id)), options),
   )
 
   serverCommand(
@@ -66,7 +66,7 @@ export function define(group: Command, environment: Environment): void {
   )
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((id: string, options: ServerOptions & { limit?: number }) =>
-      printList(client(options), `${conversationPath(id)}/messages`, messageColumns, { ...options, rowOf: chargedOnce }),
+      printList(run, client(options), `${conversationPath(id)}/messages`, messageColumns, { ...options, rowOf: chargedOnce }),
     )
 
   serverCommand(
@@ -74,7 +74,9 @@ export function define(group: Command, environment: Environment): void {
     'delete <conversation-id>',
     'Erase the text of a conversation permanently; usage and ledger are kept',
     `conversation delete ${example}`,
-  ).action(async (id: string, options: ServerOptions) => printRecord(await client(options).call('DELETE', conversationPath(id)), options))
+  ).action(async (id: string, options: ServerOptions) =>
+    printRecord(run, await client(options).call('DELETE', conversationPath(id)), options),
+  )
 
   serverCommand(
     group,
@@ -84,6 +86,6 @@ export function define(group: Command, environment: Environment): void {
   ).action(async (agent: string, user: string, options: ServerOptions) => {
     const server = client(options)
     const query = { external_user_id: user }
-    await printRecord(await server.call('DELETE', `${await pathOfAgent(server, agent)}/end-users`, { query }), options)
+    await printRecord(run, await server.call('DELETE', `${await pathOfAgent(server, agent)}/end-users`, { query }), options)
   })
 }

@@ -3,7 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId, pathOfAgent } from '../admin-api/names.ts'
@@ -45,8 +45,8 @@ type AddOptions = ServerOptions & { title?: string; replace?: string; wait?: tru
 
 const example = 'Support handbook.pdf'
 
-export function define(group: Command, environment: Environment): void {
-  const client = (options: ServerOptions) => createAdminClient(environment, options)
+export function define(group: Command, run: CommandRun): void {
+  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   serverCommand(
     group,
@@ -61,13 +61,13 @@ export function define(group: Command, environment: Environment): void {
     .option('--title <title>', 'Title shown in citations; required for stdin')
     .option('--replace <document>', 'Replace this document, which stays searchable until the new one is indexed')
     .option('--wait', 'Wait until the documents are indexed; exit with 1 if one cannot be read')
-    .action((agent: string, sources: string[], options: AddOptions) => add(client(options), agent, sources, options))
+    .action((agent: string, sources: string[], options: AddOptions) => add(run, client(options), agent, sources, options))
 
   serverCommand(group, 'list <agent>', 'List the documents of an agent, newest first', 'document list Support')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const server = client(options)
-      await printList(server, documentsPath(await findId(server, 'agent', agent)), columns, options)
+      await printList(run, server, documentsPath(await findId(server, 'agent', agent)), columns, options)
     })
 
   serverCommand(group, 'show <agent> <document>', 'Show a document and its indexing status', `document show ${example} --chunks`)
@@ -75,7 +75,7 @@ export function define(group: Command, environment: Environment): void {
     .action(async (agent: string, document: string, { chunks, ...options }: ServerOptions & { chunks?: true }) => {
       const server = client(options)
       const path = await pathOf(server, agent, document)
-      return chunks ? printChunks(server, `${path}/chunks`, options) : printRecord(await server.call('GET', path), options)
+      return chunks ? printChunks(run, server, `${path}/chunks`, options) : printRecord(run, await server.call('GET', path), options)
     })
 
   serverCommand(
@@ -88,16 +88,16 @@ export function define(group: Command, environment: Environment): void {
     .action(async (agent: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
       const server = client(options)
       const found = await server.call('POST', `${await pathOfAgent(server, agent)}/search`, { body: { query, ...given({ limit }) } })
-      if (options.json) return printRecord(found, options)
+      if (options.json) return printRecord(run, found, options)
       const passages = listOf(found).map((one) => ({ ...one, score: Number(one['score']).toFixed(3), text: shortened(one['text']) }))
-      return printTable(passageColumns, passages, 'No passages found.')
+      return printTable(run, passageColumns, passages, 'No passages found.')
     })
 
   serverCommand(group, 'delete <agent> <document>', 'Delete a document immediately', `document delete ${example}`).action(
     async (agent: string, document: string, options: ServerOptions) => {
       const server = client(options)
       await server.call('DELETE', await pathOf(server, agent, document))
-      tell(`Deleted document ${escapeForTerminal(document)}`)
+      tell(run, `Deleted document ${escapeForTerminal(document)}`)
     },
   )
 }
@@ -108,7 +108,13 @@ async function pathOf(server: AdminClient, agent: string, document: string): Pro
   return documentPath(agentId, await findId(server, 'document', document, agentId))
 }
 
-async function add(server: AdminClient, agent: string, wanted: string[], { title, replace, wait, ...options }: AddOptions): Promise<void> {
+async function add(
+  run: CommandRun,
+  server: AdminClient,
+  agent: string,
+  wanted: string[],
+  { title, replace, wait, ...options }: AddOptions,
+): Promise<void> {
   const { sources, isOne } = expandSources(wanted)
   if (!isOne && (title !== undefined || replace !== undefined))
     throw new CommandFailed(2, '--title and --replace can be used with one file, URL or stdin only')
@@ -116,33 +122,33 @@ async function add(server: AdminClient, agent: string, wanted: string[], { title
   const agentId = await findId(server, 'agent', agent)
   const replaced = replace === undefined ? undefined : await findId(server, 'document', replace, agentId)
   const wish = { agentId, title, replace: replaced }
-  if (isOne) await addOne(server, sources[0]!, wish, { ...options, wait })
-  else await addAll(server, sources, wish, { ...options, wait })
+  if (isOne) await addOne(run, server, sources[0]!, wish, { ...options, wait })
+  else await addAll(run, server, sources, wish, { ...options, wait })
 }
 
 type Output = ServerOptions & { wait: true | undefined }
 
-async function addOne(server: AdminClient, source: Source, wish: AddWish, { wait, ...options }: Output): Promise<void> {
+async function addOne(run: CommandRun, server: AdminClient, source: Source, wish: AddWish, { wait, ...options }: Output): Promise<void> {
   const present = wish.replace === undefined ? await listDocuments(server, wish.agentId) : []
-  const { action, document: taken } = await addDocument(server, source, present, wish)
-  if (action === 'unchanged') tell('The document has not changed.')
-  if (action === 'replaced' && wish.replace === undefined) tell('Replaced the document of the same name.')
-  const document = wait ? await waitFor(server, wish.agentId, taken) : taken
-  await printRecord(document, options)
+  const { action, document: taken } = await addDocument(run, server, source, present, wish)
+  if (action === 'unchanged') tell(run, 'The document has not changed.')
+  if (action === 'replaced' && wish.replace === undefined) tell(run, 'Replaced the document of the same name.')
+  const document = wait ? await waitFor(run, server, wish.agentId, taken) : taken
+  await printRecord(run, document, options)
   if (document['status'] === 'failed') throw new CommandFailed(1, `cannot read the document: ${String(document['reason'])}`)
 }
 
 /** A document that the server refuses does not stop the others. If the server cannot be reached, prints what was added until then. */
-async function addAll(server: AdminClient, sources: Source[], wish: AddWish, { wait, ...options }: Output): Promise<void> {
+async function addAll(run: CommandRun, server: AdminClient, sources: Source[], wish: AddWish, { wait, ...options }: Output): Promise<void> {
   const present = await listDocuments(server, wish.agentId)
   const done: Added[] = []
   const failed: string[] = []
   let stopped: CommandFailed | undefined
-  const progress = showProgress(undefined)
+  const progress = showProgress(undefined, run.stderr)
   for (const [index, source] of sources.entries()) {
     progress.tell({ phase: 'uploading', part: escapeForTerminal(source.name), done: index, of: sources.length })
     try {
-      done.push(await addDocument(server, source, present, wish))
+      done.push(await addDocument(run, server, source, present, wish))
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error
       failed.push(`cannot add ${escapeForTerminal(source.name)}: ${error.message}`)
@@ -154,34 +160,34 @@ async function addAll(server: AdminClient, sources: Source[], wish: AddWish, { w
   progress.end()
   if (wait && !stopped)
     for (const one of done) {
-      one.document = await waitFor(server, wish.agentId, one.document)
+      one.document = await waitFor(run, server, wish.agentId, one.document)
       const { status, reason } = one.document
       if (status === 'failed') failed.push(`cannot read ${escapeForTerminal(one.source)}: ${String(reason)}`)
     }
-  if (options.json) await printRecord({ data: done }, options)
-  else await printTable(addedColumns, done, 'No documents were added.')
+  if (options.json) await printRecord(run, { data: done }, options)
+  else await printTable(run, addedColumns, done, 'No documents were added.')
   if (failed.length > 0) throw new CommandFailed(stopped ? 2 : 1, failed.join('\nturnkeep: '))
 }
 
 /** Prints each chunk with its number and its headings. */
-async function printChunks(server: AdminClient, path: string, { json }: ServerOptions): Promise<void> {
-  if (json) return printList(server, path, [], { json })
+async function printChunks(run: CommandRun, server: AdminClient, path: string, { json }: ServerOptions): Promise<void> {
+  if (json) return printList(run, server, path, [], { json })
   let count = 0
   for await (const { data } of server.pages(path)) {
     for (const { position, section, text } of data) {
       const heading = section === undefined ? '' : ` ${escapeForTerminal(String(section))}`
-      await write(`${count++ === 0 ? '' : '\n'}[${Number(position) + 1}]${heading}\n${escapeForTerminal(String(text), true)}\n`)
+      await write(run, `${count++ === 0 ? '' : '\n'}[${Number(position) + 1}]${heading}\n${escapeForTerminal(String(text), true)}\n`)
     }
   }
-  if (count === 0) tell('No chunks. Searches find the document when its status is ready.')
+  if (count === 0) tell(run, 'No chunks. Searches find the document when its status is ready.')
 }
 
 // A small document is indexed within this time, and a large one causes only 60 requests per minute.
 const askEveryMs = 1000
 
-async function waitFor(server: AdminClient, agentId: string, taken: Fields): Promise<Fields> {
+async function waitFor(run: CommandRun, server: AdminClient, agentId: string, taken: Fields): Promise<Fields> {
   const path = documentPath(agentId, String(taken['id']))
-  const progress = showProgress(undefined)
+  const progress = showProgress(undefined, run.stderr)
   try {
     for (let document = taken; ;) {
       const { status, progress: share, title } = document

@@ -1,7 +1,7 @@
 /** `turnkeep end-user`: lists the end users of an agent, shows one, and exports all data of one (`end-users`). */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { pathOfAgent } from '../admin-api/names.ts'
 import { countFromOne, serverCommand } from '../terminal/command-options.ts'
@@ -20,8 +20,8 @@ const columns: Column[] = [
 
 type ListOptions = ServerOptions & { sort?: string; window?: string; limit?: number }
 
-export function define(group: Command, environment: Environment): void {
-  const client = (options: ServerOptions) => createAdminClient(environment, options)
+export function define(group: Command, run: CommandRun): void {
+  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   serverCommand(
     group,
@@ -36,7 +36,7 @@ export function define(group: Command, environment: Environment): void {
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, { sort, window, ...options }: ListOptions) => {
       const server = client(options)
-      await printList(server, `${await pathOfAgent(server, agent)}/end-users`, columns, { ...options, query: { sort, window } })
+      await printList(run, server, `${await pathOfAgent(server, agent)}/end-users`, columns, { ...options, query: { sort, window } })
     })
 
   serverCommand(
@@ -47,7 +47,7 @@ export function define(group: Command, environment: Environment): void {
   ).action(async (agent: string, user: string, options: ServerOptions) => {
     const server = client(options)
     const query = { external_user_id: user }
-    await printRecord(await server.call('GET', `${await pathOfAgent(server, agent)}/end-users/detail`, { query }), options)
+    await printRecord(run, await server.call('GET', `${await pathOfAgent(server, agent)}/end-users/detail`, { query }), options)
   })
 
   serverCommand(
@@ -58,6 +58,6 @@ export function define(group: Command, environment: Environment): void {
   ).action(async (agent: string, user: string, options: ServerOptions) => {
     const server = client(options)
     const query = { external_user_id: user }
-    await printDownload(server.download(`${await pathOfAgent(server, agent)}/end-users/export`, 'application/x-ndjson', query))
+    await printDownload(run, server.download(`${await pathOfAgent(server, agent)}/end-users/export`, 'application/x-ndjson', query))
   })
 }

@@ -1,7 +1,7 @@
 /** `turnkeep key`: manages the API keys of an agent. A secret is printed once, alone on stdout, so that it can be redirected to a file. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
@@ -29,7 +29,7 @@ const example = 'website'
 const pathOfKey = async (client: AdminClient, key: string): Promise<string> =>
   `/keys/${encodeURIComponent(await findId(client, 'key', key))}`
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   withFields(
     serverCommand(
       group,
@@ -38,16 +38,16 @@ export function define(group: Command, environment: Environment): void {
       'key create Support --name website > acme.key',
     ),
   ).action(async (agent: string, options: ServerOptions & KeyFields) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const body = { permission: 'full', ...writeFields(options) }
-    await printSecret(await client.call('POST', keysPath(await findId(client, 'agent', agent)), { body }), options)
+    await printSecret(run, await client.call('POST', keysPath(await findId(client, 'agent', agent)), { body }), options)
   })
 
   serverCommand(group, 'list <agent>', 'List the API keys of an agent, newest first', 'key list Support')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
-      const client = createAdminClient(environment, options)
-      await printList(client, keysPath(await findId(client, 'agent', agent)), columns, options)
+      const client = createAdminClient(run.environment, options)
+      await printList(run, client, keysPath(await findId(client, 'agent', agent)), columns, options)
     })
 
   withFields(
@@ -58,15 +58,15 @@ export function define(group: Command, environment: Environment): void {
       `key update ${example} --limit 600 --window 60`,
     ),
   ).action(async (key: string, options: ServerOptions & KeyFields) => {
-    const client = createAdminClient(environment, options)
-    await printRecord(await client.call('PATCH', await pathOfKey(client, key), { body: writeFields(options) }), options)
+    const client = createAdminClient(run.environment, options)
+    await printRecord(run, await client.call('PATCH', await pathOfKey(client, key), { body: writeFields(options) }), options)
   })
 
   serverCommand(group, 'revoke <key>', 'Revoke an API key permanently, within one second', `key revoke ${example}`).action(
     async (key: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       await client.call('DELETE', await pathOfKey(client, key))
-      tell(`Revoked API key ${escapeForTerminal(key)}`)
+      tell(run, `Revoked API key ${escapeForTerminal(key)}`)
     },
   )
 
@@ -78,8 +78,12 @@ export function define(group: Command, environment: Environment): void {
   )
     .option('--grace <seconds>', 'How long the old secret still works', wholeNumber, 0)
     .action(async (key: string, { grace, ...options }: ServerOptions & { grace: number }) => {
-      const client = createAdminClient(environment, options)
-      await printSecret(await client.call('POST', `${await pathOfKey(client, key)}/rotate`, { body: { grace_seconds: grace } }), options)
+      const client = createAdminClient(run.environment, options)
+      await printSecret(
+        run,
+        await client.call('POST', `${await pathOfKey(client, key)}/rotate`, { body: { grace_seconds: grace } }),
+        options,
+      )
     })
 }
 
@@ -102,10 +106,10 @@ function writeFields({ name, permission, limit, window, defaultUser, mcp }: KeyF
 }
 
 /** Prints the secret on stdout and the other fields on stderr, or with --json everything on stdout. */
-async function printSecret(key: Fields, options: ServerOptions): Promise<void> {
-  if (options.json) return printRecord(key, options)
+async function printSecret(run: CommandRun, key: Fields, options: ServerOptions): Promise<void> {
+  if (options.json) return printRecord(run, key, options)
   const { api_key: secret, ...rest } = key
-  for (const line of recordLines(rest)) tell(line)
-  tell('API key (shown only once):')
-  return write(`${String(secret)}\n`)
+  for (const line of recordLines(rest)) tell(run, line)
+  tell(run, 'API key (shown only once):')
+  return write(run, `${String(secret)}\n`)
 }

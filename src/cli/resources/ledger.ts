@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { headerOfKey } from '../../../packages/client/src/options.ts'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { findFilters, findId, refuseUnknownFilters } from '../admin-api/names.ts'
 import { ownerPath } from '../admin-api/paths.ts'
@@ -36,7 +36,7 @@ type ListOptions = ServerOptions & {
   csv?: true
 }
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   serverCommand(
     group,
     'add <owner>',
@@ -51,12 +51,12 @@ export function define(group: Command, environment: Environment): void {
       keyText,
     )
     .action(async (owner: string, amount: string, { note, idempotencyKey = randomUUID(), ...options }: AddOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const path = `${ownerPath(await findId(client, 'owner', owner))}/ledger`
-      tell(`Idempotency-Key: ${idempotencyKey}`)
+      tell(run, `Idempotency-Key: ${idempotencyKey}`)
       const call = { body: { amount_usd: amount, ...given({ note }) }, headers: { 'idempotency-key': headerOfKey(idempotencyKey) } }
       try {
-        await printRecord(await client.call('POST', path, call), options)
+        await printRecord(run, await client.call('POST', path, call), options)
       } catch (error) {
         if (!(error instanceof CommandFailed) || error.exitCode === 1) throw error
         const repeat = `The entry may have been added. To retry safely, add --idempotency-key ${idempotencyKey}`
@@ -80,12 +80,12 @@ export function define(group: Command, environment: Environment): void {
     .option('--csv', 'Print every entry as CSV')
     .action(async (owner: string | undefined, { csv, agent, key, user, limit, ...options }: ListOptions) => {
       if (csv && (options.json || limit !== undefined)) throw new CommandFailed(2, '--csv prints every entry: remove --json and --limit.')
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const filters = await findFilters(client, { owner, agent, key })
       const query = { owner_id: filters.owner, agent_id: filters.agent, key_id: filters.key, external_user_id: user, ...rangeOf(options) }
-      if (csv) return printDownload(client.download('/ledger', 'text/csv', query))
+      if (csv) return printDownload(run, client.download('/ledger', 'text/csv', query))
       const shown = owner === undefined ? [...columns, ownerColumn] : columns
-      await printList(client, '/ledger', shown, {
+      await printList(run, client, '/ledger', shown, {
         ...options,
         ...given({ limit }),
         query,

@@ -5,8 +5,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { CommandRun } from '../command-run.ts'
 import { readConfig, settings } from '../../config/config.ts'
-import type { Config, Environment } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { createSignedTokens } from '../../operators/signed-tokens.ts'
 import { adminUrl } from '../admin-api/address.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
@@ -28,16 +29,16 @@ const needed = [
   settings.encryptionKeys,
 ]
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   const command = group.command('recover').description('Make a link to become an admin again, on the machine of the server')
   helpEnd(command, 'operator recover')
     .option('--url <url>', 'Base URL of the console in the link')
     .option('--json', 'Print JSON')
-    .action((options: { url?: string; json?: true }) => recover(environment, options))
+    .action((options: { url?: string; json?: true }) => recover(run, options))
 }
 
-async function recover(environment: Environment, { url, json }: { url?: string; json?: true }): Promise<void> {
-  const outcome = readConfig(Object.fromEntries(needed.map(({ name }) => [name, environment[name]])))
+async function recover(run: CommandRun, { url, json }: { url?: string; json?: true }): Promise<void> {
+  const outcome = readConfig(Object.fromEntries(needed.map(({ name }) => [name, run.environment[name]])))
   if (outcome.kind === 'problems') throw new CommandFailed(2, outcome.problems.join('\nturnkeep: '))
   const { config } = outcome
   const base = url === undefined && config.consoleUrl !== undefined ? config.consoleUrl : adminUrl(config, url)
@@ -45,9 +46,10 @@ async function recover(environment: Environment, { url, json }: { url?: string; 
   const expiresAt = Date.now() + validMinutes * 60 * 1000
   const token = recoveryPrefix + createSignedTokens(keysOf(config)).sign('recovery', expiresAt)
   const link = `${base}/console/recovery#${token}`
-  if (json) return write(`${JSON.stringify({ recovery_url: link, expires_at: new Date(expiresAt).toISOString() }, null, 2)}\n`)
-  await write(`${link}\n`)
+  if (json) return write(run, `${JSON.stringify({ recovery_url: link, expires_at: new Date(expiresAt).toISOString() }, null, 2)}\n`)
+  await write(run, `${link}\n`)
   tell(
+    run,
     [
       `Open this link within ${validMinutes} minutes; it is accepted once. Enter your email address and a new password there.`,
       'The operator with this address, or a new one, becomes an active admin without restrictions. Its passkeys, its',

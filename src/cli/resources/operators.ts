@@ -1,6 +1,6 @@
 /** `turnkeep operator`: manages the people who sign in to the console, by ID, email address or name. A link is printed once, on stdout. */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
@@ -23,8 +23,8 @@ const columns: Column[] = [
   { title: 'name', path: 'name' },
 ]
 
-export function define(group: Command, environment: Environment): void {
-  defineRecover(group, environment)
+export function define(group: Command, run: CommandRun): void {
+  defineRecover(group, run)
   withAccess(
     serverCommand(
       group,
@@ -34,21 +34,21 @@ export function define(group: Command, environment: Environment): void {
     ).requiredOption('--name <name>', 'Name of the person'),
     'required',
   ).action(async (email: string, options: ServerOptions & Access & { name: string }) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const body = { email, name: options.name, ...(await writeAccess(client, options)) }
-    await printLink(await client.call('POST', '/operators', { body }), options)
+    await printLink(run, await client.call('POST', '/operators', { body }), options)
   })
 
   serverCommand(group, 'list', 'List operators, newest first', 'operator list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), '/operators', columns, options),
+      printList(run, createAdminClient(run.environment, options), '/operators', columns, options),
     )
 
   serverCommand(group, 'show <operator>', 'Show an operator', 'operator show ada@acme.example').action(
     async (operator: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
-      await printRecord(await client.call('GET', await findPath(client, operator)), options)
+      const client = createAdminClient(run.environment, options)
+      await printRecord(run, await client.call('GET', await findPath(client, operator)), options)
     },
   )
 
@@ -65,14 +65,14 @@ export function define(group: Command, environment: Environment): void {
       .option('--no-enabled', 'Do not let the operator sign in'),
     'optional',
   ).action(async (operator: string, options: ServerOptions & Omit<Access, 'owner'> & Changes) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const { owner, name, enabled, ...access } = options
     const restriction = typeof owner === 'string' ? { owner } : {}
     const body = {
       ...(await writeAccess(client, { ...access, ...restriction })),
       ...given({ name, enabled, ...(owner === false ? { owner_id: null } : {}) }),
     }
-    await printRecord(await client.call('PATCH', await findPath(client, operator), { body }), options)
+    await printRecord(run, await client.call('PATCH', await findPath(client, operator), { body }), options)
   })
 
   serverCommand(
@@ -81,23 +81,23 @@ export function define(group: Command, environment: Environment): void {
     'Print a new link with which the operator chooses a password; earlier links stop working',
     'operator link ada@acme.example',
   ).action(async (operator: string, options: ServerOptions) => {
-    const client = createAdminClient(environment, options)
-    await printLink(await client.call('POST', `${await findPath(client, operator)}/invite`), options)
+    const client = createAdminClient(run.environment, options)
+    await printLink(run, await client.call('POST', `${await findPath(client, operator)}/invite`), options)
   })
 
   serverCommand(group, 'sign-out <operator>', 'End every session of an operator', 'operator sign-out ada@acme.example').action(
     async (operator: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       await client.call('DELETE', `${await findPath(client, operator)}/sessions`)
-      tell(`Signed out ${escapeForTerminal(operator)} everywhere`)
+      tell(run, `Signed out ${escapeForTerminal(operator)} everywhere`)
     },
   )
 
   serverCommand(group, 'remove <operator>', 'Remove an operator; the audit log keeps the name', 'operator remove ada@acme.example').action(
     async (operator: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       await client.call('DELETE', await findPath(client, operator))
-      tell(`Removed operator ${escapeForTerminal(operator)}`)
+      tell(run, `Removed operator ${escapeForTerminal(operator)}`)
     },
   )
 }
@@ -105,12 +105,12 @@ export function define(group: Command, environment: Environment): void {
 /** `owner` is false with `--no-owner`. */
 type Changes = { name?: string; enabled?: boolean; owner?: string | boolean }
 
-async function printLink(answered: Fields, options: ServerOptions): Promise<void> {
-  if (options.json) return printRecord(answered, options)
+async function printLink(run: CommandRun, answered: Fields, options: ServerOptions): Promise<void> {
+  if (options.json) return printRecord(run, answered, options)
   const { invitation_url: url, invitation_expires_at: end, ...operator } = answered
-  for (const line of recordLines(operator)) tell(line)
-  tell(`Link for this person (shown only once, until ${String(end)}):`)
-  return write(`${String(url)}\n`)
+  for (const line of recordLines(operator)) tell(run, line)
+  tell(run, `Link for this person (shown only once, until ${String(end)}):`)
+  return write(run, `${String(url)}\n`)
 }
 
 const findPath = async (client: AdminClient, operator: string): Promise<string> =>

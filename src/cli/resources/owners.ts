@@ -1,13 +1,13 @@
 /** `turnkeep owner`: manages owners, whose balance pays for the replies of their agents. */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import { ownerPath } from '../admin-api/paths.ts'
 import { findId } from '../admin-api/names.ts'
 import { countFromOne, given, serverCommand, usd } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, write } from '../terminal/print.ts'
-import { Table, terminalWidth } from '../terminal/table.ts'
+import { tableFor } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
@@ -28,39 +28,38 @@ const holdColumns: Column[] = [
   { title: 'user', path: 'external_user_id', as: 'short' },
 ]
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   serverCommand(group, 'create <name>', 'Create an owner', 'owner create "Acme Ltd" --balance 10.00')
     .option('--balance <usd>', 'Opening balance, such as 10.50 (default: 0)', usd)
     .action(async (name: string, { balance, ...options }: ServerOptions & { balance?: string }) => {
-      const owner = await createAdminClient(environment, options).call('POST', '/owners', {
+      const owner = await createAdminClient(run.environment, options).call('POST', '/owners', {
         body: { name, ...given({ balance_usd: balance }) },
       })
-      await printRecord(owner, options)
+      await printRecord(run, owner, options)
     })
 
   serverCommand(group, 'list', 'List owners, newest first', 'owner list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), '/owners', columns, options),
+      printList(run, createAdminClient(run.environment, options), '/owners', columns, options),
     )
 
   const example = 'owner show "Acme Ltd"'
   serverCommand(group, 'show <owner>', 'Show an owner, the balance and the turns that hold part of it', example).action(
     async (name: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const owner = await client.call('GET', ownerPath(await findId(client, 'owner', name)))
-      if (options.json) return printRecord(owner, options)
+      if (options.json) return printRecord(run, owner, options)
       const { running_turns: running, ...figures } = owner
-      await printRecord(figures, options)
-      if (Array.isArray(running) && running.length > 0)
-        await write(`\n${new Table(holdColumns, terminalWidth()).lines(running).join('\n')}\n`)
+      await printRecord(run, figures, options)
+      if (Array.isArray(running) && running.length > 0) await write(run, `\n${tableFor(run, holdColumns).lines(running).join('\n')}\n`)
     },
   )
 
   serverCommand(group, 'rename <owner> <name>', 'Rename an owner', 'owner rename "Acme Ltd" "Acme GmbH"').action(
     async (owner: string, name: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
-      await printRecord(await client.call('PATCH', ownerPath(await findId(client, 'owner', owner)), { body: { name } }), options)
+      const client = createAdminClient(run.environment, options)
+      await printRecord(run, await client.call('PATCH', ownerPath(await findId(client, 'owner', owner)), { body: { name } }), options)
     },
   )
 }

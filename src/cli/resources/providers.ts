@@ -1,7 +1,7 @@
 /** `turnkeep provider`: manages model providers, by ID or name. The API key of a provider is never a command-line argument. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { providerKinds } from '../../provider-kinds.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient } from '../admin-api/client.ts'
@@ -24,7 +24,7 @@ const columns: Column[] = [
 type CreateOptions = ServerOptions & { kind: string; baseUrl?: string; apiKeyEnv?: string }
 type UpdateOptions = ServerOptions & { name?: string; baseUrl?: string; apiKeyEnv?: string; apiKeyStdin?: true }
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   serverCommand(
     group,
     'create <name>',
@@ -35,21 +35,21 @@ export function define(group: Command, environment: Environment): void {
     .option('--base-url <url>', 'Base URL, such as http://127.0.0.1:11434/v1; required for openai-compatible')
     .option('--api-key-env <variable>', 'Environment variable that contains the API key')
     .action(async (name: string, { kind, baseUrl, apiKeyEnv, ...options }: CreateOptions) => {
-      const client = createAdminClient(environment, options)
-      const body = { name, kind, ...given({ base_url: baseUrl }), api_key: await readSecret(environment, apiKeyEnv) }
-      await printRecord(await client.call('POST', '/providers', { body }), options)
+      const client = createAdminClient(run.environment, options)
+      const body = { name, kind, ...given({ base_url: baseUrl }), api_key: await readSecret(run, apiKeyEnv) }
+      await printRecord(run, await client.call('POST', '/providers', { body }), options)
     })
 
   serverCommand(group, 'list', 'List providers, newest first', 'provider list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), '/providers', columns, options),
+      printList(run, createAdminClient(run.environment, options), '/providers', columns, options),
     )
 
   serverCommand(group, 'show <provider>', 'Show a provider, by ID or name', 'provider show openai').action(
     async (provider: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
-      await printRecord(await client.call('GET', await findPath(client, provider)), options)
+      const client = createAdminClient(run.environment, options)
+      await printRecord(run, await client.call('GET', await findPath(client, provider)), options)
     },
   )
 
@@ -64,17 +64,17 @@ export function define(group: Command, environment: Environment): void {
     .option('--api-key-env <variable>', 'Environment variable that contains the new API key')
     .option('--api-key-stdin', 'Read the new API key from stdin or a prompt')
     .action(async (provider: string, { name, baseUrl, apiKeyEnv, apiKeyStdin, ...options }: UpdateOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const path = await findPath(client, provider)
-      const apiKey = apiKeyStdin || apiKeyEnv !== undefined ? await readSecret(environment, apiKeyEnv) : undefined
-      await printRecord(await client.call('PATCH', path, { body: given({ name, base_url: baseUrl, api_key: apiKey }) }), options)
+      const apiKey = apiKeyStdin || apiKeyEnv !== undefined ? await readSecret(run, apiKeyEnv) : undefined
+      await printRecord(run, await client.call('PATCH', path, { body: given({ name, base_url: baseUrl, api_key: apiKey }) }), options)
     })
 
   serverCommand(group, 'delete <provider>', 'Delete a provider; refused while an agent uses it', 'provider delete openai').action(
     async (provider: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       await client.call('DELETE', await findPath(client, provider))
-      tell(`Deleted provider ${escapeForTerminal(provider)}`)
+      tell(run, `Deleted provider ${escapeForTerminal(provider)}`)
     },
   )
 
@@ -86,10 +86,10 @@ export function define(group: Command, environment: Environment): void {
   )
     .option('--model <id>', 'Model to call (default: one that an agent uses or that the provider lists)')
     .action(async (provider: string, { model, ...options }: ServerOptions & { model?: string }) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const result = await client.call('POST', `${await findPath(client, provider)}/test`, { body: given({ model }) })
-      await printRecord(result, options)
-      if (result['ok'] !== true) process.exitCode = 1
+      await printRecord(run, result, options)
+      if (result['ok'] !== true) run.exitCode = 1
     })
 }
 

@@ -1,6 +1,6 @@
 /** `turnkeep turn rerun`: runs the message of a turn again and prints the stored reply and the new one, to compare them (`rerun.harmless`). */
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
@@ -23,7 +23,7 @@ type Rerun = { text: string; usage: Usage; cost_usd: string; failure: { cause_ki
 // The deadline of a turn is 110 s, and the rest of the request needs time too.
 const timeoutMs = 125_000
 
-export function defineRerun(group: Command, environment: Environment, example: string): void {
+export function defineRerun(group: Command, run: CommandRun, example: string): void {
   serverCommand(
     group,
     'rerun <request-id>',
@@ -36,17 +36,24 @@ export function defineRerun(group: Command, environment: Environment, example: s
     .option('--temperature <number>', 'Temperature from 0 to 2', anyNumber)
     .option('--max-output-tokens <count>', 'Maximum length of a model response in tokens', wholeNumber)
     .option('--message <text>', 'Message to run instead of that of the turn')
-    .action((requestId: string, options: ServerOptions & Flags) => rerun(createAdminClient(environment, options), requestId, options))
+    .action((requestId: string, options: ServerOptions & Flags) =>
+      rerun(run, createAdminClient(run.environment, options), requestId, options),
+    )
 }
 
 /** Throws CommandFailed: 1 if the API refuses, or if the rerun has no reply. */
-async function rerun(server: AdminClient, requestId: string, { json, message, ...flags }: ServerOptions & Flags): Promise<void> {
-  const overrides = { ...(await readAgentFields(flags)), ...given({ message }) }
+async function rerun(
+  run: CommandRun,
+  server: AdminClient,
+  requestId: string,
+  { json, message, ...flags }: ServerOptions & Flags,
+): Promise<void> {
+  const overrides = { ...(await readAgentFields(run, flags)), ...given({ message }) }
   const path = turnPath(requestId)
   const again = async (): Promise<Fields> => server.call('POST', `${path}/rerun`, { body: { overrides }, timeoutMs })
   if (json) {
     const response = await again()
-    await printRecord(response, { json })
+    await printRecord(run, response, { json })
     return refuseNoReply(readRerun(response))
   }
   // First, so that an unknown turn costs no model call.
@@ -70,9 +77,9 @@ async function rerun(server: AdminClient, requestId: string, { json, message, ..
     ...callLines(spans),
     ...(result.failure ? [] : [line(2, result.text, 0)]),
   ]
-  const width = terminalWidth() ?? Infinity
-  await write(`${lines.flatMap((one) => wrapped(one, width)).join('\n')}\n`)
-  tell('Nothing was stored or charged. The provider bills the model calls.')
+  const width = terminalWidth(run) ?? Infinity
+  await write(run, `${lines.flatMap((one) => wrapped(one, width)).join('\n')}\n`)
+  tell(run, 'Nothing was stored or charged. The provider bills the model calls.')
   refuseNoReply(result)
 }
 

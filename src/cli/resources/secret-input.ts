@@ -3,26 +3,25 @@
  * argument, because the list of processes shows those to other users.
  */
 import { once } from 'node:events'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { readStdin } from '../terminal/stdin.ts'
 
 /** Reads the environment variable `variable`, or stdin if it is undefined. Throws CommandFailed with code 2 if there is no secret. */
-export async function readSecret(environment: Environment, variable: string | undefined): Promise<string> {
+export async function readSecret(run: CommandRun, variable: string | undefined): Promise<string> {
   if (variable !== undefined) {
-    const value = environment[variable]
+    const value = run.environment[variable]
     if (!value) throw new CommandFailed(2, `the environment variable ${variable} is not set`)
     return value
   }
-  const text = (process.stdin.isTTY ? await typed('API key (hidden): ') : (await readStdin()).toString()).trim()
+  const text = (run.stdin.isTTY ? await typed(run, 'API key (hidden): ') : (await readStdin(run)).toString()).trim()
   if (text === '') throw new CommandFailed(2, 'no API key: enter it at the prompt, pipe it to stdin, or use --api-key-env')
   return text
 }
 
-async function typed(question: string): Promise<string> {
-  const { stdin, stderr } = process
+async function typed({ stdin, stderr }: CommandRun, question: string): Promise<string> {
   stderr.write(question)
-  stdin.setRawMode(true)
+  stdin.setRawMode?.(true)
   stdin.setEncoding('utf8').resume()
   try {
     for (let text = ''; ;) {
@@ -35,7 +34,7 @@ async function typed(question: string): Promise<string> {
       }
     }
   } finally {
-    stdin.setRawMode(false)
+    stdin.setRawMode?.(false)
     stdin.pause()
     stderr.write('\n')
   }

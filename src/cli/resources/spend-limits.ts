@@ -1,7 +1,7 @@
 /** `turnkeep limit`: manages spend limits of agents and end users, and shows what is spent under them (`billing.spend-limit`). */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { pathOfAgent } from '../admin-api/names.ts'
@@ -35,13 +35,13 @@ const windows = ['day', 'month', 'total']
 type UserOptions = ServerOptions & { user?: string }
 type LimitOptions = UserOptions & { scope?: string; window: string }
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   const user = 'End user whose own limits are meant, instead of those of the agent'
 
   serverCommand(group, 'list <agent>', 'Show the limits of an agent and what is spent under them', 'limit list Support --user ann')
     .option('--user <end user>', 'Also show the limits that apply to this end user')
     .action(async (agent: string, options: UserOptions) => {
-      const server = createAdminClient(environment, options)
+      const server = createAdminClient(run.environment, options)
       const path = await pathOfAgent(server, agent)
       const { spend_limits: ofAgent } = await server.call('GET', path)
       const answer =
@@ -49,11 +49,11 @@ export function define(group: Command, environment: Environment): void {
           ? await server.call('GET', `${path}/spending`)
           : await server.call('GET', `${path}/end-users/limits`, { query: { external_user_id: options.user } })
       const { spending, ...own } = options.user === undefined ? { spending: answer['data'] } : answer
-      if (options.json) return write(`${jsonText({ spend_limits: ofAgent, ...own, spending }, 2)}\n`)
-      await printTable(limitColumns, listOf({ data: own['spend_limits'] ?? ofAgent }), 'No limits.')
+      if (options.json) return write(run, `${jsonText({ spend_limits: ofAgent, ...own, spending }, 2)}\n`)
+      await printTable(run, limitColumns, listOf({ data: own['spend_limits'] ?? ofAgent }), 'No limits.')
       const rows = listOf({ data: spending }).map(rowOf)
-      if (rows.length > 0) await write('\n')
-      if (rows.length > 0) await printTable(columns, rows)
+      if (rows.length > 0) await write(run, '\n')
+      if (rows.length > 0) await printTable(run, columns, rows)
     })
 
   const example = 'limit set Support --scope end_user --window day --usd 5.00'
@@ -81,9 +81,9 @@ export function define(group: Command, environment: Environment): void {
     "Remove an end user's own limits, so that those of the agent apply again",
     'limit reset Support ann',
   ).action(async (agent: string, externalUser: string, options: ServerOptions) => {
-    const server = createAdminClient(environment, options)
+    const server = createAdminClient(run.environment, options)
     await server.call('DELETE', `${await pathOfAgent(server, agent)}/end-users/limits`, { query: { external_user_id: externalUser } })
-    tell(`The limits of agent ${escapeForTerminal(agent)} apply to ${escapeForTerminal(externalUser)}`)
+    tell(run, `The limits of agent ${escapeForTerminal(agent)} apply to ${escapeForTerminal(externalUser)}`)
   })
 
   /** Sends the limits again with the named one replaced or removed. */
@@ -91,7 +91,7 @@ export function define(group: Command, environment: Environment): void {
     const { user: externalUser, window } = options
     const scope = options.scope ?? (externalUser === undefined ? undefined : 'end_user')
     if (scope === undefined) throw new CommandFailed(2, `--scope is required: one of ${scopes.join(', ')}`)
-    const server = createAdminClient(environment, options)
+    const server = createAdminClient(run.environment, options)
     const path = await pathOfAgent(server, agent)
     const present = await presentLimits(server, path, externalUser)
     const others = present.filter((limit) => limit['scope'] !== scope || limit['window'] !== window)
@@ -100,8 +100,8 @@ export function define(group: Command, environment: Environment): void {
       externalUser === undefined
         ? await server.call('PATCH', path, { body: { spend_limits } })
         : await server.call('PUT', `${path}/end-users/limits`, { body: { external_user_id: externalUser, spend_limits } })
-    if (options.json) return write(`${jsonText(changed, 2)}\n`)
-    await printTable(limitColumns, listOf({ data: changed['spend_limits'] }), 'No limits.')
+    if (options.json) return write(run, `${jsonText(changed, 2)}\n`)
+    await printTable(run, limitColumns, listOf({ data: changed['spend_limits'] }), 'No limits.')
   }
 }
 

@@ -1,7 +1,7 @@
 /** `turnkeep turn`: shows the state, cost, failure, steps and trace of a turn by its request ID, follows its text, cancels and reruns it. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
@@ -44,8 +44,8 @@ type ListOptions = ServerOptions & { limit?: number; status?: string; agent?: st
 
 const example = '01a1fe3e-91cf-7299-8cd6-487d81a485ba'
 
-export function define(group: Command, environment: Environment): void {
-  const client = (options: ServerOptions) => createAdminClient(environment, options)
+export function define(group: Command, run: CommandRun): void {
+  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   serverCommand(group, 'list', 'List turns, newest first', 'turn list --status failed --limit 20')
     .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released', 'cancelled']))
@@ -56,22 +56,24 @@ export function define(group: Command, environment: Environment): void {
       const server = client(options)
       const filters = await findFilters(server, { agent, conversation })
       const query = { status, agent_id: filters.agent, conversation_id: conversation }
-      await printList(server, '/turns', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
+      await printList(run, server, '/turns', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 
   serverCommand(group, 'show <request-id>', 'Show the state, cost, failure, feedback and steps of a turn', `turn show ${example}`).action(
     async (requestId: string, options: ServerOptions) => {
       const turn = await client(options).call('GET', turnPath(requestId))
-      if (options.json) return printRecord(turn, options)
+      if (options.json) return printRecord(run, turn, options)
       const { steps, price_calculation: calculation, ...rest } = turn
-      await write(`${recordLines(rest).join('\n')}\n\n`)
+      await write(run, `${recordLines(rest).join('\n')}\n\n`)
       if (isFields(calculation))
         await write(
+          run,
           `${priceLines(calculation as PriceCalculation)
             .map((text) => escapeForTerminal(text))
             .join('\n')}\n\n`,
         )
       return printTable(
+        run,
         stepColumns,
         listOf({ data: steps }).map(stepRow),
         'No steps. A turn with a single model call has none; other steps are deleted with the text of the turn, or after 30 days.',
@@ -81,16 +83,16 @@ export function define(group: Command, environment: Environment): void {
 
   serverCommand(group, 'trace <request-id>', 'Explain a turn: its attempts, passages, model calls and tool calls', `turn trace ${example}`)
     .option('--prompt', 'Show the prompt that each model call was sent')
-    .action((requestId: string, options: TraceOptions) => printTrace(client(options), requestId, options))
+    .action((requestId: string, options: TraceOptions) => printTrace(run, client(options), requestId, options))
 
-  defineRerun(group, environment, example)
+  defineRerun(group, run, example)
 
   serverCommand(
     group,
     'follow <request-id>',
     'Print the text of a turn while it is generated, until the turn ends',
     `turn follow ${example}`,
-  ).action((requestId: string, options: ServerOptions) => follow(client(options), requestId, options))
+  ).action((requestId: string, options: ServerOptions) => follow(run, client(options), requestId, options))
 
   serverCommand(
     group,
@@ -99,36 +101,36 @@ export function define(group: Command, environment: Environment): void {
     `turn cancel ${example}`,
   ).action(async (requestId: string, options: ServerOptions) => {
     const turn = await client(options).call('POST', `${turnPath(requestId)}/cancel`)
-    if (options.json) return printRecord(turn, options)
-    if (turn['state'] !== 'running') return tell(endOfTurn(turn))
+    if (options.json) return printRecord(run, turn, options)
+    if (turn['state'] !== 'running') return tell(run, endOfTurn(turn))
     return tell(
+      run,
       `Cancel requested. The turn ends when its current tool call has ended: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
     )
   })
 }
 
 /** Throws CommandFailed with code 1 if only the ends of the attempts are known. */
-async function printTrace(server: AdminClient, requestId: string, { json, prompt = false }: TraceOptions): Promise<void> {
+async function printTrace(run: CommandRun, server: AdminClient, requestId: string, { json, prompt = false }: TraceOptions): Promise<void> {
   const response = await server.call('GET', `${turnPath(requestId)}/trace`)
-  if (json) return printRecord(response, { json })
+  if (json) return printRecord(run, response, { json })
   const trace = readTrace(response)
   const id = escapeForTerminal(requestId)
   const why = 'it is older than TURNKEEP_TRACE_DAYS, traces are off (0), or all attempts died'
   if (trace.status !== 'running' && !trace.complete && !hasContent(trace))
     throw new CommandFailed(1, `no trace is stored for this turn: ${why}.\nFor its state, cost and failure: npx turnkeep turn show ${id}`)
-  await write(`${traceLines(trace, { width: terminalWidth() ?? Infinity, prompt }).join('\n')}\n`)
-  if (trace.status === 'running') return tell(`The turn is still running. To follow it: npx turnkeep turn follow ${id}`)
-  if (!trace.complete) tell(`The trace is not complete. A run has no stored trace: ${why}. Of it, only the journal is known.`)
+  await write(run, `${traceLines(trace, { width: terminalWidth(run) ?? Infinity, prompt }).join('\n')}\n`)
+  if (trace.status === 'running') return tell(run, `The turn is still running. To follow it: npx turnkeep turn follow ${id}`)
+  if (!trace.complete) tell(run, `The trace is not complete. A run has no stored trace: ${why}. Of it, only the journal is known.`)
 }
 
 /** Ctrl-C ends the command and not the turn. Throws CommandFailed: 1 if the turn ended without a reply, 2 after Ctrl-C. */
-async function follow(server: AdminClient, requestId: string, { json }: ServerOptions): Promise<void> {
+async function follow(run: CommandRun, server: AdminClient, requestId: string, { json }: ServerOptions): Promise<void> {
   // An unknown turn or a wrong address is reported like that of any other command.
   await server.call('GET', turnPath(requestId))
   const stopping = new AbortController()
-  const stop = (): void => stopping.abort()
-  process.once('SIGINT', stop)
-  const output = json ? undefined : openLiveText()
+  const ignoreInterrupt = run.onInterrupt(() => stopping.abort())
+  const output = json ? undefined : openLiveText(run)
   const turn = await followTurn(
     server,
     requestId,
@@ -137,21 +139,21 @@ async function follow(server: AdminClient, requestId: string, { json }: ServerOp
       reset() {
         if (!output) return
         output.end()
-        tell('The turn ran again and generated a different text:')
+        tell(run, 'The turn ran again and generated a different text:')
       },
       waits(why, seconds) {
         output?.pause()
-        tell(`${why}: continuing in ${seconds} s`)
+        tell(run, `${why}: continuing in ${seconds} s`)
       },
     },
     stopping.signal,
   )
-  process.off('SIGINT', stop)
+  ignoreInterrupt()
   output?.end()
   if (!turn) throw new CommandFailed(2, `stopped following. The turn continues: npx turnkeep turn follow ${escapeForTerminal(requestId)}`)
-  if (json) return printRecord(turn, { json })
+  if (json) return printRecord(run, turn, { json })
   if (turn['state'] !== 'completed') throw new CommandFailed(1, endOfTurn(turn))
-  tell(endOfTurn(turn))
+  tell(run, endOfTurn(turn))
 }
 
 function stepRow({ payload, kind, ...rest }: Fields): Fields {

@@ -1,7 +1,7 @@
 /** `turnkeep usage`: shows turns, tokens, charges and latency by hour or day, or by group, and totals. All figures come from the API. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
 import { findFilters, refuseUnknownFilters } from '../admin-api/names.ts'
@@ -10,7 +10,7 @@ import { CommandFailed } from '../terminal/command-failed.ts'
 import { helpEnd, month, rangeOf, withServerOptions } from '../terminal/command-options.ts'
 import type { Month, ServerOptions } from '../terminal/command-options.ts'
 import { printDownload, printList, printRecord, tell, write } from '../terminal/print.ts'
-import { Table, terminalWidth } from '../terminal/table.ts'
+import { tableFor } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const figures: Column[] = [
@@ -53,7 +53,7 @@ type UsageOptions = ServerOptions & {
   all?: true
 }
 
-export function define(command: Command, environment: Environment): void {
+export function define(command: Command, run: CommandRun): void {
   withServerOptions(helpEnd(command, 'usage --bucket day --from 2026-11-01 --owner "Acme Ltd"'))
     .addOption(new Option('--bucket <bucket>', 'Time span of each row, in UTC (default: day)').choices(['hour', 'day']))
     .option('--group-by <groups>', `Rows by ${Object.keys(groupColumns).join(', ')}, or several of them separated by commas`)
@@ -71,18 +71,19 @@ export function define(command: Command, environment: Environment): void {
       if (bucket !== undefined && (csv || groupBy !== undefined))
         throw new CommandFailed(2, '--bucket is not for --csv or --group-by: use --group-by day.')
       if (csv && options.json) throw new CommandFailed(2, '--csv and --json are two formats: remove one of them.')
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const filters = await findFilters(client, { owner, agent, key })
       const query = { owner_id: filters.owner, agent_id: filters.agent, key_id: filters.key, external_user_id: user, ...rangeOf(options) }
-      if (csv) return printDownload(client.download('/usage', 'text/csv', { ...query, group_by: groupBy }))
-      if (groupBy === undefined) return printBuckets(client, query, filters, options)
+      if (csv) return printDownload(run, client.download('/usage', 'text/csv', { ...query, group_by: groupBy }))
+      if (groupBy === undefined) return printBuckets(run, client, query, filters, options)
       return options.json
-        ? printList(client, '/usage', [], { json: true, query: { ...query, group_by: groupBy } })
-        : printGroups(client, query, groupBy, filters)
+        ? printList(run, client, '/usage', [], { json: true, query: { ...query, group_by: groupBy } })
+        : printGroups(run, client, query, groupBy, filters)
     })
 }
 
 async function printBuckets(
+  run: CommandRun,
   client: AdminClient,
   range: Query,
   filters: Filters,
@@ -90,7 +91,7 @@ async function printBuckets(
 ): Promise<void> {
   const usage = await client.call('GET', '/usage', { query: { ...range, bucket } })
   if (isFields(usage['totals']) && usage['totals']['turns'] === 0) await refuseUnknownFilters(client, filters)
-  if (json) return printRecord(usage, { json })
+  if (json) return printRecord(run, usage, { json })
   const { data, totals } = usage
   if (!Array.isArray(data) || !data.every(isFields) || !isFields(totals))
     throw new CommandFailed(
@@ -106,26 +107,26 @@ async function printBuckets(
         .replace('T', ' ')
         .slice(0, bucket === 'day' ? 10 : 16),
     }))
-  const lines = new Table([start, ...figures], terminalWidth()).lines([...rows, { ...totals, start: 'total' }])
-  await write(`${[...lines, ...causeLines(totals['errors_by_cause'])].join('\n')}\n`)
+  const lines = tableFor(run, [start, ...figures]).lines([...rows, { ...totals, start: 'total' }])
+  await write(run, `${[...lines, ...causeLines(totals['errors_by_cause'])].join('\n')}\n`)
 }
 
 /** Prints page by page, so that many rows do not have to fit in memory, and their sums at the end. */
-async function printGroups(client: AdminClient, range: Query, groupBy: string, filters: Filters): Promise<void> {
+async function printGroups(run: CommandRun, client: AdminClient, range: Query, groupBy: string, filters: Filters): Promise<void> {
   // The server refuses unknown groups, in its words.
   const shown = groupBy.split(',').flatMap((group) => groupColumns[group] ?? [])
-  const table = new Table([...shown, ...groupFigures], terminalWidth())
+  const table = tableFor(run, [...shown, ...groupFigures])
   const totals = new Map<string, bigint>()
   for await (const { data } of client.pages('/usage', Infinity, { ...range, group_by: groupBy })) {
     for (const row of data) for (const { path } of groupFigures) totals.set(path, (totals.get(path) ?? 0n) + units(row[path]))
-    if (data.length > 0) await write(`${table.lines(data.map(named)).join('\n')}\n`)
+    if (data.length > 0) await write(run, `${table.lines(data.map(named)).join('\n')}\n`)
   }
   if (totals.size === 0) {
     await refuseUnknownFilters(client, filters)
-    return tell('No results.')
+    return tell(run, 'No results.')
   }
   const sums = groupFigures.map(({ path, as }) => [path, as === 'usd' ? usdText(totals.get(path)!) : Number(totals.get(path))])
-  await write(`${table.lines([{ ...Object.fromEntries(sums), [shown[0]!.path]: 'total' }]).join('\n')}\n`)
+  await write(run, `${table.lines([{ ...Object.fromEntries(sums), [shown[0]!.path]: 'total' }]).join('\n')}\n`)
 }
 
 const named = (row: Fields): Fields => ({

@@ -1,7 +1,7 @@
 /** `turnkeep webhook`: manages webhooks, by ID, URL or description. A secret is printed once, alone on stdout. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
+import type { CommandRun } from '../command-run.ts'
 import { eventTypes } from '../../event-types.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
@@ -41,7 +41,7 @@ type WebhookFields = {
 
 const example = 'https://shop.example/turnkeep'
 
-export function define(group: Command, environment: Environment): void {
+export function define(group: Command, run: CommandRun): void {
   withFields(
     serverCommand(
       group,
@@ -50,21 +50,21 @@ export function define(group: Command, environment: Environment): void {
       `webhook create ${example} --event turn.completed turn.failed > webhook.secret`,
     ),
   ).action(async (url: string, options: ServerOptions & WebhookFields) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const body = { events: ['*'], ...(await writeFields(client, options)), url }
-    await printSecret(await client.call('POST', '/webhooks', { body }), options)
+    await printSecret(run, await client.call('POST', '/webhooks', { body }), options)
   })
 
   serverCommand(group, 'list', 'List webhooks, newest first', 'webhook list')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action((options: ServerOptions & { limit?: number }) =>
-      printList(createAdminClient(environment, options), '/webhooks', columns, options),
+      printList(run, createAdminClient(run.environment, options), '/webhooks', columns, options),
     )
 
   serverCommand(group, 'show <webhook>', 'Show a webhook, by ID, URL or description', `webhook show ${example}`).action(
     async (webhook: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
-      await printRecord(await client.call('GET', await findPath(client, webhook)), options)
+      const client = createAdminClient(run.environment, options)
+      await printRecord(run, await client.call('GET', await findPath(client, webhook)), options)
     },
   )
 
@@ -74,22 +74,22 @@ export function define(group: Command, environment: Environment): void {
       .option('--enabled', 'Send events again')
       .option('--no-enabled', 'Send and record no events'),
   ).action(async (webhook: string, options: ServerOptions & WebhookFields) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const body = { ...(await writeFields(client, options)), ...given({ url: options.newUrl, enabled: options.enabled }) }
-    await printRecord(await client.call('PATCH', await findPath(client, webhook), { body }), options)
+    await printRecord(run, await client.call('PATCH', await findPath(client, webhook), { body }), options)
   })
 
   serverCommand(group, 'delete <webhook>', 'Delete a webhook; what is pending is not sent', `webhook delete ${example}`).action(
     async (webhook: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       await client.call('DELETE', await findPath(client, webhook))
-      tell(`Deleted webhook ${escapeForTerminal(webhook)}`)
+      tell(run, `Deleted webhook ${escapeForTerminal(webhook)}`)
     },
   )
-  defineDeliveries(group, environment)
+  defineDeliveries(group, run)
 }
 
-function defineDeliveries(group: Command, environment: Environment): void {
+function defineDeliveries(group: Command, run: CommandRun): void {
   serverCommand(
     group,
     'rotate-secret <webhook>',
@@ -98,17 +98,17 @@ function defineDeliveries(group: Command, environment: Environment): void {
   )
     .option('--grace <seconds>', 'How long the old secret signs as well (default: a day)', wholeNumber)
     .action(async (webhook: string, { grace, ...options }: ServerOptions & { grace?: number }) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const body = given({ grace_seconds: grace })
-      await printSecret(await client.call('POST', `${await findPath(client, webhook)}/rotate-secret`, { body }), options)
+      await printSecret(run, await client.call('POST', `${await findPath(client, webhook)}/rotate-secret`, { body }), options)
     })
 
   serverCommand(group, 'test <webhook>', 'Send a test event; exit with 1 if it fails', `webhook test ${example}`).action(
     async (webhook: string, options: ServerOptions) => {
-      const client = createAdminClient(environment, options)
+      const client = createAdminClient(run.environment, options)
       const result = await client.call('POST', `${await findPath(client, webhook)}/test`)
-      await printRecord(result, options)
-      if (result['ok'] !== true) process.exitCode = 1
+      await printRecord(run, result, options)
+      if (result['ok'] !== true) run.exitCode = 1
     },
   )
 
@@ -121,8 +121,8 @@ function defineDeliveries(group: Command, environment: Environment): void {
     .addOption(new Option('--status <status>', 'Filter by status').choices(['pending', 'delivered', 'failed']))
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (webhook: string, { status, ...options }: ServerOptions & { limit?: number; status?: string }) => {
-      const client = createAdminClient(environment, options)
-      await printList(client, `${await findPath(client, webhook)}/deliveries`, deliveryColumns, { ...options, query: { status } })
+      const client = createAdminClient(run.environment, options)
+      await printList(run, client, `${await findPath(client, webhook)}/deliveries`, deliveryColumns, { ...options, query: { status } })
     })
 
   serverCommand(
@@ -131,9 +131,9 @@ function defineDeliveries(group: Command, environment: Environment): void {
     'Send a delivery again, whatever its status',
     `webhook retry ${example} evt_0198c0de-7a3b-7c4d-8e5f-60718293a4b5_turn_completed`,
   ).action(async (webhook: string, delivery: string, options: ServerOptions) => {
-    const client = createAdminClient(environment, options)
+    const client = createAdminClient(run.environment, options)
     const path = `${await findPath(client, webhook)}/deliveries/${encodeURIComponent(delivery)}/retry`
-    await printRecord(await client.call('POST', path), options)
+    await printRecord(run, await client.call('POST', path), options)
   })
 
   serverCommand(
@@ -145,8 +145,8 @@ function defineDeliveries(group: Command, environment: Environment): void {
     .requiredOption('--from <time>', 'First time, such as 2026-11-21 or 2026-11-21T09:00:00Z')
     .requiredOption('--to <time>', 'Time after the last one')
     .action(async (webhook: string, { from, to, ...options }: ServerOptions & { from: string; to: string }) => {
-      const client = createAdminClient(environment, options)
-      await printRecord(await client.call('POST', `${await findPath(client, webhook)}/replay`, { body: { from, to } }), options)
+      const client = createAdminClient(run.environment, options)
+      await printRecord(run, await client.call('POST', `${await findPath(client, webhook)}/replay`, { body: { from, to } }), options)
     })
 }
 
@@ -171,12 +171,12 @@ async function writeFields(client: AdminClient, { event, owner, agent, descripti
 }
 
 /** Prints the secret on stdout and the other fields on stderr, or with --json everything on stdout. */
-async function printSecret(webhook: Fields, options: ServerOptions): Promise<void> {
-  if (options.json) return printRecord(webhook, options)
+async function printSecret(run: CommandRun, webhook: Fields, options: ServerOptions): Promise<void> {
+  if (options.json) return printRecord(run, webhook, options)
   const { secret, ...rest } = webhook
-  for (const line of recordLines(rest)) tell(line)
-  tell('Signing secret (shown only once):')
-  return write(`${String(secret)}\n`)
+  for (const line of recordLines(rest)) tell(run, line)
+  tell(run, 'Signing secret (shown only once):')
+  return write(run, `${String(secret)}\n`)
 }
 
 const findPath = async (client: AdminClient, webhook: string): Promise<string> =>

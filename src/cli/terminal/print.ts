@@ -2,15 +2,16 @@
 import { once } from 'node:events'
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
+import type { CommandRun } from '../command-run.ts'
 import { CommandFailed } from './command-failed.ts'
-import { Table, recordLines, terminalWidth } from './table.ts'
+import { recordLines, tableFor } from './table.ts'
 import type { Column } from './table.ts'
 
 export type PrintOptions = { json?: true }
 
 /** Prints one object of the API. */
-export async function printRecord(fields: Fields, { json }: PrintOptions): Promise<void> {
-  await write(json ? `${jsonText(fields, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
+export async function printRecord(run: CommandRun, fields: Fields, { json }: PrintOptions): Promise<void> {
+  await write(run, json ? `${jsonText(fields, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
 }
 
 /**
@@ -18,33 +19,34 @@ export async function printRecord(fields: Fields, { json }: PrintOptions): Promi
  * `ifEmpty` is called before an empty list is printed, and may throw CommandFailed. `rowOf` returns what a table shows of an item.
  */
 export async function printList(
+  run: CommandRun,
   client: AdminClient,
   path: string,
   columns: Column[],
   options: PrintOptions & { limit?: number; query?: Query; ifEmpty?: () => Promise<void>; rowOf?: (item: Fields) => Fields },
 ): Promise<void> {
-  const table = new Table(columns, terminalWidth())
+  const table = tableFor(run, columns)
   let count = 0
   let nextCursor: string | null = null
   for await (const page of client.pages(path, options.limit, options.query)) {
     if (options.json) {
       const items = page.data.map((item, index) => `${count + index === 0 ? '{"data":[\n' : ',\n'}${jsonText(item)}`)
-      await write(items.join(''))
+      await write(run, items.join(''))
     } else if (page.data.length > 0) {
-      await write(`${table.lines(options.rowOf ? page.data.map(options.rowOf) : page.data).join('\n')}\n`)
+      await write(run, `${table.lines(options.rowOf ? page.data.map(options.rowOf) : page.data).join('\n')}\n`)
     }
     count += page.data.length
     nextCursor = page.nextCursor
   }
   if (count === 0) await options.ifEmpty?.()
-  if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${jsonText(nextCursor)}}\n`)
-  else if (count === 0) tell('No results.')
+  if (options.json) await write(run, `${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${jsonText(nextCursor)}}\n`)
+  else if (count === 0) tell(run, 'No results.')
 }
 
 /** Prints rows as a table. `none` is printed if there are no rows. */
-export async function printTable(columns: Column[], rows: Fields[], none = 'No results.'): Promise<void> {
-  if (rows.length === 0) return tell(none)
-  await write(`${new Table(columns, terminalWidth()).lines(rows).join('\n')}\n`)
+export async function printTable(run: CommandRun, columns: Column[], rows: Fields[], none = 'No results.'): Promise<void> {
+  if (rows.length === 0) return tell(run, none)
+  await write(run, `${tableFor(run, columns).lines(rows).join('\n')}\n`)
 }
 
 /** Returns the items of a `{data}` response that is not paginated. Throws CommandFailed with code 2 if the response is not a list. */
@@ -65,16 +67,21 @@ export function jsonText(value: unknown, indent?: number): string {
 }
 
 /** Writes to stdout and waits until a slow reader has caught up. */
-export async function write(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+export async function write({ stdout }: CommandRun, text: string): Promise<void> {
+  if (!stdout.write(text)) await once(stdout, 'drain')
+}
+
+/** Writes a line to stdout without waiting: for a result of a limited number of lines. */
+export function printLine({ stdout }: CommandRun, line: string): void {
+  stdout.write(`${line}\n`)
 }
 
 /** Writes a response that is not JSON as it arrives. */
-export async function printDownload(parts: AsyncIterable<Uint8Array>): Promise<void> {
-  for await (const part of parts) if (!process.stdout.write(part)) await once(process.stdout, 'drain')
+export async function printDownload({ stdout }: CommandRun, parts: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const part of parts) if (!stdout.write(part)) await once(stdout, 'drain')
 }
 
 /** Writes a line to stderr, for everything that is not the result. */
-export function tell(line: string): void {
-  process.stderr.write(`${line}\n`)
+export function tell({ stderr }: CommandRun, line: string): void {
+  stderr.write(`${line}\n`)
 }

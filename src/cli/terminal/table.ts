@@ -1,12 +1,12 @@
 /**
  * Formats API responses for a terminal: rows with column headings, or one object with a line per field. Columns are aligned by display
- * width, which differs from the length of a string. Control characters never reach the terminal. Color is used only on a terminal and if
- * NO_COLOR is not set.
+ * width, which differs from the length of a string. Control characters never reach the terminal.
  */
-import { styleText } from 'node:util'
 import widthOf from 'string-width'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
+import type { CommandRun, Output } from '../command-run.ts'
+import { styled } from './style.ts'
 
 /**
  * `path` is a field name, with dots for nested fields. `usd`, `number` and `ms` are right-aligned; `short` is the start of a text on one
@@ -22,7 +22,12 @@ const minTextWidth = 12
  * The width of the terminal, or undefined if stdout is not a terminal: programs that read a table get every cell complete. A terminal that
  * does not know its size reports 0 columns.
  */
-export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns || undefined : undefined)
+export const terminalWidth = ({ stdout }: { stdout: Pick<Output, 'isTTY' | 'columns'> }): number | undefined =>
+  stdout.isTTY ? stdout.columns || undefined : undefined
+
+/** A table for stdout: as wide as its terminal, with bold headings there. */
+export const tableFor = (run: CommandRun, columns: Column[]): Table =>
+  new Table(columns, terminalWidth(run), (title) => styled(run, 'bold', title))
 
 /**
  * Formats rows in batches. The column widths are those of the first batch and only grow.
@@ -33,12 +38,14 @@ export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? p
 export class Table {
   readonly #columns: Column[]
   readonly #maxWidth: number
+  readonly #style: (headings: string) => string
   #widths: number[] | undefined
   #places: number[]
 
-  constructor(columns: Column[], maxWidth = Infinity) {
+  constructor(columns: Column[], maxWidth = Infinity, style = (headings: string): string => headings) {
     this.#columns = columns
     this.#maxWidth = maxWidth
+    this.#style = style
     this.#places = columns.map(() => 0)
   }
 
@@ -52,7 +59,7 @@ export class Table {
       Math.max(this.#widths?.[index] ?? widthOf(title), ...cells.map((row) => widthOf(row[index]!))),
     )
     this.#widths = this.#fit(full, this.#widths)
-    return [...(first ? this.#row(titles).map(bold) : []), ...cells.flatMap((row) => this.#row(row))]
+    return [...(first ? this.#row(titles).map(this.#style) : []), ...cells.flatMap((row) => this.#row(row))]
   }
 
   /** Shortens the widest texts until the row fits, but none of them below `minTextWidth`. Later batches keep the widths of the first. */
@@ -124,8 +131,6 @@ export function recordLines(fields: Fields): string[] {
     return [`${name.padEnd(width)}${gap}${firstLine}`.trimEnd(), ...rest.map((line) => ' '.repeat(width + gap.length) + line)].join('\n')
   })
 }
-
-const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
 
 // The flags of England, Scotland and Wales: a black flag followed by the invisible letters of a region.
 const flag = /\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{3,6}\u{e007f}/u.source
