@@ -35,7 +35,7 @@ void test('a store that was given back holds what a new one holds', async () => 
   const [rows, files] = [await rowsOf(fresh), readdirSync(folder).toSorted()]
   await fresh.store.close()
 
-  const app = await startTestApp()
+  await using app = await startTestApp()
   assert.equal(app.folder, folder, 'the app has the store of the pool')
   await app.chat('a text that no later test may find')
   await app.moveClock(86_400_000)
