@@ -34,6 +34,7 @@ import { createStatus } from './observability/status.ts'
 import type { Backlog } from './store/queries/webhooks/deliveries.ts'
 import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
+import type { PasswordCost } from './operators/passwords.ts'
 import { openStores } from './process/open-stores.ts'
 import type { Stores } from './process/open-stores.ts'
 import { createConversations } from './turn/conversations.ts'
@@ -66,6 +67,7 @@ export type AppOptions = {
   modelSettings?: ModelsOptions
   webhookSettings?: Partial<WebhookSettings>
   windowDeadlineMs?: number
+  passwordCost?: PasswordCost
   /** For tests: shared by the services of a process. */
   compiler?: HttpLayerOptions['compiler']
 }
@@ -137,7 +139,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   let adminAt = ''
   const provider = identityProvider(config)
   const oidc = provider && { ...provider, redirectUri: () => `${consoleUrl ?? adminAt}/admin/v1/session/oidc/callback` }
-  const signIn = createSignInMethods({ encryptionKeys, oidc, log, monotonicMs })
+  const signIn = createSignInMethods({ encryptionKeys, oidc, log, monotonicMs, passwordCost: options.passwordCost })
   const usableToken = config.adminTokenEnabled ? adminToken : undefined
   const closing = new AbortController()
   const explained = { agents, turnMs: turnSettings?.turnMs ?? turnDefaults.turnMs, liveTrace: turns.traceOf }

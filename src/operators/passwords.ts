@@ -21,11 +21,12 @@ export type Passwords = {
   isOutdated(stored: string): boolean
 }
 
-type Parameters = { logN: number; r: number; p: number }
-type Stored = Parameters & { salt: Buffer; key: Buffer }
+/** Of scrypt; `logN` is the exponent of N. */
+export type PasswordCost = { logN: number; r: number; p: number }
+type Stored = PasswordCost & { salt: Buffer; key: Buffer }
 
 // 64 MiB for each hash, which OWASP recommends with these parameters. N is a power of two, and its exponent is stored.
-const current: Parameters = { logN: 16, r: 8, p: 2 }
+const current: PasswordCost = { logN: 16, r: 8, p: 2 }
 const saltBytes = 16
 const keyBytes = 32
 // Five seconds of work for those who are known, and as much again for all others.
@@ -70,7 +71,7 @@ const letters = (text: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}]/gu, '')
 
-export function createPasswords(parameters: Parameters = current): Passwords {
+export function createPasswords(parameters: PasswordCost = current): Passwords {
   const queue = createQueue()
   // What a wrong account is compared with.
   const noAccount = { ...parameters, salt: randomBytes(saltBytes), key: randomBytes(keyBytes) }
@@ -93,7 +94,7 @@ export function createPasswords(parameters: Parameters = current): Passwords {
   }
 }
 
-function derive(password: string, { logN, r, p, salt }: Parameters & { salt: Buffer }): Promise<Buffer> {
+function derive(password: string, { logN, r, p, salt }: PasswordCost & { salt: Buffer }): Promise<Buffer> {
   const N = 2 ** logN
   // Of the blocks that scrypt mixes, and of its working memory.
   const maxmem = 128 * r * (N + p + 2) + 1024

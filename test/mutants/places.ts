@@ -69,7 +69,9 @@ export class Places {
       if (best === undefined || best.renamed > 0) return []
       const similar = others.filter(({ renamed, start }) => renamed < clearMargin && (edit.at === undefined || start < best.start))
       if (similar.length === 0) return []
-      return [`${firstLine(edit)}: ${[best, ...similar].slice(0, 3).map(placeName).join(' and ')} resemble each other; mark the right one, or write more of it`]
+      return [
+        `${firstLine(edit)}: ${[best, ...similar].slice(0, 3).map(placeName).join(' and ')} resemble each other; mark the right one, or write more of it`,
+      ]
     })
   }
 

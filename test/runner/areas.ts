@@ -18,7 +18,7 @@ const areas: Area[] = [
   { name: 'console', files: ['browser/'], cpuSeconds: { fast: 30, ci: 80 } },
   {
     name: 'command line',
-    files: ['cli/', 'command-line', 'executable', 'first-start', 'process.', 'start-loads'],
+    files: ['cli/', 'command-line', 'commands-', 'executable', 'first-start', 'process.', 'start-loads'],
     cpuSeconds: { fast: 50, ci: 50 },
   },
   {
@@ -29,7 +29,7 @@ const areas: Area[] = [
   { name: 'documents and knowledge', files: ['documents-', 'retrieval'], cpuSeconds: { fast: 5, ci: 20 } },
   {
     name: 'interfaces',
-    files: ['openai/', 'mcp', 'contract/', 'clients/', 'cookbook/', 'packages/client/'],
+    files: ['interfaces.', 'openai/', 'mcp', 'contract/', 'clients/', 'cookbook/', 'packages/client/'],
     cpuSeconds: { fast: 35, ci: 60 },
   },
   { name: 'docs', files: ['docs', 'language/'], cpuSeconds: { fast: 5, ci: 30 } },
@@ -76,6 +76,6 @@ export function areaTable(): string {
 /** Without the names of shared processes, which are not files of the repository. */
 function filesText(files: string[]): string {
   if (files.length === 0) return 'the servers that every area uses'
-  const shown = files.filter((start) => !['specification-', 'store.'].includes(start))
+  const shown = files.filter((start) => !['specification-', 'store.', 'commands-', 'interfaces.'].includes(start))
   return shown.map((start) => (start === '' ? 'all others' : `\`${start}\``)).join(', ')
 }

@@ -65,6 +65,7 @@ const inDeep = [
   'race/spend-limit',
   'race/three-processes',
   'race/tools-crash',
+  'race/webhook-kills',
   'race/workers',
   'store/reports-million',
   'simulation/planted',
@@ -107,6 +108,22 @@ const fastOnBoth = [
 
 /** Too slow to repeat on PostgreSQL for every change. What they would prove there is the store's part, which test/store/ proves. */
 const deepOnPostgres = ['documents-indexing', 'retrieval']
+
+/**
+ * Specification files whose rules hold before the store is asked: framing, paths, bodies, what a request without a key costs, descriptions.
+ * On PostgreSQL they would prove the same, so they run there in the deep tier.
+ */
+const beforeTheStore = [
+  'spec/access-log',
+  'spec/admin-docs-page',
+  'spec/admin-openapi',
+  'spec/http-body',
+  'spec/http-order',
+  'spec/http-standstill',
+  'spec/http-unread-body',
+  'spec/tools-hostile',
+  'spec/unauthenticated',
+]
 
 /** These files do more in later tiers, depending on TEST_TIER, and run in these tiers in addition to their own. */
 const scaled: Record<string, Tier[]> = {
@@ -164,7 +181,7 @@ export function tierOf(file: string, store: Store): Tier | undefined {
   const name = file.replace(/^test\//, '')
   const isIn = (list: string[]): boolean => list.some((start) => name.startsWith(start))
   if (store === 'postgres' && !runsOnBoth(file)) return undefined
-  if (isIn(inDeep) || (store === 'postgres' && isIn(deepOnPostgres))) return 'deep'
+  if (isIn(inDeep) || (store === 'postgres' && (isIn(deepOnPostgres) || isIn(beforeTheStore)))) return 'deep'
   if (isIn(inCi) && !isIn(inFast)) return 'ci'
   return store === 'postgres' && !isIn(fastOnBoth) ? 'ci' : 'fast'
 }
@@ -182,4 +199,4 @@ export function runsOnBoth(file: string): boolean {
 }
 
 /** Every list entry, for the test that finds an entry without a file. */
-export const tierLists = { inCi, inDeep, inFast, fastOnBoth, deepOnPostgres, scaled: Object.keys(scaled), slow }
+export const tierLists = { inCi, inDeep, inFast, fastOnBoth, deepOnPostgres, beforeTheStore, scaled: Object.keys(scaled), slow }

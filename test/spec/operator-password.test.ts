@@ -149,7 +149,7 @@ void test('operator.password: the own sessions are listed and ended; those of ot
 })
 
 void test('operator.guesses: of many wrong passwords at the same time ten are checked; then an unknown browser waits, and a known one does not', async () => {
-  await using own = await startTestApp()
+  await using own = await startTestApp({ hashesAsInProduction: true })
   const { email, browser } = await startOperator(own)
   const other = await startOperator(own)
   const stranger = (host: number): ConsoleBrowser => new ConsoleBrowser(own.adminUrl, `127.0.0.${host}`)
@@ -217,7 +217,7 @@ void test('session.origin: no way to sign in accepts a request of another site, 
 void test('operator.password: no password, hash, cookie or link is in a log, in an answer or, except the hash, in the store', async () => {
   const lines: string[] = []
   const log = createLog('trace', { destination: { write: (line) => void lines.push(line) } })
-  await using own = await startTestApp({ log, accessLog: log })
+  await using own = await startTestApp({ log, accessLog: log, hashesAsInProduction: true })
   const made = await own.made('POST', '/operators', { email: 'ada@acme.example', name: 'Ada', role: 'viewer' })
   const token = tokenOf(made.invitation_url)
   const browser = new ConsoleBrowser(own.adminUrl)

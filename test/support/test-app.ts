@@ -58,6 +58,8 @@ export type TestAppOptions = {
    * called can read the stored turn.
    */
   earlyRuns?: boolean
+  /** A password hash as in production takes a third of a second of CPU. By default it takes some milliseconds. */
+  hashesAsInProduction?: boolean
 }
 
 export type Caller = { agentId: string; apiKey: string; ownerId: string }
@@ -276,6 +278,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     log,
     failpoints,
     compiler,
+    ...(options.hashesAsInProduction ? {} : { passwordCost: { logN: 10, r: 8, p: 1 } }),
     ...(pooled ? { windowDeadlineMs: patientMs } : {}),
     stores: options.earlyRuns ? opened : opened.then((stores) => ({ ...stores, store: withLateReports(stores.store) })),
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),

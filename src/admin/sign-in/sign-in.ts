@@ -6,7 +6,7 @@ import type { Oidc, OidcSettings } from '../../operators/oidc.ts'
 import { createPasskeys } from '../../operators/passkeys.ts'
 import type { Passkeys } from '../../operators/passkeys.ts'
 import { createPasswords } from '../../operators/passwords.ts'
-import type { Passwords } from '../../operators/passwords.ts'
+import type { PasswordCost, Passwords } from '../../operators/passwords.ts'
 import { createSignedTokens } from '../../operators/signed-tokens.ts'
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
 import type { AdminStore } from '../admin-store.ts'
@@ -30,12 +30,14 @@ export type SignInMethodsOptions = {
   oidc: OidcSettings | undefined
   log: Logger
   monotonicMs: () => number
+  /** For tests. Default: that of production. */
+  passwordCost?: PasswordCost | undefined
 }
 
-export function createSignInMethods({ encryptionKeys, oidc, log, monotonicMs }: SignInMethodsOptions): SignInMethods {
+export function createSignInMethods({ encryptionKeys, oidc, log, monotonicMs, passwordCost }: SignInMethodsOptions): SignInMethods {
   const tokens = createSignedTokens(encryptionKeys)
   return {
-    passwords: createPasswords(),
+    passwords: createPasswords(passwordCost),
     passkeys: createPasskeys(tokens),
     oidc: oidc && createOidc({ settings: oidc, tokens, log, monotonicMs }),
     tokens,
