@@ -56,6 +56,7 @@ void describe('test tiers', () => {
       'test/race/resume.test.ts',
       'test/race/upkeep.test.ts',
       'test/simulation/simulation.test.ts',
+      'test/store/usage-reconciles.test.ts',
     ])
   })
 

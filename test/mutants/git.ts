@@ -41,6 +41,12 @@ export function changedSince(root: string, ref: string): string[] {
   })
 }
 
+/** Returns the content of a file at that commit, or undefined if it did not exist. */
+export function textAt(root: string, ref: string, file: string): string | undefined {
+  const { status, stdout } = git(root, ['show', `${ref}:./${file}`])
+  return status === 0 ? stdout : undefined
+}
+
 function git(root: string, args: string[]): { status: number | null; stdout: string; stderr: string } {
   return spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
 }

@@ -3,13 +3,13 @@
  * docs/rules.md has a mutant. The run fails if no test notices a mutant, if a mutant no longer fits the source, or if it cannot be run. A
  * mutant that was red in an earlier run is not run again until something that decides its verdict changes (verdict-key.ts).
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../support/postgres-server.ts'
 import { startRedis } from '../support/redis-server.ts'
-import { changedSince, newestRelease, recentCommit } from './git.ts'
+import { changedSince, newestRelease, recentCommit, textAt } from './git.ts'
 import { judgeAll } from './judge.ts'
 import type { Verdict } from './judge.ts'
 import { mutants } from './mutants.ts'
@@ -17,6 +17,7 @@ import type { Mutant } from './mutant.ts'
 import { Places } from './places.ts'
 import { parseTenth, select, shardOf, slowestFirst } from './selection.ts'
 import { tableFits, writeTable } from './table.ts'
+import { isSameCode } from './tokens.ts'
 import { copyTrees, restoreCompiled, saveCompiled } from './trees.ts'
 import { VerdictCache } from './verdict-cache.ts'
 import { VerdictKeys } from './verdict-key.ts'
@@ -121,8 +122,11 @@ function changedFiles(): string[] | undefined {
   if (since === undefined) return undefined
   const ref = since === 'release' ? (newestRelease(root) ?? recentCommit(root)) : since
   if (ref === undefined) throw new Error('--changed-since needs git and a commit')
-  const changed = changedSince(root, ref)
-  console.log(`${changed.length} files changed since ${ref}`)
+  const changed = changedSince(root, ref).filter((file) => {
+    const before = textAt(root, ref, file)
+    return before === undefined || !existsSync(join(root, file)) || !isSameCode(file, before, readFileSync(join(root, file), 'utf8'))
+  })
+  console.log(`${changed.length} files changed since ${ref}, not counting layout and comments`)
   return changed
 }
 

@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { changedSince, newestRelease, recentCommit } from './git.ts'
+import { changedSince, newestRelease, recentCommit, textAt } from './git.ts'
 import type { Mutant } from './mutant.ts'
 import { mutants } from './mutants.ts'
+import { isSameCode } from './tokens.ts'
 import { parseTenth, select, shardOf, slowestFirst } from './selection.ts'
 import type { Files } from './selection.ts'
 import { nameOf } from './verdict-cache.ts'
@@ -146,6 +147,16 @@ describe('mutants: what git says changed', () => {
     write('ignored.ts', 'new')
     assert.deepEqual(changedSince(root, 'v1').toSorted(), ['committed.ts', 'edited.ts', 'moved.ts', 'new file.ts', 'target.ts'])
     assert.throws(() => changedSince(root, 'v2'), /git cannot list the changes since v2/)
+    assert.deepEqual([textAt(root, 'v1', 'edited.ts'), textAt(root, 'v1', 'new file.ts')], ['edited.ts', undefined])
+  })
+
+  test('a file whose layout or comments changed has the same code', () => {
+    const before = "// one\nconst a = call(b, 'c d') // two\n"
+    assert.ok(isSameCode('a.ts', before, "const a = call(\n  b,\n  'c d',\n)\n"))
+    for (const now of [before.replace('b', 'e'), before.replace('c d', 'c, d'), `${before}more()\n`])
+      assert.ok(!isSameCode('a.ts', before, now))
+    assert.ok(isSameCode('a.sql', 'select 1; -- one\n', '-- two\nselect\n  1;\n'))
+    assert.ok(!isSameCode('a.md', 'one', 'one '))
   })
 })
 

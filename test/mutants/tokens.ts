@@ -64,6 +64,17 @@ export function tokensOfPiece(text: string): Token[] {
   return withoutClosingCommas(tokens)
 }
 
+/** Whether two versions of a file differ in layout and comments at most. */
+export function isSameCode(file: string, before: string, now: string): boolean {
+  if (!/\.(ts|sql)$/.test(file)) return before === now
+  const [one, other] = [before, now].map((text) =>
+    tokensOf(file, text)
+      .tokens.map((token) => token.text)
+      .join(' '),
+  )
+  return one === other
+}
+
 function add(to: Token[], text: string, at: number, isCode: boolean): void {
   for (const { 0: found, index } of text.matchAll(piece)) {
     const start = at + index

@@ -133,6 +133,7 @@ const scaled: Record<string, Tier[]> = {
   'race/resume': ['deep'],
   'race/upkeep': ['deep'],
   'simulation/simulation': ['ci', 'deep'],
+  'store/usage-reconciles': ['deep'],
 }
 
 /** These files take longer than 15 s. In a clone in which no test has run yet, they start first. */
