@@ -35,15 +35,18 @@ type Member = PooledStore & {
 }
 
 const idle: Record<StoreKind, Member[]> = { sqlite: [], postgres: [] }
-/** With those in use: a test that fails may leave its own open. */
-const open = new Set<Member>()
+/** All tests of the process have ended. The hooks that close what a file shares may still run. */
+let isEnding = false
 /** The file of a new database, as the migrations leave it. */
 let newDatabase: Promise<string> | undefined
 // Long enough for the next test to start. Only a process that runs a test file without test/run.ts waits for it at its end.
 const idleMs = 1_000
 let timer: NodeJS.Timeout | undefined
 
-subscribe('turnkeep-test:process-ended', () => void Promise.all([closeIdle(), ...[...open].map(closeMember)]))
+subscribe('turnkeep-test:process-ended', () => {
+  isEnding = true
+  void closeIdle()
+})
 
 /** An empty store; by default of the kind that TEST_STORE names. */
 export async function takeStore(kind = storeKind): Promise<PooledStore> {
@@ -107,7 +110,7 @@ async function openMember(kind: StoreKind): Promise<Member> {
     for (const listener of messageListeners) listener(message)
   })
   const files = new Set(readdirSync(folder))
-  const member: Member = {
+  return {
     ...opened,
     kind,
     folder,
@@ -120,8 +123,6 @@ async function openMember(kind: StoreKind): Promise<Member> {
       await opened.store.ping()
     },
   }
-  open.add(member)
-  return member
 }
 
 async function openOnSqlite(folder: string): Promise<Pick<Member, 'store' | 'restore'>> {
@@ -194,7 +195,8 @@ async function giveBack(member: Member): Promise<void> {
     return
   }
   idle[member.kind].push(member)
-  timer = setTimeout(() => void closeIdle(), idleMs)
+  if (isEnding) await closeIdle()
+  else timer = setTimeout(() => void closeIdle(), idleMs)
 }
 
 async function closeIdle(): Promise<void> {
@@ -205,9 +207,7 @@ async function closeIdle(): Promise<void> {
   if (file !== undefined) await rm(join(file, '..'), { recursive: true, force: true })
 }
 
-async function closeMember(member: Member): Promise<void> {
-  if (!open.delete(member)) return
-  const { folder, store, data } = member
+async function closeMember({ folder, store, data }: Member): Promise<void> {
   await store.close()
   await data.drop()
   await rm(folder, { recursive: true, force: true })
