@@ -48,7 +48,9 @@ async function judge(tree: string, places: Places, mutant: Mutant, healthy: Tria
 
   const heal = plant(placed.files, tree)
   const timeoutMs = mutant.symptom === 'hang' ? Math.max(minHangMs, 2000 * healthy.seconds) : Math.max(minTimeoutMs, 5000 * healthy.seconds)
-  const trial = await tryTests(tree, file, [title], Math.ceil(timeoutMs)).finally(heal)
+  // What never happens is an assertion before it is a timeout.
+  const env = { TEST_WAIT_MS: String(Math.ceil(timeoutMs / 2)) }
+  const trial = await tryTests(tree, file, [title], Math.ceil(timeoutMs), env).finally(heal)
   return { mutant, ...read(mutant, trial, named.length), seconds: trial.seconds }
 }
 
@@ -69,6 +71,6 @@ function names(title: string, rule: string): boolean {
   return new RegExp(`(?<![\\w.-])${rule.replace('.', '\\.')}(?![\\w-])`).test(title)
 }
 
-function tryTests(tree: string, file: string, titles: string[], timeoutMs: number): Promise<Trial> {
-  return runTrial({ tree, file, titles, testTimeoutMs: timeoutMs, env: environmentOf(tree) })
+function tryTests(tree: string, file: string, titles: string[], timeoutMs: number, env: NodeJS.ProcessEnv = {}): Promise<Trial> {
+  return runTrial({ tree, file, titles, testTimeoutMs: timeoutMs, env: { ...environmentOf(tree), ...env } })
 }

@@ -337,7 +337,7 @@ void test('openai.retry-joins: a retry that joins a turn of another process wait
   const [json, stream] = [await joined(false), await joined(true)]
   let end: TurnEnd | undefined
   void json.turn.end.then((known) => (end = known))
-  await until('the retry has an answer', () => end !== undefined, 20_000)
+  await until('the retry has an answer', () => end !== undefined)
   assert.deepEqual(end, { kind: 'failed', code: 'service_unavailable', state: null })
   const pending = Symbol('pending')
   assert.equal(await Promise.race([stream.turn.end, Promise.resolve(pending)]), pending)
@@ -368,7 +368,7 @@ void test('openai.retry-joins: a turn that ends while its retry looks for it ans
     const sent = askOpenAi(app, { body, headers: { 'x-stainless-retry-count': '1' } })
     // Without an answer it fails when the service ends, after the assertion.
     void sent.then((answer) => (retry = answer)).catch(() => undefined)
-    await until('the retry is answered', () => retry !== undefined, 20_000)
+    await until('the retry is answered', () => retry !== undefined)
     assert.deepEqual([retry?.status, retry?.text], [200, (await first).text])
     assert.deepEqual([app.model.calls.length, await charges(app)], [1, 1])
   }

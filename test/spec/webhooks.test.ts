@@ -9,6 +9,7 @@ import { startReceiver } from '../support/webhook-receiver.ts'
 import type { Received } from '../support/webhook-receiver.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp, TestAppOptions } from '../support/test-app.ts'
+import { maxWaitMs } from '../support/until.ts'
 
 type Receiver = Awaited<ReturnType<typeof startReceiver>>
 
@@ -26,7 +27,7 @@ const deliveriesOf = async (app: TestApp, webhook: Json, query = ''): Promise<Js
   (await app.made('GET', `/webhooks/${webhook.id}/deliveries?limit=100${query}`)).data
 
 async function until<Value>(what: string, read: () => Promise<Value | undefined | false>): Promise<Value> {
-  const end = performance.now() + 60_000
+  const end = performance.now() + maxWaitMs
   for (;;) {
     const value = await read()
     if (value) return value
