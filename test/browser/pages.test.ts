@@ -1,6 +1,6 @@
 /**
- * Every page with realistic data, in light mode, dark mode and on a phone: no accessibility violations, no horizontal scrolling. A
- * screenshot of each is in artifacts/console afterwards, except in CI.
+ * Every page with realistic data, in light mode, dark mode and on a phone: no accessibility violations, no horizontal scrolling.
+ * With TEST_PICTURES=1, a screenshot of each is in artifacts/console afterwards.
  */
 import assert from 'node:assert/strict'
 import { barriersOf } from '../support/axe.ts'
@@ -110,10 +110,7 @@ inConsole(
   { context: phone.context },
 )
 
-// They take a third of the time, and in CI they are not looked at.
-const takesPictures = process.env['CI'] !== 'true'
-
-/** Returns what is wrong with the page in each look, and takes a screenshot. */
+/** Returns what is wrong with the page in each look. */
 async function faultsInEach(visitor: Visitor<SeededApp>, looks: Look[], name: string): Promise<string[]> {
   const found: string[] = []
   for (const { name: look, colorScheme, rules } of looks) {
@@ -122,7 +119,7 @@ async function faultsInEach(visitor: Visitor<SeededApp>, looks: Look[], name: st
     // The new colors are drawn, and transitions have started.
     await visitor.page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
     await visitor.settled()
-    if (takesPictures) await takePicture(visitor.page, look, name)
+    await takePicture(visitor.page, look, name)
     for (const line of await faultsOf(visitor, rules)) found.push(`${look}: ${line}`)
   }
   return found

@@ -1,0 +1,47 @@
+/** The Chromium of the tests: which program it is, and how it is started so that a page costs little. */
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
+
+/** Why no test can use a browser here, or false. For the `skip` option of a test. */
+export function noChromium(): string | false {
+  return !findChromium() && 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
+}
+
+// The headless shell has no windows around its pages, and needs half the CPU time of a whole browser. It is preferred where it is installed.
+const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+
+function findChromium(): string | undefined {
+  const named = process.env['TEST_CHROMIUM']
+  const places = (process.env['PATH'] ?? '').split(delimiter)
+  return [...(named ? [named] : []), ...names.flatMap((name) => places.map((place) => join(place, name)))].find((file) => existsSync(file))
+}
+
+const withoutFeatures = [
+  // Each is a page of the address bar's popup that Chromium loads for every new context: half a second of CPU time for something that
+  // nobody sees.
+  'WebUIOmniboxAimPopup',
+  'WebUIOmniboxFullPopup',
+  'WebUIOmniboxPopup',
+  // Chromium reads only the last list, so these are repeated from Playwright's own.
+  'AimEnabled',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+]
+
+const args = [`--disable-features=${withoutFeatures.join(',')}`]
+
+/** Without a sandbox, which most containers do not support; it only loads our own pages. It ends with this process in any case. */
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false, args })
+}
