@@ -25,11 +25,13 @@ const looks = [
 ] as const
 
 /** Without violations in both color schemes. */
-async function isAccessible({ page }: Visitor<TestApp>, name: string): Promise<void> {
+async function isAccessible({ page, settled }: Visitor<TestApp>, name: string): Promise<void> {
   for (const { colorScheme, rules } of looks) {
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor()
+    // The new colors are drawn, and transitions have started.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+    await settled()
     await takePicture(page, colorScheme, name)
     assert.deepEqual(await barriersOf(page, rules), [], `${name}, ${colorScheme}`)
   }

@@ -23,7 +23,7 @@ export async function openWindow(browser: Browser, options: BrowserContextOption
  * files remains, and the process of the page with its compiled scripts: a new context takes half a second of CPU time to get as far.
  * An init script and a session of the browser's protocol cannot be removed; a test that adds one needs a context of its own.
  */
-export async function emptyWindow({ context, page }: BrowserWindow): Promise<void> {
+export async function emptyWindow({ context, page }: BrowserWindow, adminUrl: string): Promise<void> {
   for (const event of ['console', 'dialog', 'page', 'request', 'response', 'weberror'] as const) context.removeAllListeners(event)
   for (const event of [
     'console',
@@ -40,7 +40,8 @@ export async function emptyWindow({ context, page }: BrowserWindow): Promise<voi
   for (const other of context.pages()) if (other !== page) await other.close()
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   if (page.url().startsWith('http')) await page.evaluate('localStorage.clear(), sessionStorage.clear()')
-  await page.goto('about:blank')
+  // A picture of the same origin: at about:blank, the browser would replace the process.
+  await page.goto(`${adminUrl}/console/icon.svg`)
   await context.clearCookies()
   await context.clearPermissions()
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })

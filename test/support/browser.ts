@@ -48,7 +48,7 @@ export function openConsole<App extends ConsoleApp>(start: () => Promise<App>): 
         shared = isOwn ? shared : undefined
         await visitConsole({ app: app!, window, options, title, say: (text) => t.diagnostic(text) }, body)
         if (isOwn) return
-        await emptyWindow(window)
+        await emptyWindow(window, app!.adminUrl)
         shared = window
       } finally {
         if (shared !== window) await window.context.close()
