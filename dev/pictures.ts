@@ -7,10 +7,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { noConsole } from '../test/support/browser.ts'
-import { findChromium } from '../test/support/chromium.ts'
+import { launchChromium } from '../test/support/chromium.ts'
 import { holdClock } from './clock-socket.ts'
 import { allPages, emptyPages, featured, findSamples } from './pictures/shots.ts'
 import type { Shot } from './pictures/shots.ts'
@@ -144,7 +143,7 @@ async function main(): Promise<void> {
   const missing = noConsole()
   if (missing) throw new Error(missing)
   mkdirSync(wanted.folder, { recursive: true })
-  const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
+  const browser = await launchChromium()
   try {
     if (wanted.states.some((state) => state !== 'empty')) await takeFilled(browser, wanted)
     if (wanted.states.includes('empty')) await takeEmpty(browser, wanted)

@@ -1,11 +1,23 @@
 /** The command palette, the keyboard shortcuts, breadcrumbs, and lists as cards on a phone. */
 import assert from 'node:assert/strict'
 import { barriersOf } from '../support/axe.ts'
-import { startSeededApp } from '../support/browser-seed.ts'
 import { openConsole } from '../support/browser.ts'
 import { becomes } from '../support/browser-visit.ts'
+import { startTestApp } from '../support/test-app.ts'
 
-const inConsole = openConsole(startSeededApp)
+const externalUserId = 'visitor 42'
+
+const inConsole = openConsole(async () => {
+  const app = await startTestApp({ agent: { name: 'Order desk' } })
+  const orders = app.caller
+  await app.made('PATCH', `/owners/${orders.ownerId}`, { name: 'Harbour Supply' })
+  // Others to choose from, with similar names.
+  await app.makeAgent(orders.ownerId, { name: 'Order archive' })
+  await app.makeCaller({ agent: { name: 'Reading room' } })
+  const { json } = await app.chat('Where is my order?', { user: externalUserId })
+  const { request_id: requestId, conversation_id: conversationId } = json
+  return { adminUrl: app.adminUrl, app, orders, externalUserId, requestId, conversationId, close: () => app.close() }
+})
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true }
 

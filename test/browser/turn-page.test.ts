@@ -276,6 +276,7 @@ inConsole(
       ],
     )
   },
+  { context: {} },
 )
 
 inConsole('console: of a very long reply the start is shown, and all of it on request', async ({ page, app, open }) => {

@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { waitsMs } from './browser-window.ts'
+import type { BrowserWindow } from './browser-window.ts'
 import { adminToken } from './test-app.ts'
 
 /** Not in git. */
@@ -18,6 +19,7 @@ export type VisitOptions = {
   signedIn?: boolean
   /** Error statuses that the test expects, because the browser logs each of them. */
   refusals?: number[]
+  /** Settings of a context that only this test uses: what `emptyWindow` cannot take back needs one, be it without settings. */
   context?: BrowserContextOptions
 }
 
@@ -43,57 +45,45 @@ export type Visitor<App extends ConsoleApp = ConsoleApp> = {
   say(text: string): void
 }
 
-type Visit<App extends ConsoleApp> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
-
-/**
- * Milliseconds by which each request of a page to an API arrives later. A test that reads before the page has saved or loaded fails with
- * it, and not only on a busy machine: `TEST_SLOW_API_MS=600 npm test -- browser/ cookbook/`
- */
-const slowApiMs = Number(process.env['TEST_SLOW_API_MS'] ?? 0)
-
-// A limit for what never arrives, not a measurement: the machine may be very busy.
-const waitsMs = 60_000
-
-/** Every test gets a new visitor. If it fails, a screenshot is saved in artifacts/console/failed. */
-export async function visitConsole<App extends ConsoleApp>(
-  { app, browser, options, title, say }: Visit<App>,
-  body: (visitor: Visitor<App>) => Promise<void>,
-): Promise<void> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options.context })
-  context.setDefaultTimeout(waitsMs)
-  const pageErrors: string[] = []
-  try {
-    const origins = [new URL(app.adminUrl).origin, ...(app.identityOrigin === undefined ? [] : [app.identityOrigin])]
-    await watch(context, { origins, refusals: options.refusals ?? [], pageErrors })
-    await slowDown(context, '**/admin/v1/**')
-    if (options.signedIn !== false) await signIn(context, app.adminUrl)
-    const page = await context.newPage()
-    const settled = (): Promise<void> => settle(page)
-    async function open(path: string): Promise<void> {
-      await page.goto(`${app.adminUrl}/console${path}`)
-      await settled()
-    }
-    try {
-      await body({ page, context, app, pageErrors, open, settled, say })
-      await lookForTraces(page, pageErrors)
-    } catch (error) {
-      await takePicture(page, 'failed', title)
-      if (pageErrors.length > 0) throw new Error(`${String(error)}\nand there was:\n${pageErrors.join('\n')}`, { cause: error })
-      throw error
-    }
-    if (pageErrors.length > 0) await takePicture(page, 'failed', title)
-    assert.deepEqual(pageErrors, [])
-  } finally {
-    await context.close()
-  }
+type Visit<App extends ConsoleApp> = {
+  app: App
+  window: BrowserWindow
+  options: VisitOptions
+  title: string
+  say: (text: string) => void
 }
 
-async function watch(
-  context: BrowserContext,
-  { origins, refusals, pageErrors }: { origins: string[]; refusals: number[]; pageErrors: string[] },
+/** The window is as new. If the test fails, a screenshot is saved in artifacts/console/failed. */
+export async function visitConsole<App extends ConsoleApp>(
+  { app, window: { context, page }, options, title, say }: Visit<App>,
+  body: (visitor: Visitor<App>) => Promise<void>,
 ): Promise<void> {
-  await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
-    console.error('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`)
+  const pageErrors: string[] = []
+  const origins = [new URL(app.adminUrl).origin, ...(app.identityOrigin === undefined ? [] : [app.identityOrigin])]
+  watch(context, page, { origins, refusals: options.refusals ?? [], pageErrors })
+  if (options.signedIn !== false) await signIn(context, app.adminUrl)
+  const settled = (): Promise<void> => settle(page)
+  async function open(path: string): Promise<void> {
+    await page.goto(`${app.adminUrl}/console${path}`)
+    await settled()
+  }
+  try {
+    await body({ page, context, app, pageErrors, open, settled, say })
+    await lookForTraces(page, pageErrors)
+  } catch (error) {
+    await takeFailed(page, title)
+    if (pageErrors.length > 0) throw new Error(`${String(error)}\nand there was:\n${pageErrors.join('\n')}`, { cause: error })
+    throw error
+  }
+  if (pageErrors.length > 0) await takeFailed(page, title)
+  assert.deepEqual(pageErrors, [])
+}
+
+function watch(
+  context: BrowserContext,
+  first: Page,
+  { origins, refusals, pageErrors }: { origins: string[]; refusals: number[]; pageErrors: string[] },
+): void {
   const noSecret = (url: string): void => {
     if (url.includes(adminToken) || url.includes('svc_live_')) pageErrors.push(`an address contains a secret: ${url}`)
   }
@@ -116,18 +106,9 @@ async function watch(
     pageErrors.push(`a dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
-  context.on('page', (page) => {
-    page.on('framenavigated', (frame) => noSecret(frame.url()))
-  })
-}
-
-export async function slowDown(context: BrowserContext, path: string): Promise<void> {
-  if (slowApiMs === 0) return
-  await context.route(path, async (route) => {
-    await delay(slowApiMs)
-    // The page may have been closed, or may have ended the request.
-    await route.continue().catch(() => undefined)
-  })
+  const follow = (page: Page): void => void page.on('framenavigated', (frame) => noSecret(frame.url()))
+  follow(first)
+  context.on('page', follow)
 }
 
 /** Signs in as the page's form does. */
@@ -136,13 +117,28 @@ async function signIn(context: BrowserContext, adminUrl: string): Promise<void> 
   assert.equal(answer.status(), 201, await answer.text())
 }
 
-/** No loader is shown, and nothing moves except endless animations. */
+// The first heading is shown, no loader is, and nothing moves except endless animations.
+const isSettled = `(() => {
+  const isShown = (element) => {
+    const { width, height } = element?.getBoundingClientRect() ?? { width: 0, height: 0 }
+    return width > 0 && height > 0 && element.checkVisibility({ visibilityProperty: true })
+  }
+  return isShown(document.querySelector('h1')) && !isShown(document.querySelector('.mantine-Loader-root, .mantine-Skeleton-root')) &&
+    !document.getAnimations().some(({ playState, effect }) =>
+      playState === 'running' && effect?.getComputedTiming().endTime !== Infinity)
+})()`
+
+/** Asks the page itself, in short intervals: a locator of Playwright looks again only after half a second. */
 async function settle(page: Page): Promise<void> {
-  await page.locator('h1').first().waitFor()
-  await page.locator('.mantine-Loader-root, .mantine-Skeleton-root').first().waitFor({ state: 'hidden' })
-  await page.evaluate(`Promise.allSettled(document.getAnimations()
-    .filter((animation) => animation.effect?.getComputedTiming().endTime !== Infinity)
-    .map((animation) => animation.finished)).then(() => undefined)`)
+  for (;;) {
+    try {
+      return await becomes(page, isSettled)
+    } catch (error) {
+      // The page went on to another one.
+      if (!/context was destroyed|navigation/.test(String(error))) throw error
+      await page.waitForLoadState()
+    }
+  }
 }
 
 /** Resolves when the expression is true in the page. The page's policy forbids Playwright's own way. */
@@ -162,7 +158,17 @@ async function lookForTraces(page: Page, pageErrors: string[]): Promise<void> {
   if ((await page.evaluate('window.__xss')) !== undefined) pageErrors.push('a text was executed')
 }
 
+const takeFailed = (page: Page, title: string): Promise<void> => writePicture(page, 'failed', title)
+
+/**
+ * To look at what a test saw: `TEST_PICTURES=1 npm test -- browser/`. By default it is not taken, because it takes a third of the time of
+ * a visit and no test needs it. `npm run pictures -- --all FOLDER` takes every page without the tests.
+ */
 export async function takePicture(page: Page, folder: string, name: string): Promise<void> {
+  if (process.env['TEST_PICTURES'] === '1') await writePicture(page, folder, name)
+}
+
+async function writePicture(page: Page, folder: string, name: string): Promise<void> {
   await mkdir(join(pictures, folder), { recursive: true })
   const file = `${name.replaceAll(/[^a-z0-9]+/gi, '-').slice(0, 100)}.png`
   // A failed screenshot must not hide the failure of the test.

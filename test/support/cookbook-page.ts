@@ -2,24 +2,21 @@
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { findChromium } from './chromium.ts'
-import { slowDown } from './browser-visit.ts'
+import { slowDown } from './browser-window.ts'
+import { launchChromium, noChromium } from './chromium.ts'
 
 const pictures = join(import.meta.dirname, '../../artifacts/cookbook')
 
 /** Why it cannot run here, or false. For the `skip` option of a test. */
-export function noBrowser(): string | false {
-  return !findChromium() && 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
-}
+export const noBrowser = noChromium
 
 export async function visit(
   origins: string[],
   body: (page: Page, picture: (name: string) => Promise<void>) => Promise<void>,
   options: BrowserContextOptions = {},
 ): Promise<void> {
-  const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
+  const browser = await launchChromium()
   try {
     const context = await browser.newContext(options)
     await slowDown(context, '**/api/**')
