@@ -40,8 +40,11 @@ export async function emptyWindow({ context, page }: BrowserWindow, adminUrl: st
   for (const other of context.pages()) if (other !== page) await other.close()
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   if (page.url().startsWith('http')) await page.evaluate('localStorage.clear(), sessionStorage.clear()')
-  // A picture of the same origin: at about:blank, the browser would replace the process.
-  await page.goto(`${adminUrl}/console/icon.svg`)
+  // A document of the same origin: at about:blank, the browser would replace the process. Without an icon, the browser would ask for one.
+  const empty = `${adminUrl}/console/empty`
+  await page.route(empty, (route) => route.fulfill({ contentType: 'text/html', body: '<link rel="icon" href="data:,">' }))
+  await page.goto(empty)
+  await page.unroute(empty)
   await context.clearCookies()
   await context.clearPermissions()
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
