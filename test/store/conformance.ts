@@ -735,7 +735,10 @@ export function conformance(check: Check): void {
     const bench = await Bench.make(store, 1_000_000n)
     const orphans = await Promise.all([1, 2, 3].map(() => bench.admitted()))
     await store.moveClock(leaseMs + 1)
-    const claims = await Promise.all([1, 2, 3].map(() => store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })))
+    const claim = () => store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+    const claims = await Promise.all([claim(), claim(), claim()])
+    // Those above may have been too fast for each other; this one comes after an answer in any case.
+    claims.push(await claim())
     assert.deepEqual(
       claims.flatMap(({ turns }) => turns.map(({ requestId }) => requestId)).toSorted(),
       orphans.map(({ requestId }) => requestId).toSorted(),
