@@ -8,7 +8,7 @@ const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.
 type Finding = { id: string; impact: string; help: string; nodes: { target: string[]; failureSummary: string }[] }
 
 /** `rules`: only these, by their IDs; by default all. */
-export async function barriersOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+export async function barriersOf(page: Page, rules?: string[]): Promise<string[]> {
   // Through the browser's protocol, because the page's policy forbids injected scripts. It remains until the document is another one.
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(source)
   const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })

@@ -23,12 +23,12 @@ export function findChromium(): string | undefined {
 }
 
 const withoutFeatures = [
-  // Each is a page of the address bar's popup that Chromium loads for every new context: half a second of CPU time for something that
-  // no one sees.
+  // Each is a page of the address bar's popup that Chromium loads for every new context, although headless it is never shown: half a
+  // second of CPU time.
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxFullPopup',
   'WebUIOmniboxPopup',
-  // Chromium reads only the last list, so these are repeated from Playwright's own.
+  // Of several lists, Chromium applies the last, so these are repeated from Playwright's own.
   'AimEnabled',
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',
