@@ -199,16 +199,20 @@ async function giveBack(member: Member): Promise<void> {
   else timer = setTimeout(() => void closeIdle(), idleMs)
 }
 
+/** Each call takes what there is before it waits, so that two of them at the same time remove nothing twice. */
 async function closeIdle(): Promise<void> {
   clearTimeout(timer)
-  await Promise.all([...idle.sqlite.splice(0), ...idle.postgres.splice(0)].map(closeMember))
-  const file = await newDatabase
+  const [members, template] = [[...idle.sqlite.splice(0), ...idle.postgres.splice(0)], newDatabase]
   newDatabase = undefined
-  if (file !== undefined) await rm(join(file, '..'), { recursive: true, force: true })
+  await Promise.all(members.map(closeMember))
+  if (template) await remove(join(await template, '..'))
 }
+
+/** A thread or a process that is ending may still remove its own files there. */
+const remove = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 5 })
 
 async function closeMember({ folder, store, data }: Member): Promise<void> {
   await store.close()
   await data.drop()
-  await rm(folder, { recursive: true, force: true })
+  await remove(folder)
 }
