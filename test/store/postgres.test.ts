@@ -1,5 +1,5 @@
 /** The shared store passes the conformance suite. */
-import { openForConformance } from '../support/pooled-store.ts'
+import { openEmptyStore } from '../support/pooled-store.ts'
 import { noPostgres } from '../support/postgres-server.ts'
 import { checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
@@ -12,7 +12,7 @@ import { spendLimitEventsConformance } from './spend-limit-events-conformance.ts
 import { unpaidConformance } from './unpaid-conformance.ts'
 import { webhookConformance } from './webhook-conformance.ts'
 
-const check = checkOn('postgres', () => openForConformance('postgres'), noPostgres())
+const check = checkOn('postgres', () => openEmptyStore('postgres'), noPostgres())
 conformance(check)
 journalConformance(check)
 priceConformance(check)

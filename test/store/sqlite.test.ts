@@ -16,7 +16,7 @@ import { SchemaRefused } from '../../src/store/schema-refused.ts'
 import { FolderInUse, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Sql } from '../../src/store/sql.ts'
-import { openForConformance } from '../support/pooled-store.ts'
+import { openEmptyStore } from '../support/pooled-store.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 import { attentionConformance } from './attention-conformance.ts'
@@ -30,7 +30,7 @@ import { makeWebhook, webhookConformance } from './webhook-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
 
-const check = checkOn('sqlite', () => openForConformance('sqlite'))
+const check = checkOn('sqlite', () => openEmptyStore('sqlite'))
 conformance(check)
 journalConformance(check)
 priceConformance(check)

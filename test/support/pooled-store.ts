@@ -91,8 +91,8 @@ export async function takeStore(kind = storeKind): Promise<PooledStore> {
   return { folder: member.folder, store, data }
 }
 
-/** A store on which the conformance suite runs one test. */
-export async function openForConformance(kind: StoreKind) {
+/** An empty store whose clock its test can move. */
+export async function openEmptyStore(kind: StoreKind) {
   const { store, data } = await takeStore(kind)
   const moveClock = (milliseconds: number): Promise<void> => data.moveClock(store, milliseconds)
   return { store: { ...store, moveClock }, close: () => store.close() }
