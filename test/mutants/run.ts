@@ -80,6 +80,7 @@ async function runAll(): Promise<boolean> {
     ...(tableFits(root, mutants) ? [] : ['docs/mutants.md is not current: --write']),
   ]
   for (const problem of problems) console.error(problem)
+  for (const verdict of verdicts) if (verdict.kind !== 'red') console.error(lineOf(verdict))
   if (values.report !== undefined) writeReport(values.report, verdicts, reused)
   console.log(`${red.length} of ${verdicts.length} mutants red, in ${Math.round((performance.now() - startedAt) / 1000)} s`)
   return problems.length === 0 && red.length === verdicts.length
@@ -159,7 +160,7 @@ async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdic
       const { mutant, kind, because, seconds } = verdict
       const key = keys.get(mutant)
       if (kind === 'red' && key !== undefined) cache.addRed(key, mutant, seconds)
-      console.log(`${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}${because && kind !== 'red' ? `\n  ${because}` : ''}`)
+      console.log(`${lineOf(verdict)}${because && kind !== 'red' ? `\n  ${because}` : ''}`)
     })
     saveCompiled(trees, compiled)
     return verdicts
@@ -184,6 +185,10 @@ function staleMutants(ran: Mutant[]): string[] {
     const placed = ran.includes(mutant) ? undefined : places.place(mutant.edits)
     return placed?.kind === 'stale' ? [`stale: ${mutant.rule}, ${mutant.removes}: ${placed.because}`] : []
   })
+}
+
+function lineOf({ mutant, kind, seconds }: Verdict): string {
+  return `${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}`
 }
 
 function writeReport(file: string, verdicts: Verdict[], reused: Set<Mutant>): void {

@@ -2,13 +2,19 @@
 import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { databaseFile } from '../../src/store/sqlite/database.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { takeStore } from '../support/pooled-store.ts'
 import type { PooledStore } from '../support/pooled-store.ts'
+import { withClient } from '../support/postgres-server.ts'
 import { storeKind } from '../support/store-under-test.ts'
+import type { StoreUnderTest } from '../support/store-under-test.ts'
 import { startTestApp } from '../support/test-app.ts'
 import { until } from '../support/until.ts'
+import { Bench } from './conformance.ts'
 
 const provider = {
   id: 'prv_1',
@@ -72,6 +78,54 @@ void test('after its end, an app reaches no store of the pool and hears of no ch
     await assert.rejects(ask, StoreUnavailable)
   await second.store.close()
 })
+
+void test('what is still being written at the end of an app is not in the next one', async () => {
+  const fresh = await takeStore()
+  const rows = await rowsOf(fresh)
+  await fresh.store.close()
+
+  const { store, data, folder } = await takeStore()
+  const bench = await Bench.make({ ...store, moveClock: () => {} }, 10n ** 12n)
+  await bench.admitted()
+  const letGo = await writeUntil(folder, data)
+  const last = store.write.createProvider(provider)
+  const closed = store.close()
+  await wait(300)
+  await letGo()
+  await closed
+  const next = await takeStore()
+  const found = await rowsOf(next)
+  await next.store.close()
+  assert.deepEqual(found, rows)
+  assert.ok(await last, 'it was waited for')
+})
+
+/** A transaction with a row that is not there before, which ends when the returned function is called. */
+async function writeUntil(folder: string, { env }: StoreUnderTest): Promise<() => Promise<void>> {
+  const row = `insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+    select 'msg_1', 'a conversation', 1, 'user', 'hello', 1, request_id, 0 from turns`
+  if (storeKind === 'sqlite') {
+    const db = new DatabaseSync(databaseFile(folder))
+    db.exec(`pragma foreign_keys = off; begin immediate; ${row}`)
+    return async () => {
+      db.exec('commit')
+      db.close()
+    }
+  }
+  const written = Promise.withResolvers<void>()
+  const end = Promise.withResolvers<void>()
+  const writer = withClient(env['DATABASE_URL']!, async (client) => {
+    await client.query(`begin; ${row}; select request_id from turns for update`)
+    written.resolve()
+    await end.promise
+    await client.query('commit')
+  })
+  await Promise.race([written.promise, writer])
+  return async () => {
+    end.resolve()
+    await writer
+  }
+}
 
 void test('a store that a test has damaged is not used again', async () => {
   const damaged = await takeStore()

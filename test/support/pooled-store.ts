@@ -41,6 +41,7 @@ let isEnding = false
 let newDatabase: Promise<string> | undefined
 // Long enough for the next test to start. Only a process that runs a test file without test/run.ts waits for it at its end.
 const idleMs = 1_000
+const heldUpMs = 2_000
 let timer: NodeJS.Timeout | undefined
 
 subscribe('turnkeep-test:process-ended', () => {
@@ -54,13 +55,22 @@ export async function takeStore(kind = storeKind): Promise<PooledStore> {
   const member = idle[kind].pop() ?? (await openMember(kind))
   let movedMs = 0
   let isClosed = false
+  const pending = new Set<unknown>()
   // What an app still asks after its end must not reach the next one.
   const whileOpen = <Methods extends object>(methods: Methods): Methods =>
     new Proxy(methods, {
       get(_, name) {
         const value: unknown = Reflect.get(methods, name)
         if (typeof value !== 'function') return value
-        return (...args: unknown[]) => (isClosed ? Promise.reject(new StoreUnavailable('the store is closed')) : value(...args))
+        return (...args: unknown[]) => {
+          if (isClosed) return Promise.reject(new StoreUnavailable('the store is closed'))
+          const result: unknown = value(...args)
+          if (!(result instanceof Promise)) return result
+          pending.add(result)
+          const forget = (): void => void pending.delete(result)
+          result.then(forget, forget)
+          return result
+        }
       },
     })
   const { read, write, writeAs, messages, ...others } = member.store
@@ -77,8 +87,10 @@ export async function takeStore(kind = storeKind): Promise<PooledStore> {
       isClosed = true
       member.changeListeners.length = 0
       member.messageListeners.length = 0
+      // What was asked before the end has had its effect when the store is emptied.
+      const isQuiet = await endsWithin(heldUpMs, Promise.allSettled(pending))
       if (movedMs !== 0) await member.data.moveClock(member.store, -movedMs)
-      await giveBack(member)
+      await giveBack(member, isQuiet)
     },
   }
   const data: StoreUnderTest = {
@@ -165,14 +177,19 @@ const patient = {
   searchMs: patientMs,
 }
 
-// The tables are emptied as a replica would, without the triggers that forbid it. Emptying one that has no row would cost as much.
-const emptyTables = `do $$ declare tables text := ''; name text; has_rows boolean; begin
+// The tables are emptied as a replica would, without the triggers that forbid it. Emptying one that has no row would cost as much. A
+// transaction that commits meanwhile can leave rows in a table that had none, so the tables are read until none has any.
+const emptyTables = `do $$ declare tables text; name text; has_rows boolean; begin
   set local session_replication_role = replica;
-  for name in select quote_ident(tablename) from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
-    execute 'select exists (select from ' || name || ')' into has_rows;
-    if has_rows then tables := tables || ', ' || name; end if;
+  loop
+    tables := '';
+    for name in select quote_ident(tablename) from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
+      execute 'select exists (select from ' || name || ')' into has_rows;
+      if has_rows then tables := tables || ', ' || name; end if;
+    end loop;
+    exit when tables = '';
+    execute 'truncate ' || substr(tables, 3) || ' cascade';
   end loop;
-  if tables <> '' then execute 'truncate ' || substr(tables, 3) || ' cascade'; end if;
 end $$`
 
 async function openOnPostgres({ env, emptyRedis }: StoreUnderTest): Promise<Pick<Member, 'store' | 'restore'>> {
@@ -186,9 +203,18 @@ async function openOnPostgres({ env, emptyRedis }: StoreUnderTest): Promise<Pick
   return { store, restore }
 }
 
-/** Restores the store; one that a test has damaged is closed instead. */
-async function giveBack(member: Member): Promise<void> {
+async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>()
+  const timeout = setTimeout(late.resolve, milliseconds, false)
+  const isInTime = await Promise.race([work.then(() => true), late.promise])
+  clearTimeout(timeout)
+  return isInTime
+}
+
+/** Restores the store; one that a test has damaged, or whose calls it still holds up, is closed instead. */
+async function giveBack(member: Member, isQuiet: boolean): Promise<void> {
   try {
+    if (!isQuiet) throw new Error('calls are held up')
     await member.restore()
   } catch {
     await closeMember(member)
