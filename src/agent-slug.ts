@@ -9,3 +9,7 @@ export const agentSlug = (name: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
+
+/** Whether a text means the agent of a key: its ID, or the slug of its name. */
+export const isAgentOf = ({ agentId, agentName }: { agentId: string; agentName: string }, text: string): boolean =>
+  text === agentId || (text !== '' && text === agentSlug(agentName))

@@ -3,8 +3,10 @@
  * or one of them. Only this file reads the environment, handles signals and ends a process that has started. Text for people goes to
  * stdout, the log goes to stderr as JSON lines. Exit codes: 0 drained, 1 crashed, 2 could not start.
  */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { agentSlug } from './agent-slug.ts'
 import { readConfig, settings } from './config/config.ts'
 import type { Config, Environment } from './config/config.ts'
 import { DataFolderRefused, openDataFolder, readSecrets } from './config/data-folder.ts'
@@ -41,6 +43,7 @@ export async function serve(environment: Environment, onStore?: (store: Store) =
     if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
     const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
     const tokenPath = config.adminToken === undefined ? join(config.dataFolder, settings.adminToken.file) : undefined
+    writePid(config.dataFolder, log)
     console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, tokenPath, limiter: ready.limiter, demo: ready.demo }))
     return ready
   } catch (error) {
@@ -48,6 +51,23 @@ export async function serve(environment: Environment, onStore?: (store: Store) =
     if (line === undefined) throw error
     return refuse([line])
   }
+}
+
+/** The PID of the server is in `server.pid` of the data folder, as long as the server runs and ends by itself. */
+function writePid(dataFolder: string, log: Logger): void {
+  // With PostgreSQL, a server may have no folder, or one that it cannot write to.
+  if (!existsSync(dataFolder)) return
+  const file = join(dataFolder, 'server.pid')
+  try {
+    writeFileSync(file, `${process.pid}\n`)
+  } catch (error) {
+    log.warn({ err: error }, 'server.pid could not be written')
+    return
+  }
+  process.on('exit', () => {
+    // Another server may have started meanwhile, with the same folder and PostgreSQL.
+    if (existsSync(file) && readFileSync(file, 'utf8') === `${process.pid}\n`) rmSync(file)
+  })
 }
 
 /** Runs one of several workers on this machine. `role` comes from the supervisor. */
@@ -114,7 +134,7 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
       if (!makesDemo || !folder) return
       const { openaiApiKey, anthropicApiKey } = config
       const made = await makeDemo({ ...modules, folder, openaiApiKey, anthropicApiKey })
-      demo = made && { agentId: made.agentId, keyPath: folder.pathOf('demo.key') }
+      demo = made && { agent: agentSlug(made.agentName) || made.agentId, keyPath: folder.pathOf('demo.key') }
     },
   })
   returnMemoryWhenIdle(() => app.turns.running)

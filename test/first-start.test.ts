@@ -79,7 +79,7 @@ describe('first start', () => {
     )
     assert.match(first, /Run this command twice/)
     const command = pastedCommand(first)
-    assert.match(command, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/agents\/agt_\w+\/chat /)
+    assert.match(command, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/agents\/demo\/chat /)
     assert.ok(command.includes(`-H "Authorization: Bearer $(cat ${folder}/demo.key)"`))
 
     const reply = await paste(command, t)
@@ -197,7 +197,7 @@ describe('first start on PostgreSQL', { skip: noPostgres() }, () => {
     const command = pastedCommand(server.shown.stdout)
     const reply = await paste(command, t)
     assert.equal(reply.status, 200, reply.text)
-    assert.deepEqual(readdirSync(folder), ['demo.key'])
+    assert.deepEqual(readdirSync(folder).toSorted(), ['demo.key', 'server.pid'])
     const made = await rows()
     const { owners, agents, api_keys: keys, api_key_secrets: secrets, documents, turns } = made
     assert.deepEqual(
@@ -213,13 +213,47 @@ describe('first start on PostgreSQL', { skip: noPostgres() }, () => {
 })
 
 describe('first start: addresses', () => {
-  const demo = { agentId: 'agt_1', keyPath: '/d/demo.key' }
+  const demo = { agent: 'demo', keyPath: '/d/demo.key' }
 
   test('an address that listens on all interfaces is shown as localhost', () => {
     const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', tokenPath: '/d/admin.token', limiter: 'ok', demo })
     assert.match(lines, /Console {6}http:\/\/\[::1\]:81\/console/)
     assert.match(lines, /API docs {5}http:\/\/127\.0\.0\.1:80\/docs/)
     assert.match(lines, /^curl http:\/\/127\.0\.0\.1:80\/v1/m)
+  })
+
+  test('a renamed demo agent is called by its new name, or by its ID', async (t) => {
+    const environment = { TURNKEEP_DATA_DIR: join(ownFolder(t), 'data') }
+    /** What the printed command calls the agent, which is renamed afterwards. */
+    const called = async (name: string): Promise<string> => {
+      const server = await serverOf(t, environment)
+      const [, url, agent] = /(http\S+)\/v1\/agents\/([^/]+)\/chat /.exec(await server.ready())!
+      assert.equal((await paste(pastedCommand(server.shown.stdout), t)).status, 200)
+      const token = readFileSync(join(environment.TURNKEEP_DATA_DIR, 'admin.token'), 'utf8').trim()
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const { data } = (await (await fetch(`${url}/admin/v1/agents`, { headers })).json()) as { data: [{ id: string }] }
+      const changed = await fetch(`${url}/admin/v1/agents/${data[0].id}`, { method: 'PATCH', headers, body: JSON.stringify({ name }) })
+      assert.equal(changed.status, 200, await changed.text())
+      await server.stop()
+      return agent!
+    }
+    assert.equal(await called('Café Support'), 'demo')
+    assert.equal(await called('支持'), 'cafe-support')
+    assert.match(await called('demo'), /^agt_/)
+  })
+
+  test('server.pid has the process that a kill ends, and is removed by a server that stops', async (t) => {
+    const folder = join(ownFolder(t), 'data')
+    const pidFile = join(folder, 'server.pid')
+    const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
+    await server.ready()
+    process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL')
+    await server.ended
+    const again = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
+    await again.ready()
+    assert.notEqual(readFileSync(pidFile, 'utf8'), '')
+    assert.equal(await again.stop(), 0)
+    assert.ok(!existsSync(pidFile))
   })
 
   test('TURNKEEP_PUBLIC_URL is shown, and TURNKEEP_ADMIN_PORT has a separate address', async (t) => {

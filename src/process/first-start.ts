@@ -15,7 +15,7 @@ import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { Store } from '../store/store.ts'
 
 /** The demo agent, ready for requests with the key in `demo.key`. */
-export type Demo = { agentId: string }
+export type Demo = { agentId: string; agentName: string }
 
 export type FirstStartOptions = {
   admin: Admin
@@ -46,12 +46,12 @@ export async function makeDemo(options: FirstStartOptions): Promise<Demo | undef
   const key = parseApiKey(folder.read('demo.key') ?? '')
   if (key && (await isRevoked(store, key.keyId))) return undefined
   const kept = key && (await agentOfKey(store, key))
-  if (kept !== undefined) return (await store.read.findAgent(kept)) ? { agentId: kept } : undefined
+  if (kept) return (await store.read.findAgent(kept.agentId)) ? kept : undefined
   const agentId = (await findDemoAgent(admin)) ?? (await makeDemoAgent(options))
   if (agentId === undefined) return undefined
   await addSampleDocuments(knowledge, agentId)
   folder.replace('demo.key', await makeKey(admin, agentId))
-  return { agentId }
+  return { agentId, agentName: demoName }
 }
 
 /** If the operator has revoked the demo's key, the next start does not create another one. */
@@ -62,10 +62,11 @@ async function isRevoked(store: Store, keyId: string): Promise<boolean> {
 }
 
 /** The agent of a valid key, or undefined. */
-async function agentOfKey(store: Store, key: { keyId: string; secret: string }): Promise<string | undefined> {
+async function agentOfKey(store: Store, key: { keyId: string; secret: string }): Promise<Demo | undefined> {
   const stored = await store.read.findApiKey(key.keyId)
   const digest = digestSecret(key.secret)
-  return stored?.secrets.some((secret) => timingSafeEqual(secret.digest, digest)) ? stored.agentId : undefined
+  if (!stored?.secrets.some((secret) => timingSafeEqual(secret.digest, digest))) return undefined
+  return { agentId: stored.agentId, agentName: stored.agentName }
 }
 
 async function findDemoAgent(admin: Admin): Promise<string | undefined> {

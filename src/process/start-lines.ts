@@ -9,7 +9,8 @@ export type StartLines = {
   /** The file that holds the admin token, or undefined if TURNKEEP_ADMIN_TOKEN is set. */
   tokenPath: string | undefined
   limiter: 'ok' | 'unavailable'
-  demo: { agentId: string; keyPath: string } | undefined
+  /** `agent`: what the path calls it, the slug of its name or its ID. */
+  demo: { agent: string; keyPath: string } | undefined
 }
 
 export function startLines({ url, adminUrl, tokenPath, limiter, demo }: StartLines): string {
@@ -31,7 +32,7 @@ export function startLines({ url, adminUrl, tokenPath, limiter, demo }: StartLin
     ...lines,
     'Run this command twice: the second run returns the same reply, without a model call and without a charge.',
     '',
-    `curl ${reachable(url)}/v1/agents/${demo.agentId}/chat \\`,
+    `curl ${reachable(url)}/v1/agents/${demo.agent}/chat \\`,
     `  -H "Authorization: Bearer $(cat ${shellQuoted(demo.keyPath)})" \\`,
     `  -H "Idempotency-Key: my-first-message" \\`,
     `  -H "Content-Type: application/json" \\`,

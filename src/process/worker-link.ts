@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import type { Figures } from '../observability/metrics.ts'
 import { within } from '../deadline.ts'
+import type { StartLines } from './start-lines.ts'
 
 /** What a worker receives when it starts. */
 export type Role = {
@@ -17,7 +18,7 @@ export type Role = {
 }
 
 /** What is printed when a server is ready. */
-export type Ready = { url: string; adminUrl: string; limiter: 'ok' | 'unavailable'; demo: { agentId: string; keyPath: string } | undefined }
+export type Ready = { url: string; adminUrl: string; limiter: 'ok' | 'unavailable'; demo: StartLines['demo'] }
 
 export type FromWorker =
   | { kind: 'ready'; ready: Ready }

@@ -6,7 +6,7 @@ const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
 
-const agentCheck = "    if (agentOf && agentOf(request) !== apiKey.agentId) throw new ApiError('agent_mismatch')\n"
+const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
 const spending = '    request.caller = { apiKey, figures: await spend(access, apiKey, reply) }\n'
 

@@ -12,7 +12,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.model-is-the-agent',
     removes: 'another model is refused',
-    edits: [edit('  if (isModelOf(apiKey, model)) return\n  throw', '  if (apiKey) return\n  throw')],
+    edits: [edit('  if (isAgentOf(apiKey, model)) return\n  throw', '  if (apiKey) return\n  throw')],
     caughtBy: { file: completions, title: 'openai.model-is-the-agent: the model is the ID of the agent or the slug' },
   },
   {

@@ -137,6 +137,16 @@ void test('order.permission: the agent of the path is percent-decoded and compar
   }
 })
 
+void test("order.permission: the path may name the key's agent by the slug of its name", async () => {
+  let agentName = 'Café Support'
+  await using layer = await startTestLayer({ authenticate: () => ({ kind: 'authenticated', apiKey: { ...apiKey, agentName } }) })
+  const statusOf = async (agent: string): Promise<number> => (await layer.chat({ path: `/v1/agents/${agent}/chat` })).status
+  assert.equal(await statusOf('cafe-support'), 200)
+  for (const agent of ['Caf%C3%A9%20Support', 'Cafe-Support', 'cafe', 'cafe-support-']) assert.equal(await statusOf(agent), 403, agent)
+  agentName = '支持'
+  for (const agent of ['', '%20', '-']) assert.equal(await statusOf(agent), 403, 'a name without Latin letters and digits has no slug')
+})
+
 void test('rate.headers: 429 carries the rate limit headers and Retry-After as computed', async () => {
   await using layer = await startTestLayer({ spend: exceeded })
   const { headers } = await layer.chat()

@@ -52,8 +52,6 @@ export class DocsFixture {
       'PATH=${PATH#*:}\ncase " $* " in *" --fail"*) exec curl "$@" ;; *) exec curl --fail --silent --show-error "$@" ;; esac',
     )
     desk.#program('npx', `[ "$1" = turnkeep ] && shift && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99`)
-    // The server that a program finds is the one of this fixture; other tests have their own.
-    desk.#program('pgrep', `[ "$*" = "-nf turnkeep.js serve" ] && exec cat "${desk.#pidFile}"\nexit 99`)
     mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
     symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
     for (const name of clients) {
@@ -114,7 +112,6 @@ export class DocsFixture {
     })
     this.url = server.url
     this.#server = server
-    writeFileSync(this.#pidFile, String(server.child.pid))
     void server.exited.then(() => {
       if (this.#server === server) this.#back = this.start()
     })
@@ -135,10 +132,6 @@ export class DocsFixture {
 
   get #bin(): string {
     return join(this.folder, 'bin')
-  }
-
-  get #pidFile(): string {
-    return join(this.#bin, 'server.pid')
   }
 
   #program(name: string, text: string): void {

@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKey } from '../../access/outcome.ts'
 import { rateHeaders } from '../public/caller.ts'
 import { modelSchema, modelsSchema } from './openai-schemas.ts'
-import { agentSlug } from '../../agent-slug.ts'
-import { isModelOf, modelNotFound } from './openai-request.ts'
+import { agentSlug, isAgentOf } from '../../agent-slug.ts'
+import { modelNotFound } from './openai-request.ts'
 
 export async function modelRoutes(app: FastifyInstance): Promise<void> {
   app.get('/v1/models', { schema: modelsSchema }, async (request, reply) => {
@@ -16,7 +16,7 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
   app.get('/v1/models/:model', { schema: modelSchema }, async (request, reply) => {
     const { apiKey } = request.caller
     const { model } = request.params as { model: string }
-    if (!isModelOf(apiKey, model)) throw modelNotFound('model')
+    if (!isAgentOf(apiKey, model)) throw modelNotFound('model')
     return send(request, reply, modelObject(model, apiKey))
   })
 }

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKey } from '../../access/outcome.ts'
-import { agentSlug } from '../../agent-slug.ts'
+import { isAgentOf } from '../../agent-slug.ts'
 import { within } from '../../deadline.ts'
 import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
@@ -32,14 +32,9 @@ export async function receiveMessage(request: FastifyRequest, reply: FastifyRepl
   request.body = parseJson(request.raw, bytes)
 }
 
-/** `openai.model-is-the-agent`: by its ID, or by the slug of its name. */
-export function isModelOf({ agentId, agentName }: ApiKey, model: string): boolean {
-  return model === agentId || (model !== '' && model === agentSlug(agentName))
-}
-
-/** Throws OpenAiError 404 `model_not_found`. */
+/** `openai.model-is-the-agent`. Throws OpenAiError 404 `model_not_found`. */
 export function refuseOtherModel(apiKey: ApiKey, model: string): void {
-  if (isModelOf(apiKey, model)) return
+  if (isAgentOf(apiKey, model)) return
   throw modelNotFound('model')
 }
 

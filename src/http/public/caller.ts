@@ -4,6 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, ApiKey, RateFigures } from '../../access/outcome.ts'
+import { isAgentOf } from '../../agent-slug.ts'
 import { ApiError } from '../../errors.ts'
 import { note } from '../edge/access-log.ts'
 import { countHeader } from '../edge/headers.ts'
@@ -26,7 +27,7 @@ export function admitCaller(access: Access, agentOf?: (request: FastifyRequest) 
     const apiKey = await authenticate(access, request)
     note(request.raw, { keyId: apiKey.id, agentId: apiKey.agentId })
     // The percent-decoded path is compared with the key's agent. The agent in the path is never looked up.
-    if (agentOf && agentOf(request) !== apiKey.agentId) throw new ApiError('agent_mismatch')
+    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')
     if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')
     // mutant: rate.spend
     request.caller = { apiKey, figures: await spend(access, apiKey, reply) }

@@ -153,7 +153,10 @@ export const namedSchemas = [
 ].map(({ schema }) => schema)
 
 export const AgentParams = Type.Object({
-  agent_id: Type.String({ description: 'The agent that the API key is bound to.', examples: ['agt_01jd3v9qk8x2m5n7p4r6t8w0yc'] }),
+  agent_id: Type.String({
+    description: 'The agent that the API key is bound to: its ID, or the slug of its name.',
+    examples: ['agt_01jd3v9qk8x2m5n7p4r6t8w0yc'],
+  }),
 })
 export const everywhere = ['bad_request', 'invalid_api_key', 'agent_mismatch', 'rate_limit_exceeded', 'api_rate_limit_unavailable'] as const
 export const whileRunning = ['service_unavailable', 'internal_error'] as const
