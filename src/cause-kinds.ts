@@ -30,6 +30,10 @@ export const causeKinds = [
   /** The kind or the base URL of the provider, or the name of the model, cannot be used. */
   'provider_unusable',
   'decrypt_failed',
+  /** The model declined to answer, and said nothing. */
+  'refused',
+  /** A content filter of the provider withheld the answer. */
+  'filtered',
   'empty_reply',
   'step_limit',
   'tool_call_limit',
@@ -54,6 +58,8 @@ export type CauseKind = (typeof causeKinds)[number]
 const callersCanCause: Record<Exclude<CauseKind, `provider_${string}`>, boolean> = {
   prompt_too_long: true,
   answer_too_large: true,
+  refused: true,
+  filtered: true,
   empty_reply: true,
   step_limit: true,
   tool_call_limit: true,

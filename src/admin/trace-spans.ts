@@ -4,7 +4,7 @@
  */
 import type { Step, StepCall } from '../agent/journal.ts'
 import { readJournal } from '../agent/journal.ts'
-import type { ModelUsage, PromptMessage, ToolCall, ToolDefinition } from '../agent/models/model.ts'
+import type { ModelUsage, PromptMessage, Skipped, ToolCall, ToolDefinition } from '../agent/models/model.ts'
 import { lastTextOf, rebuildPrompt } from '../agent/rebuilt-prompt.ts'
 import type { Trace, TracedError, TracedModelCall, TracedPassage, TracedToolCall } from '../agent/trace.ts'
 import type { AgentConfig } from '../agent/agent-config.ts'
@@ -44,6 +44,8 @@ type ModelCallFields = {
   usage: ModelUsage | null
   usageEstimated: boolean
   finishReason: string | null
+  /** What of the answer was not read. */
+  skipped: Skipped[]
   text: string | null
   toolCalls: ToolCall[]
   error: TracedError | null
@@ -167,6 +169,7 @@ const answerOfJournal = (step: Step, context: RunContext): ModelCallFields & { r
   usage: step.usage,
   usageEstimated: step.usageEstimated,
   finishReason: null,
+  skipped: [],
   text: step.text,
   toolCalls: step.toolCalls.map(withoutResult),
   error: null,
@@ -234,6 +237,7 @@ function modelFields(call: TracedModelCall, traced: TracedRun, context: RunConte
     usage: answer?.usage ?? null,
     usageEstimated: answer?.usageEstimated ?? false,
     finishReason: answer?.finishReason ?? null,
+    skipped: call.skipped,
     text: call.text ?? entry?.text ?? (isEndOfReply ? lastTextOf(reply, before) : null),
     toolCalls: call.asked ?? entry?.toolCalls.map(withoutResult) ?? [],
     error,

@@ -90,6 +90,8 @@ export async function runUnstored(
       trace,
       signal: AbortSignal.any([closing, deadline, left]),
       onDelta: onText,
+      // The result has the text of the reply.
+      onReset: () => undefined,
       onUsage(used, toolCallsPrice) {
         usage = used
         toolCalls = toolCallsPrice

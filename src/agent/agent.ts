@@ -52,6 +52,8 @@ export type GenerationRequest = {
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
+  /** Called if text that was passed on was reasoning. The reply starts again with `text`, and the next pieces follow it. */
+  onReset(text: string): void
   /**
    * Called with the usage of all steps, even those of the journal, whenever a model call ends, even if it fails after some text, and
    * whenever the tool calls of a step have finished. `toolCallsPrice`: of all of them, in 10⁻⁸ USD.
@@ -185,7 +187,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const answer = await askModel()
       if ('kind' in answer) return answer
       const step = steps.add(answer, asked())
-      trace?.modelAnswered(step, answer.finishReason)
+      trace?.modelAnswered(step, answer)
       request.onUsage(steps.usage, steps.toolCallsPrice)
       if (answer.usage && step.usageEstimated) warnOfUsage(answer.usage, answer.usageImpossible === true)
       if (step.toolCalls.length > 0) {
@@ -197,6 +199,10 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         }
       }
       if (step.text.length > 0) return { kind: 'reply', ...steps.generated }
+      // The model would decide the same again, and be paid again.
+      const { finishReason } = answer
+      if (finishReason === 'refused' || finishReason === 'filtered')
+        return { kind: 'unusable', cause: withheld[finishReason], causeKind: finishReason }
       if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice', causeKind: 'empty_reply' }
     }
 
@@ -226,7 +232,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           const { causeKind, message: cause, ownMessage: logCause } = error
           const about = { request_id: requestId, model: config.model, outcome: error.kind, cause_kind: causeKind, cause: logCause }
           log.warn(about, 'model call failed')
-          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause, causeKind, logCause }
+          return { kind: endOf(error), cause, causeKind, logCause }
         }
       }
     }
@@ -246,9 +252,13 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           trace?.textArrived()
           emit(cleaner.push(text))
         },
+        onReset() {
+          cleaner = new TextCleaner()
+          request.onReset(steps.discardText())
+        },
         onGenerated: (bytes) => steps.noteGenerated(bytes),
         // `stream.after-delta`: once any text of the turn was sent, the answer is not generated again.
-        mayRetry: () => steps.text.length === 0,
+        mayRetry: () => !steps.hasSaid,
         onRetry(error, waitMs) {
           metrics.modelRetried()
           trace?.modelFailed(error)
@@ -261,4 +271,12 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       return answer
     }
   }
+}
+
+const withheld = { refused: 'the model declined to answer', filtered: "the provider's content filter withheld the answer" }
+
+/** A filter would withhold the answer again, so a retry of the message gets the same failure. */
+function endOf({ kind, causeKind }: ModelError): 'unavailable' | 'refused' | 'unusable' {
+  if (kind === 'unavailable') return 'unavailable'
+  return causeKind === 'filtered' ? 'unusable' : 'refused'
 }

@@ -28,6 +28,8 @@ export class Steps {
   /** Text of all steps so far, which becomes the reply. */
   text: string
   #stepText = ''
+  /** Text was passed on, even if it was taken back. */
+  hasSaid: boolean
   /** UTF-8 bytes of everything that the current call generated: in its current attempt, and in the failed ones before. */
   #generatedBytes = 0
   #failedBytes = 0
@@ -42,6 +44,7 @@ export class Steps {
       .map(({ text }) => text)
       .filter((text) => text.length > 0)
       .join(betweenSteps)
+    this.hasSaid = this.text.length > 0
   }
 
   get count(): number {
@@ -145,7 +148,16 @@ export class Steps {
     const delta = this.#stepText.length === 0 && this.text.length > 0 ? betweenSteps + text : text
     this.#stepText += text
     this.text += delta
+    this.hasSaid = true
     return delta
+  }
+
+  /** The text of the current answer so far was reasoning. Returns the text of the steps before. */
+  discardText(): string {
+    const separator = this.#stepText.length > 0 && this.text.length > this.#stepText.length ? betweenSteps.length : 0
+    this.text = this.text.slice(0, this.text.length - this.#stepText.length - separator)
+    this.#stepText = ''
+    return this.text
   }
 
   /** Turns the complete answer to this request into the next step, and returns it. */

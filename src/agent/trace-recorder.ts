@@ -5,7 +5,7 @@
 import type { EncodedTrace, JournalEntry } from '../store/turn-records.ts'
 import type { CallResult, Step } from './journal.ts'
 import { ModelError } from './models/model.ts'
-import type { FinishReason, Passage } from './models/model.ts'
+import type { ModelStep, Passage } from './models/model.ts'
 import { encodeTrace } from './trace.ts'
 import type { Trace, TracedError, TracedModelCall, TracedPassage, TracedToolCall } from './trace.ts'
 
@@ -52,7 +52,10 @@ export class TraceRecorder {
     const before = this.#modelCalls.at(-1)?.call
     const number = before?.step === step ? before.number + 1 : 1
     const times = { startMs: this.ageMs + inMs, firstTextMs: null, ms: null }
-    this.#open = { call: { step, number, ...times, historyMessages, answer: null, error: null, text: null, asked: null }, step: undefined }
+    this.#open = {
+      call: { step, number, ...times, historyMessages, answer: null, error: null, text: null, asked: null, skipped: [] },
+      step: undefined,
+    }
     this.#modelCalls.push(this.#open)
   }
 
@@ -62,11 +65,12 @@ export class TraceRecorder {
     if (call?.firstTextMs === null) call.firstTextMs = this.ageMs - call.startMs
   }
 
-  modelAnswered(step: Step, finishReason: FinishReason): void {
+  modelAnswered(step: Step, { finishReason, skipped = [] }: Pick<ModelStep, 'finishReason' | 'skipped'>): void {
     if (!this.#open) return
     const { call } = this.#open
     call.ms = this.ageMs - call.startMs
     call.answer = { usage: step.usage, usageEstimated: step.usageEstimated, finishReason }
+    call.skipped = skipped
     this.#open.step = step
     this.#open = undefined
   }

@@ -6,7 +6,7 @@
 import { deflateSync, inflateSync } from 'node:zlib'
 import type { CauseKind } from '../cause-kinds.ts'
 import type { EncodedTrace } from '../store/turn-records.ts'
-import type { FinishReason, ModelErrorKind, ModelUsage, Passage, ToolCall } from './models/model.ts'
+import type { FinishReason, ModelErrorKind, ModelUsage, Passage, Skipped, ToolCall } from './models/model.ts'
 
 /** Times are whole milliseconds since the process admitted or claimed the turn. */
 export type Trace = {
@@ -48,6 +48,8 @@ export type TracedModelCall = {
   /** The answer, or the part of it that arrived, if it is neither in the journal nor in the reply. */
   text: string | null
   asked: ToolCall[] | null
+  /** What of the answer was not read. */
+  skipped: Skipped[]
 }
 
 /** `stopped`: the run was stopped from outside. `internal`: an internal error. The message may contain the words of a provider. */
@@ -75,7 +77,7 @@ const openBracket = 0x5b
 
 // Stored by their position, so new ones come last.
 const errorKinds = ['unavailable', 'refused', 'too_long', 'stopped', 'internal'] as const satisfies TracedError['kind'][]
-const finishReasons = ['stop', 'length', 'tool_calls', 'other'] as const satisfies FinishReason[]
+const finishReasons = ['stop', 'length', 'tool_calls', 'other', 'refused', 'filtered'] as const satisfies FinishReason[]
 
 /** Never longer than `maxTraceBytes`. A short trace is text: a buffer for each turn costs more than the rest of its trace. */
 export function encodeTrace(trace: Trace): EncodedTrace {
@@ -120,7 +122,8 @@ type WrittenCall = [
   answer?: [promptTokens: number, completionTokens: number, finishReason: number, usageEstimated?: 0 | 1, ...kinds: number[]] | 0,
   error?: [kind: number, causeKind: CauseKind | 0, message: string] | 0,
   text?: string | 0,
-  asked?: [id: string, name: string, given: string][],
+  asked?: [id: string, name: string, given: string][] | 0,
+  skipped?: [what: string, count: number][],
 ]
 type WrittenToolCall = [step: number, part: number, startMs: number, ms: number | null, isError?: 0 | 1, result?: string]
 
@@ -159,7 +162,7 @@ function write({ attempt, waitMs, endMs, firstHold, lastHold, retrieval, modelCa
 }
 
 function writeCall(call: TracedModelCall, texts: Texts): WrittenCall {
-  const { step, number, startMs, firstTextMs, ms, historyMessages, answer, error, text, asked } = call
+  const { step, number, startMs, firstTextMs, ms, historyMessages, answer, error, text, asked, skipped } = call
   const written: WrittenCall = [step, number, startMs, firstTextMs, ms, historyMessages]
   if (answer) {
     const { usage, usageEstimated, finishReason } = answer
@@ -168,12 +171,14 @@ function writeCall(call: TracedModelCall, texts: Texts): WrittenCall {
     if (kinds.some((tokens) => tokens > 0)) written.push([...figures, usageEstimated ? 1 : 0, ...kinds])
     else written.push(usageEstimated ? [...figures, 1] : [...figures])
   } else written.push(0)
-  if (!error && text === null && !asked) return written
+  if (!error && text === null && !asked && skipped.length === 0) return written
   written.push(
     error ? [errorKinds.indexOf(error.kind), error.causeKind ?? 0, texts.take(error.message)] : 0,
     text === null ? 0 : texts.take(text),
   )
   if (asked) written.push(writeAsked(asked, texts))
+  else if (skipped.length > 0) written.push(0)
+  if (skipped.length > 0) written.push(skipped.map(({ what, count }) => [texts.take(what), count]))
   return written
 }
 
@@ -228,7 +233,8 @@ const readPassage = ([documentId, title, section, score, used, text]: WrittenPas
   text,
 })
 
-function readCall([step, number, startMs, firstTextMs, ms, historyMessages, answer, error, text, asked]: WrittenCall): TracedModelCall {
+function readCall([step, number, startMs, firstTextMs, ms, historyMessages, ...rest]: WrittenCall): TracedModelCall {
+  const [answer, error, text, asked, skipped = []] = rest
   return {
     step,
     number,
@@ -240,6 +246,7 @@ function readCall([step, number, startMs, firstTextMs, ms, historyMessages, answ
     error: error ? { kind: errorKinds[error[0]]!, causeKind: error[1] === 0 ? null : error[1], message: error[2] } : null,
     text: typeof text === 'string' ? text : null,
     asked: asked ? asked.map(([id, name, given]) => ({ id, name, arguments: given })) : null,
+    skipped: skipped.map(([what, count]) => ({ what, count })),
   }
 }
 

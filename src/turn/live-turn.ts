@@ -188,6 +188,13 @@ export class LiveTurn implements RunningTurn {
     else this.#text.append(delta)
   }
 
+  /** The text so far was not the reply, which starts again with this text. Listeners are reset if they have other text. */
+  restart(text: string): void {
+    if (this.#held) this.#held = []
+    this.#text.startOver()
+    this.deliver(text)
+  }
+
   #release(): void {
     const held = this.#held ?? []
     this.#held = undefined

@@ -93,6 +93,7 @@ export function createTurnRunner({
         trace: turn.trace,
         signal: turn.signal,
         onDelta: (delta) => turn.deliver(delta),
+        onReset: (text) => turn.restart(text),
         onUsage: (usage, toolCallsPrice) => turn.noteUsage(usage, toolCallsPrice),
         beforeStep: (next) => writes.beforeStep(turn, next),
         beforeCalls: (entries, spent) => writes.beforeCalls(turn, entries, spent),

@@ -122,6 +122,24 @@ export const loopMutants: Mutant[] = [
   },
   {
     rule: 'tools.private',
+    removes: 'reasoning that only a closing mark ends is taken back',
+    edits: [edit('this.#isLone(text.charAt(closing)) ? this.#closeLone(closing) : this.#show(closing)', 'this.#show(closing)')],
+    caughtBy: { file: 'field/model-servers.test.ts', title: 'tools.private: field 13' },
+  },
+  {
+    rule: 'tools.private',
+    removes: 'a block of reasoning at the start of a text is never shown',
+    edits: [edit('if (block) return this.#openBlock(block)', 'void block')],
+    caughtBy: { file: 'field/model-servers.test.ts', title: 'tools.private: reasoning in any notation' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a message that a content filter withheld is not sent to the model again',
+    edits: [edit("return causeKind === 'filtered' ? 'unusable' : 'refused'", "return 'refused'")],
+    caughtBy: { file: 'field/refusals.test.ts', title: 'turn.states: a filtered' },
+  },
+  {
+    rule: 'tools.private',
     removes: 'the password of Basic authentication is removed from the answer of a tool',
     edits: [edit('  ...basicSecrets(headerValue),\n')],
     caughtBy: {

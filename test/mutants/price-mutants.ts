@@ -32,14 +32,20 @@ export const priceMutants: Mutant[] = [
   {
     rule: 'billing.token-kinds',
     removes: "Anthropic's cached tokens are part of its prompt tokens: its net count is taken as gross",
-    edits: [edit('? parts.filter(isCount).reduce((sum, part) => sum + part, 0) : total', '? noCache : total')],
+    edits: [edit('this.#promptExcludesCache ? base + cachedPromptTokens + cacheWriteTokens : base', 'base')],
     caughtBy: { file: kinds, title: 'billing.token-kinds: anthropic: a streamed answer has the same kinds' },
   },
   {
     rule: 'billing.token-kinds',
-    removes: 'a negative part of a sum does not make the prompt cheaper',
-    edits: [edit('promptExcludesCache && isCount(noCache) ? parts', 'false ? parts')],
+    removes: 'a negative count is impossible',
+    edits: [edit('isCount(whole) ? whole : NaN', 'whole')],
     caughtBy: { file: kinds, title: 'billing.token-kinds: anthropic: impossible kinds are billed' },
+  },
+  {
+    rule: 'billing.token-kinds',
+    removes: 'a later report of a call never replaces a larger one',
+    edits: [edit('Math.max(tokens, this.#merged[kind] ?? 0)', 'tokens')],
+    caughtBy: { file: 'field/model-servers.test.ts', title: 'billing.token-kinds: reports of one call are merged' },
   },
   {
     rule: 'billing.token-kinds',

@@ -38,7 +38,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.after-delta',
     removes: 'nothing is generated again once a delta has left',
-    edits: [edit('mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
+    edits: [edit('mayRetry: () => !steps.hasSaid,', 'mayRetry: () => true,')],
     caughtBy: { file: 'spec/model-faults.test.ts', title: 'stream.after-delta: a reply cut off by rst' },
   },
   {

@@ -7,8 +7,7 @@ import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import type { Toolbox } from '../../src/agent/tools/tools.ts'
 import { raceAbort } from '../../src/agent/race-abort.ts'
-import { PartsAnswer } from '../../src/agent/models/apis/parts-answer.ts'
-import { anthropicMessages } from '../../src/agent/models/apis/anthropic-messages.ts'
+import { AnthropicAnswer } from '../../src/agent/models/apis/anthropic-answer.ts'
 import { toolPrices, usage } from './store-charge.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
@@ -25,14 +24,18 @@ export type Upstream = ReturnType<typeof createUpstream>
 
 /** The usage of a step, reported as Anthropic does, whose prompt tokens exclude the cache, and read by its adapter (`billing.token-kinds`). */
 function reportedUsage(): Pick<ModelStep, 'usage'> {
-  const answer = new PartsAnswer({ onText: () => {}, onSpeaking: () => {}, secret: '', maxOutputTokens: 100, provider: anthropicMessages })
+  const answer = new AnthropicAnswer({ onText: () => {}, secret: '', request: { maxOutputTokens: 100, tools: [] } })
   const { promptTokens, cachedPromptTokens: cacheRead, cacheWriteTokens: cacheWrite, completionTokens, reasoningTokens } = usage
-  answer.read({
-    type: 'finish',
-    finishReason: { unified: 'stop', raw: 'end_turn' },
+  answer.whole({
+    type: 'message',
+    content: [],
+    stop_reason: 'end_turn',
     usage: {
-      inputTokens: { total: promptTokens, noCache: promptTokens - cacheRead - cacheWrite, cacheRead, cacheWrite },
-      outputTokens: { total: completionTokens, text: completionTokens - reasoningTokens, reasoning: reasoningTokens },
+      input_tokens: promptTokens - cacheRead - cacheWrite,
+      cache_read_input_tokens: cacheRead,
+      cache_creation_input_tokens: cacheWrite,
+      output_tokens: completionTokens,
+      output_tokens_details: { reasoning_tokens: reasoningTokens },
     },
   })
   const { usage: read } = answer.step()

@@ -27,8 +27,18 @@ const absurd: Record<string, { usage: unknown; estimated: boolean; writtenOff: b
   empty: { usage: {}, estimated: true, writtenOff: false },
   null: { usage: { prompt_tokens: null, completion_tokens: null, total_tokens: null }, estimated: true, writtenOff: false },
   negative: { usage: { prompt_tokens: -5, completion_tokens: -7, total_tokens: -12 }, estimated: true, writtenOff: false },
-  'a fraction': { usage: { prompt_tokens: 1.5, completion_tokens: 2.5, total_tokens: 4 }, estimated: true, writtenOff: false },
-  text: { usage: { prompt_tokens: '10', completion_tokens: '20', total_tokens: '30' }, estimated: true, writtenOff: false },
+  'a fraction': {
+    usage: { prompt_tokens: 1.5, completion_tokens: 2.5, total_tokens: 4 },
+    estimated: false,
+    writtenOff: false,
+    counted: [1, 2],
+  },
+  text: {
+    usage: { prompt_tokens: '10', completion_tokens: '20', total_tokens: '30' },
+    estimated: false,
+    writtenOff: false,
+    counted: [10, 20],
+  },
   'beyond the hold': {
     usage: { prompt_tokens: 4000, completion_tokens: 2048, total_tokens: 6048 },
     estimated: false,

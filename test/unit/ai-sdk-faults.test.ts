@@ -76,7 +76,9 @@ for (const kind of hostedKinds) {
     assert.equal((await failureOf(kind, { status: 307, headers: { location: '/elsewhere' } })).kind, 'refused')
     const json = await failureOf(kind, { status: 200, body: { error: { message: 'no' } } })
     assert.equal(json.kind, 'unavailable')
-    assert.match(json.message, /content type application\/json/)
+    assert.match(json.message, /reported an error: .*no/)
+    const page = await failureOf(kind, { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } })
+    assert.match(page.message, /content type text\/html/)
   })
 
   test(`${kind}: no request is sent twice, whatever the failure`, async () => {

@@ -33,6 +33,7 @@ const model = (given: Partial<SpanOf<'model_call'>> = {}): Span => ({
   time_to_first_text_ms: 100,
   usage: null,
   finish_reason: 'stop',
+  skipped: [],
   text: 'hi',
   tool_calls: [],
   error: null,

@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { ModelError } from '../../src/agent/models/model.ts'
 import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
+import { AnswerBody } from '../../src/agent/models/transport/answer-body.ts'
 import { FastChunkParser, stringOf } from '../../src/agent/models/apis/fast-chunk-parser.ts'
 import { anyText } from '../support/any-text.ts'
 
@@ -114,11 +115,12 @@ test('fast chunk parser: reads the same text as JSON.parse, and the rest of the 
 /** Everything that a response does with these chunks. */
 function outcomeOf(stream: string[]): unknown {
   const reported: unknown[] = []
-  const answer = new ChatAnswer({ onText: (text) => reported.push(text), secret: 'key', maxOutputTokens: 1 })
-  answer.begin('text/event-stream')
+  const answer = new ChatAnswer({ onText: (text) => reported.push(text), secret: 'key', request: { maxOutputTokens: 1, tools: [] } })
+  const body = new AnswerBody(answer, 1)
+  body.begin('text/event-stream')
   try {
-    for (const chunk of stream) reported.push({ progress: answer.take(Buffer.from(`data: ${chunk.replaceAll(/[\r\n]/g, ' ')}\n\n`)) })
-    answer.end()
+    for (const chunk of stream) reported.push({ progress: body.take(Buffer.from(`data: ${chunk.replaceAll(/[\r\n]/g, ' ')}\n\n`)) })
+    body.end()
     return { reported, step: answer.step() }
   } catch (error) {
     assert(error instanceof ModelError)
@@ -180,12 +182,13 @@ test('fast chunk parser: a retained text does not retain the rest of the input',
   const collect = runInNewContext('gc') as () => void
   const heap = (): number => (collect(), process.memoryUsage().heapUsed)
   const texts: string[] = []
-  const answer = new ChatAnswer({ onText: (text) => texts.push(text), secret: '', maxOutputTokens: 100_000 })
-  answer.begin('text/event-stream')
+  const answer = new ChatAnswer({ onText: (text) => texts.push(text), secret: '', request: { maxOutputTokens: 100_000, tools: [] } })
+  const body = new AnswerBody(answer, 100_000)
+  body.begin('text/event-stream')
   const before = heap()
   for (let n = 0; n < 500; n++) {
     const chunk = JSON.stringify({ choices: [{ delta: { content: `text number ${n}, which is not short` } }] })
-    answer.take(Buffer.from(`data: ${chunk}\n\n:${'.'.repeat(60_000)}\n`))
+    body.take(Buffer.from(`data: ${chunk}\n\n:${'.'.repeat(60_000)}\n`))
   }
   const grown = heap() - before
   assert.equal(texts.length, 500)

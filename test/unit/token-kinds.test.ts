@@ -122,7 +122,7 @@ const impossible: Record<Kind, [Json, { prompt?: number; completion?: number }][
     [{ input_tokens_details: { cached_tokens: 2001 } }, {}],
     [{ input_tokens_details: { cached_tokens: -5 } }, {}],
     [{ input_tokens_details: { cached_tokens: 1800 } }, {}],
-    [{ input_tokens_details: { cached_tokens: 0.5 } }, {}],
+    [{ input_tokens_details: { cached_tokens: true } }, {}],
     [{ output_tokens_details: { reasoning_tokens: 401 } }, {}],
   ],
   anthropic: [
@@ -137,7 +137,7 @@ const impossible: Record<Kind, [Json, { prompt?: number; completion?: number }][
   ],
   'openai-compatible': [
     [{ prompt_tokens_details: { cached_tokens: 2001 } }, {}],
-    [{ prompt_tokens_details: { cached_tokens: '7' } }, {}],
+    [{ prompt_tokens_details: { cached_tokens: 'seven' } }, {}],
     [{ prompt_tokens_details: { cache_write_tokens: 801 } }, {}],
     [{ completion_tokens_details: { reasoning_tokens: -1 } }, {}],
   ],

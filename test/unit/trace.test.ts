@@ -28,7 +28,7 @@ const answer = fc.record({
     reasoningTokens: fc.nat(),
   }),
   usageEstimated: fc.boolean(),
-  finishReason: fc.constantFrom('stop', 'length', 'tool_calls', 'other'),
+  finishReason: fc.constantFrom('stop', 'length', 'tool_calls', 'other', 'refused', 'filtered'),
 })
 const modelCall: fc.Arbitrary<TracedModelCall> = fc.record({
   step: fc.nat(40),
@@ -41,6 +41,7 @@ const modelCall: fc.Arbitrary<TracedModelCall> = fc.record({
   error: fc.option(error),
   text: fc.option(text),
   asked: fc.option(fc.array(call, { minLength: 1 })),
+  skipped: fc.array(fc.record({ what: text, count: fc.nat() }), { maxLength: 3 }),
 }) as fc.Arbitrary<TracedModelCall>
 const passage = fc.record({
   documentId: text,
@@ -103,6 +104,7 @@ const simple: Trace = {
       error: null,
       text: null,
       asked: null,
+      skipped: [],
       answer: { usage: plainTokens(412, 18), usageEstimated: false, finishReason: 'stop' },
     },
   ],
@@ -154,7 +156,7 @@ void test('trace.stored: what the journal or the reply has is not in the trace; 
     const recorder = new TraceRecorder({ attempt: 1, hold: 5n }, 1.4)
     recorder.callingModel(1, 2)
     recorder.textArrived()
-    recorder.modelAnswered(step('Let me see.'), 'tool_calls')
+    recorder.modelAnswered(step('Let me see.'), { finishReason: 'tool_calls' })
     if (journaled) recorder.journaled([{ step: 1, part: 0, kind: 'model', payload: '' }])
     recorder.callingTool(1, 1)({ text: 'it is free', isError: false, ms: 1, citations: [] })
     if (journaled) recorder.journaled([{ step: 1, part: 1, kind: 'tool_finished', payload: '' }])

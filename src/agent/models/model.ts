@@ -43,8 +43,14 @@ export type ModelUsage = {
   reasoningTokens: number
 }
 
-/** `other`: a content filter or any other reason for which the provider ended a complete answer. */
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other'
+/**
+ * `refused`: the model declined to answer; the text is its refusal, if it gave one. `filtered`: the provider withheld the answer or the rest of
+ * it. `other`: any other reason for which the provider ended a complete answer.
+ */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other' | 'refused' | 'filtered'
+
+/** What of an answer was not read, because nothing here needs it: an event, a block or a reason of a kind that is not known. */
+export type Skipped = { what: string; count: number }
 
 /** A complete answer: the provider reported that it finished. */
 export type ModelStep = {
@@ -55,6 +61,8 @@ export type ModelStep = {
   usage: ModelUsage | undefined
   /** `billing.token-kinds`: the provider reported kinds that are impossible, and `usage` has its totals without them. */
   usageImpossible?: boolean
+  /** For the trace. Absent if everything was read. */
+  skipped?: Skipped[]
   /**
    * Provider data that must be sent back with this answer in the next step: reasoning and signatures. JSON that only the provider's own
    * adapter writes and reads, at most `maxContinuation` characters long. It goes back unchanged in the assistant message. Absent if the
@@ -103,6 +111,8 @@ export type ModelCall = {
   signal: AbortSignal
   /** Called synchronously with each piece of answer text, never with reasoning or tool calls. Pieces may contain lone surrogates or NUL. */
   onText: (text: string) => void
+  /** Called if all text so far was reasoning. The text of the answer starts again with the next piece. */
+  onReset?: () => void
   /** Called with the UTF-8 bytes of each piece of what the model generates, of any kind: text, also what is removed from it, reasoning, tool calls. */
   onGenerated?: (bytes: number) => void
 }

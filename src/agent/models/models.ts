@@ -11,6 +11,7 @@ import { openEmbed } from './embed.ts'
 import type { Embed } from './embed.ts'
 import { defaultDeadlines } from './transport/exchange.ts'
 import type { Deadlines } from './transport/exchange.ts'
+import { LoneClosings } from './apis/lone-closings.ts'
 import { googleGemini } from './apis/google-gemini.ts'
 import { listModels } from './list-models.ts'
 import { namedTools } from './named-tools.ts'
@@ -62,7 +63,7 @@ export type ModelsOptions = { deadlines?: Deadlines; connectMs?: number; embedDe
 export function createModels(options: ModelsOptions = {}): Models {
   // No limit on connections: there are as many as running turns, and the process limits those.
   const dispatcher = new Agent({ connectTimeout: options.connectMs ?? connectMs, keepAliveTimeout: keepAliveMs })
-  const wire = { dispatcher, deadlines: options.deadlines ?? defaultDeadlines }
+  const wire = { dispatcher, deadlines: options.deadlines ?? defaultDeadlines, loneClosings: new LoneClosings() }
 
   return {
     open({ kind, baseUrl: given, apiKey }) {

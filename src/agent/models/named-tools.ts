@@ -5,7 +5,7 @@
  */
 import { maxCallId, maxCallName } from './answer-limit.ts'
 import type { Model, ModelRequest, ModelStep, PromptMessage, ToolCall, ToolDefinition } from './model.ts'
-import { isObject } from './transport/fields.ts'
+import { isObject, parseObject } from './transport/fields.ts'
 
 /** Accepted by all four APIs: OpenAI has the strictest rule, and Gemini does not allow a digit at the start. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
@@ -94,11 +94,36 @@ function tidyCalls(step: ModelStep, messages: PromptMessage[], ours: Names['ours
     // Some servers send no ids, the same ones in every step, or the same one twice. A tool result must identify exactly one call.
     const id = call.id === '' || call.id.length > maxCallId || used.has(call.id) ? freeId(used) : call.id
     used.add(id)
-    return { id, name: ours(call.name.slice(0, maxCallName)), arguments: noArguments.test(call.arguments) ? '{}' : call.arguments }
+    return { id, name: ours(call.name.slice(0, maxCallName)), arguments: tidyArguments(call.arguments) }
   })
 }
 
 const noArguments = /^\s*(null)?\s*$/
+// Some servers encode arguments once more than the API says, and some of them twice.
+const maxEncodings = 3
+
+/** Decodes arguments that were encoded too often. Anything that is not an object in the end stays as the model sent it. */
+function tidyArguments(given: string): string {
+  if (noArguments.test(given)) return '{}'
+  let text = given
+  for (let encodings = 0; encodings < maxEncodings && /^\s*"/.test(text); encodings++) {
+    const decoded = decodedText(text)
+    if (decoded === undefined) return given
+    if (parseObject(decoded)) return decoded
+    if (noArguments.test(decoded)) return '{}'
+    text = decoded
+  }
+  return given
+}
+
+function decodedText(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** Nine letters and digits, because Mistral's models accept nothing else. */
 function freeId(used: Set<string>): string {

@@ -4,11 +4,15 @@
  * and no code is generated from either.
  */
 import { cleanText } from '../clean-text.ts'
+import { parseObject } from '../models/transport/fields.ts'
 import { compileSchema, Operations, OperationsSpent } from './schema/compiled-schema.ts'
 import type { CompiledSchema, Problem } from './schema/compiled-schema.ts'
 import type { JsonSchema } from './tool-config.ts'
 
-/** `operations`: how long the check took, whatever the machine. */
+/**
+ * The numbers of `args` keep all their digits: those that a double would change are raw (src/agent/exact-json.ts), after the schema was checked
+ * with the nearest double. `operations`: how long the check took, whatever the machine.
+ */
 export type ReadArguments = ({ kind: 'read'; args: Record<string, unknown> } | { kind: 'refused'; text: string }) & { operations: number }
 
 export interface ArgumentsReader {
@@ -48,7 +52,7 @@ export function createArgumentsReader(): ArgumentsReader {
         const problems = compiled(schema).check(parsed, operations)
         // mutant: tools.arguments
         return problems.length === 0
-          ? { kind: 'read', args: parsed, operations: operations.used }
+          ? { kind: 'read', args: parseObject(text) ?? {}, operations: operations.used }
           : refused(`The arguments do not fit the schema of the tool: ${say(problems)}`)
       } catch (error) {
         if (error instanceof OperationsSpent)
@@ -80,19 +84,18 @@ function parse(text: string): Record<string, unknown> | string {
   if (text.trim() === '') return {}
   if (depthOf(text) > deepest) return `The arguments are nested more than ${deepest} deep.`
   try {
-    const value: unknown = JSON.parse(text, keepNumbers)
+    const value: unknown = JSON.parse(text, refuseInfinite)
     return isObject(value) ? value : 'The arguments are not a JSON object.'
   } catch (error) {
-    return error instanceof LostNumber ? error.message : 'The arguments are not valid JSON.'
+    return error instanceof InfiniteNumber ? error.message : 'The arguments are not valid JSON.'
   }
 }
 
-class LostNumber extends Error {}
+class InfiniteNumber extends Error {}
 
-/** Rejects a number that JSON.parse would change. A 20-digit id, for example, would become the id of another order. */
-function keepNumbers(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value === 'number' && (!Number.isFinite(value) || (/^-?\d+$/.test(context?.source ?? '') && !Number.isSafeInteger(value))))
-    throw new LostNumber('The arguments hold a number that is too large to be kept as it is: write it as a string.')
+function refuseInfinite(_key: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new InfiniteNumber('The arguments contain a number that is too large. Write it as a string.')
   return value
 }
 

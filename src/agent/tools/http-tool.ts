@@ -3,6 +3,7 @@
  * arguments fill placeholders in the address, the query or the body, and nothing else. An argument cannot change any other part of the
  * request, and an argument that the tool does not declare is an error.
  */
+import { rawDigits } from '../exact-json.ts'
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import type { Guard } from '../guard/guard.ts'
 import { answerText } from './answer-text.ts'
@@ -67,7 +68,7 @@ function prepare(tool: OpenHttpTool, args: Record<string, unknown>): Prepared | 
   const isTaken = (name: string): boolean => !inAddress.includes(name) && fixed.includes(name.toLowerCase())
   const undeclared = Object.keys(args).find((name) => !isDeclared(tool, name) || Object.hasOwn(secrets, name) || isTaken(name))
   if (undeclared !== undefined) return `the tool has no parameter ${JSON.stringify(undeclared.slice(0, 64))}`
-  const missing = inAddress.find((name) => !Object.hasOwn(secrets, name) && !isScalar(args[name]))
+  const missing = inAddress.find((name) => !Object.hasOwn(secrets, name) && scalarText(args[name]) === undefined)
   if (missing !== undefined) return `${missing} must be given, as a string, a number or a boolean`
 
   const secretOf = (name: string): string => secrets[name] ?? ''
@@ -75,7 +76,7 @@ function prepare(tool: OpenHttpTool, args: Record<string, unknown>): Prepared | 
   const inQuery = method === 'GET' || method === 'DELETE'
   const headers = Object.fromEntries(Object.entries(tool.headers).map(([name, value]) => [name.toLowerCase(), fillText(value, secretOf)]))
   try {
-    const url = fillAddress(tool.url, (name) => (Object.hasOwn(secrets, name) ? secretOf(name) : String(args[name])))
+    const url = fillAddress(tool.url, (name) => (Object.hasOwn(secrets, name) ? secretOf(name) : (scalarText(args[name]) ?? '')))
     return {
       url: inQuery ? withQuery(url, rest) : url,
       headers: {
@@ -98,7 +99,9 @@ function isDeclared({ parameters }: OpenHttpTool, name: string): boolean {
   return (additionalProperties !== undefined && additionalProperties !== false) || patternProperties !== undefined
 }
 
-const isScalar = (value: unknown): value is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof value)
+/** Returns the text of a string, a boolean or a number of any length; undefined for any other value. */
+const scalarText = (value: unknown): string | undefined =>
+  ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : rawDigits(value)
 
 /** Adds arguments to the query: an array repeats its parameter, and objects and nested arrays are written as JSON. */
 function withQuery(url: string, args: [string, unknown][]): string {
@@ -106,7 +109,7 @@ function withQuery(url: string, args: [string, unknown][]): string {
     (Array.isArray(value) ? value : [value]).filter((one) => one !== null).map((one) => [name, one] as const),
   )
   if (pairs.length === 0) return url
-  const query = pairs.map(([name, one]) => `${encodeComponent(name)}=${encodeComponent(isScalar(one) ? String(one) : JSON.stringify(one))}`)
+  const query = pairs.map(([name, one]) => `${encodeComponent(name)}=${encodeComponent(scalarText(one) ?? JSON.stringify(one))}`)
   return `${url}${url.includes('?') ? '&' : '?'}${query.join('&')}`
 }
 

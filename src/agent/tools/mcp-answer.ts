@@ -7,6 +7,7 @@ import { ModelError } from '../models/model.ts'
 import { isObject } from '../models/transport/fields.ts'
 import { SseReader } from '../models/transport/sse-reader.ts'
 import { OutcomeUnknown, SessionForgotten, unreachable } from './mcp-failure.ts'
+import { parseExact } from '../exact-json.ts'
 import { ToolServerError } from './tool-config.ts'
 
 /** The parts of the library used here. They are passed in because the library is only loaded with the first session. */
@@ -136,7 +137,7 @@ async function bodyOf(response: Response): Promise<string> {
 /** Returns undefined if the text is not valid JSON. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     return undefined
   }

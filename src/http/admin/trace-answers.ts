@@ -78,7 +78,11 @@ const ModelCall = Type.Object({
   ),
   time_to_first_text_ms: described(Type.Integer({ minimum: 0 }), 'From the start of the call. Null without text.'),
   usage: orNull(Type.Object({ prompt_tokens: Count, completion_tokens: Count, ...usageDetails, estimated: Type.Boolean() })),
-  finish_reason: described(Type.Enum(['stop', 'length', 'tool_calls', 'other']), 'Null without a complete answer.'),
+  finish_reason: described(Type.Enum(['stop', 'length', 'tool_calls', 'other', 'refused', 'filtered']), 'Null without a complete answer.'),
+  skipped: Type.Array(Type.Object({ what: Type.String(), count: Count }), {
+    description:
+      'What of the answer was not read, such as events of kinds that are not known, and each usage that was reported if there were several.',
+  }),
   text: described(Type.String(), 'The answer, or the part of it that arrived.'),
   tool_calls: Type.Array(AskedCall),
   error: orNull(
@@ -204,6 +208,7 @@ const modelCall = {
   time_to_first_text_ms: 631,
   usage: { prompt_tokens: 412, completion_tokens: 18, ...detailsExample, estimated: false },
   finish_reason: 'stop',
+  skipped: [],
   text: 'Yes, within 30 days.',
   tool_calls: [],
   error: null,

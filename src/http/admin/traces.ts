@@ -169,6 +169,7 @@ function writeModelCall(call: ModelCall): object {
     time_to_first_text_ms: call.firstTextMs,
     usage: call.usage && writeUsage({ usage: call.usage, usageEstimated: call.usageEstimated }),
     finish_reason: call.finishReason,
+    skipped: call.skipped,
     text: call.text,
     tool_calls: call.toolCalls,
     error: error && { kind: error.kind, cause_kind: error.causeKind, message: error.message },

@@ -1,18 +1,21 @@
 /**
- * Wraps an AI SDK provider package as a `Model`, at the level of its `doStream`, which does not retry. This module makes the call and
- * interprets its failures; `fetch-stream.ts` sends the request, `ai-sdk-prompt.ts` writes the prompt, and `PartsAnswer` reads the parts of
- * the answer.
+ * Makes a `Model` of a provider whose requests an AI SDK package writes, at the level of its `doStream`, which does not retry. Only the request is
+ * the package's: it rejects answers with anything that it does not know, so a reader of our own reads them. `ai-sdk-prompt.ts` writes the
+ * prompt, and `exchange` sends the request.
  */
 import type { JSONObject, LanguageModelV4 } from '@ai-sdk/provider'
 import type { Dispatcher } from 'undici'
-import { eventLimit } from '../answer-limit.ts'
-import type { Model } from '../model.ts'
-import { writeCall } from './ai-sdk-prompt.ts'
+import { ModelError } from '../model.ts'
+import type { Model, ModelRequest, ModelStep } from '../model.ts'
+import { AnswerBody } from '../transport/answer-body.ts'
+import type { Dialect } from '../transport/answer-body.ts'
 import { parseBaseUrl } from '../transport/base-url.ts'
+import { exchange } from '../transport/exchange.ts'
 import type { Deadlines } from '../transport/exchange.ts'
-import { openFetchStream } from '../transport/fetch-stream.ts'
-import type { FetchStream } from '../transport/fetch-stream.ts'
-import { PartsAnswer, failed } from './parts-answer.ts'
+import { operatorText } from '../transport/operator-text.ts'
+import { writeCall } from './ai-sdk-prompt.ts'
+import type { AnswerOptions, CollectedAnswer } from './collected-answer.ts'
+import type { LoneClosings } from './lone-closings.ts'
 
 /** What one AI SDK provider package needs beyond the shared call. */
 export type AiSdkProvider = {
@@ -23,61 +26,68 @@ export type AiSdkProvider = {
    * pay for.
    */
   open(options: { baseURL: string; apiKey: string; modelId: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>
-  /** `billing.token-kinds`: whether the API's prompt tokens do not include those that it read from its cache or wrote to it. */
-  promptExcludesCache: boolean
-  /** Whether this is the data of the last event of a stream. */
-  isLast(data: string): boolean
+  reader(options: AnswerOptions): Dialect & { readonly answer: CollectedAnswer; step(): ModelStep }
   options?: JSONObject
 }
 
-export type AiSdkOptions = { dispatcher: Dispatcher; provider: AiSdkProvider; baseUrl: string; apiKey: string; deadlines: Deadlines }
+export type AiSdkOptions = {
+  dispatcher: Dispatcher
+  provider: AiSdkProvider
+  baseUrl: string
+  apiKey: string
+  deadlines: Deadlines
+  loneClosings: LoneClosings
+}
 
 /** Throws ModelError `refused` if the base URL is invalid. */
-export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, deadlines }: AiSdkOptions): Model {
+export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, deadlines, loneClosings }: AiSdkOptions): Model {
   const baseUrl = parseBaseUrl(address)
   const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
 
   return {
-    async generate(request, { signal, onText, onGenerated, traceparent }) {
+    async generate(request, { signal, onText, onReset, onGenerated, traceparent }) {
       signal.throwIfAborted()
-      const stop = new AbortController()
-      const stream = openFetchStream({
-        dispatcher,
-        baseUrl,
-        secret: apiKey,
-        deadlines,
-        signal: AbortSignal.any([signal, stop.signal]),
-        traceparent,
-        isLast: provider.isLast,
-        maxEvents: eventLimit(request.maxOutputTokens),
-      })
-      try {
-        const model = await provider.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
-        const { maxOutputTokens } = request
-        const onSpeaking = stream.speaking
-        const answer = new PartsAnswer({ onText, onGenerated, onSpeaking, secret: apiKey, maxOutputTokens, provider })
-        const parts = await guarded(stream, async () => (await model.doStream(writeCall(request, provider))).stream.getReader())
-        const read = async () => (await parts.read()).value
-        for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)
-        return answer.step()
-      } finally {
-        // Closes the socket of a failed call. After a successful call nothing listens to the signal any more.
-        stop.abort()
-      }
+      const model = `${baseURL} ${request.modelId}`
+      const { body, ...target } = await write(request, traceparent)
+      const reader = provider.reader({ onText, onReset, onGenerated, secret: apiKey, request, holds: loneClosings.has(model) })
+      const call = { ...target, secret: apiKey, deadlines, signal }
+      await exchange(dispatcher, { ...call, body }, new AnswerBody(reader, request.maxOutputTokens))
+      const step = reader.step()
+      loneClosings.note(model, reader.answer.closedAlone)
+      return step
     },
   }
 
-  /**
-   * Reports the failure of the exchange rather than the error of the package, which treats every interruption as retryable and has its own
-   * error type for every status.
-   */
-  async function guarded<Result>(stream: FetchStream, ask: () => Promise<Result>): Promise<Result> {
-    try {
-      return await ask()
-    } catch (error) {
-      const failure = stream.failure()
-      if (failure) throw failure.cause
-      throw failed(error, apiKey)
+  /** Returns the request that the package sends for this one. Nothing is sent. */
+  async function write(request: ModelRequest, traceparent: string | null | undefined): Promise<WrittenRequest> {
+    let written: WrittenRequest | undefined
+    const fetch: typeof globalThis.fetch = (target, init) => {
+      const url = new URL(target instanceof Request ? target.url : target)
+      for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value)
+      const headers = {
+        ...Object.fromEntries(new Headers(init?.headers)),
+        accept: 'text/event-stream, application/json',
+        // Without this header a proxy may compress the stream, which delays pieces of it.
+        'accept-encoding': 'identity',
+        'user-agent': 'turnkeep',
+        // `trace.context`
+        ...(traceparent ? { traceparent } : {}),
+      }
+      written = { origin: url.origin, path: url.pathname + url.search, headers, body: String(init?.body) }
+      return Promise.reject(isWritten)
     }
+    try {
+      const model = await provider.open({ baseURL, apiKey, modelId: request.modelId, fetch })
+      await model.doStream(writeCall(request, provider))
+    } catch (error) {
+      if (written) return written
+      const said = operatorText(String(error), apiKey)
+      throw new ModelError('refused', 'provider_unusable', 'the request to the model server could not be written', { said, cause: error })
+    }
+    throw new Error('the package sent no request')
   }
 }
+
+type WrittenRequest = { origin: string; path: string; headers: Record<string, string>; body: string }
+
+const isWritten = new Error('the request is written')

@@ -1,6 +1,6 @@
-/** Anthropic's Messages API, through @ai-sdk/anthropic. */
+/** Anthropic's Messages API. @ai-sdk/anthropic writes its requests. */
 import type { AiSdkProvider } from './ai-sdk.ts'
-import { eventType } from '../transport/event-type.ts'
+import { AnthropicAnswer } from './anthropic-answer.ts'
 
 export const anthropicMessages: AiSdkProvider = {
   name: 'anthropic',
@@ -8,8 +8,7 @@ export const anthropicMessages: AiSdkProvider = {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return createAnthropic(options)(modelId)
   },
-  promptExcludesCache: true,
-  isLast: eventType('message_stop'),
+  reader: (options) => new AnthropicAnswer(options),
   // Streamed arguments are not validated as JSON by Anthropic, and nothing here reads them before they are complete.
   options: { toolStreaming: false },
 }

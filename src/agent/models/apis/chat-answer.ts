@@ -1,111 +1,73 @@
 /**
- * Reads an answer of the OpenAI Chat Completions API, streamed or whole, into a `ModelStep`. Servers and gateways differ: missing fields
- * are accepted as long as the answer is unambiguous; anything else is `unavailable`. It sends nothing and does not retry.
+ * Reads an answer of the OpenAI Chat Completions API, streamed or whole. Servers and gateways differ: what is missing or not known does no
+ * harm as long as the answer is unambiguous. It sends nothing and does not retry.
  */
 import { ModelError } from '../model.ts'
-import type { FinishReason, ModelStep } from '../model.ts'
-import { readUsage } from './chat-usage.ts'
-import { answerLimit, bodyLimit, eventLimit, tooLong } from '../answer-limit.ts'
-import { ChatReasoning, reasoningBytes } from './chat-reasoning.ts'
-import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
-import type { AnswerReader, Progress } from '../transport/exchange.ts'
-import { CollectedBytes } from '../transport/collected-bytes.ts'
-import { isObject, jsonOf } from '../transport/fields.ts'
+import type { ModelStep } from '../model.ts'
+import { parseExact } from '../../exact-json.ts'
+import type { Dialect } from '../transport/answer-body.ts'
+import type { Progress } from '../transport/exchange.ts'
+import { isObject } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
-import { operatorText } from '../transport/operator-text.ts'
-import { SseReader } from '../transport/sse-reader.ts'
-import { reportsLength } from '../transport/too-long.ts'
-import { ToolCallDeltas } from './tool-call-deltas.ts'
+import { ChatReasoning, reasoningBytes } from './chat-reasoning.ts'
+import { CollectedAnswer, isSet, notUnderstood, reportsError } from './collected-answer.ts'
+import type { AnswerOptions } from './collected-answer.ts'
+import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
 
-export type ChatAnswerOptions = {
-  onText: (text: string) => void
-  /** See `ModelCall`. */
-  onGenerated?: ((bytes: number) => void) | undefined
-  /** The API key, which is redacted from errors even if the server repeats it. */
-  secret: string
-  /** The requested limit. A much longer answer is rejected; see `answerLimit`. */
-  maxOutputTokens: number
-}
-
-export class ChatAnswer implements AnswerReader {
-  readonly #onText: (text: string) => void
-  readonly #onGenerated: (bytes: number) => void
-  readonly #secret: string
-  readonly #maxOutputTokens: number
-  readonly #events: SseReader
-  /** The body, if the server ignored `stream: true`; undefined for a stream. */
-  #whole: CollectedBytes | undefined
+export class ChatAnswer implements Dialect {
+  readonly answer: CollectedAnswer
   readonly #parser = new FastChunkParser(content, contentOf)
-  #progress: Progress = 'waiting'
-  #size = 0
-  #text = ''
-  readonly #toolCalls = new ToolCallDeltas()
   readonly #reasoning = new ChatReasoning()
-  #finishReason: FinishReason | undefined
-  #usage: Pick<ModelStep, 'usage' | 'usageImpossible'> = { usage: undefined }
+  #isWhole = false
 
-  constructor({ onText, onGenerated = () => undefined, secret, maxOutputTokens }: ChatAnswerOptions) {
-    this.#onText = onText
-    this.#onGenerated = onGenerated
-    this.#secret = secret
-    this.#maxOutputTokens = maxOutputTokens
-    this.#events = new SseReader((data) => this.#readEvent(data), { maxEvents: eventLimit(maxOutputTokens) })
+  constructor(options: AnswerOptions) {
+    this.answer = new CollectedAnswer(options)
   }
 
-  begin(mediaType: string): void {
-    if (mediaType === 'application/json') this.#whole = new CollectedBytes()
-    else if (mediaType !== 'text/event-stream')
-      throw new ModelError('unavailable', 'invalid_answer', invalid, { said: `content type ${mediaType.slice(0, 100) || 'missing'}` })
+  get progress(): Progress {
+    return this.answer.progress
   }
 
-  take(bytes: Buffer): Progress {
-    if (this.#whole) {
-      this.#grow(bytes.length, bodyLimit(this.#maxOutputTokens))
-      this.#whole.push(bytes)
-      return 'speaking'
-    }
-    this.#events.push(bytes)
-    return this.#progress
+  data(data: string, name: string): void {
+    if (data === '[DONE]') return this.#done()
+    const text = name === '' ? this.#parser.read(data) : undefined
+    if (text !== undefined) return this.answer.text(text)
+    const body = parse(data)
+    const choice = this.#readChoice(body, name)
+    if (!choice) return
+    const delta = choice.delta ?? choice.message
+    if (isObject(delta)) this.#readMessage(delta)
+    // The older API for completions, which some servers answer with.
+    else if (typeof choice.text === 'string') this.answer.text(choice.text)
+    this.answer.finish(choice.finish_reason, choice)
+    if (!this.answer.finished && isObject(choice.delta) && name === '' && isObject(body) && !reportsUsage(body, choice))
+      this.#learn(data, choice.delta)
+  }
+
+  whole(body: unknown): void {
+    this.#isWhole = true
+    const choice = this.#readChoice(body, '')
+    const message = choice?.message ?? choice?.delta
+    if (!choice || !isObject(message)) throw notUnderstood('no message')
+    this.#readMessage(message)
+    this.answer.finish(choice.finish_reason, choice)
+    // Some servers give no reason in a whole answer.
+    this.answer.done()
   }
 
   /** A proxy may end a truncated stream normally, so only a finish reason or [DONE] makes the answer complete. */
   end(): void {
-    if (this.#whole) this.#readWhole(this.#whole.text())
-    else if (this.#finishReason === undefined)
-      throw new ModelError('unavailable', 'provider_interrupted', 'the model stream ended before it was complete')
+    this.answer.end()
   }
 
-  /** Returns the answer. Call it only after `take` returned `finished` or `done`, or after `end` returned. */
   step(): ModelStep {
-    const toolCalls = this.#toolCalls.toolCalls()
-    const finishReason = this.#finishReason ?? 'other'
-    const continuation = toolCalls.length > 0 ? this.#reasoning.continuation(this.#toolCalls.extras()) : undefined
-    // Some servers finish a tool call with `stop`.
-    return {
-      text: this.#text,
-      toolCalls,
-      finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
-      ...this.#usage,
-      ...(continuation === undefined ? {} : { continuation }),
-    }
+    return this.answer.step(() => this.#reasoning.continuation(this.answer.calls.extras()))
   }
 
-  #readEvent(data: string): void {
-    if (data === '' || this.#progress === 'done') return
-    if (data === '[DONE]') {
-      if (this.#progress === 'waiting')
-        throw new ModelError('unavailable', 'provider_interrupted', 'the model stream ended without any content')
-      this.#progress = 'done'
-      return
-    }
-    const text = this.#parser.read(data)
-    if (text !== undefined) return this.#say(text)
-    const body = parse(data)
-    const choice = this.#readChoice(body)
-    if (!choice) return
-    if (isObject(choice.delta)) this.#readMessage(choice.delta)
-    if (this.#readFinish(choice)) this.#progress = 'finished'
-    else if (isObject(body) && !isSet(body.usage) && isObject(choice.delta)) this.#learn(data, choice.delta)
+  #done(): void {
+    if (this.answer.progress === 'waiting')
+      throw new ModelError('unavailable', 'provider_interrupted', 'the model stream ended without any content')
+    this.answer.done()
   }
 
   /**
@@ -115,89 +77,81 @@ export class ChatAnswer implements AnswerReader {
   #learn(data: string, delta: Fields): void {
     const { content } = delta
     if (typeof content !== 'string' || content === '') return
-    if (Object.keys(delta).every((key) => key === 'content' || key === 'role' || !holdsSomething(delta[key])))
-      this.#parser.learn(data, content)
-  }
-
-  #readWhole(body: string): void {
-    this.#size = 0
-    const choice = this.#readChoice(parse(body))
-    if (!choice || !isObject(choice.message)) throw notUnderstood('no message')
-    this.#readMessage(choice.message)
-    this.#readFinish(choice)
+    if (Object.keys(delta).every((key) => key === 'content' || key === 'role' || !isFilled(delta[key]))) this.#parser.learn(data, content)
   }
 
   /** Reads errors and usage, and returns the first choice. Chunks without a choice contain usage, or nothing of interest. */
-  #readChoice(body: unknown): Fields | undefined {
+  #readChoice(body: unknown, name: string): Fields | undefined {
     if (!isObject(body)) throw notUnderstood('no object')
-    if (isSet(body.error) || body.object === 'error') throw this.#failed(body)
-    if (isSet(body.usage)) this.#usage = readUsage(body.usage)
-    if (!isSet(body.choices)) return undefined
-    if (!Array.isArray(body.choices)) throw notUnderstood('choices')
-    const choice: unknown = body.choices[0]
-    if (choice === undefined) return undefined
+    const choices = body.choices ?? undefined
+    if (reportsError(body, name, choices !== undefined)) throw this.answer.failed(body)
+    this.answer.usage.readFrom(body)
+    if (choices === undefined) {
+      if (!reportsUsage(body, undefined)) this.answer.skip(`event ${String(body.type ?? body.object ?? name)}`)
+      return undefined
+    }
+    if (!Array.isArray(choices)) throw notUnderstood('choices')
+    const choice: unknown = choices[0]
+    if (choice === undefined || choice === null) return undefined
     if (!isObject(choice)) throw notUnderstood('choice')
+    if (isSet(choice.error)) throw this.answer.failed(choice)
+    this.answer.usage.readFrom(choice)
     return choice
   }
 
-  /**
-   * Passes on text and collects tool calls. Reasoning, in any field, counts as progress and is only collected to be sent back to the model.
-   */
+  /** Passes on text and collects tool calls. Reasoning, in any field, counts as progress and is only collected to be sent back to the model. */
   #readMessage(message: Fields): void {
-    this.#say(readText(message.content))
+    this.#readContent(message.content)
+    if (typeof message.refusal === 'string') this.answer.refusal(message.refusal)
     this.#reasoning.read(message)
     const reasoned = reasoningBytes(message)
-    if (reasoned > 0) this.#onGenerated(reasoned)
-    if (Array.isArray(message.tool_calls)) {
-      const before = this.#toolCalls.bytes
-      this.#grow(this.#toolCalls.read(message.tool_calls, this.#whole ? 'whole' : 'piece'))
-      this.#onGenerated(this.#toolCalls.bytes - before)
+    if (reasoned > 0) this.answer.reasoning(reasoned)
+    this.#readCalls(message)
+    if (Object.keys(message).some((key) => key !== 'role' && isFilled(message[key]))) this.answer.speaking()
+  }
+
+  #readContent(content: unknown): void {
+    if (typeof content === 'string') return this.answer.text(content)
+    for (const part of Array.isArray(content) ? content : isObject(content) ? [content] : []) {
+      if (typeof part === 'string') this.answer.text(part)
+      else if (isObject(part)) this.#readPart(part)
     }
-    if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key])))
-      this.#progress = 'speaking'
   }
 
-  #say(text: string): void {
-    if (text.length === 0) return
-    this.#grow(text.length)
-    this.#text += text
-    this.#onGenerated(Buffer.byteLength(text))
-    this.#onText(text)
+  /** Parts of other types are reasoning, or nothing that a reply can contain. */
+  #readPart(part: Fields): void {
+    const { type, text, refusal } = part
+    if (type === 'refusal') this.answer.refusal(textOf(refusal ?? text))
+    else if (type === 'text' || type === 'output_text' || type === undefined) this.answer.text(textOf(text))
+    else if (type !== 'thinking' && type !== 'reasoning') this.answer.skip(`content ${String(type)}`)
   }
 
-  #readFinish(choice: Fields): boolean {
-    const reason = choice.finish_reason
-    if (typeof reason !== 'string' || reason === '') return false
-    if (reason === 'error') throw this.#failed(choice)
-    this.#finishReason = finishReasons.get(reason) ?? 'other'
-    return true
+  #readCalls(message: Fields): void {
+    const { tool_calls: given, function_call: legacy } = message
+    const calls: unknown[] = Array.isArray(given) ? given : isObject(given) ? [given] : []
+    for (const delta of calls) this.#keepExtra(this.answer.calls.readDelta(delta, this.#isWhole), delta)
+    if (isObject(legacy) && calls.length === 0) this.answer.calls.readDelta({ function: legacy }, this.#isWhole)
   }
 
-  #failed(report: Fields): ModelError {
-    const [kind, causeKind] = reportsLength(report)
-      ? (['too_long', 'prompt_too_long'] as const)
-      : (['unavailable', 'provider_error'] as const)
-    return new ModelError(kind, causeKind, 'the model server reported an error', { said: operatorText(jsonOf(report) ?? '', this.#secret) })
-  }
-
-  #grow(size: number, limit = answerLimit(this.#maxOutputTokens)): void {
-    this.#size += size
-    if (this.#size > limit) throw tooLong(limit)
+  #keepExtra(call: { extra: Fields | null }, delta: unknown): void {
+    const extra = isObject(delta) ? extraOf(delta) : undefined
+    if (extra) call.extra = { ...call.extra, ...extra }
   }
 }
 
-const finishReasons = new Map<string, FinishReason>([
-  ['stop', 'stop'],
-  ['length', 'length'],
-  ['tool_calls', 'tool_calls'],
-])
+const signatures = ['extra_content', 'thoughtSignature', 'thought_signature', 'provider_specific_fields', 'signature']
 
-/** Reads a string, or a list of parts. Only parts of type `text` are the answer; others are reasoning. */
-function readText(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  return content.map((part: unknown) => (isObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('')
+/** Returns what a server needs back with a call: Gemini's thought signatures, beside the function or in it. */
+function extraOf(delta: Fields): Fields | undefined {
+  const beside = signatures.filter((name) => isSet(delta[name])).map((name) => [name, delta[name]] as const)
+  const called = isObject(delta.function) ? delta.function : {}
+  const inside = signatures.filter((name) => isSet(called[name])).map((name) => [name, called[name]] as const)
+  if (beside.length + inside.length === 0) return undefined
+  return { ...Object.fromEntries(beside), ...(inside.length === 0 ? {} : { function: Object.fromEntries(inside) }) }
 }
+
+const reportsUsage = (body: Fields, choice: Fields | undefined): boolean =>
+  [body.usage, body.x_groq, body.timings, body.usageMetadata, body.usage_metadata, choice?.usage].some((value) => isObject(value))
 
 const content = stringOf('content')
 
@@ -209,14 +163,12 @@ function contentOf(data: string): unknown {
 
 function parse(data: string): unknown {
   try {
-    return JSON.parse(data)
+    return parseExact(data)
   } catch {
     // The parser's own message quotes the answer, which must not be logged.
     throw notUnderstood('broken JSON')
   }
 }
 
-const isSet = (value: unknown): boolean => value !== undefined && value !== null
-const holdsSomething = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))
-const invalid = 'the model server sent an invalid response'
-const notUnderstood = (what: string): ModelError => new ModelError('unavailable', 'invalid_answer', `${invalid}: ${what}`)
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const isFilled = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))

@@ -30,21 +30,20 @@ export class ChatReasoning {
   }
 
   /**
-   * Returns the continuation of the step, or undefined if nothing needs to go back. `extras` has the extra content of each tool call; it is
-   * undefined if that is too large.
+   * Returns the continuation of the step, or undefined if nothing needs to go back. `extras` has the fields beside each tool call, or in its
+   * function.
    */
-  continuation(extras: (Fields | null)[] | undefined): Fields | undefined {
-    if (!extras) return undefined
+  continuation(extras: (Fields | null)[]): Fields | undefined {
     const kept: Fields = {}
     if (this.#size <= maxContinuation) {
       const said: Fields = { ...this.#texts, reasoning_details: this.#details }
       const name = names.find((one) => holds(said[one]))
       if (name !== undefined) kept[name] = said[name]
     }
-    if (extras.some((extra) => extra !== null)) kept.extra_contents = extras
+    if (extras.some((extra) => extra !== null)) kept.call_fields = extras
     if (Object.keys(kept).length === 0) return undefined
     const continuation = { of: 'chat', ...kept }
-    return JSON.stringify(continuation).length > maxContinuation ? undefined : continuation
+    return (jsonOf(continuation)?.length ?? Infinity) > maxContinuation ? undefined : continuation
   }
 
   #fits(size: number): boolean {
@@ -89,11 +88,15 @@ function textBytes(value: unknown, levels = 4): number {
 /** Returns the fields to add to the assistant message and to each of its tool calls. Empty if another API wrote the continuation. */
 export function readChatContinuation(continuation: unknown): { message: Fields; calls: Fields[] } {
   if (!isObject(continuation) || continuation.of !== 'chat') return { message: {}, calls: [] }
+  // Earlier releases kept only `extra_content`.
   const extras = Array.isArray(continuation.extra_contents) ? continuation.extra_contents : []
+  const fields: unknown[] = Array.isArray(continuation.call_fields)
+    ? continuation.call_fields
+    : extras.map((extra: unknown) => (isObject(extra) ? { extra_content: extra } : null))
   const name = names.find((one) => holds(continuation[one]))
   return {
     message: name === undefined ? {} : { [name]: continuation[name] },
-    calls: extras.map((extra: unknown) => (isObject(extra) ? { extra_content: extra } : {})),
+    calls: fields.map((one) => (isObject(one) ? one : {})),
   }
 }
 

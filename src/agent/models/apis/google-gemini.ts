@@ -1,5 +1,6 @@
-/** Google's Gemini API, through @ai-sdk/google. */
+/** Google's Gemini API. @ai-sdk/google writes its requests. */
 import type { AiSdkProvider } from './ai-sdk.ts'
+import { GeminiAnswer } from './gemini-answer.ts'
 
 export const googleGemini: AiSdkProvider = {
   name: 'google',
@@ -7,7 +8,5 @@ export const googleGemini: AiSdkProvider = {
     const { createGoogle } = await import('@ai-sdk/google')
     return createGoogle(options)(modelId)
   },
-  promptExcludesCache: false,
-  // Usage may arrive in a separate event after the finish reason, so the stream only ends with its body.
-  isLast: () => false,
+  reader: (options) => new GeminiAnswer(options),
 }

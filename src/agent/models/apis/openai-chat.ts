@@ -5,12 +5,14 @@
 import type { Dispatcher } from 'undici'
 import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../model.ts'
 import { parseBaseUrl } from '../transport/base-url.ts'
+import { AnswerBody } from '../transport/answer-body.ts'
 import { ChatAnswer } from './chat-answer.ts'
 import { readChatContinuation } from './chat-reasoning.ts'
 import { exchange } from '../transport/exchange.ts'
 import type { Deadlines } from '../transport/exchange.ts'
-import { parseObject } from '../transport/fields.ts'
-import { ThinkBlock } from './think-block.ts'
+import { isObject, parseObject } from '../transport/fields.ts'
+import type { Fields } from '../transport/fields.ts'
+import type { LoneClosings } from './lone-closings.ts'
 
 export type OpenaiChatOptions = {
   dispatcher: Dispatcher
@@ -19,10 +21,11 @@ export type OpenaiChatOptions = {
   /** If empty, no Authorization header is sent. */
   apiKey: string
   deadlines: Deadlines
+  loneClosings: LoneClosings
 }
 
 /** Throws ModelError `refused` if the base URL is invalid. */
-export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiChatOptions): Model {
+export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines, loneClosings }: OpenaiChatOptions): Model {
   const { origin, path } = completionsAddress(baseUrl)
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -34,17 +37,18 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiCha
   }
 
   return {
-    async generate(request, { signal, onText, onGenerated, traceparent }) {
-      const block = new ThinkBlock(onText)
-      const { maxOutputTokens } = request
-      const answer = new ChatAnswer({ onText: (text) => block.push(text), onGenerated, secret: apiKey, maxOutputTokens })
+    async generate(request, { signal, onText, onReset, onGenerated, traceparent }) {
+      const model = `${origin}${path} ${request.modelId}`
+      const answer = new ChatAnswer({ onText, onReset, onGenerated, secret: apiKey, request, holds: loneClosings.has(model) })
       // `trace.context`
       const sent = traceparent ? { ...headers, traceparent } : headers
       // A variable would keep the body in memory until the answer is complete.
       const call = { origin, path, headers: sent, secret: apiKey, deadlines, signal }
-      await exchange(dispatcher, { ...call, body: JSON.stringify(writeRequest(request)) }, answer)
-      block.end()
-      return answer.step()
+      const body = new AnswerBody(answer, request.maxOutputTokens)
+      await exchange(dispatcher, { ...call, body: JSON.stringify(writeRequest(request)) }, body)
+      const step = answer.step()
+      loneClosings.note(model, answer.answer.closedAlone)
+      return step
     },
   }
 }
@@ -84,8 +88,8 @@ function writeMessage(message: PromptMessage): object {
         tool_calls: message.toolCalls.map(({ id, name, arguments: args }, n) => ({
           id,
           type: 'function',
-          function: { name, arguments: sendableArguments(args) },
           ...wanted.calls[n],
+          function: { ...inFunction(wanted.calls[n]), name, arguments: sendableArguments(args) },
         })),
       }
     }
@@ -99,6 +103,9 @@ function writeMessage(message: PromptMessage): object {
  * already reported the error to the model.
  */
 const sendableArguments = (args: string): string => (parseObject(args) === undefined ? '{}' : args)
+
+/** Fields that go back within the function. */
+const inFunction = (fields: Fields | undefined): Fields => (isObject(fields?.function) ? fields.function : {})
 
 const writeTool = ({ name, description, parameters }: ToolDefinition): object => ({
   type: 'function',

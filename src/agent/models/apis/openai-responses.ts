@@ -1,6 +1,6 @@
-/** OpenAI's Responses API, through @ai-sdk/openai. */
+/** OpenAI's Responses API. @ai-sdk/openai writes its requests. */
 import type { AiSdkProvider } from './ai-sdk.ts'
-import { eventType } from '../transport/event-type.ts'
+import { ResponsesAnswer } from './responses-answer.ts'
 
 export const openaiResponses: AiSdkProvider = {
   name: 'openai',
@@ -8,8 +8,7 @@ export const openaiResponses: AiSdkProvider = {
     const { createOpenAI } = await import('@ai-sdk/openai')
     return createOpenAI(options).responses(modelId)
   },
-  promptExcludesCache: false,
-  isLast: eventType('response.completed', 'response.incomplete'),
+  reader: (options) => new ResponsesAnswer(options),
   // Otherwise OpenAI stores each conversation for 30 days, out of reach of an erasure in Turnkeep.
   options: { store: false },
 }

@@ -1,3 +1,6 @@
+/** What every reader of external JSON needs. */
+import { parseExact } from '../../exact-json.ts'
+
 /** A JSON object from an external source: the type of each value still has to be checked. */
 export type Fields = Record<string, unknown>
 
@@ -5,10 +8,10 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns undefined if the text is not a JSON object. */
+/** Returns undefined if the text is not a JSON object. Its numbers keep all digits when it is written again. */
 export function parseObject(text: string): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseExact(text)
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -4,7 +4,9 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { kindOfStatus } from '../../../cause-kinds.ts'
+import type { CauseKind } from '../../../cause-kinds.ts'
 import { ModelError } from '../model.ts'
+import { refusesByFilter } from './filtered.ts'
 import { reportsNoModel } from './model-not-found.ts'
 import { operatorText } from './operator-text.ts'
 import { refusesLength } from './too-long.ts'
@@ -42,12 +44,16 @@ export class HttpRefusal {
     const body = Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes)
     const text = operatorText(body, this.#secret)
     const kind = refusesLength(this.#status, body) ? 'too_long' : refused ? 'refused' : 'unavailable'
-    const causeKind =
-      kind === 'too_long' ? 'prompt_too_long' : reportsNoModel(this.#status, body) ? 'model_not_found' : kindOfStatus(this.#status)
+    const causeKind = kind === 'too_long' ? 'prompt_too_long' : this.#causeKind(body)
     return new ModelError(kind, causeKind, `the model server returned status ${this.#status}`, {
       said: text,
       retryAfterMs: retryAfterMs(this.#headers),
     })
+  }
+
+  #causeKind(body: string): CauseKind {
+    if (refusesByFilter(this.#status, body)) return 'filtered'
+    return reportsNoModel(this.#status, body) ? 'model_not_found' : kindOfStatus(this.#status)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Reads server-sent events from bytes that may be split anywhere: inside a character, inside a CRLF, or one byte at a time. It only handles
- * the framing, and knows nothing about JSON, `[DONE]` or sockets. Event names, ids and comments are ignored.
+ * the framing, and knows nothing about JSON, `[DONE]` or sockets. Ids and comments are ignored.
  */
 import { tooManyEvents } from '../answer-limit.ts'
 import { ModelError } from '../model.ts'
@@ -14,6 +14,9 @@ export const maxEventBytes = 1024 * 1024
 // Initial buffer for an incomplete line, rarely too small. It doubles up to the limit.
 const firstHeldBytes = 4096
 
+// Names of events have a few dozen characters.
+const maxName = 100
+
 const nothing = Buffer.alloc(0)
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
@@ -25,7 +28,7 @@ const byteOrderMark = 0xfeff
 export type SseLimits = { maxBytes?: number; maxEvents?: number }
 
 export class SseReader {
-  readonly #onData: (data: string) => void
+  readonly #onData: (data: string, name: string) => void
   readonly #maxBytes: number
   readonly #maxEvents: number
   #events = 0
@@ -34,13 +37,14 @@ export class SseReader {
   #heldBytes = 0
   #endedByCr = false
   #firstLine = true
+  #name = ''
   /** The joined data lines of the current event; undefined if it has none so far. */
   #data: string | undefined
   /** Size of an event with several data lines; 0 for a single one, which the limit for lines covers. */
   #dataBytes = 0
 
-  /** `onData` is called synchronously in `push` for each event that has data. `push` throws whatever `onData` throws. */
-  constructor(onData: (data: string) => void, { maxBytes = maxEventBytes, maxEvents = Infinity }: SseLimits = {}) {
+  /** `onData` is called synchronously in `push` for each event that has data. `name` is empty for an event without one. `push` throws whatever `onData` throws. */
+  constructor(onData: (data: string, name: string) => void, { maxBytes = maxEventBytes, maxEvents = Infinity }: SseLimits = {}) {
     this.#onData = onData
     this.#maxBytes = maxBytes
     this.#maxEvents = maxEvents
@@ -96,13 +100,18 @@ export class SseReader {
       if (start < end && text.charCodeAt(start) === byteOrderMark) start++
     }
     if (start === end) return this.#endEvent()
-    if (!text.startsWith('data', start)) return
+    if (!text.startsWith('data', start)) return this.#readName(text, start, end)
     let value = start + 'data'.length
     if (value < end) {
       if (text.charCodeAt(value) !== colon) return
       value += text.charCodeAt(value + 1) === space ? 2 : 1
     }
     this.#add(text.slice(value, end))
+  }
+
+  #readName(text: string, start: number, end: number): void {
+    if (!text.startsWith('event:', start)) return
+    this.#name = text.slice(start + 'event:'.length, Math.min(end, start + maxName)).trim()
   }
 
   #add(line: string): void {
@@ -120,11 +129,13 @@ export class SseReader {
 
   #endEvent(): void {
     const event = this.#data
+    const name = this.#name
+    this.#name = ''
     if (event === undefined) return
     this.#data = undefined
     this.#dataBytes = 0
     if (++this.#events > this.#maxEvents) throw tooManyEvents(this.#maxEvents)
-    this.#onData(event)
+    this.#onData(event, name)
   }
 
   #hold(bytes: Buffer, start: number, end: number): void {

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ThinkBlock } from '../../src/agent/models/apis/think-block.ts'
+import { VisibleText } from '../../src/agent/models/apis/visible-text.ts'
 
 function answerOf(pieces: string[]): string {
   let answer = ''
-  const block = new ThinkBlock((text) => (answer += text))
+  const block = new VisibleText({ onText: (text) => (answer += text), onReset: () => (answer = ''), holds: false })
   for (const piece of pieces) block.push(piece)
   block.end()
   return answer
