@@ -175,6 +175,7 @@ const patient = {
   windowMs: patientMs,
   lookUpMs: patientMs,
   searchMs: patientMs,
+  writeMs: patientMs,
 }
 
 // The tables are emptied as a replica would, without the triggers that forbid it. Emptying one that has no row would cost as much. A

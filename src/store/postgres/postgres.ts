@@ -49,7 +49,14 @@ const warnAfterMs = 2_000
 const warnAgainMs = 10_000
 // A message that is this late is repeated anyway.
 const messageMs = 1_000
-const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250, lookUpMs: 1_000, searchMs: 2_000 }
+const defaultDeadlines: Deadlines = {
+  admissionMs: 1_000,
+  settlementMs: 2_000,
+  windowMs: 250,
+  lookUpMs: 1_000,
+  searchMs: 2_000,
+  writeMs: 10_000,
+}
 
 /** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is starting. */
 export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {

@@ -30,7 +30,6 @@ export function sqlOf(connection: Connection): Sql {
 
 // A report may read millions of rows.
 const reportMs = 120_000
-const writeMs = 10_000
 // A process that freezes or disappears between two statements would hold its locks until the server notices the dead connection, which may
 // take hours.
 const leaving = `set local idle_in_transaction_session_timeout = ${15_000}`
@@ -47,7 +46,7 @@ export type AdminQueries = {
 export function createQueries(
   connections: Connections,
   failpoints: Failpoints,
-  { lookUpMs, searchMs }: Pick<Deadlines, 'lookUpMs' | 'searchMs'>,
+  { lookUpMs, searchMs, writeMs }: Pick<Deadlines, 'lookUpMs' | 'searchMs' | 'writeMs'>,
 ): AdminQueries {
   const limitsMs = { 'look-up': lookUpMs, search: searchMs, report: reportMs }
   return {

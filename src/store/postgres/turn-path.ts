@@ -50,6 +50,8 @@ export type Deadlines = {
   lookUpMs: number
   /** A search that must answer within tens of milliseconds. */
   searchMs: number
+  /** A write of the admin API, which may wait for another one for half of this. */
+  writeMs: number
 }
 
 export type TurnPathOptions = { connections: Connections; failpoints: Failpoints; named: boolean; deadlines: Deadlines }
