@@ -70,8 +70,10 @@ export function unpaidConformance(check: Check): void {
     assert.deepEqual(reserving.toSorted(), [
       'answer_too_large',
       'empty_reply',
+      'filtered',
       'insufficient_balance',
       'prompt_too_long',
+      'refused',
       'spend_limit_exceeded',
       'step_limit',
       'tool_call_cut_off',
