@@ -117,13 +117,13 @@ function refuseEmpty(body: Element, warnings: Warnings): void {
   const all = body.textContent?.trim() ?? ''
   // Most pages have more text than this.
   if (all.length - length >= fewCharacters * 4) return
-  const spoken = visibleText(body)
+  const shownText = visibleText(body)
   const mount = [...body.querySelectorAll(mounts)].find((element) => isWaiting(visibleText(element)))
-  if (isWaiting(spoken) && (hasScript || mount))
+  if (isWaiting(shownText) && (hasScript || mount))
     throw new DocumentRefused(
       'This page is empty without JavaScript: its text is loaded by a script, and scripts are not run. Open it in a browser and save it as HTML or PDF, or send the text.',
     )
-  if (mount && spoken.length < fewCharacters) warnings.note('scripts')
+  if (mount && shownText.length < fewCharacters) warnings.note('scripts')
 }
 
 /** Counters of visits have a frame of one pixel. */

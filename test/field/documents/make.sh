@@ -243,7 +243,7 @@ text euc-jp "$japanese" >"$here/iconv-euc-jp.txt"
 text euc-kr "$korean" >"$here/iconv-euc-kr.txt"
 for encoding in shift_jis euc-jp iso-2022-jp; do
   text $encoding "<!doctype html><html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=$encoding\"><title>港</title></head><body><p>$japanese</p></body></html>" \
-    >"$here/iconv-declared-$encoding.html"
+    >"$here/iconv-declared-${encoding//_/-}.html"
 done
 text utf-16le "<!doctype html><html><head><title>Harbour</title></head><body><p>$words</p></body></html>" >"$here/iconv-utf-16le.html"
 text koi8-r '<?xml version="1.0" encoding="koi8-r"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title>Порт</title></head><body><p>Причал сдаётся на четырнадцать ночей.</p></body></html>' \

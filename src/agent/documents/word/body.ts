@@ -134,7 +134,7 @@ function writeDrawing(content: Token[], state: State, name: string): void {
   if (described !== '') state.out.push(`<w:t xml:space="preserve"> ${escapeXml(described)} </w:t>`)
 }
 
-// What programs write as the alternative text of a picture: its file, or that there is none.
+// What programs write as the alternative text of a picture: its file, or that it has no description.
 const noDescription =
   /^\s*$|^[^\s]+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$|^(?:picture|image|graphic|grafik|bild|shape|text ?box)\s*\d*$/i
 
