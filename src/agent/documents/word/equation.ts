@@ -28,8 +28,8 @@ function treeOf(tokens: Token[]): Node[] {
 const written = (nodes: Node[]): string => nodes.map(writtenNode).join('')
 
 function writtenNode(node: Node): string {
-  const part = (name: string): string => written(node.children.find((child) => child.name === name)?.children ?? [])
-  const parts = (name: string): string[] => node.children.filter((child) => child.name === name).map(({ children }) => written(children))
+  const textOf = (name: string): string => written(node.children.find((child) => child.name === name)?.children ?? [])
+  const textsOf = (name: string): string[] => node.children.filter((child) => child.name === name).map(({ children }) => written(children))
   const property = (name: string): string | undefined => {
     const properties = node.children.find((child) => child.name === `${node.name}Pr`)
     const value = properties?.children.find((child) => child.name === name)
@@ -37,38 +37,38 @@ function writtenNode(node: Node): string {
   }
   switch (node.name) {
     case 'm:f':
-      return `(${part('m:num')})/(${part('m:den')})`
+      return `(${textOf('m:num')})/(${textOf('m:den')})`
     case 'm:sSup':
-      return `${part('m:e')}^(${part('m:sup')})`
+      return `${textOf('m:e')}^(${textOf('m:sup')})`
     case 'm:sSub':
-      return `${part('m:e')}_(${part('m:sub')})`
+      return `${textOf('m:e')}_(${textOf('m:sub')})`
     case 'm:sSubSup':
-      return `${part('m:e')}_(${part('m:sub')})^(${part('m:sup')})`
+      return `${textOf('m:e')}_(${textOf('m:sub')})^(${textOf('m:sup')})`
     case 'm:sPre':
-      return `_(${part('m:sub')})^(${part('m:sup')})${part('m:e')}`
+      return `_(${textOf('m:sub')})^(${textOf('m:sup')})${textOf('m:e')}`
     case 'm:rad':
-      return part('m:deg') === '' ? `sqrt(${part('m:e')})` : `root(${part('m:deg')}, ${part('m:e')})`
+      return textOf('m:deg') === '' ? `sqrt(${textOf('m:e')})` : `root(${textOf('m:deg')}, ${textOf('m:e')})`
     case 'm:nary':
-      return ` ${property('m:chr') ?? '∫'}${limit('_', part('m:sub'))}${limit('^', part('m:sup'))} ${part('m:e')}`
+      return ` ${property('m:chr') ?? '∫'}${limit('_', textOf('m:sub'))}${limit('^', textOf('m:sup'))} ${textOf('m:e')}`
     case 'm:limLow':
-      return `${part('m:e')}_(${part('m:lim')})`
+      return `${textOf('m:e')}_(${textOf('m:lim')})`
     case 'm:limUpp':
-      return `${part('m:e')}^(${part('m:lim')})`
+      return `${textOf('m:e')}^(${textOf('m:lim')})`
     case 'm:func':
-      return ` ${part('m:fName')}(${part('m:e')})`
+      return ` ${textOf('m:fName')}(${textOf('m:e')})`
     case 'm:d':
-      return `${property('m:begChr') ?? '('}${parts('m:e').join(property('m:sepChr') ?? '|')}${property('m:endChr') ?? ')'}`
+      return `${property('m:begChr') ?? '('}${textsOf('m:e').join(property('m:sepChr') ?? '|')}${property('m:endChr') ?? ')'}`
     case 'm:m':
       return `[${node.children
         .filter(({ name }) => name === 'm:mr')
         .map(writtenNode)
         .join('; ')}]`
     case 'm:mr':
-      return parts('m:e').join(', ')
+      return textsOf('m:e').join(', ')
     case 'm:eqArr':
-      return parts('m:e').join('; ')
+      return textsOf('m:e').join('; ')
     case 'm:acc':
-      return `${part('m:e')}${property('m:chr') ?? '̂'}`
+      return `${textOf('m:e')}${property('m:chr') ?? '̂'}`
     case '':
       return node.text
     default:
