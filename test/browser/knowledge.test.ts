@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { openConsole } from '../support/browser.ts'
 import { documentFile } from '../../dev/seed/fill.ts'
-import { startTestApp } from '../support/test-app.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp())
 
@@ -60,6 +60,27 @@ inConsole('console: a document is opened from its row, and shows its chunks page
   await list.getByText(`Showing all ${chunks}`).waitFor()
   await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click()
   await page.getByRole('row', { name: /Parts/ }).waitFor()
+})
+
+inConsole('console: a document shows what was not read of it, in its row and on its page', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId)
+  const path = `/agents/${agent.id}/documents`
+  const form = new FormData()
+  const html = '<h1>Map</h1><p>The pier is in the north.</p><img src="a.png"><img src="b.png">'
+  form.set('file', new Blob([html], { type: 'text/html' }), 'map.html')
+  const sent = await fetch(`${app.url}/admin/v1${path}`, { method: 'POST', headers: { authorization: `Bearer ${adminToken}` }, body: form })
+  assert.equal(sent.status, 202)
+  const { id } = (await sent.json()) as { id: string }
+  for (let status = ''; status !== 'ready';) ({ status } = await app.made('GET', `${path}/${id}`))
+  const warning = '2 pictures were not read. Write what they show as text.'
+  await open(`/knowledge/${agent.id}`)
+  await page
+    .getByRole('row', { name: /map\.html/ })
+    .getByText(warning)
+    .waitFor()
+  await page.getByRole('link', { name: 'map.html' }).click()
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.getByText(warning).waitFor()
 })
 
 inConsole(

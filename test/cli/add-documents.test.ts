@@ -42,6 +42,14 @@ async function added(agent: string, ...args: string[]): Promise<{ action: string
 const listed = async (agentId: string): Promise<Json[]> => (await app.made('GET', `/agents/${agentId}/documents?limit=100`)).data
 
 describe('turnkeep document add', () => {
+  test('--wait says what was not read of a document, and the list has the number of warnings', async () => {
+    await newAgent('Maps')
+    const ran = await add('Maps', write('map.html', '<h1>Map</h1><p>The pier is in the north.</p><img src="a.png">'), '--wait', '--json')
+    assert.equal(ran.code, 0, ran.stderr)
+    assert.match(ran.stderr, /^Warning: .*map\.html: 1 picture was not read\./m)
+    assert.match((await run(['document', 'list', 'Maps'])).stdout, /warnings/i)
+  })
+
   test('takes files, folders and patterns; a second run skips what has not changed and replaces what has', async () => {
     const agentId = await newAgent('Library')
     mkdirSync(join(folder, 'papers/deep/node_modules'), { recursive: true })

@@ -302,6 +302,7 @@ create table documents (
   next_language text,
   next_embedding_model text,
   revision bigint not null default 0,
+  warnings text not null default '[]'::text,
   constraint an_address_is_fetched CHECK (((source = 'url'::text) = (url IS NOT NULL))),
   constraint chunks_of_what_serves CHECK (((chunks >= 0) AND ((generation > 0) OR (chunks = 0)))),
   constraint deleted_serves_nothing CHECK ((((generation >= 0) AND (generation <= fence)) AND ((deleted_at IS NULL) OR (generation = 0)))),

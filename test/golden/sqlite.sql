@@ -280,7 +280,7 @@ CREATE TABLE documents (
   next_embedding_model text,
   -- the revision of the knowledge base when that generation last changed
   revision integer not null default 0
-) strict;
+, warnings text not null default '[]') strict;
 
 CREATE INDEX documents_by_revision on documents (agent_id, revision);
 

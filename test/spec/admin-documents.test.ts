@@ -85,6 +85,7 @@ void test('documents: a text is accepted immediately, indexed, and found with it
     media_type: null,
     url: null,
     reason: null,
+    warnings: [],
     bytes: Buffer.byteLength(text),
     source_sha256: createHash('sha256').update(text).digest('hex'),
     created_at: json.created_at,
@@ -102,6 +103,24 @@ void test('documents: a text is accepted immediately, indexed, and found with it
     audit.map(({ who, noun, request_id }: Json) => [who, noun, typeof request_id]),
     [['admin_token', 'document', 'string']],
   )
+})
+
+void test('documents: what was not read is a warning of the text that searches find, until another text is ready', async () => {
+  const agentId = await makeAgent()
+  const page = '<title>Map</title><h1>Map</h1><p>The pier is in the north.</p><img src="a.png"><img src="b.png">'
+  const { json } = await upload(agentId, file('map.html', page, 'text/html'))
+  assert.deepEqual(json.warnings, [])
+  const expected = [{ kind: 'pictures', count: 2, message: '2 pictures were not read. Write what they show as text.' }]
+  assert.deepEqual((await ready(agentId, json.id)).warnings, expected)
+  assert.deepEqual((await documentsOf(agentId))[0]!.warnings, expected)
+
+  const broken = await send('PUT', `/agents/${agentId}/documents/${json.id}`, [file('map.pdf', '%PDF-1.7 broken')])
+  assert.equal(broken.status, 202)
+  const failed = await settled(agentId, json.id)
+  assert.deepEqual([failed.status, failed.warnings], ['failed', expected])
+
+  await send('PUT', `/agents/${agentId}/documents/${json.id}`, [file('map.md', 'The pier is in the north.')])
+  assert.deepEqual((await ready(agentId, json.id)).warnings, [])
 })
 
 for (const [fileName, type, mediaType] of [

@@ -90,6 +90,7 @@ void test('knowledge: a document is queued, claimed, written and published; the 
       reason: null,
       progress: null,
       chunks: 0,
+      warnings: [],
       bytes: 7,
       createdAt: 0,
       updatedAt: 0,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readPage } from '../../src/agent/documents/html.ts'
+import { Warnings } from '../../src/agent/documents/warnings.ts'
 import { realTitle } from '../../src/agent/documents/real-title.ts'
 
 test('a title that a program filled in is not used', () => {
@@ -61,7 +62,7 @@ test('every other title is used, without surrounding white space', () => {
 
 test('an HTML page with such a title has none, so that its address is shown', () => {
   const page = (title: string): string => `<html><head><title>${title}</title></head><body><h1>Hours</h1><p>Open at nine.</p></body></html>`
-  assert.equal(readPage(page('about:blank')).title, null)
-  assert.equal(readPage(page('Untitled')).title, null)
-  assert.equal(readPage(page('Opening hours')).title, 'Opening hours')
+  assert.equal(readPage(page('about:blank'), new Warnings()).title, null)
+  assert.equal(readPage(page('Untitled'), new Warnings()).title, null)
+  assert.equal(readPage(page('Opening hours'), new Warnings()).title, 'Opening hours')
 })

@@ -2,6 +2,7 @@
  * The messages between the extractor, the reading process, and the thread in that process. One document at a time: `begin`, its parts,
  * `read`; after the answer, any number of `take`.
  */
+import type { DocumentWarning } from '../../document-warnings.ts'
 import type { Chunk } from '../knowledge/chunk.ts'
 import type { Source } from './extract.ts'
 
@@ -17,7 +18,7 @@ export type ToReading =
 export type FromThread =
   /** `share`: from 0 to 1. */
   | { kind: 'progress'; share: number }
-  | { kind: 'read'; title: string | null; chunks: number; bytes: number }
+  | { kind: 'read'; title: string | null; chunks: number; bytes: number; warnings: DocumentWarning[] }
   /** `cause` is for the log: the type of the error and its stack, without its message. */
   | { kind: 'refused'; reason: string; cause: string | null }
   | { kind: 'taken'; chunks: Chunk[] }

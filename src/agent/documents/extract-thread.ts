@@ -50,7 +50,7 @@ async function read(source: Extract<ToReading, { kind: 'read' }>['source']): Pro
     const size = bytes.length
     const extracted = await extractDocument({ ...source, bytes }, onProgress)
     chunks = extracted.chunks
-    say({ kind: 'read', title: extracted.title, chunks: chunks.length, bytes: size })
+    say({ kind: 'read', title: extracted.title, chunks: chunks.length, bytes: size, warnings: extracted.warnings })
   } catch (error) {
     say(refusal(error))
   }

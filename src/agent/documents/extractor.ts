@@ -19,8 +19,9 @@ export type DocumentToRead = Omit<Source, 'bytes'> & {
   signal: AbortSignal
 }
 
-/** `title`: the title that the document itself contains. `bytes`: size of the whole file. */
-export type ReadDocument = { title: string | null; chunks: number; bytes: number }
+/** `title`: the title that the document itself contains. `bytes`: size of the whole file. `warnings`: as the process
+ * says, which a document may have taken over: see `readWarnings`. */
+export type ReadDocument = { title: string | null; chunks: number; bytes: number; warnings: unknown }
 
 export interface Extractor {
   /** Reads one document; calls must not overlap. Throws DocumentRefused with the reason, ReadingBrokenOff, or `signal.reason`. */

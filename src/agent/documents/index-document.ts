@@ -3,6 +3,7 @@
  * dozen chunks at a time. The claim fences every write, and the previous content of the document stays searchable until the new content is
  * complete.
  */
+import { readWarnings } from '../../document-warnings.ts'
 import type { ClaimedDocument, NewChunk } from '../../store/queries/knowledge/indexing.ts'
 import type { Store } from '../../store/store.ts'
 import type { Embeddings } from '../models/embeddings.ts'
@@ -61,7 +62,16 @@ export async function indexDocument(
     claim.progress(readShare + (1 - readShare) * ((from + chunks.length) / read.chunks))
   }
   claim.signal.throwIfAborted()
-  const finished = { documentId, fence, title, bytes: read.bytes, chunks: read.chunks, embeddingModel, language }
+  const finished = {
+    documentId,
+    fence,
+    title,
+    bytes: read.bytes,
+    chunks: read.chunks,
+    warnings: readWarnings(read.warnings),
+    embeddingModel,
+    language,
+  }
   if (!(await store.write.finishDocument(finished))) throw new ClaimLost()
   return { chunks: read.chunks }
 

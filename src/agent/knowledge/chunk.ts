@@ -1,7 +1,9 @@
 /**
- * Splits a document into the chunks that are searched and shown: at headings first, then at paragraphs, sentences and words. Together the
- * chunks contain every character of the document except the white space between them.
+ * Splits a document into the chunks that are searched and shown: at headings first, then at paragraphs, rows of a table, sentences and
+ * words. Together the chunks contain every character of the document except the white space between them. Each further chunk of a table
+ * repeats the table's header.
  */
+import { blocksOf as tablesOf, fittingHeader } from './table.ts'
 
 /** `headings`: the path of headings above the chunk, such as `Returns › Deadlines`; empty above the first heading. */
 export type Chunk = { headings: string; text: string }
@@ -12,6 +14,8 @@ const maxBytes = 1_200
 const enoughBytes = 800
 // In characters. The path of headings is stored with each chunk, and a longer heading is usually a paragraph marked as one.
 const maxHeading = 120
+// In bytes. A chunk has more room for the rows of a table than for its header.
+const maxHeader = 400
 // Where a long text is split, in order of preference: after a line, a sentence, a word.
 const breaks = [/\n/g, /[.!?…]\s|[。！？]/g, /\s/g]
 
@@ -37,8 +41,15 @@ function* blocksOf(document: string): Generator<Block> {
   const path: string[] = []
   let paragraph: string[] = []
   let fenced = false
-  const block = (text: string, isHeading: boolean): Block[] =>
-    cut(text.trim()).map((piece) => ({ headings: path.filter(Boolean).join(' › '), text: piece, isHeading }))
+  const at = (pieces: string[], isHeading: boolean): Block[] =>
+    pieces.map((text) => ({ headings: path.filter(Boolean).join(' › '), text, isHeading }))
+  const paragraphs = (lines: string[]): Block[] =>
+    at(
+      fenced
+        ? cut(lines.join('\n').trim())
+        : tablesOf(lines).flatMap(({ header, lines: rows }) => (header.length > 0 ? cutTable(header, rows) : cut(rows.join('\n').trim()))),
+      false,
+    )
   for (const line of document.split(/\r\n|\n|\r/)) {
     if (/^\s*(```|~~~)/.test(line)) fenced = !fenced
     const level = fenced ? 0 : (/^#{1,6}(?=\s|$)/.exec(line)?.[0].length ?? 0)
@@ -46,24 +57,51 @@ function* blocksOf(document: string): Generator<Block> {
       paragraph.push(line)
       continue
     }
-    yield* block(paragraph.join('\n'), false)
+    yield* paragraphs(paragraph)
     paragraph = []
     if (level === 0) continue
     path[level - 1] = line.slice(level).trim().slice(0, maxHeading)
     path.length = level
-    yield* block(line, true)
+    yield* at(cut(line.trim()), true)
   }
-  yield* block(paragraph.join('\n'), false)
+  yield* paragraphs(paragraph)
+}
+
+/** Splits a table between rows into pieces of at most `maxBytes`, each with the header. A row that is too long is cut like any text. */
+function cutTable(header: string[], rows: string[]): string[] {
+  const repeated = fittingHeader(header, maxHeader)
+  const room = maxBytes - bytes(repeated) - 1
+  // The first piece has the whole header, however long it is.
+  const whole = header.join('\n')
+  const pieces = bytes(whole) > maxHeader ? cut(whole.trim()) : []
+  const first = pieces.length === 0 ? whole : repeated
+  let open = ''
+  const end = (): void => {
+    if (open !== '')
+      pieces.push(
+        [pieces.length === 0 ? first : repeated, open]
+          .filter((part) => part !== '')
+          .join('\n')
+          .trim(),
+      )
+    open = ''
+  }
+  for (const row of rows.flatMap((line) => cut(line.trim(), room))) {
+    if (open !== '' && bytes(open) + 1 + bytes(row) > room) end()
+    open = open === '' ? row : `${open}\n${row}`
+  }
+  end()
+  return pieces.length === 0 ? cut(whole.trim()) : pieces
 }
 
 /**
- * Splits a text into non-empty pieces of at most `maxBytes`, at a break in the second half of the piece, or else between two characters.
+ * Splits a text into non-empty pieces of at most `most` bytes, at a break in the second half of the piece, or else between two characters.
  */
-function cut(text: string): string[] {
+function cut(text: string, most = maxBytes): string[] {
   const pieces: string[] = []
   let rest = text
   while (rest !== '') {
-    const fits = rest.slice(0, fittingLength(rest))
+    const fits = rest.slice(0, fittingLength(rest, most))
     const end = fits.length === rest.length ? fits.length : (lastBreak(fits) ?? fits.length)
     pieces.push(rest.slice(0, end).trim())
     rest = rest.slice(end).trim()
@@ -71,14 +109,14 @@ function cut(text: string): string[] {
   return pieces
 }
 
-/** Returns how many UTF-16 code units of the text, in whole characters, fit into `maxBytes` bytes. */
-function fittingLength(text: string): number {
-  if (text.length <= maxBytes && bytes(text) <= maxBytes) return text.length
+/** Returns how many UTF-16 code units of the text, in whole characters, fit into `most` bytes. */
+function fittingLength(text: string, most: number): number {
+  if (text.length <= most && bytes(text) <= most) return text.length
   let length = 0
   let size = 0
   for (const character of text) {
     size += bytes(character)
-    if (size > maxBytes) break
+    if (size > most) break
     length += character.length
   }
   return length

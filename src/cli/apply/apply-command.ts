@@ -119,7 +119,8 @@ async function doAll(run: CommandRun, work: Item[], { known }: Plan, client: Adm
 /** Throws CommandFailed with code 1. */
 async function waitForAll(run: CommandRun, plan: Plan, client: AdminClient): Promise<void> {
   const progress = showProgress(undefined, run.stderr)
-  const failed = await waitForDocuments(plan.items, client, progress).catch((error: unknown) => {
+  const onWarning = (line: string): void => tell(run, `Warning: ${line}`)
+  const failed = await waitForDocuments(plan.items, client, { progress, onWarning }).catch((error: unknown) => {
     progress.end()
     throw new CommandFailed(1, `all changes were applied, but cannot wait for the documents: ${causeOf(error)}`)
   })

@@ -7,6 +7,7 @@ import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId, pathOfAgent } from '../admin-api/names.ts'
+import { warningsOf } from '../admin-api/document-warnings.ts'
 import { documentsPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { countFromOne, given, serverCommand } from '../terminal/command-options.ts'
@@ -24,6 +25,7 @@ const columns: Column[] = [
   { title: 'ID', path: 'id', as: 'id' },
   { title: 'status', path: 'status' },
   { title: 'chunks', path: 'chunks', as: 'number' },
+  { title: 'warnings', path: 'warning_count', as: 'number' },
   { title: 'bytes', path: 'bytes', as: 'number' },
   { title: 'updated (UTC)', path: 'updated_at', as: 'time' },
   { title: 'title', path: 'title' },
@@ -67,7 +69,8 @@ export function define(group: Command, run: CommandRun): void {
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
       const server = client(options)
-      await printList(run, server, documentsPath(await findId(server, 'agent', agent)), columns, options)
+      const path = documentsPath(await findId(server, 'agent', agent))
+      await printList(run, server, path, columns, { ...options, rowOf: withWarningCount })
     })
 
   serverCommand(group, 'show <agent> <document>', 'Show a document and its indexing status', `document show ${example} --chunks`)
@@ -100,6 +103,13 @@ export function define(group: Command, run: CommandRun): void {
       tell(run, `Deleted document ${escapeForTerminal(document)}`)
     },
   )
+}
+
+const withWarningCount = (document: Fields): Fields => ({ ...document, warning_count: warningsOf(document).length })
+
+/** Says what was not read of a document. */
+function tellWarnings(run: CommandRun, name: string, document: Fields): void {
+  for (const message of warningsOf(document)) tell(run, `Warning: ${escapeForTerminal(name)}: ${escapeForTerminal(message)}`)
 }
 
 /** The path of a document that is given by ID, title or file name. Throws CommandFailed with code 1. */
@@ -135,6 +145,7 @@ async function addOne(run: CommandRun, server: AdminClient, source: Source, wish
   if (action === 'replaced' && wish.replace === undefined) tell(run, 'Replaced the document of the same name.')
   const document = wait ? await waitFor(run, server, wish.agentId, taken) : taken
   await printRecord(run, document, options)
+  tellWarnings(run, source.name, document)
   if (document['status'] === 'failed') throw new CommandFailed(1, `cannot read the document: ${String(document['reason'])}`)
 }
 
@@ -161,6 +172,7 @@ async function addAll(run: CommandRun, server: AdminClient, sources: Source[], w
   if (wait && !stopped)
     for (const one of done) {
       one.document = await waitFor(run, server, wish.agentId, one.document)
+      tellWarnings(run, one.source, one.document)
       const { status, reason } = one.document
       if (status === 'failed') failed.push(`cannot read ${escapeForTerminal(one.source)}: ${String(reason)}`)
     }

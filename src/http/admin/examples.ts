@@ -135,6 +135,7 @@ export const answerExamples: Record<string, object> = {
     reason: null,
     progress: null,
     chunks: 7,
+    warnings: [{ kind: 'pictures', count: 2, message: '2 pictures were not read. Write what they show as text.' }],
     bytes: 5210,
     source_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
     created_at: morning,

@@ -1,6 +1,7 @@
 /** Response schemas of the admin API for agents, tools and documents. The others are in admin/answers.ts. */
 import { AmountUsd, Count, Price, PriceSource, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
 import { Limits } from './spend-limit-fields.ts'
+import { warningKinds } from '../../../document-warnings.ts'
 import { define } from '../../public/schemas.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -75,6 +76,14 @@ export const Document = define(
       description: 'Percentage, while the document is being indexed.',
     }),
     chunks: Type.Integer({ minimum: 0, description: 'Number of passages that searches can find.' }),
+    warnings: Type.Array(
+      Type.Object({
+        kind: Type.Enum([...warningKinds]),
+        count: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'How many. Null where a number says nothing.' }),
+        message: Type.String({ description: 'What was not read, and what helps.' }),
+      }),
+      { description: 'What was not read of the text that searches find now. Empty if nothing was left out. Later versions may add kinds.' },
+    ),
     bytes: Count,
     source_sha256: Type.Union([Type.String(), Type.Null()], {
       description:

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
+import { warningMessage } from '../../../document-warnings.ts'
 import { ApiError } from '../../../errors.ts'
 import { Chunk, Document as DocumentAnswer, Found, documentStatuses } from './agent-answers.ts'
 import { about, accepted, answers, gone, pageOf } from '../answers.ts'
@@ -147,7 +148,7 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Knowledge',
           'listDocuments',
           'List the documents of an agent, newest first',
-          'Each document includes its status and, if indexing failed, the reason.',
+          'Each document includes its status, what was not read of it and, if indexing failed, the reason.',
         ),
         params: AgentParams,
         querystring: DocumentQuery,
@@ -251,11 +252,18 @@ const writeDocument = (document: Document): object => ({
   reason: document.reason,
   progress: document.progress,
   chunks: document.chunks,
+  warnings: document.warnings.map(writeWarning),
   bytes: document.bytes,
   source_sha256: document.sha256,
   created_at: writeTime(document.createdAt),
   updated_at: writeTime(document.updatedAt),
   indexed_at: writeTimeOrNull(document.indexedAt),
+})
+
+const writeWarning = (warning: Document['warnings'][number]): object => ({
+  kind: warning.kind,
+  count: warning.count,
+  message: warningMessage(warning),
 })
 
 const writeChunk = ({ position, section, text }: Part): object => ({ position, ...(section === '' ? {} : { section }), text })

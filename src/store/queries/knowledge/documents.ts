@@ -3,6 +3,8 @@
  * searchable. A replaced document serves its old text until the new one is ready. A deleted document is hidden from every search
  * immediately, and its rows are deleted later in small batches.
  */
+import { readWarnings } from '../../../document-warnings.ts'
+import type { DocumentWarning } from '../../../document-warnings.ts'
 import type { Row, Sql } from '../../sql.ts'
 import { bytes as bytesOf, integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
@@ -26,6 +28,8 @@ export type StoredDocument = {
   progress: number | null
   /** Of the text that is served now. */
   chunks: number
+  /** What was not read of the text that is served now. */
+  warnings: DocumentWarning[]
   /** The size of the file, or of the text in UTF-8. */
   bytes: number
   /** SHA-256 of the content in hex. Null for a URL, and for content that was added before digests were stored. */
@@ -222,7 +226,7 @@ export async function indexedAsNow(sql: Sql, agentId: string): Promise<IndexedAs
 }
 
 export const documentColumns = `d.id, d.agent_id, d.title, d.source, d.media_type, d.file_name, d.url, d.status, d.reason, d.progress,
-  d.chunks, d.bytes, (select c.sha256 from contents c where c.id = d.content_id) as sha256, d.created_at, d.updated_at, d.indexed_at`
+  d.chunks, d.warnings, d.bytes, (select c.sha256 from contents c where c.id = d.content_id) as sha256, d.created_at, d.updated_at, d.indexed_at`
 
 export const readDocument = (row: Row): StoredDocument => ({
   id: text(row, 'id'),
@@ -236,6 +240,7 @@ export const readDocument = (row: Row): StoredDocument => ({
   reason: textOrNull(row, 'reason'),
   progress: integerOrNull(row, 'progress'),
   chunks: integer(row, 'chunks'),
+  warnings: readWarnings(JSON.parse(text(row, 'warnings'))),
   bytes: integer(row, 'bytes'),
   sha256: textOrNull(row, 'sha256'),
   createdAt: integer(row, 'created_at'),

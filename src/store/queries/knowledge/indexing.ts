@@ -3,6 +3,7 @@
  * one transaction. A generation is the fence of the claim that wrote it. A process whose claim was taken over can no longer write.
  */
 import { createHash } from 'node:crypto'
+import type { DocumentWarning } from '../../../document-warnings.ts'
 import type { Row, Sql } from '../../sql.ts'
 import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from '../columns.ts'
@@ -40,6 +41,8 @@ export type FinishedDocument = {
   bytes: number
   /** The number of chunks that were added. */
   chunks: number
+  /** What was not read. Default: nothing was left out. */
+  warnings?: DocumentWarning[]
 } & IndexedAs
 
 /** A small text that is indexed immediately, for the first start and for tests. */
@@ -154,7 +157,7 @@ const findHeld = (sql: Sql, documentId: string, fence: number): Promise<Row[]> =
  * are what the chunks were made with: those of the claim, or no model if none was available. Returns false as `reportProgress`.
  */
 export async function finishDocument(sql: Sql, finished: FinishedDocument): Promise<boolean> {
-  const { documentId, fence, title, bytes, chunks, language, embeddingModel } = finished
+  const { documentId, fence, title, bytes, chunks, warnings = [], language, embeddingModel } = finished
   const [held] = await findHeld(sql, documentId, fence)
   // Repeated after a lost answer: it was already done.
   if (!held)
@@ -166,7 +169,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
   const now = await sql.now()
   await sql.run(
     `update documents set status = 'ready', title = $1, serving_title = $1, bytes = $2, chunks = $3, generation = $4, language = $5, embedding_model = $6,
-       progress = null, reason = null, holder = null, lease_until = null, indexed_at = $7, updated_at = $7, revision = $8 where id = $9`,
+       progress = null, reason = null, holder = null, lease_until = null, indexed_at = $7, updated_at = $7, revision = $8, warnings = $9 where id = $10`,
     title,
     bytes,
     chunks,
@@ -175,6 +178,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
     embeddingModel,
     now,
     revision,
+    JSON.stringify(warnings),
     documentId,
   )
   await recordIndexed(sql, 'document.ready', documentId)

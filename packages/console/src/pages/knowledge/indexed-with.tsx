@@ -1,14 +1,19 @@
 /** How searches find a document, or what to do about one that they do not find. */
 import { Text } from '@mantine/core'
 import type { Agent, Document } from '../../api/types.ts'
+import { DocumentWarnings } from './document-warnings.tsx'
 
-export function IndexedWith({ document: { status, reason, chunks }, agent }: { document: Document; agent: Agent }) {
+export function IndexedWith({ document, agent }: { document: Document; agent: Agent }) {
+  const { status, reason, chunks } = document
   const { embedding_model: model } = agent.knowledge
   if (status === 'ready')
     return (
-      <Text span display="block" size="xs" c="dimmed" className="as-written">
-        {model === null ? 'Keyword search only' : `Embedded with ${model}`}
-      </Text>
+      <>
+        <Text span display="block" size="xs" c="dimmed" className="as-written">
+          {model === null ? 'Keyword search only' : `Embedded with ${model}`}
+        </Text>
+        <DocumentWarnings document={document} />
+      </>
     )
   return (
     <>
