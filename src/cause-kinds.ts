@@ -31,6 +31,11 @@ export const causeKinds = [
   'provider_unusable',
   'decrypt_failed',
   'empty_reply',
+  /** The model refused, or a content filter of the provider removed its answer, and there was no text. */
+  'refused',
+  'filtered',
+  /** The model reached its output limit before any text. */
+  'reply_cut_off',
   'step_limit',
   'tool_call_limit',
   'tool_call_cut_off',
@@ -55,6 +60,9 @@ const callersCanCause: Record<Exclude<CauseKind, `provider_${string}`>, boolean>
   prompt_too_long: true,
   answer_too_large: true,
   empty_reply: true,
+  refused: true,
+  filtered: true,
+  reply_cut_off: true,
   step_limit: true,
   tool_call_limit: true,
   tool_call_cut_off: true,

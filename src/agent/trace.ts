@@ -75,7 +75,7 @@ const openBracket = 0x5b
 
 // Stored by their position, so new ones come last.
 const errorKinds = ['unavailable', 'refused', 'too_long', 'stopped', 'internal'] as const satisfies TracedError['kind'][]
-const finishReasons = ['stop', 'length', 'tool_calls', 'other'] as const satisfies FinishReason[]
+const finishReasons = ['stop', 'length', 'tool_calls', 'other', 'refused', 'filtered'] as const satisfies FinishReason[]
 
 /** Never longer than `maxTraceBytes`. A short trace is text: a buffer for each turn costs more than the rest of its trace. */
 export function encodeTrace(trace: Trace): EncodedTrace {

@@ -70,8 +70,11 @@ export function unpaidConformance(check: Check): void {
     assert.deepEqual(reserving.toSorted(), [
       'answer_too_large',
       'empty_reply',
+      'filtered',
       'insufficient_balance',
       'prompt_too_long',
+      'refused',
+      'reply_cut_off',
       'spend_limit_exceeded',
       'step_limit',
       'tool_call_cut_off',

@@ -3,6 +3,7 @@
  * caller is responsible for retries and for the deadline of the turn, the model for the deadlines of one call.
  */
 import type { CauseKind } from '../../cause-kinds.ts'
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 
 export type ToolCall = { id: string; name: string; arguments: string }
 
@@ -43,8 +44,8 @@ export type ModelUsage = {
   reasoningTokens: number
 }
 
-/** `other`: a content filter or any other reason for which the provider ended a complete answer. */
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other'
+/** `other`: any other reason for which the provider ended a complete answer. */
+export type FinishReason = ReplyFinishReason | 'tool_calls' | 'other'
 
 /** A complete answer: the provider reported that it finished. */
 export type ModelStep = {

@@ -78,7 +78,7 @@ const ModelCall = Type.Object({
   ),
   time_to_first_text_ms: described(Type.Integer({ minimum: 0 }), 'From the start of the call. Null without text.'),
   usage: orNull(Type.Object({ prompt_tokens: Count, completion_tokens: Count, ...usageDetails, estimated: Type.Boolean() })),
-  finish_reason: described(Type.Enum(['stop', 'length', 'tool_calls', 'other']), 'Null without a complete answer.'),
+  finish_reason: described(Type.Enum(['stop', 'length', 'tool_calls', 'other', 'refused', 'filtered']), 'Null without a complete answer.'),
   text: described(Type.String(), 'The answer, or the part of it that arrived.'),
   tool_calls: Type.Array(AskedCall),
   error: orNull(

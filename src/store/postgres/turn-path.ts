@@ -32,6 +32,7 @@ import {
   writeAdmission,
   writeAdvance,
   writeFailure,
+  writeFinishReasons,
   writeLeases,
   writeSettlement,
   writeSpends,
@@ -99,7 +100,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
    */
   async function each<Item, Outcome, Answer>(
     items: Item[],
-    { purpose, name, deadlineMs, keysOf, lockedBy, bytesOf: size, write, read }: Batch<Item, Outcome, Answer>,
+    { purpose, name, deadlineMs, keysOf, lockedBy, bytesOf: size, write, writeBeside, read }: Batch<Item, Outcome, Answer>,
     onEarly?: (index: number, outcome: Outcome | undefined) => unknown,
   ): Promise<Each<Outcome>[]> {
     const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
@@ -117,7 +118,8 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         }
         for (const [index, place] of places.entries()) early!(place, reported.outcomes[index])
       }
-      const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs, { onEarly: early && report })
+      const beside = writeBeside ? [writeBeside(places.map((place) => items[place]!))] : []
+      const answers = await call<Answer[]>(purpose, name, [sent, ...beside], deadlineMs, { onEarly: early && report })
       const final = answers === reported?.answers ? reported.outcomes : readAll(answers)
       for (const [index, place] of places.entries()) outcomes[place] = final[index]
     }
@@ -176,7 +178,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   const { admissionMs, settlementMs, windowMs } = deadlines
   const admission: Batch<Admission, AdmissionOutcome | Later, AdmissionAnswer> = {
     purpose: 'admission',
-    name: 'admit_v1',
+    name: 'admit_v2',
     deadlineMs: admissionMs,
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
     lockedBy: ({ ownerId, agentId }) => ownerId ?? agentId,
@@ -204,11 +206,12 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     settleMany: (items) =>
       each<Settlement, SettlementOutcome, SettlementAnswer>(items, {
         purpose: 'settlement',
-        name: 'settle_v1',
+        name: 'settle_v2',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.settle,
         write: writeSettlement,
+        writeBeside: writeFinishReasons,
         read: readSettlement,
       }),
     failMany: (items) =>
@@ -254,15 +257,15 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   }
 }
 
-type TurnPathFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
+type TurnPathFunction = 'admit_v2' | 'settle_v2' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
 
 /** Their commits wait neither for the disk nor for a standby. */
 const withoutFlush = new Set<TurnPathFunction>(['renew_v1', 'spend_windows_v1'])
 
 /** The failpoints before and after the commit of these. */
 const commitPoints: Partial<Record<TurnPathFunction, CommitPoints>> = {
-  admit_v1: ['admit.before-commit', 'admit.after-commit'],
-  settle_v1: ['settle.before-commit', 'settle.after-commit'],
+  admit_v2: ['admit.before-commit', 'admit.after-commit'],
+  settle_v2: ['settle.before-commit', 'settle.after-commit'],
   fail_v1: ['fail.before-commit', 'fail.after-commit'],
   advance_v1: ['advance.before-commit', 'advance.after-commit'],
   claim_v1: ['claim.before-commit', 'claim.after-commit'],
@@ -280,6 +283,8 @@ type Batch<Item, Outcome, Answer> = {
   /** A call is bounded by the sum of these, so that it ends before its deadline. */
   bytesOf(item: Item): number
   write(item: Item): object
+  /** The second argument of the function, if it has one: JSON, or null. */
+  writeBeside?(items: Item[]): string | null
   read(answer: Answer, item: Item): Outcome | undefined
 }
 

@@ -1,5 +1,6 @@
 /** The JSON that the functions of migrations/*-turn-path.sql accept and return, and its conversion. Names and shapes only. */
 import { reservesUnpaid } from '../../cause-kinds.ts'
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import { historyOf } from '../turn-records.ts'
 import type {
@@ -55,6 +56,7 @@ type ReplyAnswer = {
   completion_tokens: number
   charged: string
   incomplete: boolean
+  finish_reason: ReplyFinishReason | null
 }
 type LimitAnswer = { kind: 'spend_limit_exceeded'; retry_after_seconds: number | null }
 type Written = 'admitted' | 'replay' | 'large_replay' | 'replayed_failure' | 'spend_limit_exceeded'
@@ -98,8 +100,18 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
     case 'started':
       return { kind: 'admitted', turn: begin(answer, item) }
     case 'replay': {
-      const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged, incomplete } =
-        answer.reply
+      const {
+        request_id,
+        conversation_id,
+        message_id,
+        content,
+        created_at,
+        prompt_tokens,
+        completion_tokens,
+        charged,
+        incomplete,
+        finish_reason,
+      } = answer.reply
       const reply = {
         requestId: request_id,
         conversationId: conversation_id,
@@ -110,6 +122,7 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
         completionTokens: completion_tokens,
         charged: BigInt(charged),
         incomplete,
+        finishReason: finish_reason,
       }
       return { kind: 'replay', reply }
     }
@@ -204,6 +217,14 @@ export const writeSettlement = (item: Settlement): object => ({
   trace: writeTrace(item.trace),
 })
 
+/** `turn.finish-reason`: of the replies that did not end with `stop`, by request ID. Null for a batch without any, which is the usual one. */
+export function writeFinishReasons(items: Settlement[]): string | null {
+  const others = items.filter(({ finishReason }) => finishReason !== 'stop' && finishReason !== null)
+  return others.length === 0
+    ? null
+    : JSON.stringify(Object.fromEntries(others.map(({ requestId, finishReason }) => [requestId, finishReason])))
+}
+
 /** Of a turn without a reply. */
 const writeCharge = ({ ledgerEntryId, toolCalls, charged, writtenOff }: NonNullable<TurnFailure['charge']>): object => ({
   ledger_entry_id: ledgerEntryId,
@@ -217,7 +238,7 @@ const writeTrace = (trace: EncodedTrace | null): string | null => (trace ? `\\x$
 
 export function readSettlement(answer: SettlementAnswer, item: Settlement): SettlementOutcome {
   if (answer.kind === 'lost') return answer
-  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged, incomplete } = item
+  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged, incomplete, finishReason } = item
   const reply = {
     requestId,
     conversationId: answer.conversation_id,
@@ -228,6 +249,7 @@ export function readSettlement(answer: SettlementAnswer, item: Settlement): Sett
     completionTokens,
     charged,
     incomplete,
+    finishReason,
   }
   return { kind: 'settled', reply }
 }

@@ -190,6 +190,7 @@ const finishReasons = new Map<string, FinishReason>([
   ['stop', 'stop'],
   ['length', 'length'],
   ['tool_calls', 'tool_calls'],
+  ['content_filter', 'filtered'],
 ])
 
 /** Reads a string, or a list of parts. Only parts of type `text` are the answer; others are reasoning. */

@@ -176,7 +176,8 @@ function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason
     case 'tool-calls':
       return 'tool_calls'
     case 'content-filter':
-      return 'other'
+      // Anthropic's API reports a refusal of the model, which its package counts as a filter.
+      return raw === 'refusal' ? 'refused' : 'filtered'
     case 'other':
       return raw === undefined ? undefined : 'other'
     case 'interrupted':
