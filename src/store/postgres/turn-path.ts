@@ -28,16 +28,15 @@ import {
   readAdvance,
   readClaims,
   readSettlement,
-  readSpent,
-  writeAdmission,
-  writeAdvance,
-  writeFailure,
-  writeFinishReasons,
+  writeAdmissions,
+  writeAdvances,
+  writeFailures,
   writeLeases,
-  writeSettlement,
-  writeSpends,
+  writeSettlements,
 } from './wire.ts'
-import type { AdmissionAnswer, AdvanceAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
+import type { AdmissionAnswer, AdvanceAnswer, ClaimsAnswer, SettlementAnswer } from './wire.ts'
+import { readSpent, writeSpends } from './window-wire.ts'
+import type { WindowAnswer } from './window-wire.ts'
 
 /** How long a call may take, including repetitions while its outcome is unknown, in milliseconds. */
 export type Deadlines = {
@@ -100,12 +99,12 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
    */
   async function each<Item, Outcome, Answer>(
     items: Item[],
-    { purpose, name, deadlineMs, keysOf, lockedBy, bytesOf: size, write, writeBeside, read }: Batch<Item, Outcome, Answer>,
+    { purpose, name, deadlineMs, keysOf, lockedBy, bytesOf: size, write, read }: Batch<Item, Outcome, Answer>,
     onEarly?: (index: number, outcome: Outcome | undefined) => unknown,
   ): Promise<Each<Outcome>[]> {
     const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
     const send = async (places: number[], early?: typeof onEarly): Promise<void> => {
-      const sent = JSON.stringify(places.map((place, index) => ({ ord: index + 1, ...write(items[place]!) })))
+      const sent = write(places.map((place) => items[place]!))
       const readAll = (answers: Answer[]): (Outcome | undefined)[] => places.map((place, index) => read(answers[index]!, items[place]!))
       let reported: { answers: Answer[]; outcomes: (Outcome | undefined)[] } | undefined
       const report = (answers: Answer[]): void => {
@@ -118,8 +117,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         }
         for (const [index, place] of places.entries()) early!(place, reported.outcomes[index])
       }
-      const beside = writeBeside ? [writeBeside(places.map((place) => items[place]!))] : []
-      const answers = await call<Answer[]>(purpose, name, [sent, ...beside], deadlineMs, { onEarly: early && report })
+      const answers = await call<Answer[]>(purpose, name, sent, deadlineMs, { onEarly: early && report })
       const final = answers === reported?.answers ? reported.outcomes : readAll(answers)
       for (const [index, place] of places.entries()) outcomes[place] = final[index]
     }
@@ -183,7 +181,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
     lockedBy: ({ ownerId, agentId }) => ownerId ?? agentId,
     bytesOf: bytesOf.admit,
-    write: writeAdmission,
+    write: writeAdmissions,
     read: readAdmission,
   }
   let awayUntil = 0
@@ -210,8 +208,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.settle,
-        write: writeSettlement,
-        writeBeside: writeFinishReasons,
+        write: writeSettlements,
         read: readSettlement,
       }),
     failMany: (items) =>
@@ -221,7 +218,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.fail,
-        write: writeFailure,
+        write: writeFailures,
         read: (answer) => answer,
       }),
     advanceMany: (items) =>
@@ -231,7 +228,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.advance,
-        write: writeAdvance,
+        write: writeAdvances,
         read: readAdvance,
       }),
     async renewLeases(leases, leaseMs) {
@@ -282,9 +279,8 @@ type Batch<Item, Outcome, Answer> = {
   lockedBy?(item: Item): string
   /** A call is bounded by the sum of these, so that it ends before its deadline. */
   bytesOf(item: Item): number
-  write(item: Item): object
-  /** The second argument of the function, if it has one: JSON, or null. */
-  writeBeside?(items: Item[]): string | null
+  /** The arguments of the function. */
+  write(items: Item[]): (string | null)[]
   read(answer: Answer, item: Item): Outcome | undefined
 }
 

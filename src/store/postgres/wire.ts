@@ -19,7 +19,7 @@ import type {
   TurnFailure,
   TurnFailureCode,
 } from '../turn-records.ts'
-import type { Later, WindowSpend, WindowSpent } from '../store.ts'
+import type { Later } from '../store.ts'
 
 // Amounts are sent as digits, because JSON numbers cannot hold all of them; times and counts as numbers.
 type TurnAnswer = {
@@ -73,9 +73,8 @@ export type AdmissionAnswer =
 export type AdvanceAnswer = LimitAnswer | Exclude<AdvanceOutcome, { kind: 'spend_limit_exceeded' }>
 export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
 export type ClaimsAnswer = { turns: TurnAnswer[]; exhausted: string[] }
-export type WindowAnswer = { accepted: number; spent: number; ends_at_ms: number; ends_in_ms: number }
 
-export const writeAdmission = (item: Admission): object => ({
+const writeAdmission = (item: Admission): object => ({
   api_key_id: item.apiKeyId,
   agent_id: item.agentId,
   idempotency_key: item.idempotencyKey,
@@ -186,7 +185,7 @@ const readPrice = ({ prompt_price, completion_price, cached_prompt_price, cache_
   cacheWritePerMillion: cache_write_price === null ? null : BigInt(cache_write_price),
 })
 
-export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({
+const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({
   request_id: requestId,
   fence,
   entries,
@@ -194,7 +193,7 @@ export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffe
   finished_side_effects: finishedSideEffects,
 })
 
-export const writeSettlement = (item: Settlement): object => ({
+const writeSettlement = (item: Settlement): object => ({
   request_id: item.requestId,
   fence: item.fence,
   user_message_id: item.userMessageId,
@@ -216,14 +215,6 @@ export const writeSettlement = (item: Settlement): object => ({
   incomplete: item.incomplete,
   trace: writeTrace(item.trace),
 })
-
-/** `turn.finish-reason`: of the replies that did not end with `stop`, by request ID. Null for a batch without any, which is the usual one. */
-export function writeFinishReasons(items: Settlement[]): string | null {
-  const others = items.filter(({ finishReason }) => finishReason !== 'stop' && finishReason !== null)
-  return others.length === 0
-    ? null
-    : JSON.stringify(Object.fromEntries(others.map(({ requestId, finishReason }) => [requestId, finishReason])))
-}
 
 /** Of a turn without a reply. */
 const writeCharge = ({ ledgerEntryId, toolCalls, charged, writtenOff }: NonNullable<TurnFailure['charge']>): object => ({
@@ -262,37 +253,8 @@ export const readClaims = ({ turns, exhausted }: ClaimsAnswer): Claims => ({
   exhausted,
 })
 
-export const writeSpends = (items: WindowSpend[]): string =>
-  JSON.stringify(
-    items.map(({ apiKeyId, limit, windowSeconds, units }, index) => ({
-      ord: index + 1,
-      api_key_id: apiKeyId,
-      max_spent: limit,
-      window_seconds: windowSeconds,
-      units,
-    })),
-  )
-
-export const readSpent = ({ accepted, spent, ends_at_ms, ends_in_ms }: WindowAnswer): WindowSpent => ({
-  accepted,
-  spent,
-  endsAtMs: ends_at_ms,
-  endsInMs: ends_in_ms,
-})
-
 /** PostgreSQL does not accept U+0000 in text, and a cause may contain anything. */
-export const writeFailure = ({
-  requestId,
-  fence,
-  state,
-  code,
-  cause,
-  causeKind,
-  unpaid,
-  charge,
-  neededHold,
-  trace,
-}: TurnFailure): object => ({
+const writeFailure = ({ requestId, fence, state, code, cause, causeKind, unpaid, charge, neededHold, trace }: TurnFailure): object => ({
   request_id: requestId,
   fence,
   state,
@@ -305,3 +267,18 @@ export const writeFailure = ({
   needed_hold: String(neededHold),
   trace: writeTrace(trace),
 })
+
+/** The batch as JSON, with the places of its items. */
+const batch = (items: object[]): string => JSON.stringify(items.map((item, index) => ({ ord: index + 1, ...item })))
+
+// The arguments of the functions.
+export const writeAdmissions = (items: Admission[]): string[] => [batch(items.map(writeAdmission))]
+export const writeAdvances = (items: Advance[]): string[] => [batch(items.map(writeAdvance))]
+export const writeFailures = (items: TurnFailure[]): string[] => [batch(items.map(writeFailure))]
+
+/** `turn.finish-reason`: those other than `stop`, by request ID, or null if there are none, which is the usual batch. */
+export function writeSettlements(items: Settlement[]): (string | null)[] {
+  const others = items.filter(({ finishReason }) => finishReason !== 'stop' && finishReason !== null)
+  const reasons = Object.fromEntries(others.map(({ requestId, finishReason }) => [requestId, finishReason]))
+  return [batch(items.map(writeSettlement)), others.length === 0 ? null : JSON.stringify(reasons)]
+}
