@@ -35,6 +35,8 @@ export const causeKinds = [
   /** A content filter of the provider withheld the answer. */
   'filtered',
   'empty_reply',
+  /** The model reached its output limit before any text. */
+  'reply_cut_off',
   'step_limit',
   'tool_call_limit',
   'tool_call_cut_off',
@@ -61,6 +63,7 @@ const callersCanCause: Record<Exclude<CauseKind, `provider_${string}`>, boolean>
   refused: true,
   filtered: true,
   empty_reply: true,
+  reply_cut_off: true,
   step_limit: true,
   tool_call_limit: true,
   tool_call_cut_off: true,

@@ -73,7 +73,7 @@ describe('failpoints', () => {
     const cut: string[] = []
     failpoints.hit('model.delta', 'm', () => void cut.push('first'))
     failpoints.hit('model.delta', 'm', () => void cut.push('second'))
-    await failpoints.reach('commit.sent', 'settle_v1', () => void cut.push('third'))
+    await failpoints.reach('commit.sent', 'settle_v2', () => void cut.push('third'))
     assert.deepEqual(cut, ['second', 'third'])
     assert.throws(() => createFailpoints('stream.before-delta=drop').hit('stream.before-delta'), /no connection to drop/)
   })

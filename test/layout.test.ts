@@ -94,6 +94,7 @@ const entryFiles: Record<string, string[]> = {
 const outside: Record<string, string[]> = {
   'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
   'cause-kinds.ts': ['modules', 'observability/metrics.ts'],
+  'finish-reason.ts': ['modules', 'observability/metrics.ts'],
   'spend-limits.ts': ['modules'],
   'agent-slug.ts': ['modules', 'main.ts'],
   'event-types.ts': ['modules'],

@@ -175,7 +175,14 @@ void test("conversation.identity: another key's or an erased conversation is 404
 void test('time.format: times of a listing are UTC with milliseconds and a Z', async () => {
   const [createdAt, lastMessageAt] = [1_700_000_000_000, 1_700_000_000_007]
   const conversation = { conversationId: 'conv_1', externalUserId: 'u', createdAt, lastMessageAt, messageCount: 2 }
-  const message = { id: 'msg_1', role: 'user', content: 'hi', createdAt, requestId: '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41' } as const
+  const message = {
+    id: 'msg_1',
+    role: 'user',
+    content: 'hi',
+    createdAt,
+    requestId: '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41',
+    cutOff: false,
+  } as const
   await using layer = await startTestLayer({
     conversations: {
       idOf: async () => undefined,

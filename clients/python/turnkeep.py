@@ -370,7 +370,7 @@ class AssistantMessage:
     role: str
     content: str
     created_at: str  # ISO 8601, UTC, as of all times here.
-    incomplete: bool = False  # The turn was cancelled: the content is the text that had been generated until then.
+    incomplete: bool = False  # The content ends before its end: at the token limit, by a content filter, or by a cancel.
 
 @dataclass(frozen=True)
 class Usage:

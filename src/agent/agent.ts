@@ -6,6 +6,7 @@
 import type { Logger } from 'pino'
 import type { CauseKind } from '../cause-kinds.ts'
 import type { Failpoints } from '../failpoints.ts'
+import type { ReplyFinishReason } from '../finish-reason.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Sealer } from '../config/secrets.ts'
 import type { HistoryMessage, JournalEntry } from '../store/turn-records.ts'
@@ -18,7 +19,7 @@ import { countedModel } from './models/counted-model.ts'
 import { droppableModel } from './models/droppable-model.ts'
 import type { Knowledge } from './knowledge/knowledge.ts'
 import { ModelError } from './models/model.ts'
-import type { ModelStep, ModelUsage, Passage, PromptMessage } from './models/model.ts'
+import type { FinishReason, ModelStep, ModelUsage, Passage, PromptMessage } from './models/model.ts'
 import type { Models } from './models/models.ts'
 import { buildPrompt, knowledgeBudget, newerHalf } from './prompt.ts'
 import { generateWithRetries } from './models/retry.ts'
@@ -98,7 +99,7 @@ export type Cause = { cause: string; causeKind: CauseKind; logCause?: string }
 export type { Generated }
 
 export type GenerationResult =
-  | ({ kind: 'reply' } & Generated)
+  | ({ kind: 'reply'; finishReason: ReplyFinishReason } & Generated)
   /** The provider or the network failed, after retries where retries were allowed. */
   | ({ kind: 'unavailable' } & Cause)
   /** The provider rejected the request, or the provider is missing or cannot be opened. */
@@ -198,12 +199,9 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           causeKind: 'tool_call_cut_off',
         }
       }
-      if (step.text.length > 0) return { kind: 'reply', ...steps.generated }
-      // The model would decide the same again, and be paid again.
-      const { finishReason } = answer
-      if (finishReason === 'refused' || finishReason === 'filtered')
-        return { kind: 'unusable', cause: withheld[finishReason], causeKind: finishReason }
-      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice', causeKind: 'empty_reply' }
+      if (step.text.length > 0) return { kind: 'reply', finishReason: finishOfReply(answer.finishReason), ...steps.generated }
+      const unusable = causeOfEmpty(answer.finishReason, steps.emptyAnswers)
+      if (unusable) return { kind: 'unusable', ...unusable }
     }
 
     function warnOfUsage({ promptTokens, completionTokens }: ModelUsage, ofKinds: boolean): void {
@@ -273,10 +271,23 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
   }
 }
 
-const withheld = { refused: 'the model declined to answer', filtered: "the provider's content filter withheld the answer" }
-
 /** A filter would withhold the answer again, so a retry of the message gets the same failure. */
 function endOf({ kind, causeKind }: ModelError): 'unavailable' | 'refused' | 'unusable' {
   if (kind === 'unavailable') return 'unavailable'
   return causeKind === 'filtered' ? 'unusable' : 'refused'
+}
+
+/** `turn.finish-reason`: any other end of a complete answer with text is that of a whole reply. */
+const finishOfReply = (reason: FinishReason): ReplyFinishReason => (reason === 'tool_calls' || reason === 'other' ? 'stop' : reason)
+
+/**
+ * Of an answer without text and without tool calls; undefined if the model is asked again. A refusal and a filter would say the same to the
+ * same prompt, and each further call costs as much.
+ */
+function causeOfEmpty(reason: FinishReason, emptyAnswers: number): Cause | undefined {
+  if (reason === 'refused') return { cause: 'the model declined to answer', causeKind: 'refused' }
+  if (reason === 'filtered') return { cause: "the provider's content filter withheld the answer", causeKind: 'filtered' }
+  if (emptyAnswers < 2) return undefined
+  if (reason === 'length') return { cause: 'the model reached its output limit before any text, twice', causeKind: 'reply_cut_off' }
+  return { cause: 'the model returned an empty reply twice', causeKind: 'empty_reply' }
 }

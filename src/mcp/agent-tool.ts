@@ -7,7 +7,7 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 /** The arguments of a call. `idempotencyKey` is undefined if the caller gave none. */
 export type ToolCall = { message: string; externalUserId: string; idempotencyKey: string | undefined }
 
-/** `chargedUsd` has 8 decimal places. `incomplete`: the turn was cancelled after this text. */
+/** `chargedUsd` has 8 decimal places. `incomplete`: the text was cut off (`turn.finish-reason`). */
 export type ToolReply = {
   content: string
   requestId: string
@@ -74,7 +74,10 @@ export function describeTool({ name, toolName, hasDefaultUser }: { name: string;
           },
           required: ['prompt_tokens', 'completion_tokens', 'total_tokens', 'charged_usd'],
         },
-        incomplete: { type: 'boolean', description: 'True if the turn was cancelled after this text.' },
+        incomplete: {
+          type: 'boolean',
+          description: 'True if the text ends before its end: at the token limit, by a content filter, or because the turn was cancelled.',
+        },
       },
       required: ['content', 'request_id', 'conversation_id', 'usage'],
     },

@@ -9,6 +9,8 @@ import { causeKinds } from '../cause-kinds.ts'
 import type { CauseKind } from '../cause-kinds.ts'
 import { failures } from '../errors.ts'
 import type { FailureCode } from '../errors.ts'
+import { replyFinishReasons } from '../finish-reason.ts'
+import type { ReplyFinishReason } from '../finish-reason.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } from './prom-client.ts'
 import { turnSeries } from './turn-series.ts'
@@ -18,7 +20,8 @@ import type { TurnFailureCode } from '../store/turn-records.ts'
 
 /** How a turn ended in this process. `lost`: it was left to the process that claims it. */
 export type TurnEnding =
-  | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
+  /** `finishReason`: null if the turn was cancelled after some text. */
+  | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount; finishReason: ReplyFinishReason | null }
   /** `unpaid`: what the run used, if its process lived. `charged`: the tool calls of a cancelled turn. */
   | { outcome: 'failed' | 'released' | 'cancelled'; code: TurnFailureCode; causeKind: CauseKind | null; unpaid: Amount; charged: Amount }
   | { outcome: 'lost' }
@@ -97,7 +100,7 @@ export function createMetrics(): Metrics &
   const counter = <Label extends string>(what: CounterConfiguration<Label>) => new Counter({ ...what, registers })
   const gauge = <Label extends string>(what: GaugeConfiguration<Label>) => new Gauge({ ...what, registers })
 
-  const { turns, errors, durations, firstDeltas, tokens } = turnSeries(registers)
+  const { turns, errors, replies, durations, firstDeltas, tokens } = turnSeries(registers)
   // Summed exactly. Only the shown value is rounded, so the next scrape has no accumulated error.
   let charged = 0n
   counter({
@@ -152,7 +155,9 @@ export function createMetrics(): Metrics &
   const refused = Object.keys(failures).map((code) => refusals.labels(code))
   const called = modelOutcomes.map((outcome) => modelCalls.labels(outcome))
   const byCause = causeKinds.map((cause) => errors.labels(cause))
-  for (const series of [...ended, ...byCause, ...released, promptTokens, completionTokens, ...refused, ...called]) series.inc(0)
+  const byFinish = [...replyFinishReasons, 'cancelled'].map((reason) => replies.labels(reason))
+  for (const series of [...ended, ...byFinish, ...byCause, ...released, promptTokens, completionTokens, ...refused, ...called])
+    series.inc(0)
 
   return {
     turnEnded(ending, times) {
@@ -160,6 +165,7 @@ export function createMetrics(): Metrics &
       switch (ending.outcome) {
         case 'completed':
           completed.inc()
+          replies.labels(ending.finishReason ?? 'cancelled').inc()
           if (times) durations.observe(times.ageMs / 1000)
           promptTokens.inc(ending.promptTokens)
           completionTokens.inc(ending.completionTokens)

@@ -21,6 +21,12 @@ export function turnSeries(registers: InstanceType<typeof Registry>[]) {
       labelNames: ['cause'],
       registers,
     }),
+    replies: new Counter({
+      name: 'turnkeep_replies_total',
+      help: 'Replies of completed turns, by why they ended: the finish reason of the model, or cancelled.',
+      labelNames: ['finish_reason'],
+      registers,
+    }),
     durations: new Histogram({
       name: 'turnkeep_turn_duration_seconds',
       help: 'Time from admission to the stored reply of completed turns.',

@@ -3,6 +3,7 @@
  * clock, amounts are in 10⁻⁸ USD.
  */
 import type { CauseKind } from '../cause-kinds.ts'
+import type { ReplyFinishReason } from '../finish-reason.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 
 /** `idempotency.lifetime`: 24 hours from the end of the turn. */
@@ -119,6 +120,8 @@ export type StoredReply = {
   charged: Amount
   /** `turn.cancel`: the turn was cancelled, and this is the text that had been generated. */
   incomplete: boolean
+  /** `turn.finish-reason`: null if the turn was cancelled, and of replies of older releases. */
+  finishReason: ReplyFinishReason | null
 }
 
 /**
@@ -177,6 +180,8 @@ export type Settlement = {
   firstDeltaMs: number | null
   /** `turn.cancel`: only for a turn whose cancel was requested; otherwise the store refuses it (`cancelled_was_requested`). */
   incomplete: boolean
+  /** `turn.finish-reason`: null exactly if the reply is incomplete (`only_a_reply_has_a_finish_reason`). */
+  finishReason: ReplyFinishReason | null
   /** `trace.stored`: see src/agent/trace.ts. Null if traces are off. */
   trace: EncodedTrace | null
 }

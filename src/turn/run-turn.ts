@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Agents, Cause, Generated, GenerationResult } from '../agent/agent.ts'
 import { TraceRecorder } from '../agent/trace-recorder.ts'
 import type { Failpoints } from '../failpoints.ts'
+import type { ReplyEnd } from '../finish-reason.ts'
 import type { Ids } from '../ids.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -110,7 +111,7 @@ export function createTurnRunner({
   async function end(turn: LiveTurn, result: GenerationResult): Promise<boolean> {
     switch (result.kind) {
       case 'reply':
-        return settle(turn, result, false)
+        return settle(turn, result, { incomplete: false, finishReason: result.finishReason })
       case 'unavailable':
         // mutant: turn.states-2
         return fail(turn, 'released', 'service_unavailable', result)
@@ -127,11 +128,11 @@ export function createTurnRunner({
     }
   }
 
-  async function settle(turn: LiveTurn, generated: Generated, incomplete: boolean): Promise<boolean> {
-    const settlement = settlementOf(turn, generated, { incomplete, newId })
+  async function settle(turn: LiveTurn, generated: Generated, replyEnd: ReplyEnd): Promise<boolean> {
+    const settlement = settlementOf(turn, generated, { ...replyEnd, newId })
     const reply = await writes.settle(turn, settlement)
     if (!reply) return false
-    metrics.turnEnded({ outcome: 'completed', ...generated.usage, charged: settlement.charged }, turn)
+    metrics.turnEnded({ outcome: 'completed', ...generated.usage, charged: settlement.charged, finishReason: replyEnd.finishReason }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
     turn.finish({ kind: 'completed', reply, details: settlement })
     return true
@@ -143,7 +144,7 @@ export function createTurnRunner({
    * cancel happens, and never two of them.
    */
   async function cancel(turn: LiveTurn, generated: Generated): Promise<boolean> {
-    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)
+    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, { incomplete: true, finishReason: null })
     return fail(turn, 'cancelled', 'turn_cancelled', cancelRequested)
   }
 

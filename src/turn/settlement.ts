@@ -4,16 +4,17 @@
  */
 import type { Generated } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
+import type { ReplyEnd } from '../finish-reason.ts'
 import type { Ids } from '../ids.ts'
 import { charge } from '../ledger/ledger.ts'
 import type { Settlement } from '../store/turn-records.ts'
 import type { LiveTurn } from './live-turn.ts'
 
-/** Everything except the fence, which may rise while the turn waits for the store. `incomplete`: the turn was cancelled (`turn.cancel`). */
+/** Everything except the fence, which may rise while the turn waits for the store. */
 export function settlementOf(
   { requestId, admitted, firstDeltaMs, trace }: LiveTurn,
   { text, usage, usageEstimated, toolCallsPrice, citations }: Generated,
-  { incomplete, newId }: { incomplete: boolean; newId: Ids['newId'] },
+  { incomplete, finishReason, newId }: ReplyEnd & { newId: Ids['newId'] },
 ): Omit<Settlement, 'fence'> {
   // mutant: billing.tool-price
   const toolCalls = BigInt(toolCallsPrice)
@@ -31,6 +32,7 @@ export function settlementOf(
     ...charge(usage, toolCalls, admitted.price, admitted.hold),
     firstDeltaMs,
     incomplete,
+    finishReason,
     trace: trace?.encode(admitted.hold, true) ?? null,
   }
 }

@@ -3,6 +3,7 @@
  * includes messages (`webhook.messages`).
  */
 import { failures } from '../errors.ts'
+import { isCutOff } from '../finish-reason.ts'
 import { formatUsd } from '../ledger/ledger.ts'
 import type { EventRecord, EventTurn, ReachedLimit } from '../store/queries/webhooks/event-data.ts'
 
@@ -83,7 +84,8 @@ function turnOf(event: EventRecord, turn: EventTurn, includeMessages: boolean): 
     run,
     created_at: new Date(turn.createdAt).toISOString(),
     ended_at: new Date(event.occurredAt).toISOString(),
-    incomplete: completed && turn.incomplete,
+    incomplete: completed && isCutOff(turn),
+    finish_reason: completed ? turn.finishReason : null,
     usage: completed && usage ? usageOf(usage) : null,
     error: code === null ? null : { code, message: messageOf(code) },
     ...(includeMessages ? { user_message: completed ? turn.userMessage : null, message: completed ? turn.reply : null } : {}),

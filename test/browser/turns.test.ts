@@ -164,3 +164,26 @@ inConsole('console: a filter that Enter applies keeps the focus, so that another
     }
   }
 })
+
+inConsole(
+  'console: turn.finish-reason: a reply that was cut off says why, in the conversation, in the list of traces and on its page; a whole one says nothing',
+  async ({ page, app, open }) => {
+    app.model.script(['Whole.'])
+    await app.chat('first', { user: 'ends' })
+    app.model.script(['The parcel is', { finish: 'length' }])
+    const { json } = await app.chat('second', { user: 'ends' })
+    app.model.script(['It was', { finish: 'content_filter' }])
+    await app.chat('third', { user: 'ends' })
+    await open(`/conversations/${json['conversation_id']}`)
+    await page.getByText('Cut off at the token limit', { exact: true }).waitFor()
+    await page.getByText('Cut off by a content filter', { exact: true }).waitFor()
+    assert.equal(await page.getByText(/^Cut off|^Cancelled$|^Refused$/).count(), 2)
+    await open(`/turns/${json['request_id']}`)
+    await page.locator('dl[aria-label=Turn]').getByText('Cut off at the token limit', { exact: true }).waitFor()
+    const cause = page.getByRole('region', { name: 'Cause' })
+    await cause.getByText('The model reached its output limit. The text so far is the reply.').waitFor()
+    await cause.getByText('then response.completed with incomplete: true').waitFor()
+    await open('/turns')
+    await page.getByText('Cut off at the token limit', { exact: true }).waitFor()
+  },
+)

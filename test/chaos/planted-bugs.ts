@@ -288,8 +288,8 @@ export function findExceeded(`,
     removes: 'a caller is answered after the settlement is durable',
     edits: [
       edit(
-        '    const settlement = settlementOf(turn, generated, { incomplete, newId })\n',
-        `    const settlement = settlementOf(turn, generated, { incomplete, newId })
+        '    const settlement = settlementOf(turn, generated, { ...replyEnd, newId })\n',
+        `    const settlement = settlementOf(turn, generated, { ...replyEnd, newId })
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),

@@ -49,6 +49,17 @@ describe('turnkeep turn cancel', () => {
     const { stderr } = await turnkeep('turn', 'cancel', second.requestId)
     assert.match(stderr, /^Completed, incomplete: cancelled after this text\. 0\.\d{8} USD charged\.\n$/)
     assert.equal((await second.answer).json.message.content, 'The first half')
+    app.model.script(['The parcel is', { finish: 'length' }])
+    const { json: cut } = await app.chat('cut')
+    assert.match(
+      (await turnkeep('turn', 'cancel', cut.request_id)).stderr,
+      /^Completed, incomplete: cut off at the token limit\. 0\.\d{8} USD charged\.\n$/,
+    )
+    assert.match((await turnkeep('turn', 'show', cut.request_id)).stdout, /^finish_reason +length$/m)
+    assert.match((await turnkeep('conversation', 'messages', cut.conversation_id)).stdout, / assistant .* length .* The parcel is\n/)
+    app.model.script(['It is', { finish: 'content_filter' }])
+    const { stderr: spent } = await turnkeep('chat', app.caller.agentId, '--message', 'where?', '--user', 'cut')
+    assert.match(spent, / · cut off by a content filter\n$/)
     late.open()
     const shown = (await turnkeep('turn', 'show', second.requestId)).stdout
     assert.match(shown, /^state +completed$/m)

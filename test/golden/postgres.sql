@@ -675,13 +675,16 @@ create table turns (
   created_at bigint not null,
   started_at bigint not null,
   ended_at bigint,
+  finish_reason text,
   constraint cancelled_was_requested CHECK (((cancel_requested_at IS NOT NULL) OR ((state <> 'cancelled'::text) AND (incomplete = 0)))),
   constraint charge_fits_state CHECK ((((state = 'completed'::text) AND (charged IS NOT NULL)) OR ((state <> 'completed'::text) AND (charged IS NULL) AND (tool_calls = 0)) OR ((state = 'cancelled'::text) AND (charged IS NOT NULL) AND (charged <= tool_calls) AND (tool_calls > 0)))),
   constraint continues_from_a_run CHECK (((continues_from >= 1) AND (continues_from <= run))),
   constraint ended_after_its_start CHECK ((ended_at >= started_at)),
   constraint ended_has_an_end CHECK (((state = 'running'::text) = (ended_at IS NULL))),
   constraint ended_has_no_hold CHECK (((state = 'running'::text) OR (hold = 0))),
+  constraint finish_reasons CHECK ((finish_reason = ANY (ARRAY['stop'::text, 'length'::text, 'refused'::text, 'filtered'::text]))) NOT VALID,
   constraint kinds_within_prompt CHECK (((cached_prompt_tokens >= 0) AND (cache_write_tokens >= 0) AND ((cached_prompt_tokens + cache_write_tokens) <= prompt_tokens))),
+  constraint only_a_reply_has_a_finish_reason CHECK (((finish_reason IS NULL) OR ((state = 'completed'::text) AND (incomplete = 0)))) NOT VALID,
   constraint only_a_reply_is_incomplete CHECK (((incomplete = 0) OR (state = 'completed'::text))),
   constraint reasoning_within_completion CHECK (((reasoning_tokens >= 0) AND (reasoning_tokens <= completion_tokens))),
   constraint reserved_within_unpaid CHECK (((reserved >= 0) AND (reserved <= unpaid))),
@@ -762,6 +765,16 @@ create function admit_v1(items json) returns json language plpgsql volatile
   set lock_timeout=500ms
   set plan_cache_mode=force_generic_plan;
 
+create function admit_v2(items json) returns json language plpgsql volatile
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_material=off
+  set enable_mergejoin=off
+  set enable_seqscan=off
+  set jit=off
+  set lock_timeout=500ms
+  set plan_cache_mode=force_generic_plan;
+
 create function advance_v1(items json) returns json language plpgsql volatile
   set enable_bitmapscan=off
   set enable_hashjoin=off
@@ -831,6 +844,16 @@ create function renew_v1(leases json, lease_ms bigint) returns json language plp
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable;
 
 create function settle_v1(items json) returns json language plpgsql volatile
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_material=off
+  set enable_mergejoin=off
+  set enable_seqscan=off
+  set jit=off
+  set lock_timeout=1500ms
+  set plan_cache_mode=force_generic_plan;
+
+create function settle_v2(items json, finish_reasons json) returns json language plpgsql volatile
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_material=off

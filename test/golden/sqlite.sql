@@ -622,7 +622,9 @@ CREATE TABLE turns (
   started_at integer not null,
   ended_at integer,
   -- `retry.continues`: the first run with a finished tool call with side effects; the journal counts from there. Null: a retry starts again.
-  continues_from integer constraint continues_from_a_run check (continues_from between 1 and run),
+  continues_from integer constraint continues_from_a_run check (continues_from between 1 and run), finish_reason text
+  constraint finish_reasons check (finish_reason in ('stop', 'length', 'refused', 'filtered'))
+  constraint only_a_reply_has_a_finish_reason check (finish_reason is null or (state = 'completed' and incomplete = 0)),
   foreign key (agent_id, agent_version) references agent_versions (agent_id, version),
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),

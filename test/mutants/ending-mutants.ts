@@ -83,8 +83,8 @@ export const endingMutants: Mutant[] = [
     removes: 'a caller is answered after the settlement is durable',
     edits: [
       edit(
-        '    const settlement = settlementOf(turn, generated, { incomplete, newId })\n',
-        `    const settlement = settlementOf(turn, generated, { incomplete, newId })
+        '    const settlement = settlementOf(turn, generated, { ...replyEnd, newId })\n',
+        `    const settlement = settlementOf(turn, generated, { ...replyEnd, newId })
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),

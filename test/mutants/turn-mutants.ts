@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const resource = 'spec/turn-resource.test.ts'
 const cancels = 'race/cancel.test.ts'
 const suite = 'store/sqlite.test.ts'
+const finishes = 'field/finish-reasons.test.ts'
 
 export const turnMutants: Mutant[] = [
   {
@@ -58,7 +59,11 @@ export const turnMutants: Mutant[] = [
   {
     rule: 'turn.cancel',
     removes: 'text that was generated is the reply',
-    edits: [edit('    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, true)\n')],
+    edits: [
+      edit(
+        '    if (generated.text.length > 0 && !turn.callUnknown) return settle(turn, generated, { incomplete: true, finishReason: null })\n',
+      ),
+    ],
     caughtBy: { file: resource, title: 'turn.cancel: after text, the text so far is the reply' },
   },
   {
@@ -131,5 +136,56 @@ export const turnMutants: Mutant[] = [
     removes: 'an erasure removes feedback',
     edits: [edit("for (const table of ['journal', 'traces', 'feedback'])", "for (const table of ['journal', 'traces'])")],
     caughtBy: { file: suite, title: 'feedback: the last one counts, of this key and an ended turn only' },
+  },
+  {
+    rule: 'turn.finish-reason',
+    removes: 'a reply at the token limit is cut off',
+    edits: [edit("incomplete || finishReason === 'length' || finishReason === 'filtered'", "incomplete || finishReason === 'filtered'")],
+    caughtBy: { file: finishes, title: 'turn.finish-reason: every endpoint says why the reply ended' },
+  },
+  {
+    rule: 'turn.finish-reason',
+    removes: 'the end of the last answer is that of the reply',
+    edits: [
+      edit(
+        "(reason === 'tool_calls' || reason === 'other' ? 'stop' : reason)",
+        "(reason === 'tool_calls' || reason === 'other' ? 'stop' : 'stop')",
+      ),
+    ],
+    caughtBy: { file: finishes, title: 'turn.finish-reason: every endpoint says why the reply ended' },
+  },
+  {
+    rule: 'turn.finish-reason',
+    removes: 'a replay on SQLite has the stored reason',
+    edits: [
+      edit(
+        'finishReason: row.finish_reason as ReplyFinishReason | null,',
+        'finishReason: row.finish_reason === null ? null : ("stop" as ReplyFinishReason),',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'turn.finish-reason: is stored with the reply' },
+  },
+  {
+    rule: 'turn.finish-reason',
+    removes: 'a replay on PostgreSQL has the stored reason',
+    edits: [edit("'r.charged, r.incomplete, r.finish_reason, '", "'r.charged, r.incomplete, null::text as finish_reason, '")],
+    caughtBy: { file: 'store/postgres.test.ts', title: 'postgres: turn.finish-reason: is stored with the reply' },
+  },
+  {
+    rule: 'turn.finish-reason',
+    removes: 'a filter has its own reason in the OpenAI format',
+    edits: [
+      edit(
+        "reply.finishReason === 'filtered' ? 'content_filter' : isCutOff(reply) ? 'length' : 'stop'",
+        "reply.finishReason === null ? 'content_filter' : isCutOff(reply) ? 'length' : 'stop'",
+      ),
+    ],
+    caughtBy: { file: finishes, title: 'turn.finish-reason: every endpoint says why the reply ended' },
+  },
+  {
+    rule: 'turn.finish-reason',
+    removes: 'only the reply in the list of messages is incomplete',
+    edits: [edit("cutOff: row['role'] === 'assistant' && isCutOff(readEnd(row)),", 'cutOff: isCutOff(readEnd(row)),')],
+    caughtBy: { file: finishes, title: 'turn.finish-reason: every endpoint says why the reply ended' },
   },
 ]

@@ -60,7 +60,7 @@ for (const [point, modelCalls] of [
       fleet.model.script(...Array.from({ length: modelCalls }, () => ['never sent ', held]))
       const sent = fleet.sent('hello')
       const asked = fleet.try(sent, 0)
-      await inTransaction(fleet, 'admit_v1')
+      await inTransaction(fleet, 'admit_v2')
       await fleet.model.waitForCalls(modelCalls)
       await endSessions(fleet)
       assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
@@ -114,7 +114,7 @@ void test(
   async (t) => {
     const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'settle.before-commit=delay:1000@1' } })
     const asked = fleet.send(fleet.sent('hello', { transport: 'stream' }))
-    await inTransaction(fleet, 'settle_v1')
+    await inTransaction(fleet, 'settle_v2')
     await endSessions(fleet)
     const reported = await asked
     assert.deepEqual(reported.met, [])

@@ -81,6 +81,7 @@ void test('conversations: messages are newest first, each with its turn and cost
     state: 'completed',
     agent_version: 1,
     incomplete: false,
+    finish_reason: 'stop',
     rating: null,
     usage: { ...json.usage, estimated: false },
   })

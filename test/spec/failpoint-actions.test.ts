@@ -102,7 +102,7 @@ if (storeKind === 'postgres') {
   const eachTry = (point: string, rest = ''): string => Array.from({ length: 20 }, (_, n) => `${point}=drop@${n + 1}${rest}`).join(';')
   for (const [failpoints, what, fault, stored] of [
     [eachTry('admit.before-commit'), 'before each commit of an admission', 'fault.postgres-connection-lost', 0],
-    [eachTry('commit.sent', ' if:admit_v1'), 'at each commit of an admission that was sent', 'fault.commit-reply-lost', 1],
+    [eachTry('commit.sent', ' if:admit_v2'), 'at each commit of an admission that was sent', 'fault.commit-reply-lost', 1],
   ] as const) {
     void test(`${fault} billing.once: the database's connection dropped ${what}: 503 and ${stored} turns are stored`, async () => {
       await using app = await startWith(failpoints)

@@ -114,6 +114,7 @@ void test('metrics: count turns of every outcome, replays, refusals, model calls
     'turns_total{outcome="failed",code="internal_error"}': 1,
     'turns_total{outcome="released",code="service_unavailable"}': 1,
     'turns_total{outcome="released",code="internal_error"}': 1,
+    'replies_total{finish_reason="stop"}': 4,
     'turn_errors_total{cause="empty_reply"}': 1,
     'turn_errors_total{cause="provider_400"}': 1,
     'turn_errors_total{cause="provider_503"}': 1,

@@ -105,6 +105,7 @@ void test('turn.resource: a turn is read while it runs and after it, with the sa
     message: null,
     usage: null,
     error: null,
+    finish_reason: null,
     cancel_requested: false,
   })
   held.open()

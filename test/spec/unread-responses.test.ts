@@ -16,7 +16,7 @@ const page = '/v1/agents/agt_door/conversations/conv_door/messages'
 /** A layer with pages of messages of this size, and how many of them have been read. */
 async function startPages(bytes: number, options: TestLayerOptions = {}): Promise<TestLayer & { reads: () => number }> {
   let reads = 0
-  const message = { id: 'msg_1', role: 'user' as const, content: 'x'.repeat(bytes), createdAt: 0, requestId: randomUUID() }
+  const message = { id: 'msg_1', role: 'user' as const, content: 'x'.repeat(bytes), createdAt: 0, requestId: randomUUID(), cutOff: false }
   const layer = await startTestLayer({
     authenticate: (authorization) => ({ kind: 'authenticated', apiKey: { ...apiKey, id: String(authorization) } }),
     conversations: {

@@ -96,6 +96,7 @@ test('webhook.signed: a delivery is verified by the libraries of Standard Webhoo
     created_at: data.created_at,
     ended_at: data.ended_at,
     incomplete: false,
+    finish_reason: 'stop',
     usage: data.usage,
     error: null,
   })

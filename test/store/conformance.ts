@@ -178,6 +178,7 @@ export class Bench {
       writtenOff: 0n,
       firstDeltaMs: 1,
       incomplete: false,
+      finishReason: changes.incomplete ? null : 'stop',
       trace: null,
       ...changes,
     }

@@ -233,6 +233,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `update turns set cancel_requested_at = null where state = 'cancelled'`,
     },
     { what: 'an incomplete reply of a turn that was not cancelled', script: `update turns set incomplete = 1 where state = 'completed'` },
+    { what: 'a finish reason of a failed turn', script: `update turns set finish_reason = 'length' where state = 'failed'` },
     { what: 'an incomplete failure', script: `update turns set incomplete = 1, cancel_requested_at = 1 where state = 'failed'` },
   ],
   I20: [

@@ -304,7 +304,7 @@ export function journalConformance(check: Check): void {
         ],
       )
       const shown = (await store.read.listMessages({ ...page, apiKeyId: bench.apiKeyId, conversationId }))!.items
-      for (const message of shown) assert.deepEqual(Object.keys(message), ['id', 'role', 'content', 'createdAt', 'requestId'])
+      for (const message of shown) assert.deepEqual(Object.keys(message), ['id', 'role', 'content', 'createdAt', 'requestId', 'cutOff'])
       assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), { kind: 'replay', reply: settled.reply })
       assert.equal(JSON.stringify(settled.reply, (_, value: unknown) => String(value)).includes('doc_1'), false)
 

@@ -32,7 +32,7 @@ async function open(t: TestContext, beforeCommit: string, failpoints = '') {
   /** Returns the number of sessions that have ended. */
   const endSession = async (): Promise<number> => {
     const { n } = await database.row(`select count(*) filter (where pg_terminate_backend(pid, 60000)) as n from pg_stat_activity
-      where datname = current_database() and state = 'active' and query like 'select admit_v1%' and pid <> pg_backend_pid()`)
+      where datname = current_database() and state = 'active' and query like 'select admit_v2%' and pid <> pg_backend_pid()`)
     return Number(n)
   }
   /** Commits that do `waitsForTest` wait until `letGo` is called. */

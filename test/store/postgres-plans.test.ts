@@ -163,7 +163,7 @@ void test('postgres: a function that scans a whole table is seen by the count ab
   // Without the function's settings alone, its plan would depend on how full the tables were when each connection made it.
   const readings = await readingsOf(t, {
     prepare: ['enable_seqscan = on', 'enable_indexscan = off', 'enable_indexonlyscan = off', 'enable_bitmapscan = off']
-      .map((setting) => `alter function settle_v1(json) set ${setting}`)
+      .map((setting) => `alter function settle_v2(json, json) set ${setting}`)
       .join(';'),
   })
   assert.ok(

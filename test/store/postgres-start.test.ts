@@ -135,7 +135,7 @@ void test(
 const expanding: Migration = {
   name: '9001-more.sql',
   text: `alter table turns add column mood text collate "C" not null default 'calm';
-    create function admit_v9(items json) returns json language sql as 'select admit_v1(items)';`,
+    create function admit_v9(items json) returns json language sql as 'select admit_v2(items)';`,
 }
 
 void test(

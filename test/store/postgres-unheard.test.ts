@@ -66,7 +66,7 @@ for (const [words, cut] of Object.entries(losses)) {
       const { proxy, bench, store, direct, database } = await setUp(t)
       const lose = (name: string): Promise<void> => proxy.cutAt(name, cut)
 
-      let lost = lose('admit_v1')
+      let lost = lose('admit_v2')
       const admission = bench.admission()
       const [outcome] = await store.admitMany([admission])
       await lost
@@ -91,7 +91,7 @@ for (const [words, cut] of Object.entries(losses)) {
       assert.deepEqual(await store.renewLeases([turn, { requestId: 'nobody', fence: 1 }], leaseMs), [{ requestId: 'nobody', fence: 1 }])
       await lost
 
-      lost = lose('settle_v1')
+      lost = lose('settle_v2')
       const settlement = bench.settlement(turn)
       const settled = (await store.settleMany([settlement]))[0]!
       await lost
@@ -170,7 +170,7 @@ void test(
     const { proxy, bench, store } = await setUp(t)
     const admissions = Array.from({ length: 20 }, () => bench.admission())
     const poor = { ...bench.admission(), agentId: 'agt_none' }
-    let lost = proxy.cutAt('admit_v1', { lose: 'answer' })
+    let lost = proxy.cutAt('admit_v2', { lose: 'answer' })
     const outcomes = await store.admitMany([...admissions, poor])
     await lost
     assert.equal(outcomes.pop()!.kind, 'agent_not_found')
@@ -182,7 +182,7 @@ void test(
       turns.map(({ requestId }) => requestId),
       admissions.map(({ requestId }) => requestId),
     )
-    lost = proxy.cutAt('settle_v1', { lose: 'answer' })
+    lost = proxy.cutAt('settle_v2', { lose: 'answer' })
     const stranger = { ...turns[0]!, requestId: randomUUID() }
     const settled = await store.settleMany([...turns, stranger].map((turn) => bench.settlement(turn)))
     await lost
@@ -221,7 +221,7 @@ void test(
     }
 
     const admission = bench.admission()
-    isUnavailable((await unheard('admit_v1', () => store.admitMany([admission])))[0])
+    isUnavailable((await unheard('admit_v2', () => store.admitMany([admission])))[0])
     const claimed = await claim()
     assert.equal(claimed.requestId, admission.requestId)
     assert.equal((await store.admitMany([admission]))[0]!.kind, 'idempotency_in_progress')
@@ -242,7 +242,7 @@ void test(
 
     // Settled without a response: the turn cannot be claimed, and a repeated call returns its reply.
     const settlement = bench.settlement(secondClaimed)
-    isUnavailable((await unheard('settle_v1', () => store.settleMany([settlement])))[0])
+    isUnavailable((await unheard('settle_v2', () => store.settleMany([settlement])))[0])
     await direct.moveClock(leaseMs + 1)
     assert.deepEqual((await direct.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })).turns, [])
     const reported = (await store.settleMany([settlement]))[0]!

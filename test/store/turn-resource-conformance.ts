@@ -1,6 +1,7 @@
 /** What every store must do for cancels and feedback (`turn.cancel`, `feedback`), case by case; each backend's test file runs all of it. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { replyFinishReasons } from '../../src/finish-reason.ts'
 import type { GivenFeedback } from '../../src/store/queries/feedback.ts'
 import { Bench } from './conformance.ts'
 import type { Check } from './conformance.ts'
@@ -11,6 +12,43 @@ const good: GivenFeedback = { rating: 'up', comment: null, tags: [] }
 const cancelled = { state: 'cancelled', code: 'turn_cancelled', causeKind: null } as const
 
 export function turnResourceConformance(check: Check): void {
+  check('turn.finish-reason: is stored with the reply, read with it everywhere, and refused without one', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admissions = replyFinishReasons.map(() => bench.admission())
+    const settled: string[] = []
+    // One batch, so that the reasons of several are in one call.
+    const turns = await Promise.all(admissions.map((admission) => bench.admitted(admission)))
+    const items = turns.map((turn, index) => bench.settlement(turn, { finishReason: replyFinishReasons[index]! }))
+    for (const outcome of await store.settleMany(items)) {
+      assert.ok(outcome.kind === 'settled')
+      settled.push(String(outcome.reply.finishReason))
+    }
+    assert.deepEqual(settled, [...replyFinishReasons])
+    for (const [index, { requestId, conversationId }] of turns.entries()) {
+      const reason = replyFinishReasons[index]!
+      const [again] = await store.admitMany([admissions[index]!])
+      assert.ok(again!.kind === 'replay')
+      const message = (await store.read.listAllMessages({ ...firstPage, before: { ...firstPage.before, id: '' }, conversationId }))!
+        .items[0]!
+      assert.deepEqual(
+        [
+          again!.reply.finishReason,
+          (await store.read.findTurn(requestId))!.finishReason,
+          (await store.read.findTurnStatus(requestId))!.reply!.finishReason,
+          (await store.read.findReplies([requestId])).get(requestId)!.finishReason,
+          message.turn.finishReason,
+          message.cutOff,
+        ],
+        [reason, reason, reason, reason, reason, reason === 'length' || reason === 'filtered'],
+      )
+    }
+    const cancelled = await bench.admitted()
+    await store.write.requestCancel({ requestId: cancelled.requestId })
+    assert.equal((await bench.settle(cancelled, { incomplete: true })).kind, 'settled')
+    assert.equal((await store.read.findTurn(cancelled.requestId))!.finishReason, null)
+    await bench.verify()
+  })
+
   check(
     'turn.cancel: a request is stored while the turn runs, keeps its first time, and is listed until the turn has ended',
     async (store) => {

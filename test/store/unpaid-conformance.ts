@@ -74,6 +74,7 @@ export function unpaidConformance(check: Check): void {
       'insufficient_balance',
       'prompt_too_long',
       'refused',
+      'reply_cut_off',
       'spend_limit_exceeded',
       'step_limit',
       'tool_call_cut_off',

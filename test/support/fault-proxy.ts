@@ -6,7 +6,7 @@
  *     const url = proxy.through(server.url)
  *     await proxy.refuse(); proxy.blackhole(); proxy.delay(200); await proxy.pass()
  *     proxy.reset()                                              // every connection there is
- *     const lost = proxy.cutAt('settle_v1', { lose: 'answer' })  // the server executes it, and the answer is lost
+ *     const lost = proxy.cutAt('settle_v2', { lose: 'answer' })  // the server executes it, and the answer is lost
  *     await lost                                                 // resolves when it has happened
  */
 import { connect, createServer } from 'node:net'

@@ -132,6 +132,7 @@ export const storedReply = (content: string, requestId: string = randomUUID()): 
   completionTokens: 4,
   charged: 1234n,
   incomplete: false,
+  finishReason: 'stop',
 })
 
 /** A turn whose output the test determines. */

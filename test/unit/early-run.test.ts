@@ -26,7 +26,15 @@ import { plainTokens } from '../support/token-kinds.ts'
 type Answers = (Each<AdmissionOutcome> | Later)[]
 
 const usage = plainTokens(20, 5)
-const reply: GenerationResult = { kind: 'reply', text: 'good day', usage, usageEstimated: false, toolCallsPrice: 0, citations: [] }
+const reply: GenerationResult = {
+  kind: 'reply',
+  finishReason: 'stop',
+  text: 'good day',
+  usage,
+  usageEstimated: false,
+  toolCallsPrice: 0,
+  citations: [],
+}
 const journal = [{ step: 1, part: 0, kind: 'model' as const, payload: '{}' }]
 const spent = { usageSoFar: usage, boundSoFar: usage, toolCallsSoFar: 0 }
 const bound = { promptTokens: 1, completionTokens: 1 }

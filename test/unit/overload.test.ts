@@ -37,7 +37,7 @@ async function openModule(t: TestContext, maxTurns: number) {
   const agents: Agents = {
     async generate() {
       await generate.promise
-      return { kind: 'reply', text: 'good day', usage, usageEstimated: false, toolCallsPrice: 0, citations: [] }
+      return { kind: 'reply', finishReason: 'stop', text: 'good day', usage, usageEstimated: false, toolCallsPrice: 0, citations: [] }
     },
   }
   const log = pino({ level: 'silent' })

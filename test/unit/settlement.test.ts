@@ -29,7 +29,15 @@ void test('billing.once: a repeated settlement is the same one: its ids are crea
   }
   const usage = plainTokens(20, 5)
   const agents: Agents = {
-    generate: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false, toolCallsPrice: 0, citations: [] }),
+    generate: async () => ({
+      kind: 'reply',
+      finishReason: 'stop',
+      text: 'good day',
+      usage,
+      usageEstimated: false,
+      toolCallsPrice: 0,
+      citations: [],
+    }),
   }
   const log = pino({ level: 'silent' })
   const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })

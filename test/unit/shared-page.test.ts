@@ -37,11 +37,11 @@ void test('metrics: those of several workers are sums, except for what only the 
   const page = createSharedPage()
   const workers = [workerOf(page, 1, 3), workerOf(page, 2, 4, 'unavailable')]
   workers[0]!.metrics.turnEnded(
-    { outcome: 'completed', promptTokens: 5, completionTokens: 7, charged: 150_000_000n },
+    { outcome: 'completed', promptTokens: 5, completionTokens: 7, charged: 150_000_000n, finishReason: 'stop' },
     { ageMs: 700, firstDeltaMs: 80 },
   )
   workers[1]!.metrics.turnEnded(
-    { outcome: 'completed', promptTokens: 1, completionTokens: 2, charged: 1n },
+    { outcome: 'completed', promptTokens: 1, completionTokens: 2, charged: 1n, finishReason: 'length' },
     { ageMs: 9000, firstDeltaMs: null },
   )
   const values = await read(page, workers)

@@ -17,7 +17,7 @@ export type AssistantMessage = {
   content: string
   /** ISO 8601. */
   createdAt: string
-  /** The turn was canceled: the content is the text that had been generated until then. Complete messages do not have this field. */
+  /** The content ends before its end: at the token limit, by a content filter, or by a cancel. Whole messages do not have this field. */
   incomplete?: true
 }
 

@@ -3,6 +3,7 @@
  * caller is responsible for retries and for the deadline of the turn, the model for the deadlines of one call.
  */
 import type { CauseKind } from '../../cause-kinds.ts'
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 
 export type ToolCall = { id: string; name: string; arguments: string }
 
@@ -47,7 +48,7 @@ export type ModelUsage = {
  * `refused`: the model declined to answer; the text is its refusal, if it gave one. `filtered`: the provider withheld the answer or the rest of
  * it. `other`: any other reason for which the provider ended a complete answer.
  */
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other' | 'refused' | 'filtered'
+export type FinishReason = ReplyFinishReason | 'tool_calls' | 'other'
 
 /** What of an answer was not read, because nothing here needs it: an event, a block or a reason of a kind that is not known. */
 export type Skipped = { what: string; count: number }

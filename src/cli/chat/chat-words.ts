@@ -11,14 +11,14 @@ import type { Cost, Talk } from './talk.ts'
 export const readable = (text: string): string => escapeForTerminal(text.replaceAll('\r\n', '\n').replaceAll('\t', '    '), true)
 
 /** `0.00022620 USD · 604 prompt + 226 completion tokens · 0.9 s, first token 0.2 s · tools: lookup` */
-export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, firstTextSeconds, tools }: Cost): string {
+export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, firstTextSeconds, tools, cutOff }: Cost): string {
   const times = [
     ...(seconds === undefined ? [] : [`${seconds.toFixed(1)} s`]),
     ...(firstTextSeconds === undefined ? [] : [`first token ${firstTextSeconds.toFixed(1)} s`]),
   ]
   const called = tools.length > 0 ? [`tools: ${tools.map((name) => escapeForTerminal(name)).join(', ')}`] : []
   const tokens = `${promptTokens.toLocaleString('en-US')} prompt + ${completionTokens.toLocaleString('en-US')} completion tokens`
-  return [`${chargedUsd} USD`, tokens, times.join(', '), ...called].join(' · ')
+  return [`${chargedUsd} USD`, tokens, times.join(', '), ...called, ...(cutOff === undefined ? [] : [cutOff])].join(' · ')
 }
 
 /** `1.20 USD available: balance 5.00 USD, 0.30 USD held by running turns, 3.50 USD unpaid` */

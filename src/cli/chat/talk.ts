@@ -4,6 +4,7 @@
  */
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
+import { whyCutOff } from '../resources/follow-turn.ts'
 import { keysPath } from '../admin-api/paths.ts'
 
 export type Said = { role: string; content: string; at: string }
@@ -16,6 +17,8 @@ export type Cost = {
   firstTextSeconds: number | undefined
   /** Names of the called tools, in order. */
   tools: string[]
+  /** Why the text ends before its end; undefined for a whole reply. */
+  cutOff: string | undefined
 }
 export type Sum = { turns: number; usd: string; tokens: number; running: number }
 
@@ -71,6 +74,7 @@ export class Talk {
       seconds: (Date.parse(String(turn['ended_at'])) - Date.parse(String(turn['started_at']))) / 1000,
       firstTextSeconds: typeof turn['first_delta_ms'] === 'number' ? turn['first_delta_ms'] / 1000 : undefined,
       tools: toolsOf(turn['steps']),
+      cutOff: turn['incomplete'] === true ? whyCutOff(turn['finish_reason']) : undefined,
     }
     this.#costs.push(cost)
     return cost

@@ -21,6 +21,7 @@ const messageColumns: Column[] = [
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
   { title: 'role', path: 'role' },
   { title: 'charged $', path: 'turn.usage.charged_usd', as: 'usd' },
+  { title: 'finish', path: 'turn.finish_reason' },
   { title: 'request ID', path: 'request_id', as: 'id' },
   { title: 'content', path: 'content', as: 'short' },
 ]

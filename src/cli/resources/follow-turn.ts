@@ -115,13 +115,19 @@ async function readRefusal(response: Response, url: string): Promise<Attempt> {
   return { ...again(escapeForTerminal(message)), afterSeconds: readRetryAfter(response.headers.get('retry-after'), Date.now()) }
 }
 
+/** Why the text of a reply ends before its end. `finish`: the finish reason of the turn. */
+export function whyCutOff(finish: unknown): string {
+  if (finish === 'length') return 'cut off at the token limit'
+  return finish === 'filtered' ? 'cut off by a content filter' : 'cancelled after this text'
+}
+
 /** How a turn ended, in one sentence. `turn` is one that has ended. */
-export function endOfTurn({ state, incomplete, failure, usage }: Fields): string {
+export function endOfTurn({ state, incomplete, finish_reason: finish, failure, usage }: Fields): string {
   const charged = isFields(usage) ? `${String(usage['charged_usd'])} USD charged.` : 'Nothing was charged.'
   const { code, cause } = isFields(failure) ? failure : {}
   switch (state) {
     case 'completed':
-      return incomplete === true ? `Completed, incomplete: cancelled after this text. ${charged}` : `Completed. ${charged}`
+      return `Completed${incomplete === true ? `, incomplete: ${whyCutOff(finish)}` : finish === 'refused' ? ': the model refused' : ''}. ${charged}`
     case 'cancelled':
       return `Cancelled before any text. ${charged}`
     case 'released':

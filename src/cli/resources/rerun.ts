@@ -10,7 +10,7 @@ import { printRecord, tell, write } from '../terminal/print.ts'
 import { escapeForTerminal, terminalWidth } from '../terminal/table.ts'
 import { readAgentFields } from './agent-fields.ts'
 import type { AgentFlags } from './agent-fields.ts'
-import { turnPath } from './follow-turn.ts'
+import { turnPath, whyCutOff } from './follow-turn.ts'
 import { line, writeTokens, wrapped } from './trace-lines.ts'
 import type { Line } from './trace-lines.ts'
 import { readTrace } from './trace.ts'
@@ -83,13 +83,13 @@ async function rerun(
   refuseNoReply(result)
 }
 
-function storedLines({ status, version, reply }: Trace, { usage, failure, incomplete }: Fields): Line[] {
+function storedLines({ status, version, reply }: Trace, { usage, failure, incomplete, finish_reason: finish }: Fields): Line[] {
   if (reply === null) {
     const cause = isFields(failure) && status !== 'cancelled' ? ` (${String(failure['cause_kind'])}): ${String(failure['cause'])}` : ''
     return [line(0, `No stored reply: ${status}${cause}`)]
   }
   const used = usage as Usage & { charged_usd: string }
-  const facts = `${version.model}, ${writeTokens(used)}, ${used.charged_usd} USD charged${incomplete === true ? ', incomplete' : ''}`
+  const facts = `${version.model}, ${writeTokens(used)}, ${used.charged_usd} USD charged${incomplete === true ? `, incomplete: ${whyCutOff(finish)}` : ''}`
   return [line(0, `Stored reply: ${facts}`), line(2, reply, 0)]
 }
 

@@ -66,6 +66,7 @@ const turn = {
   usage: { ...usage, ...detailsExample, tool_calls_usd: '0.00000000' },
   written_off_usd: '0.00000000',
   incomplete: false,
+  finish_reason: 'stop',
   failure: null,
   first_delta_ms: 640,
   traceparent: null,
@@ -179,7 +180,7 @@ export const answerExamples: Record<string, object> = {
     request_id: exampleId,
     citations: [source],
     tool_calls: [call],
-    turn: { state: 'completed', agent_version: 3, incomplete: false, rating: 'down', usage },
+    turn: { state: 'completed', agent_version: 3, incomplete: false, finish_reason: 'stop', rating: 'down', usage },
   },
   Turn: turn,
   TurnWithSteps: {

@@ -1,5 +1,6 @@
 /** The admin routes for conversations, their search (`conversation.search`) and their messages. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { isCutOff } from '../../finish-reason.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf } from './answers.ts'
 import { refuseWithout } from './permissions.ts'
@@ -150,7 +151,8 @@ export const writeMessage = ({ id, role, content, createdAt, requestId, citation
   turn: {
     state: turn.state,
     agent_version: turn.agentVersion,
-    incomplete: turn.incomplete,
+    incomplete: isCutOff(turn),
+    finish_reason: turn.finishReason,
     rating: turn.rating,
     usage: writeUsage(turn),
   },

@@ -1,5 +1,6 @@
 /** The response schemas of the admin API for conversations, messages, turns and feedback. */
 import { causeKinds } from '../../cause-kinds.ts'
+import { replyFinishReasons } from '../../finish-reason.ts'
 import { Source } from './agents/agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './answer-fields.ts'
 import { PriceCalculation, usageDetails } from './price-answers.ts'
@@ -24,7 +25,13 @@ const TurnUsage = Type.Object({
   tool_calls_usd: Type.String({ ...AmountUsd, description: 'The price of the finished tool calls. Part of `charged_usd`.' }),
 })
 const State = Type.Enum([...turnStatuses])
-const Incomplete = Type.Boolean({ description: 'The turn was cancelled, and the reply is the text that had been generated.' })
+const Incomplete = Type.Boolean({
+  description: 'The reply ends before its end: at the token limit, by a content filter, or because the turn was cancelled.',
+})
+const FinishReason = Type.Union([Type.Enum([...replyFinishReasons]), Type.Null()], {
+  description:
+    'Why the model ended the reply: `stop` if it had finished, `length` at the token limit, `refused` if the reply is its refusal, `filtered` by a content filter. Null without a reply, if the turn was cancelled, and for replies from before this field existed.',
+})
 const Rating = Type.Enum(['up', 'down'])
 
 const conversationFields = {
@@ -88,6 +95,7 @@ export const StoredMessage = define(
       state: State,
       agent_version: Version,
       incomplete: Incomplete,
+      finish_reason: FinishReason,
       rating: Type.Union([Rating, Type.Null()], { description: 'The rating in the feedback on the turn. Null without feedback.' }),
       usage: orNull(MessageUsage),
     }),
@@ -112,6 +120,7 @@ const turnFields = {
   usage: orNull(TurnUsage),
   written_off_usd: orNull(AmountUsd),
   incomplete: Incomplete,
+  finish_reason: FinishReason,
   failure: orNull(
     Type.Object({
       code: Type.String(),

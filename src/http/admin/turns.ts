@@ -3,6 +3,7 @@
  * see the details of a turn.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { isCutOff } from '../../finish-reason.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf, streamed } from './answers.ts'
 import { writeFeedback } from './feedback.ts'
@@ -168,7 +169,8 @@ export const writeTurn = (turn: Turn): object => ({
     tool_calls_usd: writeUsd(turn.usage.toolCalls),
   },
   written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),
-  incomplete: turn.incomplete,
+  incomplete: isCutOff(turn),
+  finish_reason: turn.finishReason,
   failure: turn.failure && { code: turn.failure.code, cause_kind: turn.failure.causeKind, cause: turn.failure.cause },
   first_delta_ms: turn.firstDeltaMs,
   traceparent: turn.traceparent,

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import { isCutOff } from '../../finish-reason.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import { createAgentServer } from '../../mcp/agent-server.ts'
 import type { CallListener } from '../../mcp/agent-server.ts'
@@ -122,24 +123,11 @@ async function runTurn(
 const retryAfter = ({ retryAfterSeconds }: { retryAfterSeconds?: number | undefined }): { retryAfterSeconds?: number } =>
   retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
 
-const replied = ({
-  content,
-  requestId,
-  conversationId,
-  promptTokens,
-  completionTokens,
-  charged,
-  incomplete,
-}: StoredReply): ToolOutcome => ({
-  kind: 'replied',
-  reply: {
-    content,
-    requestId,
-    conversationId,
-    usage: { promptTokens, completionTokens, chargedUsd: formatUsd(charged) },
-    incomplete: Boolean(incomplete),
-  },
-})
+const replied = (reply: StoredReply): ToolOutcome => {
+  const { content, requestId, conversationId, promptTokens, completionTokens, charged } = reply
+  const usage = { promptTokens, completionTokens, chargedUsd: formatUsd(charged) }
+  return { kind: 'replied', reply: { content, requestId, conversationId, usage, incomplete: isCutOff(reply) } }
+}
 
 const failed = ({ code, message, retryAfterSeconds }: ApiError, requestId: string | undefined, idempotencyKey: string): ToolOutcome => ({
   kind: 'failed',

@@ -1,5 +1,6 @@
 /** Writes a turn in the format of Chat Completions: one object, or a stream of chunks. Stores nothing. */
 import { ApiError } from '../../errors.ts'
+import { isCutOff } from '../../finish-reason.ts'
 import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
@@ -22,8 +23,9 @@ const completionUsage = ({ promptTokens, completionTokens }: StoredReply, detail
   },
 })
 
-/** `turn.cancel`: a reply that was cut off has no reason of its own in this format. */
-const finishReason = ({ incomplete }: StoredReply): string => (incomplete ? 'length' : 'stop')
+/** `turn.finish-reason`. A cancel (`turn.cancel`) has no reason of its own in this format, and a refusal is a whole reply. */
+const finishReason = (reply: StoredReply): 'stop' | 'length' | 'content_filter' =>
+  reply.finishReason === 'filtered' ? 'content_filter' : isCutOff(reply) ? 'length' : 'stop'
 
 export const completionObject = (reply: StoredReply, details: UsageDetails | undefined, model: string): object => ({
   id: completionId(reply.requestId),

@@ -85,7 +85,9 @@ const Completion = Type.Object({
         annotations: Type.Array(Type.Unknown()),
       }),
       logprobs: Type.Null(),
-      finish_reason: Type.Enum(['stop', 'length'], { description: '`length`: the turn was cancelled after this text.' }),
+      finish_reason: Type.Enum(['stop', 'length', 'content_filter'], {
+        description: '`length`: the text was cut off at the token limit, or the turn was cancelled after it.',
+      }),
     }),
   ),
   usage: Type.Object({
@@ -110,7 +112,7 @@ const ResponseObject = Type.Object(
     status: Type.Enum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
     background: Type.Boolean(),
     error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
-    incomplete_details: nullable(Type.Object({ reason: Type.String() })),
+    incomplete_details: nullable(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
     model: Type.String(),
     output: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal('message') }, open)),
     previous_response_id: nullable(Type.String()),

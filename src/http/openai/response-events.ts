@@ -10,7 +10,7 @@ import { regenerated } from './completion-object.ts'
 import { openAiError } from './openai-error.ts'
 import { replyItemId } from './openai-ids.ts'
 import { cutPieces } from './pieces.ts'
-import { replyItem, responseObject, stateOfReply, textPart } from './response-object.ts'
+import { replyItem, responseObject, stateOfReply, statusOf, textPart } from './response-object.ts'
 import type { ResponseFacts, ResponseState } from './response-object.ts'
 
 // Each attempt has numbers of its own, because its text may differ. The longest reply has a sixth of them.
@@ -96,7 +96,7 @@ export class ResponseEvents implements EventFormat {
     const { pieces } = cutPieces(text, this.#sent.offset, 0, true)
     const number = this.#textNumber(this.#sent.pieces + pieces.length)
     const state = stateOfReply(reply, details)
-    const item = replyItem(this.#facts.requestId, text, reply.incomplete ? 'incomplete' : 'completed')
+    const item = replyItem(this.#facts.requestId, text, statusOf(reply))
     const ending = this.#write(number, [
       { type: 'response.output_text.done', ...this.#part, text, logprobs: [] },
       { type: 'response.content_part.done', ...this.#part, part: textPart(text) },

@@ -1,6 +1,7 @@
 /** Writes a turn as a response of OpenAI's Responses API, in each of its states. Stores nothing. */
 import { ApiError } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
+import { isCutOff } from '../../finish-reason.ts'
 import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { TurnStatus } from '../../turn/turn-resource.ts'
 import type { StoredReply } from '../public/chat-response.ts'
@@ -22,8 +23,11 @@ export type ResponseState =
   | { status: 'completed' | 'incomplete'; reply: StoredReply; details: UsageDetails | undefined }
   | { status: 'failed' | 'cancelled'; code: FailureCode }
 
+/** `turn.finish-reason`: of the response, and of its item. */
+export const statusOf = (reply: StoredReply): 'completed' | 'incomplete' => (isCutOff(reply) ? 'incomplete' : 'completed')
+
 export const stateOfReply = (reply: StoredReply, details: UsageDetails | undefined): ResponseState => ({
-  status: reply.incomplete ? 'incomplete' : 'completed',
+  status: statusOf(reply),
   reply,
   details,
 })
@@ -49,13 +53,12 @@ export function responseObject(facts: ResponseFacts, state: ResponseState): obje
     status: state.status,
     background,
     error: 'code' in state ? errorOf(state.code) : null,
-    // A reply is cut off only by a cancel, for which this format has no reason.
-    incomplete_details: state.status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    incomplete_details: state.status === 'incomplete' ? { reason: reasonOf(state.reply) } : null,
     instructions: null,
     max_output_tokens: null,
     max_tool_calls: null,
     model,
-    output: reply ? [replyItem(requestId, reply.content, reply.incomplete ? 'incomplete' : 'completed')] : [],
+    output: reply ? [replyItem(requestId, reply.content, statusOf(reply))] : [],
     parallel_tool_calls: true,
     previous_response_id: previousResponseId,
     conversation: { id: conversationId },
@@ -75,6 +78,9 @@ export function responseObject(facts: ResponseFacts, state: ResponseState): obje
     metadata: {},
   }
 }
+
+/** A cancel has no reason of its own in this format. */
+const reasonOf = ({ finishReason }: StoredReply): string => (finishReason === 'filtered' ? 'content_filter' : 'max_output_tokens')
 
 /** OpenAI's list of codes has one for everything that a server cannot help. */
 function errorOf(code: FailureCode): object {

@@ -9,7 +9,7 @@ import type { UnreadResponses } from './unread-responses.ts'
 type PageWanted = { apiKeyId: string; limit: number; cursor: string | undefined }
 type Page<Item> = { data: Item[]; nextCursor: string | null }
 type Conversation = { conversationId: string; externalUserId: string; createdAt: number; lastMessageAt: number; messageCount: number }
-type Message = { id: string; role: 'user' | 'assistant'; content: string; createdAt: number; requestId: string }
+type Message = { id: string; role: 'user' | 'assistant'; content: string; createdAt: number; requestId: string; cutOff: boolean }
 
 /** The queries that these routes use. Times are epoch milliseconds. */
 export type Conversations = {
@@ -79,10 +79,11 @@ const writeConversation = (conversation: Conversation) => ({
   message_count: conversation.messageCount,
 })
 
-const writeMessage = ({ id, role, content, createdAt, requestId }: Message) => ({
+const writeMessage = ({ id, role, content, createdAt, requestId, cutOff }: Message) => ({
   id,
   role,
   content,
   created_at: time(createdAt),
   request_id: requestId,
+  ...(cutOff ? { incomplete: true as const } : {}),
 })

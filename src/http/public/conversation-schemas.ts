@@ -11,6 +11,7 @@ import {
   define,
   everywhere,
   ExternalUserId,
+  Incomplete,
   json,
   Time,
   whileRunning,
@@ -35,6 +36,7 @@ const Message = define(
     content: Type.String({ description: 'The complete text.', examples: ['What does the premium plan cost?'] }),
     created_at: Time,
     request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
+    incomplete: Incomplete,
   }),
 )
 

@@ -51,6 +51,7 @@ export const turn = {
     tool_calls_usd: '0.00000000',
   },
   error: null,
+  finish_reason: 'stop',
   cancel_requested: false,
 }
 

@@ -43,6 +43,13 @@ const ChatRequest = define(
   ),
 )
 
+export const Incomplete = Type.Optional(
+  Type.Literal(true, {
+    description:
+      'The reply ends before its end: at the token limit, by a content filter, or because the turn was cancelled. Other messages do not have it. The `finish_reason` of the turn says which.',
+  }),
+)
+
 export const AssistantMessage = define(
   'AssistantMessage',
   Type.Object({
@@ -50,11 +57,7 @@ export const AssistantMessage = define(
     role: Type.Literal('assistant'),
     content: Type.String({ description: 'The complete text of the reply.', examples: ['The premium plan costs 29 USD a month.'] }),
     created_at: Time,
-    incomplete: Type.Optional(
-      Type.Literal(true, {
-        description: 'The turn was cancelled, and this is the text that had been generated. Other replies do not have it.',
-      }),
-    ),
+    incomplete: Incomplete,
   }),
 )
 

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, failures } from '../../errors.ts'
+import { isCutOff } from '../../finish-reason.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
@@ -109,7 +110,7 @@ const writeTurn = ({ reply, details, failureCode, ...turn }: TurnStatus): object
     role: 'assistant',
     content: reply.content,
     created_at: time(reply.createdAt),
-    ...(reply.incomplete ? { incomplete: true } : {}),
+    ...(isCutOff(reply) ? { incomplete: true } : {}),
   },
   usage: reply && {
     prompt_tokens: reply.promptTokens,
@@ -119,6 +120,7 @@ const writeTurn = ({ reply, details, failureCode, ...turn }: TurnStatus): object
     ...(details && writeDetails(details)),
   },
   error: turn.state === 'running' || failureCode === null ? null : { code: failureCode, message: failures[failureCode].message },
+  finish_reason: reply && reply.finishReason,
   cancel_requested: turn.cancelRequested,
 })
 

@@ -2,6 +2,7 @@
 import type { Static } from 'typebox'
 import { describeFailures, describeHeaders, rateLimitHeaders } from './answers.ts'
 import * as examples from './examples.ts'
+import { replyFinishReasons } from '../../finish-reason.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 import { AgentParams, AssistantMessage, ChatEvent, conversationId, define, ExternalUserId, Time, Usage } from './schemas.ts'
@@ -54,6 +55,10 @@ const Turn = define(
     error: nullable(
       Type.Object({ code: Type.String({ description: 'As the caller received it.' }), message: Type.String() }),
       'Why a failed, released or cancelled turn has no reply, otherwise null.',
+    ),
+    finish_reason: nullable(
+      Type.Enum([...replyFinishReasons]),
+      'Why the model ended the reply: `stop` if it had finished, `length` at the token limit, `refused` if the reply is its refusal, `filtered` by a content filter. Null without a reply, if the turn was cancelled, and for replies from before this field existed.',
     ),
     cancel_requested: Type.Boolean({ description: 'Whether a cancel was requested while the turn ran.' }),
   }),

@@ -28,15 +28,15 @@ import {
   readAdvance,
   readClaims,
   readSettlement,
-  readSpent,
-  writeAdmission,
-  writeAdvance,
-  writeFailure,
+  writeAdmissions,
+  writeAdvances,
+  writeFailures,
   writeLeases,
-  writeSettlement,
-  writeSpends,
+  writeSettlements,
 } from './wire.ts'
-import type { AdmissionAnswer, AdvanceAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
+import type { AdmissionAnswer, AdvanceAnswer, ClaimsAnswer, SettlementAnswer } from './wire.ts'
+import { readSpent, writeSpends } from './window-wire.ts'
+import type { WindowAnswer } from './window-wire.ts'
 
 /** How long a call may take, including repetitions while its outcome is unknown, in milliseconds. */
 export type Deadlines = {
@@ -106,7 +106,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   ): Promise<Each<Outcome>[]> {
     const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
     const send = async (places: number[], early?: typeof onEarly): Promise<void> => {
-      const sent = JSON.stringify(places.map((place, index) => ({ ord: index + 1, ...write(items[place]!) })))
+      const sent = write(places.map((place) => items[place]!))
       const readAll = (answers: Answer[]): (Outcome | undefined)[] => places.map((place, index) => read(answers[index]!, items[place]!))
       let reported: { answers: Answer[]; outcomes: (Outcome | undefined)[] } | undefined
       const report = (answers: Answer[]): void => {
@@ -119,7 +119,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         }
         for (const [index, place] of places.entries()) early!(place, reported.outcomes[index])
       }
-      const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs, { onEarly: early && report })
+      const answers = await call<Answer[]>(purpose, name, sent, deadlineMs, { onEarly: early && report })
       const final = answers === reported?.answers ? reported.outcomes : readAll(answers)
       for (const [index, place] of places.entries()) outcomes[place] = final[index]
     }
@@ -178,12 +178,12 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   const { admissionMs, settlementMs, windowMs } = deadlines
   const admission: Batch<Admission, AdmissionOutcome | Later, AdmissionAnswer> = {
     purpose: 'admission',
-    name: 'admit_v1',
+    name: 'admit_v2',
     deadlineMs: admissionMs,
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
     lockedBy: ({ ownerId, agentId }) => ownerId ?? agentId,
     bytesOf: bytesOf.admit,
-    write: writeAdmission,
+    write: writeAdmissions,
     read: readAdmission,
   }
   let awayUntil = 0
@@ -206,11 +206,11 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     settleMany: (items) =>
       each<Settlement, SettlementOutcome, SettlementAnswer>(items, {
         purpose: 'settlement',
-        name: 'settle_v1',
+        name: 'settle_v2',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.settle,
-        write: writeSettlement,
+        write: writeSettlements,
         read: readSettlement,
       }),
     failMany: (items) =>
@@ -220,7 +220,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.fail,
-        write: writeFailure,
+        write: writeFailures,
         read: (answer) => answer,
       }),
     advanceMany: (items) =>
@@ -230,7 +230,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
         bytesOf: bytesOf.advance,
-        write: writeAdvance,
+        write: writeAdvances,
         read: readAdvance,
       }),
     async renewLeases(leases, leaseMs) {
@@ -256,15 +256,15 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   }
 }
 
-type TurnPathFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
+type TurnPathFunction = 'admit_v2' | 'settle_v2' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
 
 /** Their commits wait neither for the disk nor for a standby. */
 const withoutFlush = new Set<TurnPathFunction>(['renew_v1', 'spend_windows_v1'])
 
 /** The failpoints before and after the commit of these. */
 const commitPoints: Partial<Record<TurnPathFunction, CommitPoints>> = {
-  admit_v1: ['admit.before-commit', 'admit.after-commit'],
-  settle_v1: ['settle.before-commit', 'settle.after-commit'],
+  admit_v2: ['admit.before-commit', 'admit.after-commit'],
+  settle_v2: ['settle.before-commit', 'settle.after-commit'],
   fail_v1: ['fail.before-commit', 'fail.after-commit'],
   advance_v1: ['advance.before-commit', 'advance.after-commit'],
   claim_v1: ['claim.before-commit', 'claim.after-commit'],
@@ -281,7 +281,8 @@ type Batch<Item, Outcome, Answer> = {
   lockedBy?(item: Item): string
   /** A call is bounded by the sum of these, so that it ends before its deadline. */
   bytesOf(item: Item): number
-  write(item: Item): object
+  /** The arguments of the function. */
+  write(items: Item[]): (string | null)[]
   read(answer: Answer, item: Item): Outcome | undefined
 }
 

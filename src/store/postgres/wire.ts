@@ -1,5 +1,6 @@
 /** The JSON that the functions of migrations/*-turn-path.sql accept and return, and its conversion. Names and shapes only. */
 import { reservesUnpaid } from '../../cause-kinds.ts'
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import { historyOf } from '../turn-records.ts'
 import type {
@@ -18,7 +19,7 @@ import type {
   TurnFailure,
   TurnFailureCode,
 } from '../turn-records.ts'
-import type { Later, WindowSpend, WindowSpent } from '../store.ts'
+import type { Later } from '../store.ts'
 
 // Amounts are sent as digits, because JSON numbers cannot hold all of them; times and counts as numbers.
 type TurnAnswer = {
@@ -55,6 +56,7 @@ type ReplyAnswer = {
   completion_tokens: number
   charged: string
   incomplete: boolean
+  finish_reason: ReplyFinishReason | null
 }
 type LimitAnswer = { kind: 'spend_limit_exceeded'; retry_after_seconds: number | null }
 type Written = 'admitted' | 'replay' | 'large_replay' | 'replayed_failure' | 'spend_limit_exceeded'
@@ -71,9 +73,8 @@ export type AdmissionAnswer =
 export type AdvanceAnswer = LimitAnswer | Exclude<AdvanceOutcome, { kind: 'spend_limit_exceeded' }>
 export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
 export type ClaimsAnswer = { turns: TurnAnswer[]; exhausted: string[] }
-export type WindowAnswer = { accepted: number; spent: number; ends_at_ms: number; ends_in_ms: number }
 
-export const writeAdmission = (item: Admission): object => ({
+const writeAdmission = (item: Admission): object => ({
   api_key_id: item.apiKeyId,
   agent_id: item.agentId,
   idempotency_key: item.idempotencyKey,
@@ -98,8 +99,18 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
     case 'started':
       return { kind: 'admitted', turn: begin(answer, item) }
     case 'replay': {
-      const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged, incomplete } =
-        answer.reply
+      const {
+        request_id,
+        conversation_id,
+        message_id,
+        content,
+        created_at,
+        prompt_tokens,
+        completion_tokens,
+        charged,
+        incomplete,
+        finish_reason,
+      } = answer.reply
       const reply = {
         requestId: request_id,
         conversationId: conversation_id,
@@ -110,6 +121,7 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
         completionTokens: completion_tokens,
         charged: BigInt(charged),
         incomplete,
+        finishReason: finish_reason,
       }
       return { kind: 'replay', reply }
     }
@@ -173,7 +185,7 @@ const readPrice = ({ prompt_price, completion_price, cached_prompt_price, cache_
   cacheWritePerMillion: cache_write_price === null ? null : BigInt(cache_write_price),
 })
 
-export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({
+const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({
   request_id: requestId,
   fence,
   entries,
@@ -181,7 +193,7 @@ export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffe
   finished_side_effects: finishedSideEffects,
 })
 
-export const writeSettlement = (item: Settlement): object => ({
+const writeSettlement = (item: Settlement): object => ({
   request_id: item.requestId,
   fence: item.fence,
   user_message_id: item.userMessageId,
@@ -217,7 +229,7 @@ const writeTrace = (trace: EncodedTrace | null): string | null => (trace ? `\\x$
 
 export function readSettlement(answer: SettlementAnswer, item: Settlement): SettlementOutcome {
   if (answer.kind === 'lost') return answer
-  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged, incomplete } = item
+  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged, incomplete, finishReason } = item
   const reply = {
     requestId,
     conversationId: answer.conversation_id,
@@ -228,6 +240,7 @@ export function readSettlement(answer: SettlementAnswer, item: Settlement): Sett
     completionTokens,
     charged,
     incomplete,
+    finishReason,
   }
   return { kind: 'settled', reply }
 }
@@ -240,37 +253,8 @@ export const readClaims = ({ turns, exhausted }: ClaimsAnswer): Claims => ({
   exhausted,
 })
 
-export const writeSpends = (items: WindowSpend[]): string =>
-  JSON.stringify(
-    items.map(({ apiKeyId, limit, windowSeconds, units }, index) => ({
-      ord: index + 1,
-      api_key_id: apiKeyId,
-      max_spent: limit,
-      window_seconds: windowSeconds,
-      units,
-    })),
-  )
-
-export const readSpent = ({ accepted, spent, ends_at_ms, ends_in_ms }: WindowAnswer): WindowSpent => ({
-  accepted,
-  spent,
-  endsAtMs: ends_at_ms,
-  endsInMs: ends_in_ms,
-})
-
 /** PostgreSQL does not accept U+0000 in text, and a cause may contain anything. */
-export const writeFailure = ({
-  requestId,
-  fence,
-  state,
-  code,
-  cause,
-  causeKind,
-  unpaid,
-  charge,
-  neededHold,
-  trace,
-}: TurnFailure): object => ({
+const writeFailure = ({ requestId, fence, state, code, cause, causeKind, unpaid, charge, neededHold, trace }: TurnFailure): object => ({
   request_id: requestId,
   fence,
   state,
@@ -283,3 +267,18 @@ export const writeFailure = ({
   needed_hold: String(neededHold),
   trace: writeTrace(trace),
 })
+
+/** The batch as JSON, with the places of its items. */
+const batch = (items: object[]): string => JSON.stringify(items.map((item, index) => ({ ord: index + 1, ...item })))
+
+// The arguments of the functions.
+export const writeAdmissions = (items: Admission[]): string[] => [batch(items.map(writeAdmission))]
+export const writeAdvances = (items: Advance[]): string[] => [batch(items.map(writeAdvance))]
+export const writeFailures = (items: TurnFailure[]): string[] => [batch(items.map(writeFailure))]
+
+/** `turn.finish-reason`: those other than `stop`, by request ID, or null if there are none, which is the usual batch. */
+export function writeSettlements(items: Settlement[]): (string | null)[] {
+  const others = items.filter(({ finishReason }) => finishReason !== 'stop' && finishReason !== null)
+  const reasons = Object.fromEntries(others.map(({ requestId, finishReason }) => [requestId, finishReason]))
+  return [batch(items.map(writeSettlement)), others.length === 0 ? null : JSON.stringify(reasons)]
+}

@@ -2,6 +2,7 @@
  * Reads the columns of a row in the same way on every backend: integers may be bigint, number or digits. Throws if a column has another
  * type.
  */
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { Row } from '../sql.ts'
 
@@ -58,6 +59,9 @@ export const readDetails = (row: Row): UsageDetails => ({
   reasoningTokens: integerOrNull(row, 'reasoning_tokens') ?? 0,
   toolCalls: bigInteger(row, 'tool_calls'),
 })
+
+/** `turn.finish-reason`: as the settlement wrote it. */
+export const readFinishReason = (row: Row): ReplyFinishReason | null => textOrNull(row, 'finish_reason') as ReplyFinishReason | null
 
 const unexpected = (column: string, value: unknown): Error =>
   new Error(`column ${column} holds a ${value === null ? 'null' : typeof value}`)

@@ -2,11 +2,13 @@
  * Lists of conversations and messages: for the API key that they belong to, and for the operator over all keys (`paging`). Read-only:
  * conversations are created by admission and settlement, and emptied by erasure.
  */
+import { isCutOff } from '../../finish-reason.ts'
+import type { ReplyEnd, ReplyFinishReason } from '../../finish-reason.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Citation, Role } from '../turn-records.ts'
 import type { Row, Sql } from '../sql.ts'
 import { maxBytes } from '../budget.ts'
-import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, integerOrNull, readFinishReason, text, textOrNull } from './columns.ts'
 import type { BoundedItems, PageRequest } from './paging.ts'
 import { readRating } from './feedback.ts'
 import { Values } from './reported-turns.ts'
@@ -23,7 +25,8 @@ export type Conversation = {
   messageCount: number
 }
 
-export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string }
+/** `cutOff`: a reply that ends before its end (`turn.finish-reason`). */
+export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string; cutOff: boolean }
 
 /** A conversation for the operator. Includes erased ones, whose `externalUserId` is null, and those without messages. */
 export type AnyConversation = {
@@ -44,6 +47,8 @@ export type TurnFigures = {
   agentVersion: number
   /** The reply is the text that had been generated when the turn was cancelled. */
   incomplete: boolean
+  /** `turn.finish-reason` */
+  finishReason: ReplyFinishReason | null
   /** Of the feedback on the turn. */
   rating: Rating | null
   promptTokens: number | null
@@ -107,8 +112,9 @@ export async function listMessages(
   const found = await findPage(sql, conversationId, page, '0')
   if (!found) return { items: [], more: false }
   const rows = await sql.all(
-    `select id, role, content, created_at, request_id from messages
-     where conversation_id = $1 and seq between $2 and $3 order by seq desc`,
+    `select m.id, m.role, m.content, m.created_at, m.request_id, t.incomplete, t.finish_reason
+     from messages m join turns t on t.request_id = m.request_id
+     where m.conversation_id = $1 and m.seq between $2 and $3 order by m.seq desc`,
     conversationId,
     found.first,
     found.last,
@@ -231,7 +237,7 @@ export async function listAllMessages(
   if (!found) return { items: [], more: false }
   const rows = await sql.all(
     `select m.id, m.role, m.content, m.citations, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
-       t.usage_estimated, t.charged, t.incomplete, t.failure_code, t.failure_cause, f.rating
+       t.usage_estimated, t.charged, t.incomplete, t.finish_reason, t.failure_code, t.failure_cause, f.rating
      from messages m join turns t on t.request_id = m.request_id left join feedback f on f.request_id = m.request_id
      where m.conversation_id = $1 and m.seq between $2 and $3 order by m.seq desc`,
     conversationId,
@@ -267,14 +273,17 @@ function readMessage(row: Row): Message {
     content: text(row, 'content'),
     createdAt: integer(row, 'created_at'),
     requestId: text(row, 'request_id'),
+    cutOff: row['role'] === 'assistant' && isCutOff(readEnd(row)),
   }
 }
+
+const readEnd = (row: Row): ReplyEnd => ({ incomplete: integer(row, 'incomplete') === 1, finishReason: readFinishReason(row) })
 
 function readFigures(row: Row): TurnFigures {
   return {
     state: text(row, 'state'),
     agentVersion: integer(row, 'agent_version'),
-    incomplete: integer(row, 'incomplete') === 1,
+    ...readEnd(row),
     rating: row['rating'] === null ? null : readRating(row),
     promptTokens: integerOrNull(row, 'prompt_tokens'),
     completionTokens: integerOrNull(row, 'completion_tokens'),

@@ -219,9 +219,10 @@ export const invariants: readonly Invariant[] = [
   invariant(
     'I19',
     'cancels-were-requested',
-    'A turn is cancelled, or its reply incomplete, only after its cancel was requested while it ran.',
-    `select request_id, state, incomplete, cancel_requested_at from turns
-     where (state = 'cancelled' or incomplete = 1) and cancel_requested_at is null or incomplete = 1 and state <> 'completed'`,
+    'A turn is cancelled, or its reply incomplete, only after its cancel was requested while it ran. Only another reply has a finish reason.',
+    `select request_id, state, incomplete, cancel_requested_at, finish_reason from turns
+     where (state = 'cancelled' or incomplete = 1) and cancel_requested_at is null or incomplete = 1 and state <> 'completed'
+       or finish_reason is not null and (incomplete = 1 or state <> 'completed')`,
   ),
   invariant(
     'I20',

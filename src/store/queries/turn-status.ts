@@ -4,7 +4,7 @@
  */
 import type { Row, Sql } from '../sql.ts'
 import type { StoredReply, TurnFailureCode } from '../turn-records.ts'
-import { bigInteger, integer, integerOrNull, readDetails, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, integerOrNull, readDetails, readFinishReason, text, textOrNull } from './columns.ts'
 import type { UsageDetails } from './columns.ts'
 import { readState } from './turns.ts'
 import type { TurnState } from './turns.ts'
@@ -49,7 +49,7 @@ export async function listEnded(sql: Sql, requestIds: string[]): Promise<TurnSta
 const tables = `from turns t join conversations c on c.id = t.conversation_id
   left join messages m on m.request_id = t.request_id and m.role = 'assistant'`
 const columns = `t.request_id, t.conversation_id, c.external_user_id, t.state, t.fence, t.created_at, t.ended_at, t.failure_code, t.cancel_requested_at,
-  t.prompt_tokens, t.cached_prompt_tokens, t.cache_write_tokens, t.completion_tokens, t.reasoning_tokens, t.tool_calls, t.charged, t.incomplete,
+  t.prompt_tokens, t.cached_prompt_tokens, t.cache_write_tokens, t.completion_tokens, t.reasoning_tokens, t.tool_calls, t.charged, t.incomplete, t.finish_reason,
   m.id, m.content, m.created_at as replied_at`
 
 function readStatus(row: Row): TurnStatus {
@@ -77,6 +77,7 @@ function readStatus(row: Row): TurnStatus {
             completionTokens: integer(row, 'completion_tokens'),
             charged: bigInteger(row, 'charged'),
             incomplete: integer(row, 'incomplete') === 1,
+            finishReason: readFinishReason(row),
           }
         : null,
     details: state === 'completed' ? readDetails(row) : null,

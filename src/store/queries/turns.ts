@@ -1,8 +1,9 @@
 /** Turns for the operator. Only the turn path writes them. */
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { JournalEntry, StoredReply } from '../turn-records.ts'
 import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, integerOrNull, readDetails, readPrice, text, textOrNull } from './columns.ts'
+import { bigInteger, integer, integerOrNull, readDetails, readFinishReason, readPrice, text, textOrNull } from './columns.ts'
 import type { UsageDetails } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { isAgentOf } from './scope-of.ts'
@@ -32,6 +33,8 @@ export type TurnRecord = {
   cancelRequestedAt: number | null
   /** The reply is the text that had been generated when the turn was cancelled. */
   incomplete: boolean
+  /** `turn.finish-reason` */
+  finishReason: ReplyFinishReason | null
   /** The W3C traceparent header of the request that started the current run. */
   traceparent: string | null
   erasedAt: number | null
@@ -156,7 +159,7 @@ export async function listHolds(sql: Sql, ownerId: string, limit: number): Promi
 export async function findReplies(sql: Sql, requestIds: string[]): Promise<Map<string, StoredReply>> {
   const rows = await sql.all(
     `select t.request_id, t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged,
-        t.incomplete
+        t.incomplete, t.finish_reason
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant'
       where t.request_id in (${requestIds.map((_, index) => `$${index + 1}`).join(', ')})`,
     ...requestIds,
@@ -174,13 +177,14 @@ const readReply = (row: Row): StoredReply => ({
   completionTokens: integer(row, 'completion_tokens'),
   charged: bigInteger(row, 'charged'),
   incomplete: integer(row, 'incomplete') === 1,
+  finishReason: readFinishReason(row),
 })
 
 /** Of turns `t`, left joined with the ledger entries `l` of their charges. */
 export const turnColumns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
   t.prompt_price, t.completion_price, t.cached_prompt_price, t.cache_write_price, t.cached_prompt_tokens, t.cache_write_tokens,
   t.reasoning_tokens, t.tool_calls, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
-  l.written_off, t.first_delta_ms, t.cancel_requested_at, t.incomplete, t.traceparent, t.erased_at, t.created_at, t.started_at, t.ended_at,
+  l.written_off, t.first_delta_ms, t.cancel_requested_at, t.incomplete, t.finish_reason, t.traceparent, t.erased_at, t.created_at, t.started_at, t.ended_at,
   (select e.cause_kind from turn_errors e where e.request_id = t.request_id and e.run = t.run) as cause_kind,
   (select o.external_user_id from conversations o where o.id = t.conversation_id) as external_user_id`
 
@@ -214,6 +218,7 @@ export function readTurn(row: Row): TurnRecord {
     firstDeltaMs: integerOrNull(row, 'first_delta_ms'),
     cancelRequestedAt: integerOrNull(row, 'cancel_requested_at'),
     incomplete: integer(row, 'incomplete') === 1,
+    finishReason: readFinishReason(row),
     traceparent: textOrNull(row, 'traceparent'),
     erasedAt: integerOrNull(row, 'erased_at'),
     createdAt: integer(row, 'created_at'),

@@ -2,6 +2,7 @@
  * The admission of one message within a transaction: record → agent → conversation → limits → balance → a running turn. A refusal stores
  * nothing but the event that a limit is used up (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
+import type { ReplyFinishReason } from '../../finish-reason.ts'
 import { boundCost } from '../../ledger/ledger.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import { bytesPerToken, largeReply } from '../budget.ts'
@@ -223,6 +224,7 @@ function replay(sql: Statements, requestId: string): AdmissionOutcome {
     completionTokens: Number(row.completion_tokens),
     charged: row.charged as bigint,
     incomplete: row.incomplete === 1n,
+    finishReason: row.finish_reason as ReplyFinishReason | null,
   }
   // mutant: idempotency.replay
   return { kind: 'replay', reply }

@@ -24,6 +24,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
     item.charged,
     item.firstDeltaMs,
     item.incomplete ? 1 : 0,
+    item.finishReason,
     now,
     requestId,
   )
@@ -43,10 +44,21 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   if (turn.counts_in !== null) sql.settleSpending.run(item.charged, turn.hold!, turn.counts_in!)
   if (item.trace) sql.insertTrace.run(requestId, turn.run!, item.trace)
   recordEnd(sql, turn, { state: 'completed', charge: item }, now)
-  const { promptTokens, completionTokens, charged, incomplete } = item
+  const { promptTokens, completionTokens, charged, incomplete, finishReason } = item
   return {
     kind: 'settled',
-    reply: { requestId, conversationId, messageId, content, createdAt: now, promptTokens, completionTokens, charged, incomplete },
+    reply: {
+      requestId,
+      conversationId,
+      messageId,
+      content,
+      createdAt: now,
+      promptTokens,
+      completionTokens,
+      charged,
+      incomplete,
+      finishReason,
+    },
   }
 }
 

@@ -52,7 +52,7 @@ export function prepareStatements(db: DatabaseSync) {
       where request_id = ? and state = 'released'`),
     // the text only up to a size, so that a large one is not read here
     findReply: db.prepare(`select t.conversation_id, m.id, case when m.tokens <= ? then m.content end as content, m.tokens, m.created_at,
-        t.prompt_tokens, t.completion_tokens, t.charged, t.incomplete
+        t.prompt_tokens, t.completion_tokens, t.charged, t.incomplete, t.finish_reason
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.request_id = ?`),
     walkHistory: asArrays(
       db.prepare('select seq, content, tokens from messages where conversation_id = ? and seq < ? order by seq desc limit ?'),
@@ -63,7 +63,7 @@ export function prepareStatements(db: DatabaseSync) {
         t.counts_in, t.created_at, t.started_at, c.message_count
       from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
     completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?,
-        cached_prompt_tokens = ?, cache_write_tokens = ?, completion_tokens = ?, reasoning_tokens = ?, usage_estimated = ?, tool_calls = ?, charged = ?, first_delta_ms = ?, incomplete = ?, ended_at = ? where request_id = ?`),
+        cached_prompt_tokens = ?, cache_write_tokens = ?, completion_tokens = ?, reasoning_tokens = ?, usage_estimated = ?, tool_calls = ?, charged = ?, first_delta_ms = ?, incomplete = ?, finish_reason = ?, ended_at = ? where request_id = ?`),
     insertMessage: db.prepare(`insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     growConversation: db.prepare(`update conversations set message_count = message_count + 2, message_tokens = message_tokens + ?,

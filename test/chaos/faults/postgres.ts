@@ -51,7 +51,7 @@ const lostWithinMs = 30_000
 /** The database commits, and the server never receives the response. */
 const lostCommit: Make = async ({ testbed, fault, random, signal }) => {
   const proxy = testbed.shared!.proxies[fault.supervised]!
-  const pattern = random.pick(['admit_v1', 'settle_v1'])
+  const pattern = random.pick(['admit_v2', 'settle_v2'])
   const lost = proxy.cutAt(pattern, { lose: 'answer', how: fault.way === 'fin' ? 'fin' : 'rst' })
   await Promise.race([lost, rest(lostWithinMs, signal)])
   return undefined

@@ -41,10 +41,10 @@ export function CancelOutcome({ cancel }: { cancel: Cancel }) {
   )
 }
 
-function CancelText({ turn: { state, incomplete, usage } }: { turn: TurnWithSteps }) {
+function CancelText({ turn: { state, incomplete, finish_reason: finish, usage } }: { turn: TurnWithSteps }) {
   if (state === 'running') return 'being cancelled. It ends when its current tool call has ended.'
   if (state === 'cancelled') return 'cancelled before there was any text. Only finished tool calls that have a price were charged.'
-  if (state !== 'completed' || !incomplete) return 'it had already ended.'
+  if (state !== 'completed' || !incomplete || finish !== null) return 'it had already ended.'
   return (
     <>
       cancelled. <PartialReplyText usage={usage} />

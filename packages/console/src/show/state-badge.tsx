@@ -37,12 +37,43 @@ export function StateBadge({ state }: { state: State }) {
   )
 }
 
-/** For a turn that was cancelled after some text. Its state is completed. */
-export function IncompleteBadge() {
+export type ReplyEnd = Pick<Turn, 'incomplete' | 'finish_reason'>
+
+const ends = {
+  length: {
+    word: 'Cut off at the token limit',
+    mark: '✂',
+    color: 'yellow',
+    means: 'The model reached its output limit. The text so far is the reply. Raise the max output tokens of the agent for longer replies.',
+  },
+  filtered: {
+    word: 'Cut off by a content filter',
+    mark: '✂',
+    color: 'yellow',
+    means: 'A content filter of the provider ended the text. The text so far is the reply.',
+  },
+  refused: { word: 'Refused', mark: '✕', color: 'gray', means: 'The model refused. The reply is its refusal.' },
+  cancelled: { ...shown.cancelled, means: 'The text so far is the reply, marked as incomplete, and it was charged.' },
+} as const
+
+/** How the reply of a completed turn ended, unless the model had finished. */
+export function endOfReply({ incomplete, finish_reason: finish }: ReplyEnd): keyof typeof ends | undefined {
+  if (finish === 'stop') return undefined
+  return finish ?? (incomplete ? 'cancelled' : undefined)
+}
+
+/** What the end of a reply means, in one or two sentences. */
+export const meaningOfEnd = (end: keyof typeof ends): string => ends[end].means
+
+/** Beside the state of a turn, which is completed. Nothing for a reply that the model had finished. */
+export function ReplyEndBadge({ of }: { of: ReplyEnd }) {
+  const end = endOfReply(of)
+  if (!end) return null
+  const { word, mark, color, means } = ends[end]
   return (
-    <Tooltip label="The text so far is the reply, marked as incomplete, and it was charged.">
-      <Badge variant="light" color="gray" tabIndex={0} leftSection={<span aria-hidden="true">{shown.cancelled.mark}</span>}>
-        {shown.cancelled.word}
+    <Tooltip label={means} multiline maw={320}>
+      <Badge variant="light" color={color} tabIndex={0} leftSection={<span aria-hidden="true">{mark}</span>}>
+        {word}
       </Badge>
     </Tooltip>
   )

@@ -5,7 +5,7 @@ import { FailureAdvice, FailureText } from './failure-advice.tsx'
 import { FeedbackOfTurn } from './feedback.tsx'
 import { IdText } from './id-text.tsx'
 import { Moment } from './moment.tsx'
-import { IncompleteBadge, StateBadge } from './state-badge.tsx'
+import { ReplyEndBadge, StateBadge } from './state-badge.tsx'
 import { Waiting } from './waiting.tsx'
 import { PriceOfTurn } from './price-calculation.tsx'
 import { TurnFigures } from './turn-figures.tsx'
@@ -19,7 +19,7 @@ export function TurnDetails({ requestId, withSteps = true }: { requestId: string
         <Stack gap="sm" maw={560}>
           <Group gap="xs">
             <StateBadge state={read.state} />
-            {read.incomplete ? <IncompleteBadge /> : null}
+            <ReplyEndBadge of={read} />
             <Text size="sm" span>
               Started <Moment at={read.created_at} />
             </Text>

@@ -2,9 +2,10 @@
  * What the bodies of webhooks are built from, read when they are sent. An erased end user is therefore in no body that is sent later, and
  * nothing is stored twice.
  */
+import type { ReplyFinishReason } from '../../../finish-reason.ts'
 import type { Amount } from '../../../ledger/ledger.ts'
 import type { Row, Sql } from '../../sql.ts'
-import { bigInteger, integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import { bigInteger, integer, integerOrNull, readFinishReason, text, textOrNull } from '../columns.ts'
 import type { EventType } from '../../../event-types.ts'
 import type { SpendScope, SpendSpan } from '../../../spend-limits.ts'
 import type { Spending } from '../spend-limits.ts'
@@ -45,6 +46,8 @@ export type EventTurn = {
   failureCode: string | null
   usage: { promptTokens: number; completionTokens: number; charged: Amount; estimated: boolean } | null
   incomplete: boolean
+  /** `turn.finish-reason` */
+  finishReason: ReplyFinishReason | null
   createdAt: number
   /** Null unless the turn is completed, and after an erasure. */
   userMessage: { id: string; content: string } | null
@@ -113,7 +116,7 @@ async function readSources(sql: Sql, events: Row[]): Promise<Sources> {
 }
 
 const selectTurns = `select t.request_id as source_id, t.conversation_id, c.external_user_id, t.api_key_id, t.agent_version, t.state, t.run, t.failure_code,
-       t.prompt_tokens, t.completion_tokens, t.charged, t.usage_estimated, t.incomplete, t.created_at, u.id as user_message_id,
+       t.prompt_tokens, t.completion_tokens, t.charged, t.usage_estimated, t.incomplete, t.finish_reason, t.created_at, u.id as user_message_id,
        u.content as user_message, a.id as reply_id, a.content as reply
      from turns t join conversations c on c.id = t.conversation_id
        left join messages u on u.request_id = t.request_id and u.role = 'user'
@@ -175,6 +178,7 @@ function readTurn(found: Row | undefined): EventTurn {
     failureCode: textOrNull(found, 'failure_code'),
     usage: found['charged'] === null ? null : readUsage(found),
     incomplete: integer(found, 'incomplete') === 1,
+    finishReason: readFinishReason(found),
     createdAt: integer(found, 'created_at'),
     userMessage: readMessage(found, 'user_message'),
     reply: readMessage(found, 'reply'),

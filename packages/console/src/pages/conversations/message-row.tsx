@@ -10,7 +10,7 @@ import { RatingBadge, TagList } from '../../show/feedback.tsx'
 import { Markdown } from '../../show/markdown.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
-import { IncompleteBadge } from '../../show/state-badge.tsx'
+import { endOfReply, ReplyEndBadge } from '../../show/state-badge.tsx'
 import style from './chat.module.css'
 import { ClockTime } from './clock-time.tsx'
 import { Folds } from './folds.tsx'
@@ -31,9 +31,9 @@ export const MessageRow = memo(function MessageRow({ message, tookMs, agentId, i
   return (
     <div className={style['reply']} {...(isOpen ? { 'data-open': true } : {})}>
       <Markdown text={message.content} />
-      {message.turn.incomplete ? (
+      {endOfReply(message.turn) ? (
         <Group mt={6}>
-          <IncompleteBadge />
+          <ReplyEndBadge of={message.turn} />
         </Group>
       ) : null}
       <ReplyFoot message={message} tookMs={tookMs} agentId={agentId} isOpen={isOpen} onOpen={onOpen} />

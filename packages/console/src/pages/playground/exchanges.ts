@@ -25,8 +25,6 @@ export type Exchange = {
   state: 'sending' | 'awaiting' | 'streaming' | 'stopped' | 'cancelled' | 'lost' | 'completed' | 'failed' | 'refused'
   /** The reply so far. */
   text: string
-  /** The reply is the text that had been generated when the turn was cancelled. */
-  incomplete: boolean
   requestId: string | null
   failure: ApiFailure | null
   /** From sending to the end of the reply, in milliseconds. Null until then. */
@@ -106,9 +104,9 @@ export function useExchanges(agentId: string, externalUserId: string, onTurn: (r
         }
         // A reader that missed deltas gets the whole text here.
         else {
-          const { content, incomplete = false } = end.message
+          const { content } = end.message
           const tookMs = Math.round(performance.now() - startedAt)
-          change(idempotencyKey, { state: 'completed', text: content, incomplete, requestId: end.request_id, tookMs })
+          change(idempotencyKey, { state: 'completed', text: content, requestId: end.request_id, tookMs })
         }
         onTurn(end.request_id)
       } catch (error) {
@@ -145,7 +143,6 @@ export function useExchanges(agentId: string, externalUserId: string, onTurn: (r
           at: new Date().toISOString(),
           state: 'sending',
           text: '',
-          incomplete: false,
           requestId: null,
           failure: null,
           tookMs: null,

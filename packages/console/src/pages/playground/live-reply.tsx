@@ -1,6 +1,7 @@
 /** Below a message of this visit: the reply so far, why there is no reply, and the possible actions. */
 import { Button, Group, Loader, Stack, Text } from '@mantine/core'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
+import { endOfReply } from '../../show/state-badge.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import type { Message } from '../../api/types.ts'
 import { isReading } from './exchanges.ts'
@@ -43,10 +44,12 @@ export function LiveReply({
   const text = reply?.content ?? exchange.text
   const code = failure?.code ?? 'connection_lost'
   const ended = state === 'failed' || state === 'refused'
-  const incomplete = reply?.turn.incomplete ?? exchange.incomplete
+  // The stream does not say why the text was cut off; the stored reply does.
+  const end = reply?.turn
+  const cancelled = end !== undefined && endOfReply(end) === 'cancelled'
   return (
     <Stack gap="xs">
-      {text === '' && !badge ? null : <Said who={name} at={reply?.created_at ?? null} text={text} incomplete={incomplete} badge={badge} />}
+      {text === '' && !badge ? null : <Said who={name} at={reply?.created_at ?? null} text={text} end={end} badge={badge} />}
       {state === 'sending' || (state === 'streaming' && text === '') ? <Busy text="The agent is replying…" /> : null}
       {state === 'awaiting' ? <Busy text="This message is still being answered. Waiting for the reply…" /> : null}
       {state === 'stopped' ? (
@@ -60,7 +63,7 @@ export function LiveReply({
           conversation.
         </Text>
       ) : null}
-      {state === 'completed' && incomplete ? (
+      {state === 'completed' && cancelled ? (
         <Text size="sm" role="status">
           Cancelled. The text so far is the reply, and it is charged.
         </Text>

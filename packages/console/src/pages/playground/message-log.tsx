@@ -65,7 +65,7 @@ export function MessageLog(props: MessageLogProps) {
           message.role === 'user' ? (
             <Asked key={message.id} who={externalUserId} text={message.content} />
           ) : (
-            <Said key={message.id} who={agent.name} at={message.created_at} text={message.content} incomplete={message.turn.incomplete}>
+            <Said key={message.id} who={agent.name} at={message.created_at} text={message.content} end={message.turn}>
               <ReplyFoot
                 message={message}
                 shown={shown?.kind === 'turn' && message.request_id === shown.requestId}

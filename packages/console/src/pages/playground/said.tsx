@@ -4,10 +4,11 @@ import { memo } from 'react'
 import type { ReactNode } from 'react'
 import { Markdown } from '../../show/markdown.tsx'
 import { Moment } from '../../show/moment.tsx'
-import { IncompleteBadge } from '../../show/state-badge.tsx'
+import { ReplyEndBadge } from '../../show/state-badge.tsx'
+import type { ReplyEnd } from '../../show/state-badge.tsx'
 import classes from './playground.module.css'
 
-type SaidProps = { who: string; at: string | null; text: string; incomplete?: boolean; badge?: ReactNode; children?: ReactNode }
+type SaidProps = { who: string; at: string | null; text: string; end?: ReplyEnd | undefined; badge?: ReactNode; children?: ReactNode }
 
 // Memoized, so that a new piece does not render every other reply again.
 const Read = memo(Markdown)
@@ -18,7 +19,7 @@ export const Asked = ({ who, text }: { who: string; text: string }) => (
   </article>
 )
 
-export const Said = ({ who, at, text, incomplete = false, badge, children }: SaidProps) => (
+export const Said = ({ who, at, text, end, badge, children }: SaidProps) => (
   <Box component="article" aria-label={`Message from ${who}`} miw={0}>
     <Group gap="xs" mb={4}>
       <Text size="sm" fw={600} className="as-written">
@@ -30,7 +31,7 @@ export const Said = ({ who, at, text, incomplete = false, badge, children }: Sai
         </Text>
       )}
       {badge}
-      {incomplete ? <IncompleteBadge /> : null}
+      {end ? <ReplyEndBadge of={end} /> : null}
     </Group>
     {text === '' ? null : <Read text={text} />}
     {children}

@@ -10,7 +10,7 @@ import { FeedbackOfTurn } from '../../show/feedback.tsx'
 import { IdText } from '../../show/id-text.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
-import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
+import { ReplyEndBadge, StateBadge } from '../../show/state-badge.tsx'
 import { PriceOfTurn } from '../../show/price-calculation.tsx'
 import { TurnFigures } from '../../show/turn-figures.tsx'
 import { Attempts, TurnTrace } from '../../show/turn-trace.tsx'
@@ -96,7 +96,7 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
         <>
           <Group gap="xs">
             <StateBadge state={read.state} />
-            {read.incomplete ? <IncompleteBadge /> : null}
+            <ReplyEndBadge of={read} />
             <IdText id={read.request_id} />
           </Group>
           <TurnFigures turn={read} />

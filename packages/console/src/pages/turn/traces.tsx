@@ -14,7 +14,7 @@ import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { Page } from '../../show/page.tsx'
-import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
+import { ReplyEndBadge, StateBadge } from '../../show/state-badge.tsx'
 import classes from '../../show/trace.module.css'
 import { AgentCell, EndUserCell, TraceCell } from '../../show/turn-cells.tsx'
 import { useDraft } from '../../show/use-draft.ts'
@@ -200,7 +200,7 @@ const TurnRow = memo(function Row({ turn }: { turn: Turn }) {
       <Table.Td maw={280}>
         <Group gap={8} wrap="nowrap">
           <StateBadge state={state} />
-          {turn.incomplete ? <IncompleteBadge /> : null}
+          <ReplyEndBadge of={turn} />
           {failure && state !== 'cancelled' ? (
             <Text span size="xs" c="red" ff="monospace" className="as-name">
               {failure.cause_kind ?? failure.code}

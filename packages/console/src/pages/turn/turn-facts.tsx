@@ -9,7 +9,7 @@ import { IdText } from '../../show/id-text.tsx'
 import { latencyOf, writeCount, writeMs } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
-import { IncompleteBadge, StateBadge } from '../../show/state-badge.tsx'
+import { ReplyEndBadge, StateBadge } from '../../show/state-badge.tsx'
 import classes from '../../show/trace.module.css'
 
 type TurnFactsProps = { turn: TurnWithSteps; conversation: Conversation | undefined }
@@ -25,7 +25,7 @@ export function TurnFacts({ turn, conversation }: TurnFactsProps) {
       <Fact name="Status">
         <Group gap={4} wrap="nowrap">
           <StateBadge state={turn.state} />
-          {turn.incomplete ? <IncompleteBadge /> : null}
+          <ReplyEndBadge of={turn} />
         </Group>
       </Fact>
       <Fact name="Agent">

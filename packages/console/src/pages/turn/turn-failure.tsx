@@ -3,17 +3,25 @@ import { Stack, Text } from '@mantine/core'
 import type { TurnWithSteps } from '../../api/types.ts'
 import { callerSaw } from '../../show/caller-saw.ts'
 import { PartialReplyText } from '../../show/cancel-turn.tsx'
+import { endOfReply, meaningOfEnd } from '../../show/state-badge.tsx'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
 import classes from '../../show/trace.module.css'
 
 export function TurnFailure({ turn }: { turn: TurnWithSteps }) {
-  const { failure, state, incomplete, usage } = turn
-  if (incomplete)
+  const { failure, state, usage } = turn
+  const end = endOfReply(turn)
+  if (end)
     return (
       <section aria-label="Cause">
         <Stack gap={6}>
           <Text size="sm" fw={500} c="var(--tk-ink)" role="status">
-            The turn was cancelled. <PartialReplyText usage={usage} />
+            {end === 'cancelled' ? (
+              <>
+                The turn was cancelled. <PartialReplyText usage={usage} />
+              </>
+            ) : (
+              meaningOfEnd(end)
+            )}
           </Text>
           <CallerSaw turn={turn} />
         </Stack>

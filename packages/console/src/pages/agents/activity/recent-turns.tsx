@@ -6,7 +6,7 @@ import { ListTable } from '../../../show/list-table.tsx'
 import { latencyOf, writeMs } from '../../../show/measures.ts'
 import { Moment } from '../../../show/moment.tsx'
 import { Money } from '../../../show/money.tsx'
-import { IncompleteBadge, StateBadge } from '../../../show/state-badge.tsx'
+import { ReplyEndBadge, StateBadge } from '../../../show/state-badge.tsx'
 import { TraceCell } from '../../../show/turn-cells.tsx'
 import { Waiting } from '../../../show/waiting.tsx'
 
@@ -60,7 +60,7 @@ function Row({ turn }: { turn: Turn }) {
       <Table.Td>
         <Group gap={4} wrap="nowrap">
           <StateBadge state={state} />
-          {turn.incomplete ? <IncompleteBadge /> : null}
+          <ReplyEndBadge of={turn} />
         </Group>
       </Table.Td>
       <Table.Td>
