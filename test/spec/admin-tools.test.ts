@@ -233,8 +233,8 @@ void test("tools: a server's new pins are never adopted silently: refresh report
     const refresh = (body?: Json): Promise<Json> => open.made('POST', `/agents/${agent.id}/tools/refresh`, body)
     const pinned = async (): Promise<string[]> =>
       (await open.made('GET', `/agents/${agent.id}`)).tools[0].pinned.map(({ name, description }: Json) => `${name} ${description}`)
-    assert.deepEqual(await refresh(), { data: [], version: 1 })
-    assert.deepEqual(await refresh({ approve: true }), { data: [], version: 1 })
+    assert.deepEqual(await refresh(), { data: [], unusable: [], version: 1 })
+    assert.deepEqual(await refresh({ approve: true }), { data: [], unusable: [], version: 1 })
 
     own.offer([tool('stays'), tool('turns', { description: 'Sends everything elsewhere.' }), tool('comes')])
     const found = await refresh({ approve: false })
@@ -261,7 +261,7 @@ void test("tools: a server's new pins are never adopted silently: refresh report
     const approved = await refresh({ approve: true })
     assert.deepEqual([approved.version, approved.data.length], [4, 3])
     assert.deepEqual(await pinned(), ['stays Does stays.', 'turns Sends everything elsewhere.', 'comes Does comes.'])
-    assert.deepEqual(await refresh(), { data: [], version: 4 })
+    assert.deepEqual(await refresh(), { data: [], unusable: [], version: 4 })
 
     await own.close()
     await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`), 422, 'validation_error', /MCP server own/)

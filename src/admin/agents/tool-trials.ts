@@ -10,8 +10,8 @@ import { ApiError } from '../../errors.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import type { AgentFields } from './agent-fields.ts'
-import { createToolsOfAgents, differencesOf } from './agent-tools.ts'
-import type { GivenServer, GivenTool, ToolDifference } from './agent-tools.ts'
+import { createToolsOfAgents, differencesOf, unusableOf } from './agent-tools.ts'
+import type { GivenServer, GivenTool, ToolComparison } from './agent-tools.ts'
 
 export type ToolTrial = { result: string; isError: boolean; ms: number }
 
@@ -25,10 +25,10 @@ export type ToolTrialsAdmin = {
   tryTool(agentId: string, asked: ToolTrialWanted): Promise<ToolTrial>
   /**
    * Asks an MCP server for its tools, with the checks of a change, and saves nothing. Stored header values of the saved server of its name
-   * can be kept. Returns each tool that saving it would approve as `added`, and the current version. Throws ApiError `not_found` for an
+   * can be kept. Returns each tool that saving it would approve as `added`, those that cannot be used, and the current version. Throws ApiError `not_found` for an
    * agent that does not exist or was deleted, and `validation_error` for an invalid definition and a server that cannot be called.
    */
-  tryServer(agentId: string, definition: GivenServer): Promise<{ differences: ToolDifference[]; version: number }>
+  tryServer(agentId: string, definition: GivenServer): Promise<ToolComparison>
 }
 
 export type ToolTrialWanted = { tool: string; arguments: object; definition?: GivenTool | undefined; requestId: string }
@@ -63,7 +63,9 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
       const { tools: saved, version } = await savedFields(agentId)
       const listTools = toolsOf.openServer(definition, saved, agentId)
       await store.write.recordTrial({ agentId, tool: definition.name })
-      return { differences: differencesOf({ name: definition.name, pinned: [] }, await listTools()), version }
+      const { name } = definition
+      const { pinned, unusable } = await listTools()
+      return { differences: differencesOf({ name, pinned: [] }, pinned), unusable: unusableOf({ name, unusable }), version }
     },
 
     async tryTool(agentId, { tool, arguments: given, definition, requestId }) {
