@@ -45,9 +45,10 @@ export function createArgumentsReader(): ArgumentsReader {
       const operations = new Operations(baseOperations + operationsPerCharacter * text.length)
       const refused = (why: string): ReadArguments => ({ kind: 'refused', text: why, operations: operations.used })
       try {
-        const problems = compiled(schema).check(parsed, operations)
+        const check = compiled(schema)
+        const problems = check.check(parsed, operations)
         // mutant: tools.arguments
-        return problems.length === 0
+        return problems.length === 0 || fitsWithoutNulls(parsed, problems, check, operations)
           ? { kind: 'read', args: parsed, operations: operations.used }
           : refused(`The arguments do not fit the schema of the tool: ${say(problems)}`)
       } catch (error) {
@@ -58,6 +59,33 @@ export function createArgumentsReader(): ArgumentsReader {
       }
     },
   }
+}
+
+/**
+ * Models send null for an optional argument that they leave out. Removes each null that the schema does not allow, and returns whether the
+ * rest fits. One that the schema requires is missing then, so the arguments are refused.
+ */
+function fitsWithoutNulls(args: Record<string, unknown>, problems: Problem[], { check }: CompiledSchema, operations: Operations): boolean {
+  // A check reports a few problems, so there may be more nulls after it. Each round removes at least one.
+  for (let open = problems; open.length > 0; open = check(args, operations)) {
+    const removed = open.filter(({ at }) => removeNull(args, at))
+    if (removed.length === 0) return false
+  }
+  return true
+}
+
+/** `at`: a path of the check. Returns whether a property with null was there. */
+function removeNull(args: Record<string, unknown>, at: string): boolean {
+  const names = at
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = names.pop()
+  let inside: unknown = args
+  for (const name of names)
+    inside = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, name) ? inside[name as keyof object] : undefined
+  if (last === undefined || !isObject(inside) || !Object.hasOwn(inside, last) || inside[last] !== null) return false
+  return delete inside[last]
 }
 
 /** A schema that cannot be compiled is not compiled again for each call. */
