@@ -289,6 +289,13 @@ void test('tools: a tool of a server that cannot be used is named with the reaso
     const tested = await refresh({ definition: { ...given, name: 'other' } })
     assert.deepEqual([tested.data.length, tested.unusable], [1, [{ server: 'other', ...unusable[0] }]])
 
+    own.offer([tool('good'), tool('get it.now')])
+    await refresh({ approve: true })
+    const tried = await open.made('POST', `/agents/${agent.id}/tools/try`, { tool: 'own__get it.now', arguments: {} })
+    assert.deepEqual([tried.result, tried.is_error], ['did get it.now', false])
+    own.offer([tool('good'), tool('bad', { inputSchema: { type: 'array' } })])
+    await refresh({ approve: true })
+
     // What was read from the server stays while the server is not asked again.
     const { pinned: _pinned, unusable: _unusable, ...sent } = await shown()
     await open.made('PATCH', `/agents/${agent.id}`, { tools: [{ ...sent, price_usd: '0.01' }] })

@@ -1,6 +1,6 @@
 /**
  * What clients of /mcp send beside the message itself: the SDK rejects an Accept header that does not name both forms of a response, and null
- * in place of a field that is left out. Changes nothing of the arguments of a call.
+ * in place of a field that is left out (`mcp.tool`). Changes nothing of the arguments of a call.
  */
 
 /** The forms of a response that a client can read. `any`: both, so a call can report its progress. */
