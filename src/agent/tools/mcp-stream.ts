@@ -71,7 +71,7 @@ async function* streamed(response: Response): Bytes {
   }
 }
 
-/** Reads up to the first character that is not blank. `first` is empty if there is none. */
+/** Reads up to the first character that is not blank. `first` is empty if all of it is blank. */
 async function headOf(bytes: Bytes): Promise<{ first: string; bytes: Buffer }> {
   let head: Buffer = Buffer.alloc(0)
   for (let next = await bytes.next(); !next.done; next = await bytes.next()) {
