@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { differences } from '../src/agent/tools/mcp-definitions.ts'
 import { ToolServerError } from '../src/agent/tools/tool-config.ts'
-import type { PinnedTool } from '../src/agent/tools/tool-config.ts'
+import type { PinnedTool, UnusableTool } from '../src/agent/tools/tool-config.ts'
 import { startCaller } from './support/mcp-caller.ts'
 import type { Caller } from './support/mcp-caller.ts'
 import { answer, result, startScriptedMcp, tool } from './support/mcp-scripted-server.ts'
@@ -29,6 +29,12 @@ async function refused(words: RegExp, allowed: string[] | null = null): Promise<
   })
 }
 
+/** The names of the tools that can be pinned, and those that cannot be used. */
+async function named(): Promise<{ pinned: string[]; unusable: UnusableTool[] }> {
+  const { pinned, unusable } = await caller.pins(server)
+  return { pinned: pinned.map(({ name }) => name), unusable }
+}
+
 const many = (count: number): ScriptedTool[] => Array.from({ length: count }, (_, n) => tool(`tool-${n}`))
 const deep = (levels: number): object => (levels === 0 ? {} : { not: deep(levels - 1) })
 
@@ -43,21 +49,16 @@ describe('pin', () => {
     server.offer([
       { name: 'a.b/c-d_E', inputSchema },
       tool('reads', { annotations: { readOnlyHint: true, destructiveHint: true } }),
-      tool('may-act', { annotations: { readOnlyHint: 'yes', idempotentHint: true, destructiveHint: false } as object }),
-    ])
-    await refused(/invalid result: tools\[2\]\.annotations\.readOnlyHint: /)
-    server.offer([
-      { name: 'a.b/c-d_E', inputSchema },
-      tool('reads', { annotations: { readOnlyHint: true, destructiveHint: true } }),
       tool('may-act', { annotations: { idempotentHint: true, destructiveHint: false } }),
+      tool('says-yes', { annotations: { readOnlyHint: 'yes' } as object }),
     ])
     const pinned = await caller.pin(server)
     assert.deepEqual(pinned[0], { name: 'a.b/c-d_E', description: '', parameters: inputSchema, sideEffects: true })
     assert.deepEqual(
       pinned.map(({ sideEffects }) => sideEffects),
-      [true, false, true],
+      [true, false, true, true],
     )
-    await server.until(() => server.callsOf('DELETE').length === 2)
+    await server.until(() => server.callsOf('DELETE').length === 1)
   })
 
   void test('reads every page', async () => {
@@ -72,7 +73,9 @@ describe('pin', () => {
   })
 
   void test('a list whose cursor never ends is an error after 32 pages', async () => {
-    server.on('tools/list', (seen, response) => answer(response, 200, result(seen.id, { tools: [], nextCursor: 'again' })))
+    server.on('tools/list', (seen, response) =>
+      answer(response, 200, result(seen.id, { tools: [], nextCursor: `${seen.params.cursor ?? ''}x` })),
+    )
     await refused(/does not end within 32 pages/)
     assert.equal(server.callsOf('tools/list').length, 32)
   })
@@ -88,7 +91,8 @@ describe('pin', () => {
     assert.equal((await caller.pin(server)).length, 128)
     for (const count of [129, 5000]) {
       server.offer(many(count))
-      await refused(/more than 128 tools/)
+      await refused(/more than 128 tools; choose some of them with "allowed"/)
+      assert.equal((await caller.pin(server, ['tool-7'])).length, 1)
     }
   })
 
@@ -99,55 +103,48 @@ describe('pin', () => {
     await refused(/more than 8192 parts/)
   })
 
-  void test('an invalid entry is an error that says where it is and what is wrong', async () => {
-    server.offer([tool('good'), { ...tool('bad'), inputSchema: 'text' as unknown as object }])
-    await refused(/^the server returned an invalid result: tools\[1\]\.inputSchema: .*object/i)
-    server.offer([tool('good'), { ...tool('bad'), name: 7 as unknown as string }])
-    await refused(/tools\[1\]\.name: .*string/)
-  })
-
-  void test('a schema with a reference that leads back to itself is an error that names the tool', async () => {
+  void test('a schema with a reference that leads back to itself disables its tool', async () => {
     const tree = { type: 'object', properties: { child: { $ref: '#' } } }
     server.offer([tool('tree', { inputSchema: tree }), tool('loop', { inputSchema: { type: 'object', allOf: [{ $ref: '#' }] } })])
-    await refused(/the schema of the tool "loop" has a reference that leads back to itself, "#" at "\/allOf\/0"/)
-    assert.equal((await caller.pin(server, ['tree'])).length, 1)
+    assert.deepEqual(await named(), {
+      pinned: ['tree'],
+      unusable: [{ name: 'loop', reason: 'its schema has a reference that leads back to itself, "#" at "/allOf/0"' }],
+    })
   })
 
-  void test('definitions over 256 KiB are an error, also if each is small enough', async () => {
+  void test('definitions over 256 KiB are an error, also if each is small enough; a tool that alone is larger is left out', async () => {
     server.offer(many(40).map((one) => ({ ...one, description: 'x'.repeat(8000) })))
-    await refused(/more than 256 KiB/)
-    server.offer([tool('look', { inputSchema: { type: 'object', description: 'x'.repeat(300_000) } })])
-    await refused(/more than 256 KiB/)
+    await refused(/more than 256 KiB; choose some of them with "allowed"/)
+    assert.equal((await caller.pin(server, ['tool-1', 'tool-2'])).length, 2)
+    server.offer([tool('large', { inputSchema: { type: 'object', description: 'x'.repeat(300_000) } }), tool('look')])
+    assert.deepEqual(await named(), { pinned: ['look'], unusable: [{ name: 'large', reason: 'its schema is larger than 256 KiB' }] })
   })
 
   const wrong: [string, object, RegExp][] = [
-    ['a name with a space', { name: 'look here' }, /"look here" has a name/],
-    ['a name with a line break', { name: 'look\r\nx-evil: 1' }, /"look x-evil: 1" has a name/],
-    ['an empty name', { name: '' }, /"" has a name/],
-    ['a name of 129 letters', { name: 'l'.repeat(129) }, /has a name/],
-    ['a description over 8 KiB', { description: 'ü'.repeat(4097) }, /description of the tool "look" is longer than 8 KiB/],
-    ['a description with U+0000', { description: 'a\0b' }, /description of the tool "look" is not well-formed/],
-    ['a schema that is not an object', { inputSchema: { type: 'string' } }, /"look" has a schema that is not of an object/],
-    ['a schema without a type', { inputSchema: {} }, /"look" has a schema that is not of an object/],
+    ['a name with a line break', { name: 'look\r\nx-evil: 1' }, /^its name is not one line/],
+    ['an empty name', { name: '' }, /^has no name/],
+    ['a name that is a number', { name: 7 }, /^has no name/],
+    ['a name of 129 letters', { name: 'l'.repeat(129) }, /^its name is not/],
+    ['a description over 8 KiB', { description: 'ü'.repeat(4097) }, /^its description is longer than 8 KiB/],
+    ['a description with U+0000', { description: 'a\0b' }, /^its description is not well-formed/],
+    ['a schema that is not an object', { inputSchema: { type: 'string' } }, /^its schema is not that of an object/],
+    ['a schema that is a text', { inputSchema: 'text' }, /^its schema is not that of an object/],
     [
       'a pattern without an automaton',
       { inputSchema: { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)\\1$' } } } },
-      /schema of the tool "look" has a pattern that cannot be used, "\^\(a\+\)\\\\1\$" at "\/properties\/x": it refers back to a group; leave it out with "allowed"/,
+      /^its schema has a pattern that cannot be used, "\^\(a\+\)\\\\1\$" at "\/properties\/x": it refers back to a group/,
     ],
-    ['a schema that is 70 deep', { inputSchema: { type: 'object', ...deep(70) } }, /"look" has a schema that is too deep/],
-    ['a lone surrogate in a schema', { inputSchema: { type: 'object', title: '\ud800' } }, /"look" has a schema that is too deep or holds/],
-    [
-      'U+0000 in a key of a schema',
-      { inputSchema: { type: 'object', properties: { 'a\0': {} } } },
-      /"look" has a schema that is too deep or holds/,
-    ],
-    ['no schema', { inputSchema: undefined }, /invalid result: tools\[0\]\.inputSchema: /],
+    ['a schema that is 70 deep', { inputSchema: { type: 'object', ...deep(70) } }, /^its schema is too deep/],
+    ['a lone surrogate in a schema', { inputSchema: { type: 'object', title: '\ud800' } }, /^its schema is too deep or holds/],
+    ['U+0000 in a key of a schema', { inputSchema: { type: 'object', properties: { 'a\0': {} } } }, /^its schema is too deep or holds/],
   ]
   for (const [what, change, words] of wrong)
-    void test(`${what} is an error, unless the tool is not among the allowed`, async () => {
+    void test(`${what} disables the tool, with the reason, and no other`, async () => {
       server.offer([{ ...tool('look'), ...change }, tool('act')])
-      await refused(words)
-      if (what !== 'no schema') assert.equal((await caller.pin(server, ['act'])).length, 1)
+      const { pinned, unusable } = await named()
+      assert.deepEqual([pinned, unusable.length], [['act'], 1])
+      assert.match(unusable[0]!.reason, words)
+      assert.deepEqual((await caller.pins(server, ['act'])).unusable, [])
     })
 
   void test('tools.arguments: a schema with nested URIs costs its size, in a new tool and in a changed one', async () => {
@@ -160,7 +157,7 @@ describe('pin', () => {
     assert.ok((user + system) / 1000 < 1000, `${(user + system) / 1000} ms of CPU`)
   })
 
-  void test('an excessively nested schema is an error and nothing worse', async () => {
+  void test('an excessively nested schema disables its tool, and nothing worse', async () => {
     const nested = `${'{"not":'.repeat(20_000)}{}${'}'.repeat(20_000)}`
     server.on('tools/list', (seen, response) =>
       answer(
@@ -169,22 +166,33 @@ describe('pin', () => {
         `{"jsonrpc":"2.0","id":${JSON.stringify(seen.id)},"result":{"tools":[{"name":"look","inputSchema":{"type":"object","x":${nested}}}]}}`,
       ),
     )
-    await refused(/unexpected response|too deep/)
+    const { unusable } = await caller.pins(server)
+    assert.match(unusable[0]!.reason, /^its schema is too deep/)
   })
 
-  void test('a duplicate name is an error, and so is a missing allowed one', async () => {
-    server.offer([tool('look'), tool('look')])
-    await refused(/two tools called "look"/)
-    await refused(/no tool "act"/, ['look', 'act'])
+  void test('a tool that is listed twice is one; with two definitions, neither can be used; a missing allowed one is an error', async () => {
+    server.offer([tool('look'), tool('look'), tool('act')])
+    assert.deepEqual(await named(), { pinned: ['look', 'act'], unusable: [] })
+    await refused(/no tool "stop"/, ['look', 'stop'])
+    server.offer([tool('look'), tool('look', { description: 'Looks elsewhere.' }), tool('act')])
+    assert.deepEqual(await named(), {
+      pinned: ['act'],
+      unusable: [{ name: 'look', reason: 'is offered twice, with different definitions' }],
+    })
   })
 
-  void test('a server without the tools capability is an error; one with an empty list has none', async () => {
+  void test('a server that names no capabilities is asked for its tools; one without the method is an error, and an empty list none', async () => {
     server.offer([])
     assert.deepEqual(await caller.pin(server), [])
     server.on('initialize', (seen, response) =>
       answer(response, 200, result(seen.id, { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } })),
     )
-    await refused(/does not support tools/)
+    server.offer([tool('look')])
+    assert.equal((await caller.pin(server)).length, 1)
+    server.on('tools/list', (seen, response) =>
+      answer(response, 200, { jsonrpc: '2.0', id: seen.id, error: { code: -32_601, message: 'Method not found' } }),
+    )
+    await refused(/Method not found/)
   })
 
   void test('fault.tool-hostile: a server that hangs at any step is abandoned', async () => {

@@ -202,11 +202,11 @@ describe('a call', () => {
     assert.deepEqual(await outcome({ content: [] }), ['[The tool answered without content.]', false])
     const parts = [
       { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
-      { type: 'resource', resource: { uri: 'file:///a\n[b]', text: 'secret plans', mimeType: 'text/plain' } },
+      { type: 'resource', resource: { uri: 'file:///a\n[b]', text: 'whole plans', mimeType: 'text/plain' } },
       { type: 'hologram' },
     ]
     assert.deepEqual(await outcome({ content: parts }), [
-      '[audio, audio/wav, not shown]\n[resource file:///a b , text/plain, not shown]\n[content of an unknown kind, not shown]',
+      '[audio audio/wav, 3 bytes, not shown]\n[resource file:///a b text/plain]\nwhole plans\n[content of the kind hologram, not shown]',
       false,
     ])
   })
@@ -241,9 +241,9 @@ describe('pinned tools', () => {
       assert.equal((await caller.ask(server, 'look', { pinned: again })).text, 'did look')
     })
 
-  void test('a tool that is missing or duplicated is not called', async () => {
+  void test('a tool that is missing, or offered with two definitions, is not called', async () => {
     const pinned = await caller.pin(server)
-    server.offer([tool('act'), tool('act')])
+    server.offer([tool('act'), tool('act', { description: 'Acts otherwise.' })])
     for (const name of ['look', 'act']) assert.match((await caller.ask(server, name, { pinned })).text, /has changed/)
     assert.equal(count('tools/call'), 0)
   })

@@ -56,7 +56,7 @@ void test('mcp: a call returns its text', async () => {
 
 void test('mcp: a picture and links are named, not passed on', async () => {
   const image = await caller.ask(server, 'get-tiny-image', { pinned })
-  assert.equal(image.text, "Here's the image you requested:\n[image, image/png, not shown]\nThe image above is the MCP logo.")
+  assert.equal(image.text, "Here's the image you requested:\n[image image/png, 4 KB, not shown]\nThe image above is the MCP logo.")
   const links = await caller.ask(server, 'get-resource-links', { pinned, args: { count: 2 } })
   assert.equal(links.text.match(/\[link to the resource .+: demo:\/\/.+\]/g)?.length, 2)
 })

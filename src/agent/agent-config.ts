@@ -141,7 +141,8 @@ function isTool(tool: unknown): boolean {
         isText(tool['url']) &&
         isTexts(tool['headers']) &&
         isNullOr((names) => isListOf(isText, names), tool['allowed']) &&
-        isListOf(isDescribed, tool['pinned'])
+        isListOf(isDescribed, tool['pinned']) &&
+        isAbsentOr((list) => isListOf(isUnusable, list), tool['unusable'])
       )
     case 'builtin':
       return tool['name'] === 'now' || tool['name'] === 'search_knowledge'
@@ -159,6 +160,8 @@ const isHttpTool = (tool: Fields): boolean =>
   isTexts(tool['headers']) &&
   isTexts(tool['secrets']) &&
   isNumber(tool['timeoutSeconds'])
+
+const isUnusable: Fits = (tool) => isObject(tool) && isText(tool['name']) && isText(tool['reason'])
 
 function isDescribed(tool: unknown): boolean {
   if (!isObject(tool)) return false

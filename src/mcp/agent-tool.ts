@@ -94,18 +94,16 @@ export const keyInMeta = 'turnkeep/idempotency-key'
 const known = new Set(['message', 'external_user_id', 'idempotency_key'])
 
 /**
- * Checks the arguments of a call. `metaKey` is the key of a call whose arguments have none. A message never repeats the value that was sent
+ * Checks the arguments of a call. Models send null for an optional argument that they leave out. `metaKey` is the key of a call whose arguments have none. A message never repeats the value that was sent
  * (`order.validation`).
  */
 export function readToolCall(given: Record<string, unknown> | undefined, defaultExternalUserId: string | null, metaKey: unknown): ReadCall {
   const fields = given ?? {}
   if (Object.keys(fields).some((name) => !known.has(name)))
     return invalid(`The arguments have an unknown field. The fields are ${[...known].join(', ')}.`)
-  const {
-    message,
-    external_user_id: externalUserId = defaultExternalUserId ?? undefined,
-    idempotency_key: idempotencyKey = metaKey,
-  } = fields
+  const message = fields['message'] ?? undefined
+  const externalUserId = fields['external_user_id'] ?? defaultExternalUserId ?? undefined
+  const idempotencyKey = fields['idempotency_key'] ?? metaKey ?? undefined
   if (externalUserId === undefined) return invalid('external_user_id is required, because the API key has no default_external_user_id.')
   const problem =
     problemOf('message', message, maxMessage) ??

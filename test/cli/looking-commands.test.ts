@@ -81,7 +81,7 @@ describe('turnkeep agent tools', () => {
       /^name +kind +side effects +pinned +description\nnow +builtin +no +- +\S/,
     )
     const pinned = { type: 'object', properties: { order: { type: 'string', pattern: '^A-\\d+$' } }, required: ['order'] }
-    const shop = await startScriptedMcp({ tools: [tool('find', { inputSchema: pinned })] })
+    const shop = await startScriptedMcp({ tools: [tool('find', { inputSchema: pinned }), tool('odd', { description: 'a\0' })] })
     after(() => shop.close())
     const open = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${shop.port}` } })
     after(() => open.close())
@@ -91,6 +91,10 @@ describe('turnkeep agent tools', () => {
     assert.match(shown.stdout, /^name +shop__find\n.*\npinned +yes\ndescription +Does find\.\n/s)
     assert.deepEqual(JSON.parse(shown.stdout.slice(shown.stdout.indexOf('{'))), pinned)
     assert.deepEqual(JSON.parse((await toolOf('shop__find', '--json')).stdout).parameters, pinned)
+    const odd = 'The tool shop__odd cannot be used: its description is not well-formed text.\n'
+    assert.equal((await toolOf()).stderr, odd)
+    const compared = await turnkeepAt(open, 'agent', 'refresh-tools', caller.agentId)
+    assert.deepEqual([compared.code, compared.stderr], [0, `The pinned tools match the MCP servers.\n${odd}`])
     const none = await toolOf('find')
     assert.deepEqual([none.code, none.stderr], [1, 'turnkeep: the agent has no tool find: npx turnkeep agent tools lists them\n'])
     const tried = await turnkeep('agent', 'try-tool', agentId, 'now')

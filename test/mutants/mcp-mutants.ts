@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const http = 'mcp-server/http.test.ts'
 const refusals = 'mcp-server/refusals.test.ts'
 const stdio = 'mcp-server/stdio.test.ts'
+const endpoint = 'field/mcp-endpoint.test.ts'
 
 export const mcpMutants: Mutant[] = [
   {
@@ -72,6 +73,18 @@ export const mcpMutants: Mutant[] = [
     removes: 'an unexpected error shows nothing of the inside',
     edits: [edit('    onError(error)\n    throw', '    onError(error)\n    if (error) throw error\n    throw', { at: 'mcp.tool-3' })],
     caughtBy: { file: refusals, title: 'mcp.tool: an internal error shows nothing of the inside' },
+  },
+  {
+    rule: 'mcp.tool',
+    removes: 'a client gets the form of a response that it accepts',
+    edits: [edit("isStream && form !== 'json'", 'isStream')],
+    caughtBy: { file: endpoint, title: 'mcp.tool: a form with the quality 0 is not sent' },
+  },
+  {
+    rule: 'mcp.tool',
+    removes: 'null in place of an optional field is absent',
+    edits: [edit('parsedBody: withoutNulls(message)', 'parsedBody: message')],
+    caughtBy: { file: endpoint, title: 'mcp.tool: any notification is accepted' },
   },
   {
     rule: 'overload.unread',

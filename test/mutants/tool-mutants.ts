@@ -54,6 +54,12 @@ export const toolMutants: Mutant[] = [
   },
   {
     rule: 'tools.arguments',
+    removes: 'a null that the schema does not allow is left out',
+    edits: [edit('|| fitsWithoutNulls(parsed, problems, check, operations)')],
+    caughtBy: { file: 'field/mcp.test.ts', title: 'tools.arguments: null for an optional argument is left out' },
+  },
+  {
+    rule: 'tools.arguments',
     removes: 'a schema with too many states in its lookarounds is refused before all are made',
     edits: [edit('    states,\n', '    states: program.kinds.length,\n', { at: 'tools.arguments-2' })],
     caughtBy: { file: 'tools-schema.test.ts', title: 'tools.arguments: states in lookarounds: read or refused in time that is linear' },

@@ -233,8 +233,8 @@ void test("tools: a server's new pins are never adopted silently: refresh report
     const refresh = (body?: Json): Promise<Json> => open.made('POST', `/agents/${agent.id}/tools/refresh`, body)
     const pinned = async (): Promise<string[]> =>
       (await open.made('GET', `/agents/${agent.id}`)).tools[0].pinned.map(({ name, description }: Json) => `${name} ${description}`)
-    assert.deepEqual(await refresh(), { data: [], version: 1 })
-    assert.deepEqual(await refresh({ approve: true }), { data: [], version: 1 })
+    assert.deepEqual(await refresh(), { data: [], unusable: [], version: 1 })
+    assert.deepEqual(await refresh({ approve: true }), { data: [], unusable: [], version: 1 })
 
     own.offer([tool('stays'), tool('turns', { description: 'Sends everything elsewhere.' }), tool('comes')])
     const found = await refresh({ approve: false })
@@ -261,7 +261,7 @@ void test("tools: a server's new pins are never adopted silently: refresh report
     const approved = await refresh({ approve: true })
     assert.deepEqual([approved.version, approved.data.length], [4, 3])
     assert.deepEqual(await pinned(), ['stays Does stays.', 'turns Sends everything elsewhere.', 'comes Does comes.'])
-    assert.deepEqual(await refresh(), { data: [], version: 4 })
+    assert.deepEqual(await refresh(), { data: [], unusable: [], version: 4 })
 
     await own.close()
     await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`), 422, 'validation_error', /MCP server own/)
@@ -271,6 +271,52 @@ void test("tools: a server's new pins are never adopted silently: refresh report
     await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`, { yes: true }), 422, 'validation_error', /yes/)
   } finally {
     await own.close().catch(() => undefined)
+  }
+})
+
+void test('tools: a tool of a server that cannot be used is named with the reason, and the others are pinned and compared', async () => {
+  const own = await startScriptedMcp({ tools: [tool('good'), tool('bad', { inputSchema: { type: 'array' } })] })
+  await using open = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${own.port}` } })
+  try {
+    const given = { type: 'mcp', name: 'own', url: own.url }
+    const unusable = [{ name: 'bad', reason: 'its schema is not that of an object' }]
+    const agent = await open.makeAgent(open.caller.ownerId, { tools: [given] })
+    const shown = async (): Promise<Json> => (await open.made('GET', `/agents/${agent.id}`)).tools[0]
+    assert.deepEqual([(await shown()).unusable, (await shown()).pinned.length], [unusable, 1])
+    const refresh = (body?: Json): Promise<Json> => open.made('POST', `/agents/${agent.id}/tools/refresh`, body)
+    const ofOwn = unusable.map((one) => ({ server: 'own', ...one }))
+    assert.deepEqual(await refresh(), { data: [], unusable: ofOwn, version: 1 })
+    const tested = await refresh({ definition: { ...given, name: 'other' } })
+    assert.deepEqual([tested.data.length, tested.unusable], [1, [{ server: 'other', ...unusable[0] }]])
+
+    own.offer([tool('good'), tool('get it.now')])
+    await refresh({ approve: true })
+    const tried = await open.made('POST', `/agents/${agent.id}/tools/try`, { tool: 'own__get it.now', arguments: {} })
+    assert.deepEqual([tried.result, tried.is_error], ['did get it.now', false])
+    own.offer([tool('good'), tool('bad', { inputSchema: { type: 'array' } })])
+    await refresh({ approve: true })
+
+    // What was read from the server stays while the server is not asked again.
+    const { pinned: _pinned, unusable: _unusable, ...sent } = await shown()
+    await open.made('PATCH', `/agents/${agent.id}`, { tools: [{ ...sent, price_usd: '0.01' }] })
+    assert.deepEqual((await shown()).unusable, unusable)
+    await refused(open.admin('PATCH', `/agents/${agent.id}`, { tools: [await shown()] }), 422, 'validation_error', /unknown field/)
+
+    own.offer([tool('good', { description: 'x\0' }), tool('bad')])
+    const now = await refresh({ approve: true })
+    assert.deepEqual(
+      now.data.map((one: Json) => [one.tool, one.change]),
+      [
+        ['bad', 'added'],
+        ['good', 'removed'],
+      ],
+    )
+    assert.deepEqual((await shown()).unusable, [{ name: 'good', reason: 'its description is not well-formed text' }])
+    own.offer([tool('good'), tool('bad')])
+    await refresh({ approve: true })
+    assert.deepEqual([Object.hasOwn(await shown(), 'unusable'), (await shown()).pinned.length], [false, 2])
+  } finally {
+    await own.close()
   }
 })
 

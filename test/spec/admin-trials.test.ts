@@ -100,7 +100,7 @@ void test('tools/refresh: lists the tools of an MCP server that is not saved, wi
   assert.equal(status, 200, text)
   const parameters = { type: 'object', properties: { x: { type: 'string' } } }
   const now = { name: 'look', description: 'Does look.', parameters, side_effects: true }
-  assert.deepEqual(json, { data: [{ server: 'shop', tool: 'look', change: 'added', now }], version: 1 })
+  assert.deepEqual(json, { data: [{ server: 'shop', tool: 'look', change: 'added', now }], unusable: [], version: 1 })
   const { headers } = mcp.callsOf('tools/list').at(-1)!
   assert.deepEqual([headers['x-key'], headers['x-try']], ['stored-secret', 'trial'])
   assert.equal((await ask({ ...definition, name: 'other', headers: {}, allowed: ['look'] })).json.data[0].server, 'other')

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { createGuard } from '../../src/agent/guard/guard.ts'
 import { createMcp } from '../../src/agent/tools/mcp.ts'
 import type { Mcp, McpLimits } from '../../src/agent/tools/mcp.ts'
-import type { McpServer, PinnedTool, ToolResult } from '../../src/agent/tools/tool-config.ts'
+import type { McpServer, PinnedTool, Pins, ToolResult } from '../../src/agent/tools/tool-config.ts'
 import { createLog } from '../../src/observability/log.ts'
 
 export type Place = { url: string; host: string; port: number }
@@ -20,6 +20,8 @@ export type Caller = {
   lines: Record<string, unknown>[]
   logText(): string
   pin(place: Place, allowed?: string[] | null, headers?: Record<string, string>): Promise<PinnedTool[]>
+  /** With the tools that cannot be used. */
+  pins(place: Place, allowed?: string[] | null): Promise<Pins>
   /** Pins first where nothing is said of what is pinned. */
   ask(place: Place, tool: string, ask?: Ask): Promise<ToolResult>
   close(): Promise<void>
@@ -38,8 +40,8 @@ export function startCaller(places: Place[], limits: Partial<McpLimits> = {}): C
   })
   const mcp = createMcp({ guard, log: createLog('info', { destination }), limits })
 
-  function pin({ url }: Place, allowed: string[] | null = null, headers = {}): Promise<PinnedTool[]> {
-    return mcp.pin({ url, headers, allowed })
+  async function pin({ url }: Place, allowed: string[] | null = null, headers = {}): Promise<PinnedTool[]> {
+    return (await mcp.pin({ url, headers, allowed })).pinned
   }
 
   return {
@@ -47,6 +49,7 @@ export function startCaller(places: Place[], limits: Partial<McpLimits> = {}): C
     lines,
     logText: () => text,
     pin,
+    pins: ({ url }, allowed = null) => mcp.pin({ url, headers: {}, allowed }),
     async ask(place, tool, { args = {}, key = 'request:1:1', headers = {}, signal = new AbortController().signal, pinned } = {}) {
       const server: McpServer = {
         type: 'mcp',

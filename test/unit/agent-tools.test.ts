@@ -16,7 +16,7 @@ const toolsWith = (...keys: Uint8Array[]) =>
     tools: {
       pin: async () => {
         asked++
-        return pinned
+        return { pinned, unusable: [] }
       },
     },
     guard: { refusedAddress: () => undefined },

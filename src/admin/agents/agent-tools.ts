@@ -21,11 +21,13 @@ import type {
   OpenMcpServer,
   OpenTool,
   PinnedTool,
+  Pins,
   Sealed,
   SealedFor,
   SealedKind,
   ToolConfig,
   Tools,
+  UnusableTool,
 } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
 import { haveSameKey, UnsealError } from '../../config/secrets.ts'
@@ -35,7 +37,7 @@ import type { Sealer } from '../../config/secrets.ts'
 export type GivenTexts = Record<string, string | null>
 export type GivenTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
-  | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
+  | (Omit<McpServer, 'headers' | 'pinned' | 'unusable'> & { headers: GivenTexts })
   | BuiltInTool
 export type GivenServer = Extract<GivenTool, { type: 'mcp' }>
 
@@ -57,9 +59,9 @@ export type ToolsOfAgents = {
    * Checks an MCP server that is not saved, with the stored values that it keeps, and returns a function that reads the tools that saving
    * it would pin. Both throw ApiError `validation_error`, the function also if the server cannot be called.
    */
-  openServer(given: GivenServer, present: ToolConfig[], agentId: string): () => Promise<PinnedTool[]>
+  openServer(given: GivenServer, present: ToolConfig[], agentId: string): () => Promise<Pins>
 }
-export type Asked = Map<string, Promise<PinnedTool[]>>
+export type Asked = Map<string, Promise<Pins>>
 
 // Even with all other fields at their maximum, the hold stays below two million tokens (src/http/admin/agents/agent-bodies.ts). A prompt
 // that is half tools is not useful.
@@ -79,7 +81,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     }
   }
 
-  async function pin({ name, url, headers, allowed }: OpenMcpServer, asked: Asked): Promise<PinnedTool[]> {
+  async function pin({ name, url, headers, allowed }: OpenMcpServer, asked: Asked): Promise<Pins> {
     const key = JSON.stringify([url, headers, allowed])
     const answer = asked.get(key) ?? tools.pin({ url, headers, allowed })
     asked.set(key, answer)
@@ -181,8 +183,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
             stored?.type === 'mcp' &&
             areStored(opened, stored.headers, agentId) &&
             isSameServer({ ...sealed, headers: stored.headers }, stored)
-          const pinned = isUnchanged ? stored.pinned : await pin(opened, asked)
-          return { ...sealed, pinned }
+          return { ...sealed, ...storedPins(isUnchanged ? stored : await pin(opened, asked)) }
         }),
       )
       refuse(all.map(({ opened }, index) => withPins(opened, resolved[index]!)))
@@ -200,7 +201,8 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
               server,
               agentId,
             )
-            return { ...server, pinned: await pin(opened, new Map()) }
+            const { unusable: _, ...rest } = server
+            return { ...rest, ...storedPins(await pin(opened, new Map())) }
           }),
       )
     },
@@ -210,14 +212,18 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       const opened = openTool(given, stored, agentId)
       refuse([opened])
       return async () => {
-        const pinned = await pin(opened, new Map())
-        refuse([{ ...opened, pinned }])
-        refuseDefinitions([{ ...given, headers: {}, pinned }])
-        return pinned
+        const pins = await pin(opened, new Map())
+        refuse([{ ...opened, pinned: pins.pinned }])
+        refuseDefinitions([{ ...given, headers: {}, pinned: pins.pinned }])
+        return pins
       }
     },
   }
 }
+
+/** What a version stores of the pins: no list of unusable tools if there are none. */
+const storedPins = ({ pinned, unusable = [] }: Pick<McpServer, 'pinned' | 'unusable'>): Pick<McpServer, 'pinned' | 'unusable'> =>
+  unusable.length === 0 ? { pinned } : { pinned, unusable }
 
 const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
   tool.type === 'mcp' && resolved.type === 'mcp' ? { ...tool, pinned: resolved.pinned } : tool
@@ -250,6 +256,9 @@ export type ToolDifference = { server: string; tool: string } & (
   | { change: 'changed'; before: PinnedTool; now: PinnedTool }
 )
 
+/** What the servers offer now, compared with what is pinned. `version`: the current one. */
+export type ToolComparison = { differences: ToolDifference[]; unusable: UnusableOfServer[]; version: number }
+
 export function differencesOf({ name: server, pinned }: Pick<McpServer, 'name' | 'pinned'>, now: PinnedTool[]): ToolDifference[] {
   const { added, removed, changed } = differences(pinned, now)
   return [
@@ -259,9 +268,15 @@ export function differencesOf({ name: server, pinned }: Pick<McpServer, 'name' |
   ]
 }
 
-/** Whether two tools are the same apart from what is pinned and what a call costs. */
+/** The tools of servers that cannot be used, with the name of their server. */
+export type UnusableOfServer = UnusableTool & { server: string }
+export const unusableOf = ({ name: server, unusable = [] }: Pick<McpServer, 'name' | 'unusable'>): UnusableOfServer[] =>
+  unusable.map((tool) => ({ server, ...tool }))
+
+/** Whether two tools are the same apart from what was read from the server and what a call costs. */
 export const isSameServer = (one: McpServer, other: ToolConfig): boolean =>
-  other.type === 'mcp' && isDeepStrictEqual({ ...one, pinned: [], price: 0 }, { ...other, pinned: [], price: 0 })
+  other.type === 'mcp' &&
+  isDeepStrictEqual({ ...one, pinned: [], unusable: [], price: 0 }, { ...other, pinned: [], unusable: [], price: 0 })
 
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)
 

@@ -17,8 +17,8 @@ import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { builtInProvider, changedFields, contentOf, fieldsOf, newFields, providerOf, providersOf } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
-import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool } from './agent-tools.ts'
-import type { GivenTool, ShownTool, ToolDifference } from './agent-tools.ts'
+import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool, unusableOf } from './agent-tools.ts'
+import type { GivenTool, ShownTool, ToolComparison } from './agent-tools.ts'
 import { findKnown } from '../providers/model-prices.ts'
 import { nearestWord } from '../../config/nearest-word.ts'
 import type { Ids } from '../../ids.ts'
@@ -65,7 +65,7 @@ export type AgentsAdmin = {
   /** Creates a new version with the content of an old one. Throws ApiError `conflict` if its provider no longer exists. */
   rollBackAgent(id: string, version: number): Promise<Agent>
   /** Calls the MCP servers again. With `approve`, pins what they offer now in a new version. Throws as `createAgent`. */
-  refreshTools(id: string, approve: boolean): Promise<{ differences: ToolDifference[]; version: number }>
+  refreshTools(id: string, approve: boolean): Promise<ToolComparison>
 }
 
 // Of an installation with more providers, a message does not list the others.
@@ -229,7 +229,8 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
       const now = await toolsOf.pinAgain(pinned, id)
       const servers = pinned.filter((tool) => tool.type === 'mcp')
       const found = servers.flatMap((server, index) => differencesOf(server, now[index]!.pinned))
-      if (!approve || found.length === 0) return { differences: found, version: present.version }
+      const unusable = now.flatMap(unusableOf)
+      if (!approve || found.length === 0) return { differences: found, unusable, version: present.version }
       const outcome = await change(id, {}, (version) => {
         const fields = fieldsOf(version)
         const approved = fields.tools.map((tool) => (tool.type === 'mcp' ? (now.find((one) => isSameServer(one, tool)) ?? tool) : tool))
@@ -237,7 +238,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
         return contentOf({ ...fields, tools: approved })
       })
       if (outcome.kind !== 'changed') throw noSuchAgent()
-      return { differences: found, version: outcome.agent.present.version }
+      return { differences: found, unusable, version: outcome.agent.present.version }
     },
   }
 }

@@ -4,20 +4,21 @@
  * the call before it is made (`audit.trials`).
  */
 import type { Guard } from '../../agent/guard/guard.ts'
-import type { Toolbox, Tools } from '../../agent/tools/tools.ts'
+import { mcpToolName } from '../../agent/tools/tools.ts'
+import type { Toolbox, ToolConfig, Tools } from '../../agent/tools/tools.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import { ApiError } from '../../errors.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import type { AgentFields } from './agent-fields.ts'
-import { createToolsOfAgents, differencesOf } from './agent-tools.ts'
-import type { GivenServer, GivenTool, ToolDifference } from './agent-tools.ts'
+import { createToolsOfAgents, differencesOf, unusableOf } from './agent-tools.ts'
+import type { GivenServer, GivenTool, ToolComparison } from './agent-tools.ts'
 
 export type ToolTrial = { result: string; isError: boolean; ms: number }
 
 export type ToolTrialsAdmin = {
   /**
-   * Uses the saved version. `tool` is the name that the model sees. `definition` is used in place of the saved tool with its name, with the
+   * Uses the saved version. `tool` is the name that the model sees, or `<server>__<tool>`. `definition` is used in place of the saved tool with its name, with the
    * checks of a change, and is not saved. A failed call is a result. Throws ApiError `not_found` for an agent that does not exist or was
    * deleted, `validation_error` for a tool that it does not have or an invalid definition, `forbidden` for a restricted caller and a tool
    * with a price, and `service_unavailable` if the server stops meanwhile.
@@ -25,10 +26,10 @@ export type ToolTrialsAdmin = {
   tryTool(agentId: string, asked: ToolTrialWanted): Promise<ToolTrial>
   /**
    * Asks an MCP server for its tools, with the checks of a change, and saves nothing. Stored header values of the saved server of its name
-   * can be kept. Returns each tool that saving it would approve as `added`, and the current version. Throws ApiError `not_found` for an
+   * can be kept. Returns each tool that saving it would approve as `added`, those that cannot be used, and the current version. Throws ApiError `not_found` for an
    * agent that does not exist or was deleted, and `validation_error` for an invalid definition and a server that cannot be called.
    */
-  tryServer(agentId: string, definition: GivenServer): Promise<{ differences: ToolDifference[]; version: number }>
+  tryServer(agentId: string, definition: GivenServer): Promise<ToolComparison>
 }
 
 export type ToolTrialWanted = { tool: string; arguments: object; definition?: GivenTool | undefined; requestId: string }
@@ -63,11 +64,14 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
       const { tools: saved, version } = await savedFields(agentId)
       const listTools = toolsOf.openServer(definition, saved, agentId)
       await store.write.recordTrial({ agentId, tool: definition.name })
-      return { differences: differencesOf({ name: definition.name, pinned: [] }, await listTools()), version }
+      const { name } = definition
+      const { pinned, unusable } = await listTools()
+      return { differences: differencesOf({ name, pinned: [] }, pinned), unusable: unusableOf({ name, unusable }), version }
     },
 
-    async tryTool(agentId, { tool, arguments: given, definition, requestId }) {
+    async tryTool(agentId, { tool: named, arguments: given, definition, requestId }) {
       const fields = await savedFields(agentId)
+      const tool = nameForModel(named, fields.tools)
       const saved = tools.open({ agentId, tools: fields.tools, knowledge: fields.knowledge })
       const toolbox = definition ? await openGiven(agentId, definition, fields) : saved
       if (toolbox.sideEffects(tool) === undefined) throw noSuchTool(toolbox.definitions.map(({ name }) => name))
@@ -85,6 +89,14 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
       return { result: text, isError, ms: Math.round(performance.now() - startedAt) }
     },
   }
+}
+
+/** A tool of an MCP server may also be named by its server and its own name, which differ from what the model sees if it has a dot, for example. */
+function nameForModel(named: string, tools: ToolConfig[]): string {
+  for (const server of tools)
+    for (const { name } of server.type === 'mcp' ? server.pinned : [])
+      if (named === `${server.name}__${name}`) return mcpToolName(server.name, name)
+  return named
 }
 
 const hasPrice = (): ApiError =>

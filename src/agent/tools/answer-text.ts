@@ -34,8 +34,11 @@ function mediaType(contentType: string | null): string {
 const textTypes =
   /^(text\/.*|application\/(.*\+)?(json|xml|yaml)|application\/(x-ndjson|jsonl|csv|javascript|sql|toml|x-yaml|x-www-form-urlencoded))$/
 
-/** Returns the decoded body, or undefined if it is not text. */
-function textOf({ contentType, body, truncated }: HttpAnswer, type: string): string | undefined {
+/** Returns the decoded body, or undefined if it is not text. `type`: the media type without parameters. */
+export function textOf(
+  { contentType, body, truncated }: Omit<HttpAnswer, 'status'>,
+  type: string = mediaType(contentType),
+): string | undefined {
   if (textTypes.test(type)) return decoderOf(contentType).decode(body, { stream: truncated })
   // The server sent no content type, or only that of arbitrary bytes. Accept the body if it is valid UTF-8 without control characters.
   if (type !== '' && type !== 'application/octet-stream') return undefined

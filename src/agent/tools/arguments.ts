@@ -15,6 +15,8 @@ import type { JsonSchema } from './tool-config.ts'
  */
 export type ReadArguments = ({ kind: 'read'; args: Record<string, unknown> } | { kind: 'refused'; text: string }) & { operations: number }
 
+type Arguments = Record<string, unknown>
+
 export interface ArgumentsReader {
   read(text: string, schema: JsonSchema): ReadArguments
 }
@@ -49,10 +51,12 @@ export function createArgumentsReader(): ArgumentsReader {
       const operations = new Operations(baseOperations + operationsPerCharacter * text.length)
       const refused = (why: string): ReadArguments => ({ kind: 'refused', text: why, operations: operations.used })
       try {
-        const problems = compiled(schema).check(parsed, operations)
+        const check = compiled(schema)
+        const problems = check.check(parsed, operations)
         // mutant: tools.arguments
-        return problems.length === 0
-          ? { kind: 'read', args: parseObject(text) ?? {}, operations: operations.used }
+        const args = parseObject(text) ?? {}
+        return problems.length === 0 || fitsWithoutNulls([parsed, args], problems, check, operations)
+          ? { kind: 'read', args, operations: operations.used }
           : refused(`The arguments do not fit the schema of the tool: ${say(problems)}`)
       } catch (error) {
         if (error instanceof OperationsSpent)
@@ -62,6 +66,34 @@ export function createArgumentsReader(): ArgumentsReader {
       }
     },
   }
+}
+
+/**
+ * Models send null for an optional argument that they leave out. Removes each null that the schema does not allow, and returns whether the
+ * rest fits. One that the schema requires is missing then, so the arguments are refused. `both`: the arguments as they are checked and as they
+ * are passed on.
+ */
+function fitsWithoutNulls(both: Arguments[], problems: Problem[], { check }: CompiledSchema, operations: Operations): boolean {
+  // A check reports a few problems, so there may be more nulls after it. Each round removes at least one.
+  for (let open = problems; open.length > 0; open = check(both[0], operations)) {
+    const removed = open.filter(({ at }) => both.every((args) => removeNull(args, at)))
+    if (removed.length === 0) return false
+  }
+  return true
+}
+
+/** `at`: a path of the check. Returns whether a property with null was there. */
+function removeNull(args: Arguments, at: string): boolean {
+  const names = at
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = names.pop()
+  let inside: unknown = args
+  for (const name of names)
+    inside = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, name) ? inside[name as keyof object] : undefined
+  if (last === undefined || !isObject(inside) || !Object.hasOwn(inside, last) || inside[last] !== null) return false
+  return delete inside[last]
 }
 
 /** A schema that cannot be compiled is not compiled again for each call. */

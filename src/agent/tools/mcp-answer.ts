@@ -1,127 +1,128 @@
 /**
- * Reads the response to one JSON-RPC request of the MCP client: one JSON body or a stream of events. The size of a response is limited by the
- * guard; here, the number of its parts, of its requests to the client and of its invalid events.
+ * Reads the response to one JSON-RPC request of the MCP client. Tolerant of what servers do with the envelope: a null beside the result, an ID
+ * that comes back as a text, other messages before the answer. Replies to requests of the server that arrive meanwhile. The size of a response
+ * is limited by the guard; here, the number of its parts and of the replies.
  */
-import type { JSONRPCMessage, MCPClientError, validateJSONRPCMessage } from '@ai-sdk/mcp'
-import { ModelError } from '../models/model.ts'
+import type { JSONRPCMessage, MCPClientError } from '@ai-sdk/mcp'
 import { isObject } from '../models/transport/fields.ts'
-import { SseReader } from '../models/transport/sse-reader.ts'
-import { OutcomeUnknown, SessionForgotten, unreachable } from './mcp-failure.ts'
-import { parseExact } from '../exact-json.ts'
+import type { Fields } from '../models/transport/fields.ts'
+import { NoAnswer, SessionForgotten, unreachable } from './mcp-failure.ts'
+import { acceptedResult } from './mcp-results.ts'
+import { parsed, readMessages } from './mcp-stream.ts'
+import type { StreamPosition } from './mcp-stream.ts'
 import { ToolServerError } from './tool-config.ts'
 
 /** The parts of the library used here. They are passed in because the library is only loaded with the first session. */
-export type Library = { MCPClientError: typeof MCPClientError; validateJSONRPCMessage: typeof validateJSONRPCMessage }
+export type Library = { MCPClientError: typeof MCPClientError }
 
 type Request = Extract<JSONRPCMessage, { id: string | number; method: string }>
+type RpcError = { code: number; message: string; data?: unknown }
 
 export interface AnswerReader {
-  /** Passes the answer to the client. Throws a ToolServerError if the response has none. */
-  answer(to: Request, response: Response, signal: AbortSignal): Promise<void>
+  /**
+   * Passes the answer to the client. Returns false if the response is a stream of events that ended before the answer. Throws a
+   * ToolServerError if the response has no answer for another reason.
+   */
+  answer(to: Request, response: Response, signal: AbortSignal, position: StreamPosition): Promise<boolean>
   /** Handles a response with an error status: passes a JSON-RPC error in its body to the client, and throws for anything else. */
   refusal(to: Request, response: Response, hasSession: boolean): Promise<void>
 }
 
+/**
+ * `deliver` passes an answer to the client; `reply` sends a message to the server; `negotiated` gets the version that the server named in its
+ * answer to `initialize`.
+ */
+type Way = { deliver(message: JSONRPCMessage): void; reply(message: JSONRPCMessage): void; negotiated(version: unknown): void }
+
 // Requests for sampling, elicitation and roots are refused with one POST each. After this many, further requests of the server are ignored.
 const maxRefusals = 4
-// The library checks each element of a list against every kind of content, which takes a hundred times as long as parsing it. Real answers
-// have a few dozen elements.
+// A server that sends one every second gets a reply to each, as long as a call may take.
+const maxPongs = 16
+// Real answers have a few dozen elements.
 const maxParts = 8192
-// Finding out that an event is not JSON takes about as long. Some servers start with an empty event or send one as a keep-alive.
-const maxNoise = 8192
+const methodNotFound = -32_601
 
-export function createAnswerReader(library: Library, deliver: (message: JSONRPCMessage) => void): AnswerReader {
+export function createAnswerReader(library: Library, { deliver, reply, negotiated }: Way): AnswerReader {
   return {
-    async answer(to, response, signal) {
-      const type = response.headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? ''
-      const answers = matcher(to, signal)
-      if (type === 'application/json') {
-        const body = parsed(await bodyOf(response))
-        if (body === undefined) throw new ToolServerError('the server returned invalid JSON')
-        if (!answers(body)) throw noAnswer()
-      } else if (type === 'text/event-stream') await readEvents(response, answers)
-      else {
-        await response.body?.cancel()
-        throw new ToolServerError('the server returned neither JSON nor an event stream')
-      }
-    },
+    answer: (to, response, signal, position) => readMessages(response, matcher(to, signal), position),
 
     async refusal(to, response, hasSession) {
       const { status } = response
-      const error = errorIn(await bodyOf(response))
+      const data = parsed(await bodyOf(response))
+      const error = isObject(data) ? errorIn(data) : undefined
       // The protocol says 404. Servers based on its widely copied example say 400 and mention the session in the error message.
       const forgotten = status === 404 || (status === 400 && error !== undefined && /session/i.test(error.message))
       if (hasSession && forgotten) throw new SessionForgotten(`the server returned status ${status} for its own session id`)
       if (status === 401 || status === 403)
         throw new ToolServerError(`the server returned status ${status}: check the credentials in its headers`)
-      if (error) return deliver({ jsonrpc: '2.0', id: to.id, error })
+      if (error) return fail(to, error)
       throw new library.MCPClientError({ message: `the server returned status ${status}`, statusCode: status })
     },
   }
 
   /** Returns a function that passes what the server sends to the client, and returns true once that was the answer to the request. */
   function matcher(to: Request, signal: AbortSignal): (data: unknown) => boolean {
-    let refusals = 0
+    const left = { refusals: maxRefusals, pongs: maxPongs }
     const isAnswer = (data: unknown): boolean => {
-      // Notifications such as progress and logs are skipped before the expensive validation.
-      if (signal.aborted || !isObject(data) || !('id' in data)) return false
-      if ('method' in data) {
-        const request = refusals++ < maxRefusals ? valid(data) : undefined
-        if (request) deliver(request)
+      // Notifications such as progress and logs are skipped, whether they are known or not.
+      if (signal.aborted || !isObject(data)) return false
+      if (typeof data['method'] === 'string') {
+        replyTo(data['method'], data['id'], left)
         return false
       }
-      if (data['id'] !== to.id) return false
-      if (isObject(data['result']) && Object.values(data['result']).some(isTooLong))
-        throw new ToolServerError(`the result has more than ${maxParts} parts`)
-      const message = valid(data)
-      if (!message) throw new ToolServerError('the server returned an invalid JSON-RPC message')
-      deliver(message)
+      if (!isFor(to, data)) return false
+      const error = errorIn(data)
+      if (error) fail(to, error)
+      else pass(to, resultIn(data))
       return true
     }
     // One version of the protocol allows batches of messages.
     return (data) => (Array.isArray(data) ? data.some(isAnswer) : isAnswer(data))
   }
 
-  /** Returns the JSON-RPC error in a body, or undefined: the body may also be empty or the error page of a gateway. */
-  function errorIn(body: string): { code: number; message: string } | undefined {
-    const data = parsed(body)
-    // The error for an unknown session has a null id, which the schema does not allow.
-    const message = valid(isObject(data) && data['id'] === null ? { ...data, id: undefined } : data)
-    return message !== undefined && 'error' in message ? message.error : undefined
+  function pass(to: Request, result: unknown): void {
+    deliver({ jsonrpc: '2.0', id: to.id, result: acceptedResult(to.method, result) })
+    if (to.method === 'initialize' && isObject(result)) negotiated(result['protocolVersion'])
   }
 
-  function valid(data: unknown): JSONRPCMessage | undefined {
-    try {
-      return library.validateJSONRPCMessage(data)
-    } catch {
-      // The library throws for an invalid message; the callers decide how to handle it.
-      return undefined
-    }
+  function replyTo(method: string, id: unknown, left: { refusals: number; pongs: number }): void {
+    if (typeof id !== 'string' && !Number.isSafeInteger(id)) return
+    const to = { jsonrpc: '2.0' as const, id: id as string | number }
+    if (method === 'ping' && left.pongs-- > 0) reply({ ...to, result: {} })
+    else if (method !== 'ping' && left.refusals-- > 0)
+      reply({ ...to, error: { code: methodNotFound, message: 'This client offers no such method.' } })
+  }
+
+  /**
+   * A server that refuses the first question of the newest protocol may still speak an older one, whatever its reason. The library only asks
+   * on after this code.
+   */
+  function fail(to: Request, error: RpcError): void {
+    deliver({ jsonrpc: '2.0', id: to.id, error: to.method === 'server/discover' ? { ...error, code: methodNotFound } : error })
   }
 }
 
-/** Reads events until one of them is the answer, and ignores whatever the server sends after it. */
-async function readEvents(response: Response, answers: (data: unknown) => boolean): Promise<void> {
-  let done = false
-  let noise = 0
-  const events = new SseReader((data) => {
-    if (done) return
-    const message = parsed(data)
-    // Events that are not JSON are not part of the protocol.
-    if (message === undefined && ++noise > maxNoise)
-      throw new ToolServerError(`the server sent more than ${maxNoise} events that are not JSON`)
-    done = answers(message)
-  })
-  try {
-    for await (const bytes of response.body ?? []) {
-      events.push(Buffer.from(bytes))
-      if (done) return
-    }
-  } catch (error) {
-    if (error instanceof ModelError) throw new ToolServerError('the server sent an event that is too large', { cause: error })
-    throw unreachable(error)
+/** A response without an ID is the answer: a server sends one in the body of a request that it has not understood. */
+function isFor(to: Request, { id = null, ...rest }: Fields): boolean {
+  if (!('result' in rest) && !('error' in rest)) {
+    if (id === to.id) throw new NoAnswer('the server returned an invalid JSON-RPC message')
+    return false
   }
-  throw noAnswer()
+  return id === null || id === to.id || (typeof id === 'string' && id.trim() === String(to.id))
+}
+
+/** Returns undefined if the message has no error; null counts as none. */
+function errorIn({ error }: Fields): RpcError | undefined {
+  if (error === undefined || error === null) return undefined
+  if (!isObject(error)) return { code: 0, message: typeof error === 'string' ? error : 'the server returned an error' }
+  const code = Math.trunc(Number(error['code'])) || 0
+  const { message, data } = error
+  return { code, message: typeof message === 'string' && message !== '' ? message : `the server returned the error ${code}`, data }
+}
+
+function resultIn({ result }: Fields): unknown {
+  if (isObject(result) && Object.values(result).some(isTooLong)) throw new ToolServerError(`the result has more than ${maxParts} parts`)
+  return result
 }
 
 const isTooLong = (field: unknown): boolean => Array.isArray(field) && field.length > maxParts
@@ -133,14 +134,3 @@ async function bodyOf(response: Response): Promise<string> {
     throw unreachable(error)
   }
 }
-
-/** Returns undefined if the text is not valid JSON. */
-function parsed(text: string): unknown {
-  try {
-    return parseExact(text)
-  } catch {
-    return undefined
-  }
-}
-
-const noAnswer = (): ToolServerError => new OutcomeUnknown('the server ended its response without a result')

@@ -1,18 +1,22 @@
 /**
  * Reads the tool definitions of an MCP server and compares them with those that the operator approved: name, description, schema, and
- * whether the tool is read-only. A definition that a model or a store cannot hold is rejected; none is repaired or shortened, because then
- * the operator would approve a different definition than the server uses.
+ * whether the tool is read-only. A tool that a model or a store cannot hold is left out with the reason, and the others stay. No description
+ * is shortened, because then the operator would approve a different one than the server uses.
  */
 import { createHash } from 'node:crypto'
-import type { ListToolsResult, MCPClient } from '@ai-sdk/mcp'
+import type { MCPClient } from '@ai-sdk/mcp'
 import { cleanText } from '../clean-text.ts'
-import { isObject } from '../models/transport/fields.ts'
+import { isObject, jsonOf } from '../models/transport/fields.ts'
 import { oneLine } from './mcp-failure.ts'
+import { usableSchema } from './mcp-schema.ts'
 import { schemaProblem } from './schema/compiled-schema.ts'
 import { ToolServerError } from './tool-config.ts'
-import type { PinnedTool } from './tool-config.ts'
+import type { JsonSchema, PinnedTool, Pins, UnusableTool } from './tool-config.ts'
 
-type Offered = ListToolsResult['tools'][number]
+/** A tool that the server offers now. `problem`: why it cannot be approved, as a sentence without a subject. */
+export type OfferedTool = PinnedTool & { problem?: string }
+/** `problem`: why the list may not be complete. */
+export type OfferedList = { tools: OfferedTool[]; problem?: string }
 
 export type Differences = { added: PinnedTool[]; removed: PinnedTool[]; changed: { before: PinnedTool; now: PinnedTool }[] }
 
@@ -20,6 +24,8 @@ export type Differences = { added: PinnedTool[]; removed: PinnedTool[]; changed:
 const maxTools = 128
 // About 64,000 tokens, more than any prompt should spend on tool definitions.
 const maxDefinitionBytes = 256 * 1024
+// Of a list from which only some tools are used. The largest known servers have about 300 KiB.
+const maxListBytes = 2 * 1024 * 1024
 // Enough for 128 tools at four per page.
 const maxPages = 32
 // Characters. The cursors of known servers have up to 200, and the next request repeats it.
@@ -28,59 +34,114 @@ const maxCursor = 4096
 const maxDescriptionBytes = 8 * 1024
 // Real schemas are nested about five deep. The limit bounds the recursion of the comparison.
 const deepestSchema = 64
-/** The names that the protocol recommends; they are sent in a header without encoding. */
-const toolName = /^[A-Za-z0-9_./-]{1,128}$/
+// The limit that the protocol recommends.
+const maxName = 128
 
-/** Returns the tools of all pages. Throws ToolServerError if they exceed the limits, or whatever the client throws. */
-export async function listTools(client: MCPClient, signal: AbortSignal): Promise<Offered[]> {
-  const tools: Offered[] = []
+/** Returns the tools of all pages. A cursor that was sent before ends the list. Throws whatever the client throws. */
+export async function listTools(client: MCPClient, signal: AbortSignal): Promise<OfferedList> {
+  const tools: OfferedTool[] = []
+  const sent = new Set<string>()
   let bytes = 0
   let cursor: string | undefined
   for (let page = 0; page < maxPages; page++) {
     const answer = await client.listTools({ ...(cursor === undefined ? {} : { params: { cursor } }), options: { signal } })
-    tools.push(...answer.tools)
-    bytes += Buffer.byteLength(JSON.stringify(answer.tools))
-    if (tools.length > maxTools) throw new ToolServerError(`the server offers more than ${maxTools} tools`)
-    if (bytes > maxDefinitionBytes) throw new ToolServerError('the server describes its tools in more than 256 KiB')
+    const accepted = new Set(answer.tools.map(({ name }) => name))
+    for (const tool of (answer as unknown as { offered: OfferedTool[] }).offered) {
+      tools.push(
+        tool.problem !== undefined || accepted.has(tool.name) ? tool : { ...tool, problem: 'asks for headers that it must not ask for' },
+      )
+      bytes += sizeOf(tool)
+    }
+    if (bytes > maxListBytes) return { tools, problem: 'the server describes its tools in more than 2 MiB' }
     cursor = answer.nextCursor
-    if (cursor === undefined || cursor === '') return tools
-    if (cursor.length > maxCursor) throw new ToolServerError('the server sent a page cursor that is too long')
+    if (cursor === undefined || cursor === '' || sent.has(cursor)) return { tools }
+    if (cursor.length > maxCursor) return { tools, problem: 'the server sent a page cursor that is too long' }
+    sent.add(cursor)
   }
-  throw new ToolServerError(`the server's list of tools does not end within ${maxPages} pages`)
+  return { tools, problem: `the server's list of tools does not end within ${maxPages} pages` }
 }
 
-/** Returns the allowed tools, or all of them, in the server's order. Throws ToolServerError, which names the tool. */
-export function pinnedTools(offered: Offered[], allowed: string[] | null): PinnedTool[] {
-  const missing = (allowed ?? []).find((name) => !offered.some((tool) => tool.name === name))
-  if (missing !== undefined) throw new ToolServerError(`the server offers no tool ${JSON.stringify(missing)}`)
-  const kept = offered.filter((tool) => allowed === null || allowed.includes(tool.name))
-  const twice = kept.find((tool, index) => kept.findIndex((other) => other.name === tool.name) !== index)
-  if (twice) throw new ToolServerError(`the server offers two tools called ${shown(twice)}`)
-  // First, because this limits how deeply a schema is nested.
-  const pinned = kept.map(pinnedTool)
-  for (const tool of kept) {
+/**
+ * Returns the allowed tools, or all of them, in the server's order, and those of them that cannot be used. Throws ToolServerError if an
+ * allowed tool is missing, or if there are too many.
+ */
+export function pinnedTools({ tools, problem }: OfferedList, allowed: string[] | null): Pins {
+  const missing = (allowed ?? []).find((name) => !tools.some((tool) => tool.name === name))
+  if (missing !== undefined) throw new ToolServerError(problem ?? `the server offers no tool ${JSON.stringify(missing)}`)
+  if (allowed === null && problem !== undefined) throw new ToolServerError(`${problem}; ${advice}`)
+  const kept = withoutRepeats(allowed === null ? tools : tools.filter(({ name }) => allowed.includes(name)))
+  const usable = kept.filter((tool) => tool.problem === undefined)
+  if (usable.length > maxTools) throw new ToolServerError(`the server offers more than ${maxTools} tools; ${advice}`)
+  if (usable.reduce((sum, tool) => sum + sizeOf(tool), 0) > maxDefinitionBytes)
+    throw new ToolServerError(`the server describes its tools in more than 256 KiB; ${advice}`)
+  const pinned: PinnedTool[] = []
+  const unusable: UnusableTool[] = []
+  for (const { problem: known, ...tool } of kept) {
     // Not strict, because a server's language may write regular expressions differently. Such a pattern checks nothing.
-    const problem = schemaProblem(tool.inputSchema, false)
-    if (problem !== undefined) throw new ToolServerError(`the schema of the tool ${shown(tool)} ${problem}; leave it out with "allowed"`)
+    const found = known ?? withSubject('its schema', schemaProblem(tool.parameters, false))
+    if (found === undefined) pinned.push(tool)
+    else if (unusable.length < maxTools) unusable.push({ name: shown(tool.name), reason: found })
   }
-  return pinned
+  return { pinned, unusable }
 }
 
-function pinnedTool(tool: Offered): PinnedTool {
-  const description = tool.description ?? ''
-  if (!toolName.test(tool.name))
-    throw new ToolServerError(`the tool ${shown(tool)} has a name that is not 1 to 128 letters, digits and _ - . /`)
-  if (cleanText(description) !== description)
-    throw new ToolServerError(`the description of the tool ${shown(tool)} is not well-formed text`)
-  if (Buffer.byteLength(description) > maxDescriptionBytes)
-    throw new ToolServerError(`the description of the tool ${shown(tool)} is longer than 8 KiB`)
-  if (tool.inputSchema.type !== 'object') throw new ToolServerError(`the tool ${shown(tool)} has a schema that is not of an object`)
-  if (canonical(tool.inputSchema) === undefined)
-    throw new ToolServerError(`the tool ${shown(tool)} has a schema that is too deep or holds text that is not well-formed`)
-  return { name: tool.name, description, parameters: tool.inputSchema, sideEffects: tool.annotations?.readOnlyHint !== true }
+const advice = 'choose some of them with "allowed"'
+
+const withSubject = (subject: string, problem: string | undefined): string | undefined => problem && `${subject} ${problem}`
+
+/** A tool that is listed twice is one tool if both definitions are the same; otherwise it is undefined which one gets called. */
+function withoutRepeats(tools: OfferedTool[]): OfferedTool[] {
+  const byName = new Map<string, OfferedTool>()
+  for (const tool of tools) {
+    const known = byName.get(tool.name)
+    const repeats = known === undefined || fingerprint(known) === fingerprint(tool)
+    byName.set(
+      tool.name,
+      known === undefined ? tool : repeats ? known : { ...known, problem: 'is offered twice, with different definitions' },
+    )
+  }
+  return [...byName.values()]
 }
 
-const shown = (tool: Offered): string => JSON.stringify(oneLine(tool.name).slice(0, 64))
+/** Reads the list of tools in a result. Throws ToolServerError if it is not a list; null is an empty one. */
+export function readTools(list: unknown): OfferedTool[] {
+  if (list === undefined || list === null) return []
+  if (!Array.isArray(list)) throw new ToolServerError('the server returned a list of tools that is not a list')
+  return list.map((tool, index) => readTool(tool, index))
+}
+
+function readTool(given: unknown, index: number): OfferedTool {
+  const { name, description: text, inputSchema, annotations } = isObject(given) ? given : {}
+  const unnamed = typeof name !== 'string' || name === ''
+  const description = typeof text === 'string' ? text : ''
+  const schema = usableSchema(inputSchema)
+  const tool = {
+    name: unnamed ? `tools[${index}]` : name,
+    description,
+    parameters: schema ?? { type: 'object' },
+    // Only a plain "true" is a promise.
+    sideEffects: !isObject(annotations) || annotations['readOnlyHint'] !== true,
+  }
+  const problem = unnamed ? 'has no name' : problemOf(tool, schema)
+  // What cannot be approved is not kept either.
+  return problem === undefined ? tool : { ...tool, description: '', parameters: { type: 'object' }, problem }
+}
+
+function problemOf({ name, description, parameters }: PinnedTool, schema: JsonSchema | undefined): string | undefined {
+  if (name.length > maxName || name.trim() !== name || /[\p{Cc}\p{Zl}\p{Zp}]/u.test(name) || cleanText(name) !== name)
+    return `its name is not one line of 1 to ${maxName} characters without a blank at either end`
+  if (cleanText(description) !== description) return 'its description is not well-formed text'
+  if (Buffer.byteLength(description) > maxDescriptionBytes) return 'its description is longer than 8 KiB'
+  if (schema?.['type'] !== 'object') return 'its schema is not that of an object'
+  const text = canonical(parameters)
+  if (text === undefined) return 'its schema is too deep or holds text that is not well-formed'
+  return text.length > maxDefinitionBytes ? 'its schema is larger than 256 KiB' : undefined
+}
+
+const shown = (name: string): string => oneLine(name).slice(0, maxName).toWellFormed()
+
+const sizeOf = ({ name, description, parameters }: PinnedTool): number =>
+  Buffer.byteLength(jsonOf({ name, description, inputSchema: parameters }) ?? '')
 
 /** Compares the approved tools with the ones a new pin would contain (`present`). */
 export function differences(pinned: PinnedTool[], present: PinnedTool[]): Differences {
@@ -96,34 +157,30 @@ export function differences(pinned: PinnedTool[], present: PinnedTool[]): Differ
 }
 
 /**
- * Returns the fingerprint of each tool by name. The result is kept as long as the session, so it holds digests and not whole definitions.
+ * Returns the fingerprint of each tool by name, and an empty text, which matches no approved tool, for one that could not be approved now. The
+ * result is kept as long as the session, so it holds digests and not whole definitions.
  */
-export function fingerprints(offered: Offered[]): Map<string, string> {
-  const known = new Map<string, string>()
-  for (const tool of offered) {
-    // With two tools of the same name it is undefined which one gets called, so neither matches an approved definition.
-    const print = known.has(tool.name) ? '' : fingerprintOf(tool)
-    known.set(tool.name, print)
-  }
-  return known
+export function fingerprints({ tools }: OfferedList): Map<string, string> {
+  return new Map(withoutRepeats(tools).map((tool) => [tool.name, tool.problem === undefined ? fingerprint(tool) : '']))
 }
 
-/** Returns an empty string, which matches no approved tool, for a tool that could not be approved now. */
-function fingerprintOf(tool: Offered): string {
-  try {
-    return fingerprint(pinnedTool(tool))
-  } catch (error) {
-    if (error instanceof ToolServerError) return ''
-    throw error
-  }
-}
+/** Definitions never change, and an approved one is compared at every call. */
+const digests = new WeakMap<PinnedTool, string>()
 
-/** Returns the same digest for definitions that are equal in all approved fields, whatever the order of keys in the schema. */
-export function fingerprint({ name, description, parameters, sideEffects }: PinnedTool): string {
-  const text = canonical([name, description, parameters, sideEffects], -1)
-  return createHash('sha256')
+/**
+ * Returns the same digest for definitions that are equal in all approved fields, whatever the order of keys in the schema. A schema that was
+ * approved as the server wrote it equals its usable form.
+ */
+export function fingerprint(tool: PinnedTool): string {
+  const found = digests.get(tool)
+  if (found !== undefined) return found
+  const { name, description, parameters, sideEffects } = tool
+  const text = canonical([name, description, usableSchema(parameters), sideEffects], -1)
+  const digest = createHash('sha256')
     .update(text ?? '')
     .digest('base64')
+  digests.set(tool, digest)
+  return digest
 }
 
 /** Returns JSON with sorted keys, or undefined if the value is too deep or contains text that is not well-formed. */

@@ -12,6 +12,9 @@ export class SessionForgotten extends ToolServerError {}
 /** The request was sent, but no complete answer arrived: the call may have taken effect. */
 export class OutcomeUnknown extends ToolServerError {}
 
+/** The server sent something complete that is not an answer to the request. */
+export class NoAnswer extends OutcomeUnknown {}
+
 // For the words of a header value: longer than "Bearer", "Basic" or "Digest", and shorter than any real token.
 const minWord = 8
 // A server's error message usually has one or two sentences.

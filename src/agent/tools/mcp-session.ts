@@ -5,10 +5,9 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
-import type { CallToolResult, ListToolsResult } from '@ai-sdk/mcp'
 import { withoutSecrets } from './redact.ts'
-import { isObject } from '../models/transport/fields.ts'
 import { fingerprints, listTools } from './mcp-definitions.ts'
+import type { OfferedList } from './mcp-definitions.ts'
 import { oneLine, secretsIn, SessionForgotten } from './mcp-failure.ts'
 import { createTransport } from './mcp-transport.ts'
 import type { OneCall } from './mcp-transport.ts'
@@ -27,14 +26,14 @@ export type CallInSession = {
 
 /** All methods except `close` reject with ToolServerError (or its subclass SessionForgotten), or with the reason of an aborted signal. */
 export interface McpSession {
-  list(signal: AbortSignal): Promise<ListToolsResult['tools']>
+  list(signal: AbortSignal): Promise<OfferedList>
   /**
    * Returns the fingerprint of each tool by name, from a list requested at `since` (a `performance.now()` time) or later. Callers that this
    * list is recent enough for share it.
    */
   known(since: number): Promise<Map<string, string>>
-  /** Rejects with SessionForgotten only if the server refused the call without processing it. */
-  callTool(call: CallInSession): Promise<CallToolResult>
+  /** Returns the result as the server sent it. Rejects with SessionForgotten only if the server refused the call without processing it. */
+  callTool(call: CallInSession): Promise<unknown>
   /** Ends the session and notifies the server. */
   close(): Promise<void>
 }
@@ -68,9 +67,10 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
     },
     async callTool({ tool, args, idempotencyKey, traceparent, signal }) {
       try {
-        return await calls.run({ idempotencyKey, traceparent, sent: false }, () =>
+        const result = await calls.run({ idempotencyKey, traceparent, sent: false }, () =>
           inOurWords(signal, () => client.callTool({ name: tool, arguments: args, options: { signal } })),
         )
+        return result['answer']
       } catch (error) {
         // One refusal is not proof that the call was not processed. Before the caller may send it again, a harmless request has to be refused
         // as well.
@@ -81,7 +81,7 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
     close: () => client.close(),
   }
 
-  function list(signal: AbortSignal): Promise<ListToolsResult['tools']> {
+  function list(signal: AbortSignal): Promise<OfferedList> {
     return inOurWords(signal, () => listTools(client, signal))
   }
 
@@ -92,35 +92,11 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       if (signal.aborted) throw signal.reason
       if (error instanceof ToolServerError) throw error
       if (library.MCPClientError.isInstance(error) && error.cause instanceof ToolServerError) throw error.cause
-      const invalid = library.MCPClientError.isInstance(error) ? problemIn(error.cause) : undefined
-      if (invalid !== undefined)
-        throw new ToolServerError(`the server returned an invalid result: ${oneLine(withoutSecrets(invalid, secretsIn(headers)))}`, {
-          ownMessage: 'the server returned an invalid result',
-          cause: error,
-        })
       if (library.MCPClientError.isInstance(error))
         throw new ToolServerError(oneLine(withoutSecrets(error.message, secretsIn(headers))), { ownMessage: kindOf(error), cause: error })
       throw new ToolServerError('the server returned an unexpected response', { cause: error })
     }
   }
-}
-
-/** Returns where a result does not have the form of the protocol, and what is wrong there: `tools[3].name: …`. */
-function problemIn(cause: unknown): string | undefined {
-  const [issue] = issuesIn(isObject(cause) ? cause['issues'] : undefined)
-  if (!issue) return undefined
-  const at = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
-  return `${at.replace(/^\./, '') || 'the whole result'}: ${issue.message}`
-}
-
-/** If the library accepts one of several forms, the problems of the form that fits furthest come first. */
-function issuesIn(issues: unknown, above: unknown[] = []): { path: unknown[]; message: string }[] {
-  return (Array.isArray(issues) ? issues : []).filter(isObject).flatMap((issue) => {
-    const path = [...above, ...(Array.isArray(issue['path']) ? (issue['path'] as unknown[]) : [])]
-    const forms = (Array.isArray(issue['errors']) ? (issue['errors'] as unknown[]) : []).flatMap((form) => issuesIn(form, path))
-    if (forms.length > 0) return forms.toSorted((one, other) => other.path.length - one.path.length)
-    return [{ path, message: String(issue['message']) }]
-  })
 }
 
 /** A server's own message may repeat the arguments of a call (`tools.private`). */

@@ -15,7 +15,7 @@ import { refusal, resultOf } from './mcp-result.ts'
 import { openSession } from './mcp-session.ts'
 import type { CallInSession, McpSession, ServerAddress } from './mcp-session.ts'
 import { ToolServerError } from './tool-config.ts'
-import type { McpServer, PinnedTool, ToolResult } from './tool-config.ts'
+import type { McpServer, PinnedTool, Pins, ToolResult } from './tool-config.ts'
 
 export type McpCall = {
   server: McpServer
@@ -31,7 +31,7 @@ export type McpCall = {
 
 export interface Mcp {
   /** Returns the tools that the server offers now, as they would be approved. Throws ToolServerError, whose message is for the operator. */
-  pin(server: ServerAddress & { allowed: string[] | null }): Promise<PinnedTool[]>
+  pin(server: ServerAddress & { allowed: string[] | null }): Promise<Pins>
   /** Calls a tool. Every failure is a result for the model; rejects only with `signal.reason`. */
   call(call: McpCall): Promise<ToolResult>
   /** Closes the session with every server. Calls that are still running end when the guard closes. */
@@ -60,7 +60,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
 
   return { pin, call, close }
 
-  async function pin({ url, headers, allowed }: Parameters<Mcp['pin']>[0]): Promise<PinnedTool[]> {
+  async function pin({ url, headers, allowed }: Parameters<Mcp['pin']>[0]): Promise<Pins> {
     const deadline = AbortSignal.timeout(totalMs)
     let session: McpSession | undefined
     try {

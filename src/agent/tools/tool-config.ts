@@ -42,10 +42,16 @@ export type McpServer = {
   headers: Record<string, Sealed>
   allowed: string[] | null
   pinned: PinnedTool[]
+  /** Absent if there are none. */
+  unusable?: UnusableTool[]
 } & Priced
 export type BuiltInTool = { type: 'builtin'; name: 'now' | 'search_knowledge' } & Priced
 /** A tool as its server described it when the operator approved it. `name` is the server's own name for it. */
 export type PinnedTool = { name: string; description: string; parameters: JsonSchema; sideEffects: boolean }
+/** A tool that the server offers and that cannot be used. `reason` is a sentence about the tool, without its name. */
+export type UnusableTool = { name: string; reason: string }
+/** What a server offers, as an operator approves it. */
+export type Pins = { pinned: PinnedTool[]; unusable: UnusableTool[] }
 export type ToolConfig = HttpTool | McpServer | BuiltInTool
 
 /** A tool as the operator writes it, with headers and secrets in plain text. */

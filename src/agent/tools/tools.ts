@@ -21,7 +21,7 @@ import { callHttpTool } from './http-tool.ts'
 import { createMcp } from './mcp.ts'
 import { Pacing } from './pacing.ts'
 import { builtInDefinitions, definitionsOf, mcpToolName, openTexts } from './tool-config.ts'
-import type { HttpTool, JsonSchema, PinnedTool, Priced, ToolConfig, ToolResult } from './tool-config.ts'
+import type { HttpTool, JsonSchema, Pins, Priced, ToolConfig, ToolResult } from './tool-config.ts'
 
 export { checkTools } from './check.ts'
 export { differences } from './mcp-definitions.ts'
@@ -35,11 +35,13 @@ export type {
   OpenMcpServer,
   OpenTool,
   PinnedTool,
+  Pins,
   Sealed,
   SealedFor,
   SealedKind,
   ToolConfig,
   ToolResult,
+  UnusableTool,
 } from './tool-config.ts'
 
 export type ToolCallRequest = {
@@ -69,7 +71,7 @@ export interface Tools {
   /** Returns the toolbox of a configuration without connecting anywhere. The same `tools` array gets the same toolbox again. */
   open(options: OpenOptions): Toolbox
   /** Reads the current tools of an MCP server. Throws ToolServerError, whose message is for the operator. */
-  pin(server: { url: string; headers: Record<string, string>; allowed: string[] | null }): Promise<PinnedTool[]>
+  pin(server: { url: string; headers: Record<string, string>; allowed: string[] | null }): Promise<Pins>
   /** Closes the sessions with MCP servers. Calls that are still running end when the guard closes. */
   close(): Promise<void>
 }

@@ -99,7 +99,7 @@ async function readTools(run: CommandRun, file: string): Promise<unknown[]> {
   const tools = isFields(value) ? value['tools'] : value
   if (!Array.isArray(tools))
     throw new CommandFailed(2, `${nameOf(file)} must contain a JSON list of tools, such as [{"type": "builtin", "name": "now"}]`)
-  return tools.map((tool: unknown) => (isFields(tool) ? given({ ...tool, pinned: undefined }) : tool))
+  return tools.map((tool: unknown) => (isFields(tool) ? given({ ...tool, pinned: undefined, unusable: undefined }) : tool))
 }
 
 const nameOf = (file: string): string => (file === '-' ? 'stdin' : file)

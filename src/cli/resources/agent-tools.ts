@@ -44,7 +44,11 @@ export function defineToolCommands(group: Command, run: CommandRun): void {
     const given = listOf({ data: tools })
     if (tool !== undefined) return showTool(run, given.flatMap(offeredBy), tool, options)
     if (options.json) return printRecord(run, { data: given }, options)
-    return printTable(run, columns, given.flatMap(rowsOf), 'The agent has no tools.')
+    await printTable(run, columns, given.flatMap(rowsOf), 'The agent has no tools.')
+    tellUnusable(
+      run,
+      given.flatMap(({ name: of, unusable }) => listOf({ data: unusable ?? [] }).map((one) => ({ server: of, ...one }))),
+    )
   })
 
   serverCommand(
@@ -79,12 +83,21 @@ export function defineToolCommands(group: Command, run: CommandRun): void {
       const found = await server.call('POST', path, { body: approve ? { approve } : {} })
       const differences = listOf(found)
       if (options.json) await printRecord(run, found, options)
-      else await printTable(run, differenceColumns, differences.map(withSides), 'The pinned tools match the MCP servers.')
+      else {
+        await printTable(run, differenceColumns, differences.map(withSides), 'The pinned tools match the MCP servers.')
+        tellUnusable(run, listOf({ data: found['unusable'] ?? [] }))
+      }
       if (differences.length === 0) return
       if (approve) return tell(run, `Pinned the tools in version ${String(found['version'])}.`)
       tell(run, 'The agent still uses the pinned tools. To pin the current tools of the servers, add --approve.')
       run.exitCode = 1
     })
+}
+
+/** The tools that the servers offer and that cannot be used. The output for programs has them in the field `unusable`. */
+function tellUnusable(run: CommandRun, tools: Fields[]): void {
+  for (const { server, name, reason } of tools)
+    tell(run, `The tool ${escapeForTerminal(`${String(server)}__${String(name)}`)} cannot be used: ${escapeForTerminal(String(reason))}.`)
 }
 
 /** The tools of one entry, named as the model sees them. An MCP server has all those that are pinned. */

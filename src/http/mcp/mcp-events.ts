@@ -6,6 +6,12 @@ import type { ServerResponse } from 'node:http'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { cutOffWhenStalled } from '../public/slow-reader.ts'
 
+/** Returns the answer in the events that the SDK wrote: the last message, after those about progress. */
+export function answerIn(events: string): string {
+  const messages = events.split('\n').filter((line) => line.startsWith('data: {'))
+  return messages.at(-1)?.slice('data: '.length) ?? ''
+}
+
 /**
  * The headers are sent with the first event, because until then the request ID of the turn is not known. Resolves when all is written or the
  * caller has left. Never rejects.

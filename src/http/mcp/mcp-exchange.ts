@@ -22,7 +22,8 @@ import type { Turns } from '../public/chat-routes.ts'
 import type { StoredReply } from '../public/chat-response.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { readTraceparent } from '../public/request-headers.ts'
-import { writeEvents } from './mcp-events.ts'
+import { answerIn, writeEvents } from './mcp-events.ts'
+import { responseForm, withoutNulls } from './mcp-message.ts'
 
 /** What answers a message. `progressMs`: the time between two notifications of progress. */
 export type Exchange = { turns: Turns; streams: StreamOptions; metrics: Metrics; progressMs: number }
@@ -36,6 +37,7 @@ export async function answerMcp(
   const { apiKey, figures } = request.caller
   const { raw } = request
   let unexpected: unknown
+  const form = responseForm(raw.headers.accept)
   const handler = createMcpHandler(
     () =>
       createAgentServer({
@@ -49,30 +51,40 @@ export async function answerMcp(
         progressMs: options.progressMs,
       }),
     // What a caller can cause has its own response. The others end as a 500.
-    { keepAliveMs: options.streams.times.heartbeatMs, onerror: (error) => (unexpected ??= error) },
+    {
+      keepAliveMs: options.streams.times.heartbeatMs,
+      responseMode: form === 'events' ? 'sse' : 'auto',
+      onerror: (error) => (unexpected ??= error),
+    },
   )
   const leaving = new AbortController()
   reply.raw.once('close', () => leaving.abort())
   // No one reads the address.
   const asked = new Request('http://localhost/mcp', { method: 'POST', headers: headersOf(raw.headers), signal: leaving.signal })
-  const response = await handler.fetch(asked, { parsedBody: message })
+  const response = await handler.fetch(asked, { parsedBody: withoutNulls(message) })
   if (response.status >= 500) throw unexpected ?? new Error(`the MCP SDK answered ${response.status}`)
-  if (response.body && response.headers.get('content-type')?.startsWith('text/event-stream')) {
+  const isStream = response.body !== null && response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  if (isStream && form !== 'json') {
     reply.hijack()
     note(raw, { transport: 'stream' })
-    return writeEvents(reply.raw, response.body, options.streams, () => raw.noted?.requestId ?? request.id)
+    return writeEvents(reply.raw, response.body!, options.streams, () => raw.noted?.requestId ?? request.id)
   }
-  const text = await response.text()
+  // The SDK writes events whenever it can, and their last message is the answer.
+  const text = isStream ? answerIn(await response.text()) : await response.text()
   reply.code(response.status).headers({ 'x-request-id': raw.noted?.requestId ?? request.id })
   if (text === '') return reply.send()
   return reply.headers({ ...(response.status === 200 ? rateHeaders(figures) : {}), 'content-type': jsonType }).send(text)
 }
 
-/** All headers but the API key, which the SDK does not need. Node joins or drops repeated ones. */
+/**
+ * All headers but the API key, which the SDK does not need, and with the Accept header that it requires; the form of the response is decided
+ * here. Node joins or drops repeated ones.
+ */
 function headersOf(headers: IncomingHttpHeaders): Headers {
   const passed = new Headers()
   for (const [name, value] of Object.entries(headers))
     if (typeof value === 'string' && name !== 'authorization' && name !== 'content-length') passed.set(name, value)
+  passed.set('accept', 'application/json, text/event-stream')
   return passed
 }
 

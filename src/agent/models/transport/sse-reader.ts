@@ -1,6 +1,6 @@
 /**
  * Reads server-sent events from bytes that may be split anywhere: inside a character, inside a CRLF, or one byte at a time. It only handles
- * the framing, and knows nothing about JSON, `[DONE]` or sockets. Ids and comments are ignored.
+ * the framing, and knows nothing about JSON, `[DONE]` or sockets. Ids and comments are ignored, unless `onOther` asks for them.
  */
 import { tooManyEvents } from '../answer-limit.ts'
 import { ModelError } from '../model.ts'
@@ -24,13 +24,17 @@ const colon = 0x3a
 const space = 0x20
 const byteOrderMark = 0xfeff
 
-/** `maxBytes`: for a line and for an event. `maxEvents`: for the whole stream, events without data not counted. */
-export type SseLimits = { maxBytes?: number; maxEvents?: number }
+/**
+ * `maxBytes`: for a line and for an event. `maxEvents`: for the whole stream, events without data not counted. `onOther` gets each line that
+ * is not data, and the empty line at the end of an event before the data of the event is passed on.
+ */
+export type SseOptions = { maxBytes?: number; maxEvents?: number; onOther?: (line: string) => void }
 
 export class SseReader {
   readonly #onData: (data: string, name: string) => void
   readonly #maxBytes: number
   readonly #maxEvents: number
+  readonly #onOther: ((line: string) => void) | undefined
   #events = 0
   /** The start of a line whose end has not arrived yet. */
   #held: Buffer = nothing
@@ -44,10 +48,11 @@ export class SseReader {
   #dataBytes = 0
 
   /** `onData` is called synchronously in `push` for each event that has data. `name` is empty for an event without one. `push` throws whatever `onData` throws. */
-  constructor(onData: (data: string, name: string) => void, { maxBytes = maxEventBytes, maxEvents = Infinity }: SseLimits = {}) {
+  constructor(onData: (data: string, name: string) => void, { maxBytes = maxEventBytes, maxEvents = Infinity, onOther }: SseOptions = {}) {
     this.#onData = onData
     this.#maxBytes = maxBytes
     this.#maxEvents = maxEvents
+    this.#onOther = onOther
   }
 
   /** Throws ModelError `unavailable` for a line or an event over the limit, or for too many events. An event that does not end with an empty line is dropped. */
@@ -99,8 +104,14 @@ export class SseReader {
       this.#firstLine = false
       if (start < end && text.charCodeAt(start) === byteOrderMark) start++
     }
-    if (start === end) return this.#endEvent()
-    if (!text.startsWith('data', start)) return this.#readName(text, start, end)
+    if (start === end) {
+      this.#onOther?.('')
+      return this.#endEvent()
+    }
+    if (!text.startsWith('data', start)) {
+      this.#onOther?.(text.slice(start, end))
+      return this.#readName(text, start, end)
+    }
     let value = start + 'data'.length
     if (value < end) {
       if (text.charCodeAt(value) !== colon) return

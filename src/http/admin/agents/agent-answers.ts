@@ -10,6 +10,7 @@ const schemaOfArguments = Type.Unsafe<object>({ type: 'object', description: 'JS
 const described = { name: Type.String(), description: Type.String(), side_effects: Type.Boolean() }
 
 const PinnedTool = Type.Object({ ...described, parameters: schemaOfArguments })
+const unusable = { name: Type.String(), reason: Type.String({ description: 'A sentence without its subject, the tool.' }) }
 
 export const Tool = define(
   'Tool',
@@ -34,6 +35,11 @@ export const Tool = define(
       pinned: Type.Array(PinnedTool, {
         description: 'The tools of the MCP server that were approved when the agent was saved or refreshed. Only these can be called.',
       }),
+      unusable: Type.Optional(
+        Type.Array(Type.Object(unusable), {
+          description: 'Tools of the MCP server that cannot be used, and why. The others are not affected. Absent if there are none.',
+        }),
+      ),
       price_usd: AmountUsd,
     }),
     Type.Object({ type: Type.Literal('builtin'), name: Type.String(), price_usd: AmountUsd }),
@@ -52,6 +58,9 @@ export const ToolDifferences = define(
         now: Type.Optional(PinnedTool),
       }),
     ),
+    unusable: Type.Array(Type.Object({ server: Type.String(), ...unusable }), {
+      description: 'Tools that the servers offer and that cannot be used, and why. They are not among the differences.',
+    }),
     version: Type.Integer({ minimum: 1, description: 'Current version of the agent. A new version if differences were approved.' }),
   }),
 )

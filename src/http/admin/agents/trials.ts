@@ -77,10 +77,10 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'validation_error',
           'Send approve or definition, not both: a definition is only tested. To save it, update the agent.',
         )
-      const { differences, version } = definition
+      const { differences, unusable, version } = definition
         ? await request.admin.tryServer(id, readTool(definition))
         : await request.admin.refreshTools(id, approve)
-      return { data: differences.map(writeDifference), version }
+      return { data: differences.map(writeDifference), unusable, version }
     },
   )
 

@@ -6,6 +6,7 @@ import { call, segment } from '../../../api/client.ts'
 import type { Agent, ToolDifferences } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { TextDiff } from '../../../show/text-diff.tsx'
+import { UnusableTools } from './unusable-tools.tsx'
 
 type Difference = ToolDifferences['data'][number]
 
@@ -57,6 +58,7 @@ export function AskServers({ agent }: { agent: Agent }) {
           ) : null}
         </div>
         <FailureNote error={ask.error} title="Could not check the servers" />
+        <UnusableTools tools={ask.data?.unusable ?? []} />
         {differences.length > 0 ? (
           <>
             <Title order={3} size="h5">

@@ -3,13 +3,14 @@ import { Button, Group, Paper, Stack, Table, Text } from '@mantine/core'
 import { Names } from './http-tool-card.tsx'
 import { Parameters } from './parameters.tsx'
 import { SideEffects } from './side-effects.tsx'
+import { UnusableTools } from './unusable-tools.tsx'
 import type { McpServer } from './tool-data.ts'
 import { ListTable } from '../../../show/list-table.tsx'
 
 type CardProps = { server: McpServer; onEdit(): void; onRemove(): void; onTry(tool: McpServer['pinned'][number]): void }
 
 export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
-  const { name, url, allowed, headers, pinned } = server
+  const { name, url, allowed, headers, pinned, unusable = [] } = server
   return (
     <Paper withBorder p="md" component="article" aria-label={`MCP server ${name}`}>
       <Stack gap="xs">
@@ -74,6 +75,7 @@ export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
             </Table.Tbody>
           </ListTable>
         )}
+        <UnusableTools tools={unusable} />
       </Stack>
     </Paper>
   )

@@ -6,6 +6,7 @@ import type { Agent, ToolDifferences } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { SideEffects } from './side-effects.tsx'
 import type { GivenTool } from './tool-data.ts'
+import { UnusableTools } from './unusable-tools.tsx'
 
 /** `definition` returns null if a field is not valid, which shows its problem. */
 export function ServerTrial({ agent, definition }: { agent: Agent; definition: () => GivenTool | null }) {
@@ -35,6 +36,7 @@ export function ServerTrial({ agent, definition }: { agent: Agent; definition: (
         </Text>
       ) : null}
       <div aria-live="polite">{trial.data ? <Found data={trial.data.data} /> : null}</div>
+      <UnusableTools tools={trial.data?.unusable ?? []} />
     </Stack>
   )
 }

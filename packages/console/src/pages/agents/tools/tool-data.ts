@@ -9,7 +9,7 @@ export type BuiltInTool = Extract<Tool, { type: 'builtin' }>
 
 export type GivenTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
-  | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
+  | (Omit<McpServer, 'headers' | 'pinned' | 'unusable'> & { headers: GivenTexts })
   | BuiltInTool
 
 /** The price of a call as it is typed; empty for none. */
@@ -23,7 +23,7 @@ export const priceProblem = (text: string): string | undefined =>
 /** A stored tool as it is sent back: its values are kept. */
 export function keep(tool: Tool): GivenTool {
   if (tool.type !== 'mcp') return tool
-  const { pinned: _, ...rest } = tool
+  const { pinned: _pinned, unusable: _unusable, ...rest } = tool
   return rest
 }
 
