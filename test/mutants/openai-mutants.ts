@@ -54,11 +54,8 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.refused-parameters',
     removes: 'a system message is refused',
-    edits: [
-      edit("if (role === 'assistant') return undefined", "if (role === 'assistant' || role === 'system') return undefined"),
-      edit("role === 'system' || role === 'developer'", "role === 'developer'"),
-    ],
-    caughtBy: { file: refusals, title: 'openai.refused-parameters: messages that are not text of the user or the assistant' },
+    edits: [edit("(item['role'] !== 'system' && item['role'] !== 'developer')", "item['role'] !== 'developer'")],
+    caughtBy: { file: refusals, title: 'openai.refused-parameters: a last message that is not text of the user is refused' },
   },
   {
     rule: 'openai.errors',
