@@ -52,6 +52,7 @@ import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
+import { unsupportedEndpoint } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { startPage } from './edge/start-page.ts'
 import { createUnreadResponses, limitUnread, watchReaders } from './public/unread-responses.ts'
@@ -218,6 +219,8 @@ function answerEveryRequest(app: FastifyInstance): void {
     }
     // The router ignores the first character of a URL, so it would treat `*` as `/`.
     if (request.is404 || raw.url?.startsWith('*')) {
+      const unsupported = unsupportedEndpoint(raw.url ?? '')
+      if (unsupported) return done(unsupported)
       const methods = methodsOf(raw.url ?? '')
       // mutant: order.route
       if (methods.length === 0) return done(new ApiError('not_found'))
