@@ -219,11 +219,9 @@ function answerEveryRequest(app: FastifyInstance): void {
     }
     // The router ignores the first character of a URL, so it would treat `*` as `/`.
     if (request.is404 || raw.url?.startsWith('*')) {
-      const unsupported = unsupportedEndpoint(raw.url ?? '')
-      if (unsupported) return done(unsupported)
       const methods = methodsOf(raw.url ?? '')
       // mutant: order.route
-      if (methods.length === 0) return done(new ApiError('not_found'))
+      if (methods.length === 0) return done(unsupportedEndpoint(raw.url) ?? new ApiError('not_found'))
       reply.header('allow', methods.join(', '))
       return done(wrongMethod(methods))
     }

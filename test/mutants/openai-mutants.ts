@@ -66,7 +66,7 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.errors',
     removes: 'an endpoint that does not exist here is not the ID of a response',
-    edits: [edit('unsupportedPath.test(url)', 'unsupportedPath.test(url.slice(1))')],
+    edits: [edit('unsupportedPath.test(url) ? new OpenAiError', 'unsupportedPath.test(url.slice(1)) ? new OpenAiError')],
     caughtBy: { file: 'field/clients.test.ts', title: 'openai.errors: an endpoint of OpenAI that does not exist here is 404 and says so' },
   },
   {

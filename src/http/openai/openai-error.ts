@@ -23,7 +23,7 @@ export const isOpenAiPath = (url: string | undefined): boolean => url !== undefi
  * `order.route`: the error for an endpoint of OpenAI's API that does not exist here; undefined for any other URL. Without it, the path of
  * `/v1/responses/compact` would be the ID of a response.
  */
-export const unsupportedEndpoint = (url: string): OpenAiError | undefined =>
+export const unsupportedEndpoint = (url = ''): OpenAiError | undefined =>
   unsupportedPath.test(url)
     ? new OpenAiError('not_found', {
         code: 'unsupported_endpoint',
