@@ -74,6 +74,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   listHolds: null,
   listTurns: null,
   findNewestTurn: null,
+  findTurnOfKey: null,
   listCancelRequests: null,
   findWebhook: null,
   listWebhooks: null,

@@ -30,6 +30,8 @@ export interface TurnResource {
   readMessage(wanted: { requestId: string; apiKeyId: string }): Promise<string>
   /** The newest turn of the key whose Idempotency-Key starts with `keyPrefix`, if it was started at most `withinMs` ago. */
   findNewest(wanted: { apiKeyId: string; keyPrefix: string; withinMs: number }): Promise<KeyedTurn | undefined>
+  /** The request ID of the turn that the Idempotency-Key has. */
+  findOfKey(wanted: { apiKeyId: string; idempotencyKey: string }): Promise<string | undefined>
   /** The turn, to follow it from any position, whether or not it has ended. */
   open(wanted: TurnWanted): Promise<{ turn: RunningTurn; status: TurnStatus }>
   /**
@@ -84,6 +86,12 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
       const release = lookUps.take(wanted.apiKeyId)
       if (!release) throw new ApiError('service_unavailable')
       return store.read.findNewestTurn(wanted).catch(refuseUnavailable).finally(release)
+    },
+
+    async findOfKey(wanted) {
+      const release = lookUps.take(wanted.apiKeyId)
+      if (!release) throw new ApiError('service_unavailable')
+      return store.read.findTurnOfKey(wanted).catch(refuseUnavailable).finally(release)
     },
 
     async open(wanted) {

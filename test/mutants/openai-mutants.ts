@@ -54,17 +54,20 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.refused-parameters',
     removes: 'a system message is refused',
-    edits: [
-      edit("if (role === 'assistant') return undefined", "if (role === 'assistant' || role === 'system') return undefined"),
-      edit("role === 'system' || role === 'developer'", "role === 'developer'"),
-    ],
-    caughtBy: { file: refusals, title: 'openai.refused-parameters: messages that are not text of the user or the assistant' },
+    edits: [edit("(item['role'] !== 'system' && item['role'] !== 'developer')", "item['role'] !== 'developer'")],
+    caughtBy: { file: refusals, title: 'openai.refused-parameters: a last message that is not text of the user is refused' },
   },
   {
     rule: 'openai.errors',
     removes: 'a failure has the form of OpenAI',
     edits: [edit('url !== undefined && openAiPath.test(url)', 'url !== undefined && !openAiPath.test(url)')],
     caughtBy: { file: refusals, title: 'openai.errors order.route: a wrong method is 405 before authentication' },
+  },
+  {
+    rule: 'openai.errors',
+    removes: 'an endpoint that does not exist here is not the ID of a response',
+    edits: [edit('unsupportedPath.test(url) ? new OpenAiError', 'unsupportedPath.test(url.slice(1)) ? new OpenAiError')],
+    caughtBy: { file: 'field/clients.test.ts', title: 'openai.errors: an endpoint of OpenAI that does not exist here is 404 and says so' },
   },
   {
     rule: 'openai.should-retry',

@@ -40,6 +40,19 @@ export const turnMutants: Mutant[] = [
   },
   {
     rule: 'stream.resume',
+    removes: 'a repeated POST continues after the event that the client has',
+    edits: [
+      edit('if (after === undefined) return sendBeginResult(', 'if (after === undefined || message !== "") return sendBeginResult(', {
+        at: 'stream.resume',
+      }),
+    ],
+    caughtBy: {
+      file: 'field/event-clients.test.ts',
+      title: 'stream.resume: a POST that is repeated with the ID of any event gets the rest',
+    },
+  },
+  {
+    rule: 'stream.resume',
     removes: 'the text before a position is compared',
     edits: [edit('if (crc32(this.#text.slice(0, offset)) !== reader.position.checksum)', 'if (reader.position.checksum < 0)')],
     caughtBy: { file: 'unit/turn-text.test.ts', title: 'stream.resume: a client that reconnects after any event, to any attempt' },

@@ -160,14 +160,16 @@ void test('openai.refused-parameters: what would change the agent is refused by 
       text: { format: { type: 'json_schema', name: 'a', schema: {} } },
       include: ['message.output_text.logprobs'],
       top_logprobs: 1,
-      image: {},
+      image: { url: 'https://a.example/a.png' },
     },
   }
+  // Each request refuses what the other one refuses.
+  const ofBoth = { ...refused['/v1/responses'], ...refused['/v1/chat/completions'] }
   const tables = { '/v1/chat/completions': completionParameters, '/v1/responses': responseParameters }
   for (const path of Object.keys(bodies) as Path[]) {
     const names = Object.entries(tables[path]).flatMap(([name, { does }]) => (does === 'refused' ? [name] : []))
-    assert.deepEqual(Object.keys(refused[path]).toSorted(), names.toSorted(), 'every refused parameter of the table')
-    for (const [name, value] of Object.entries(refused[path])) {
+    assert.deepEqual(Object.keys(ofBoth).toSorted(), names.toSorted(), 'every refused parameter of the table')
+    for (const [name, value] of Object.entries({ ...ofBoth, ...refused[path] })) {
       const { status, error } = await errorAt(await send(layer, path, { body: JSON.stringify({ ...bodies[path], [name]: value }) }))
       assert.deepEqual([status, error['code'], error['param']], [400, 'unsupported_parameter', name], `${path} ${name}`)
     }
@@ -225,7 +227,7 @@ const wrongMessages: [code: string, messages: unknown][] = [
   ['unsupported_parameter', [{ role: 'developer', content: 'Be brief.' }, user('hello')]],
   ['unsupported_parameter', [user('hello'), { role: 'tool', tool_call_id: 'c', content: '1' }]],
   ['unsupported_parameter', [user([{ type: 'image_url', image_url: { url: 'https://a.example/a.png' } }])]],
-  ['unsupported_parameter', [user([{ type: 'input_image', image_url: 'https://a.example/a.png' }]), user('hello')]],
+  ['unsupported_parameter', [user('hello'), user([{ type: 'input_image', image_url: 'https://a.example/a.png' }])]],
   [
     'unsupported_parameter',
     [
@@ -256,7 +258,7 @@ const twice = (path: Path): string =>
     [path === '/v1/responses' ? 'input' : 'messages']: [{ role: 'user', content: 'one', again: 'two' }],
   }).replace('"again"', '"content"')
 
-void test('openai.refused-parameters: messages that are not text of the user or the assistant are refused', async () => {
+void test('openai.refused-parameters: a last message that is not text of the user is refused, and a system message', async () => {
   await using layer = await startTestLayer()
   for (const path of Object.keys(bodies) as Path[]) {
     const param = path === '/v1/responses' ? 'input' : 'messages'

@@ -115,6 +115,7 @@ const noTurns: TurnResource = {
   giveFeedback: noTurn,
   readMessage: noTurn,
   findNewest: async () => undefined,
+  findOfKey: async () => undefined,
 }
 const noConversations: Public['conversations'] = {
   list: async () => ({ data: [], nextCursor: null }),

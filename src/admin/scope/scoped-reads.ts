@@ -92,6 +92,7 @@ export const scopedReads: Rules<Reads> = {
   findReplies: refused,
   findTurnMessage: refused,
   findNewestTurn: refused,
+  findTurnOfKey: refused,
   listEnded: refused,
   listCancelRequests: refused,
   listConversations: refused,

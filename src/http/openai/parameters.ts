@@ -1,6 +1,7 @@
 /**
  * Every parameter of the two requests: used, ignored or refused. docs/openai.md has the same table, and a test compares them. Refused is what
- * would change the configured agent, or ask for something else than text (`openai.refused-parameters`). A parameter that is null counts as absent.
+ * would change the configured agent, or ask for something else than text (`openai.refused-parameters`). What is null or empty counts as absent:
+ * clients send it for a setting that the user has not set. What one request ignores or refuses, the other one ignores or refuses too.
  */
 import { OpenAiError, invalidField, unsupported } from './openai-error.ts'
 
@@ -20,12 +21,21 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const isEmpty = (value: unknown): boolean => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0)
-const isPlainText = (value: unknown): boolean => value === undefined || value === null || (isRecord(value) && value['type'] === 'text')
+/** Null, and text or a list without content. Some clients write an empty object as an empty list. */
+export const isBlank = (value: unknown): boolean =>
+  value === undefined || value === null || (isText(value) ? value.trim() === '' : Array.isArray(value) && value.every(isBlank))
+const isEmptyObject = (value: unknown): boolean => isRecord(value) && Object.values(value).every(isEmpty)
+/** What switches nothing on. */
+const isEmpty = (value: unknown): boolean => value === false || value === 0 || isBlank(value) || isEmptyObject(value)
+const isPlainText = (value: unknown): boolean => isEmpty(value) || (isRecord(value) && value['type'] === 'text')
 
 const used = (must: string, accepts: (value: unknown) => boolean, note: string): Parameter => ({ does: 'used', must, accepts, note })
 const ignored = (note: string): Parameter => ({ does: 'ignored', note })
-const refused = (note: string, accepts: (value: unknown) => boolean = isEmpty): Parameter => ({ does: 'refused', accepts, note })
+const refused = (note: string, accepts: (value: unknown) => boolean = () => false): Parameter => ({
+  does: 'refused',
+  accepts: (value) => isEmpty(value) || accepts(value),
+  note,
+})
 
 // A user ID of at most 255 characters, as `external_user_id` of the other endpoints.
 const isUserId = (value: unknown): boolean => isText(value) && value !== '' && isWellFormed(value) && [...value].length <= 255
@@ -39,10 +49,16 @@ const cap = ignored("The agent's `max_output_tokens` applies. The reply may be l
 const bookkeeping = ignored('Nothing is stored or filtered by it.')
 const cacheSetting = ignored('A setting of the model server.')
 const tools = refused('The agent has its own tools. An empty list is accepted.')
-const toolChoice = refused('`none` and `auto` are accepted.', (value) => value === 'none' || value === 'auto')
+const isFreeChoice = (value: unknown): boolean => value === 'none' || value === 'auto'
+const toolChoice = refused(
+  '`none` and `auto` are accepted.',
+  (value) => isFreeChoice(value) || (isRecord(value) && isFreeChoice(value['type'])),
+)
+const ownPrompt = refused('The agent has its own system prompt.')
+const textOnly = refused('Text only.')
 const logprobs = refused('Not available. `false` and `0` are accepted.')
 
-/** What both requests have. */
+/** What both requests have, or what one of them has and a client may send with the other. */
 const common: Parameters = {
   model,
   user,
@@ -51,15 +67,34 @@ const common: Parameters = {
   temperature: sampling,
   top_p: sampling,
   top_k: sampling,
+  top_a: sampling,
   min_p: sampling,
+  min_tokens: sampling,
   presence_penalty: sampling,
   frequency_penalty: sampling,
   repetition_penalty: sampling,
+  repeat_penalty: sampling,
   seed: sampling,
   stop: sampling,
+  logit_bias: sampling,
+  reasoning: sampling,
+  reasoning_effort: sampling,
+  reasoning_format: sampling,
+  include_reasoning: sampling,
+  thinking: sampling,
+  enable_thinking: sampling,
+  chat_template_kwargs: cacheSetting,
+  verbosity: sampling,
+  truncation: sampling,
+  context_management: sampling,
+  max_tool_calls: sampling,
+  parallel_tool_calls: sampling,
+  max_tokens: cap,
+  max_completion_tokens: cap,
+  max_output_tokens: cap,
+  prediction: ignored('Only a hint for the model server.'),
   metadata: bookkeeping,
   store: ignored('A turn is always stored.'),
-  parallel_tool_calls: sampling,
   service_tier: cacheSetting,
   prompt_cache_key: cacheSetting,
   prompt_cache_options: cacheSetting,
@@ -68,7 +103,27 @@ const common: Parameters = {
   access_programs: bookkeeping,
   tools,
   tool_choice: toolChoice,
+  functions: tools,
+  function_call: toolChoice,
+  // An empty object switches the search on.
+  web_search_options: { does: 'refused', note: 'The agent has its own tools.', accepts: isBlank },
+  logprobs,
   top_logprobs: logprobs,
+  n: refused('`1` is accepted.', (value) => value === 1),
+  audio: textOnly,
+  image: textOnly,
+  modalities: refused('`["text"]` is accepted.', (value) => [value].flat().every((one) => one === 'text')),
+  response_format: refused('`{"type": "text"}` is accepted.', isPlainText),
+  text: refused(
+    '`format` of the type `text` is accepted, and `verbosity` is ignored.',
+    (value) => isRecord(value) && isPlainText(value['format']),
+  ),
+  instructions: ownPrompt,
+  prompt: ownPrompt,
+  include: refused(
+    'Log probabilities are not available. All other values are ignored.',
+    (value) => Array.isArray(value) && !value.includes('message.output_text.logprobs'),
+  ),
 }
 
 export const completionParameters: Parameters = {
@@ -79,20 +134,6 @@ export const completionParameters: Parameters = {
     'The last user message is the message. The rest is ignored: the server keeps the history.',
   ),
   stream_options: used('an object', isRecord, '`include_usage` sends the usage in a last chunk. Other options are ignored.'),
-  max_tokens: cap,
-  max_completion_tokens: cap,
-  logit_bias: sampling,
-  reasoning_effort: sampling,
-  verbosity: sampling,
-  prediction: ignored('Only a hint for the model server.'),
-  modalities: refused('`["text"]` is accepted.', (value) => Array.isArray(value) && value.every((one) => one === 'text')),
-  n: refused('`1` is accepted.', (value) => value === 1),
-  response_format: refused('`{"type": "text"}` is accepted.', isPlainText),
-  logprobs,
-  audio: refused('Text only.'),
-  functions: tools,
-  function_call: toolChoice,
-  web_search_options: refused('The agent has its own tools.'),
 }
 
 export const responseParameters: Parameters = {
@@ -110,32 +151,22 @@ export const responseParameters: Parameters = {
     'Must be the conversation of this user, as an ID or `{"id"}`.',
   ),
   stream_options: ignored('Events have no obfuscation.'),
-  max_output_tokens: cap,
-  max_tool_calls: sampling,
-  reasoning: sampling,
-  truncation: sampling,
-  context_management: sampling,
-  text: refused(
-    '`format` of the type `text` is accepted, and `verbosity` is ignored.',
-    (value) => isRecord(value) && isPlainText(value['format']),
-  ),
-  include: refused(
-    'Log probabilities are not available. All other values are ignored.',
-    (value) => Array.isArray(value) && !value.includes('message.output_text.logprobs'),
-  ),
-  instructions: refused('The agent has its own system prompt.'),
-  prompt: refused('The agent has its own system prompt.'),
-  image: refused('Text only.'),
 }
 
-/** The parameters that are not null, each of them checked. Throws OpenAiError for the first one that is wrong, in the order of the body. */
+/** `false` is a value of a used parameter. */
+const isAbsent = (value: unknown): boolean => value === null || value === '' || (Array.isArray(value) && value.length === 0)
+// `{}`, and `{"id": null}` of a conversation.
+const isUnset = (value: unknown): boolean => isAbsent(value) || isEmptyObject(value)
+
+/** The parameters that are not absent, each of them checked. Throws OpenAiError for the first one that is wrong, in the order of the body. */
 export function readParameters(body: unknown, parameters: Parameters): Record<string, unknown> {
   if (!isRecord(body)) throw new OpenAiError('validation_error', { code: 'validation_error', message: 'The body must be a JSON object.' })
   const read: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(body)) {
+    if (isAbsent(value)) continue
     const parameter = Object.hasOwn(parameters, name) ? parameters[name]! : undefined
     if (!parameter) throw unknownParameter(name)
-    if (value === null || parameter.does === 'ignored') continue
+    if (parameter.does === 'ignored' || (parameter.does === 'used' && isUnset(value))) continue
     const isAccepted = parameter.accepts?.(value) ?? false
     if (parameter.does === 'refused' && !isAccepted) throw unsupported(name, parameter.note)
     if (!isAccepted) throw invalidField(name, `${name} must be ${parameter.must}.`)

@@ -11,9 +11,11 @@ import { rateHeaders } from './caller.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { jsonType, sendFailure } from '../edge/envelope.ts'
+import { lastEventId, readEventId } from './event-id.ts'
 import { streamReply, streamRun } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { TurnEvents } from './turn-events.ts'
+import { continueTurn } from './turn-routes.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { prefersAsync, readTraceparent } from './request-headers.ts'
@@ -53,8 +55,49 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
   })
 
   app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
-    return sendBeginResult(request, reply, await turns.begin(turnRequest(request)), request.body.message, streams)
+    return sendStream(request, reply, await turns.begin(turnRequest(request)), { turns, streams })
   })
+}
+
+/**
+ * `stream.resume`: a client of server-sent events repeats its request with the ID of the last event that it has, also after a stream that has
+ * ended. The turn is that of the same key, so nothing is generated or charged again. An ID that is not of this service, and one that an
+ * earlier message left in the client, are ignored.
+ */
+async function sendStream(
+  request: FastifyRequest<{ Body: ChatRequest }>,
+  reply: FastifyReply,
+  started: BeginResult,
+  { turns, streams }: { turns: Turns; streams: StreamOptions },
+): Promise<FastifyReply | void> {
+  const { message } = request.body
+  const header = request.headers['last-event-id']
+  const after = typeof header === 'string' ? readEventId(header) : undefined
+  // mutant: stream.resume
+  if (after === undefined) return sendBeginResult(request, reply, started, message, streams)
+  const apiKeyId = request.caller.apiKey.id
+  // A released turn runs again: its text may be the one that the client has.
+  if (started.kind === 'running' && started.turn.fence > 1 && after !== lastEventId) {
+    noteBeginResult(request.raw, started, 'stream')
+    reply.hijack()
+    return streamRun(reply.raw, started.turn, new TurnEvents(started.turn, after), message, streams, after)
+  }
+  const requestId = await startedBefore(started, { apiKeyId, idempotencyKey: request.idempotencyKey }, turns.resource)
+  if (requestId === undefined) return sendBeginResult(request, reply, started, message, streams)
+  noteBeginResult(request.raw, started, 'stream')
+  reply.header('x-request-id', requestId)
+  return continueTurn(request, reply, { requestId, apiKeyId }, after, { resource: turns.resource, streams })
+}
+
+/** The request ID of a turn that an earlier request with this key and body has started; undefined if this request has. */
+async function startedBefore(
+  started: BeginResult,
+  wanted: { apiKeyId: string; idempotencyKey: string },
+  resource: TurnResource,
+): Promise<string | undefined> {
+  if (started.kind === 'replay') return started.reply.requestId
+  if (started.kind === 'replayed_failure') return started.requestId
+  return started.kind === 'refused' && started.code === 'idempotency_in_progress' ? resource.findOfKey(wanted) : undefined
 }
 
 const beforeSend = (reply: FastifyReply, message: string, { failpoints }: StreamOptions): Promise<void> =>

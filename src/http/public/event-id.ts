@@ -5,12 +5,13 @@
 import type { TextPosition } from '../../turn/turn-text.ts'
 
 export const lastEventId = 'end'
+export type EventPosition = TextPosition | typeof lastEventId
 
 /** Decimal: Node writes numbers six times faster with base 10 than with any other base, and this is done for each delta. */
 export const writeEventId = ({ offset, checksum }: TextPosition): string => `${offset}-${checksum}`
 
 /** Undefined for a text that is not an ID of this service. */
-export function readEventId(id: string): TextPosition | typeof lastEventId | undefined {
+export function readEventId(id: string): EventPosition | undefined {
   if (id === lastEventId) return id
   // The longest reply has 8,388,608 characters, and a checksum 32 bits.
   const match = /^(\d{1,7})-(\d{1,10})$/.exec(id)

@@ -27,10 +27,11 @@ const AsyncHeaders = Type.Object({
 const FollowHeaders = Type.Object({
   'Last-Event-ID': Type.Optional(Type.String({ description: 'The `id` of the last event that was received.' })),
 })
+const StreamHeaders = Type.Object({ ...ChatHeaders.properties, ...FollowHeaders.properties })
 /** The headers of a route, which the schemas do not validate. */
 const headersOf: Record<string, object> = {
   '/v1/agents/:agent_id/chat': AsyncHeaders,
-  '/v1/agents/:agent_id/chat/stream': ChatHeaders,
+  '/v1/agents/:agent_id/chat/stream': StreamHeaders,
   '/v1/agents/:agent_id/turns/:request_id/stream': FollowHeaders,
 }
 

@@ -217,7 +217,8 @@ export const chatStreamSchema = {
   description: [
     'Runs the same turn and returns server-sent events: `response.created`, any number of `response.output_text.delta`, then exactly one',
     '`response.completed` or `error`. An error before the stream starts is a JSON response with its own status. The turn continues if you',
-    'disconnect: a retry with the same key, here or on `/chat`, returns the stored reply. Ignore lines that start with a colon.',
+    'disconnect: a retry with the same key, here or on `/chat`, returns the stored reply. With `Last-Event-ID`, a retry continues the stream after',
+    'that event. Ignore lines that start with a colon.',
   ].join(' '),
   tags,
   params: AgentParams,
@@ -228,6 +229,7 @@ export const chatStreamSchema = {
       headers: describeHeaders(),
       content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
     },
+    204: { description: 'With `Last-Event-ID`: the event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
     ...chatFailures,
   },
 }

@@ -5,11 +5,11 @@ import { ApiError, failures } from '../../errors.ts'
 import { isCutOff } from '../../finish-reason.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
-import type { TextPosition } from '../../turn/turn-text.ts'
 import { note } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
 import { rateHeaders } from './caller.ts'
 import { lastEventId, readEventId } from './event-id.ts'
+import type { EventPosition } from './event-id.ts'
 import { streamRun } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { TurnEvents } from './turn-events.ts'
@@ -74,7 +74,17 @@ export async function followTurn(
   afterQuery: string | undefined,
   { resource, streams }: { resource: Pick<TurnResource, 'open'>; streams: StreamOptions },
 ): Promise<FastifyReply | void> {
-  const after = readAfter(request, afterQuery)
+  return continueTurn(request, reply, wanted, readAfter(request, afterQuery), { resource, streams })
+}
+
+/** `stream.resume`: the events of the turn after `after`, or 204 after the last one. */
+export async function continueTurn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  wanted: TurnWanted,
+  after: EventPosition | undefined,
+  { resource, streams }: { resource: Pick<TurnResource, 'open'>; streams: StreamOptions },
+): Promise<FastifyReply | void> {
   const { turn, status } = await resource.open(wanted)
   if (status.state !== 'running' && after === lastEventId) return reply.code(204).send()
   note(request.raw, { requestId: wanted.requestId, transport: 'stream' })
@@ -85,7 +95,7 @@ export async function followTurn(
 }
 
 /** A client that reconnects by itself sends the header, while the query keeps the event of its first request, so the header comes first. */
-function readAfter({ headers }: FastifyRequest, query: string | undefined): TextPosition | typeof lastEventId | undefined {
+function readAfter({ headers }: FastifyRequest, query: string | undefined): EventPosition | undefined {
   const header = headers['last-event-id']
   const id = typeof header === 'string' && header !== '' ? header : query
   if (id === undefined) return undefined

@@ -1,4 +1,4 @@
-/** What the OpenAI endpoints look up besides the turn: its message, the first try of a retry, and the conversation of a user. */
+/** What callers look up besides a turn by its request ID: its message, the turn of a key, the first try of a retry, the conversation of a user. */
 import type { Sql } from '../sql.ts'
 import { integer, text } from './columns.ts'
 
@@ -10,6 +10,15 @@ export async function findTurnMessage(sql: Sql, requestId: string, apiKeyId: str
     apiKeyId,
   )
   return row && text(row, 'message')
+}
+
+/** `stream.resume`: the request ID of the turn that this Idempotency-Key has. One look-up in the index one_turn_per_key. */
+export async function findTurnOfKey(
+  sql: Sql,
+  { apiKeyId, idempotencyKey }: { apiKeyId: string; idempotencyKey: string },
+): Promise<string | undefined> {
+  const [row] = await sql.all('select request_id from turns where api_key_id = $1 and idempotency_key = $2', apiKeyId, idempotencyKey)
+  return row && text(row, 'request_id')
 }
 
 export type KeyedTurn = { requestId: string; idempotencyKey: string }

@@ -31,7 +31,7 @@ import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
 import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
-import { findConversationId, findNewestTurn, findTurnMessage } from './openai-look-ups.ts'
+import { findConversationId, findNewestTurn, findTurnMessage, findTurnOfKey } from './openai-look-ups.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
 import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
@@ -64,6 +64,7 @@ export const reads = {
   findTurnStatus,
   findTurnMessage,
   findNewestTurn,
+  findTurnOfKey,
   listEnded,
   listCancelRequests,
   findWebhook,
