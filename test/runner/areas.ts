@@ -26,7 +26,7 @@ const areas: Area[] = [
     files: ['race/', 'chaos/', 'simulation/', 'failpoints', 'fault-matrix'],
     cpuSeconds: { fast: 20, ci: 130 },
   },
-  { name: 'documents and knowledge', files: ['documents-', 'retrieval'], cpuSeconds: { fast: 5, ci: 20 } },
+  { name: 'documents and knowledge', files: ['documents-', 'field/search', 'retrieval'], cpuSeconds: { fast: 5, ci: 20 } },
   {
     name: 'interfaces',
     files: ['interfaces.', 'openai/', 'mcp', 'contract/', 'clients/', 'cookbook/', 'packages/client/'],

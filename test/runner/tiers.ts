@@ -37,6 +37,7 @@ const inCi = [
   'documents-indexing',
   'documents-process',
   'documents-reading',
+  'field/search-upgrade',
   'first-start',
   'mcp-server/conformance',
   'mcp-server/stdio',

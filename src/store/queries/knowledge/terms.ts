@@ -5,7 +5,7 @@
  */
 import { folded, isAscii, joinedParts, lowered } from './normalize.ts'
 import { stemmerOf } from './stems.ts'
-import { compoundParts, isPart, oneSpelling, otherSpelling, prefixedForms, withoutKoreanEnding } from './word-forms.ts'
+import { compoundParts, isPart, oneSpelling, otherSpelling, prefixedForms, withAccent, withoutKoreanEnding } from './word-forms.ts'
 
 /**
  * The version of the rules in this file and in those that it uses. Raise it when a text gets other terms than before: the chunks of all
@@ -96,21 +96,24 @@ function pushForms(terms: string[], found: string, language: string, use: Use): 
   if (plain === '' || plain.length > maxWord || found.length > maxWord) return
   const own = stem(plain)
   terms.push(own)
+  const others: string[] = []
+  const accented = withAccent(plain, language)
+  if (accented !== undefined) others.push(folded(stem(accented)))
   if (!isAscii(found)) {
     // The endings of some languages have accents that their stemmers need.
-    const others = [oneSpelling(folded(stem(found)), language), ...(prefixedForms(plain) ?? [])]
+    others.push(oneSpelling(folded(stem(found)), language), ...(prefixedForms(plain) ?? []))
     const spelled = otherSpelling(found, language)
     if (spelled !== undefined) others.push(stem(folded(spelled)))
-    for (const form of new Set(others)) if (form !== own && form !== '') terms.push(form)
   }
-  pushParts(terms, own, language, use)
+  for (const form of new Set(others)) if (form !== own && form !== '') terms.push(form)
+  pushParts(terms, plain, own, language, use)
 }
 
 /** A compound is indexed by its parts too. A query for a part finds it, and a query for a compound finds its parts. */
-function pushParts(terms: string[], stem: string, language: string, use: Use): void {
-  const parts = compoundParts(stem, language)
+function pushParts(terms: string[], plain: string, own: string, language: string, use: Use): void {
+  const parts = compoundParts(plain, language, stemmerOf(language))
   if (use === 'index') for (const part of parts) terms.push(asPart(part))
-  if (use === 'query' && isPart(stem, language)) terms.push(asPart(stem))
+  if (use === 'query' && isPart(own, language)) terms.push(asPart(own))
   if (use === 'query') terms.push(...parts)
 }
 

@@ -3,14 +3,13 @@
  * Korean words without their particles, words with letters such as `ü` as they are spelled without them, and the parts of long compound
  * words. All words are normalized. Pure.
  */
-import type { Language } from './stems.ts'
+import type { Language, Stem } from './stems.ts'
 
 const arabic = /^[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]+$/
 const hebrew = /^[\u05d0-\u05ea]+$/
 
-// Conjunction, preposition and article, in the order in which a word has them.
-const arabicPrefix = /^([وف]?(?:[بكل]?ال|لل)|[وف]?[بكلس]|[وف])(?=..)/
-const arabicConjunction = /^[وف](?=...)/
+// Conjunction, preposition and article, in the order in which a word has them. Each may also be the first letter of the word itself.
+const arabicPrefixes = [/^[وف](?=...)/, /^[بكلس](?=...)/, /^(?:ال|ل(?=.))(?=..)/]
 const arabicEnding = /(?<=...)(?:ها|ان|ات|ون|ين|يه|هم|نا|ه|ي)$/
 // Most words that begin with one of these letters begin with it as a prefix, and most plurals have one of these endings.
 const hebrewPrefix = /^[הובלמשכ](?=...)/
@@ -20,8 +19,9 @@ const maxHebrewPrefixes = 3
 /** Forms of a word of a script whose words begin with prefixes; undefined for other scripts. The first one is the whole word. */
 export function prefixedForms(word: string): string[] | undefined {
   if (arabic.test(word)) {
-    const whole = [word, word.replace(arabicConjunction, ''), word.replace(arabicPrefix, '')]
-    return distinct(whole.map((form) => form.replace(arabicEnding, '')))
+    const forms = [word]
+    for (const prefix of arabicPrefixes) forms.push(forms.at(-1)!.replace(prefix, ''))
+    return distinct(forms.map((form) => form.replace(arabicEnding, '')))
   }
   if (!hebrew.test(word)) return undefined
   const forms = [word]
@@ -68,6 +68,25 @@ export function otherSpelling(word: string, language: string): string | undefine
   return word.replace(/[äöüåø]/g, (letter) => spelledOut[letter]!)
 }
 
+// Endings that stemmers of these languages know only with their accents, which many people omit.
+const accentedEndings: Partial<Record<string, [plain: RegExp, accented: string][]>> = {
+  spanish: [[/(?<=[cs])ion$/, 'ión']],
+  portuguese: [
+    [/cao$/, 'ção'],
+    [/coes$/, 'ções'],
+    [/([aei])ncia(s?)$/, '$1\u0302ncia$2'],
+    [/([ai])vel$/, '$1\u0301vel'],
+  ],
+  french: [[/te(s?)$/, 'té$1']],
+  italian: [[/ta$/, 'tà']],
+} satisfies Partial<Record<Language, [RegExp, string][]>>
+
+/** The word as it is written with the accent of its ending; undefined if it has no such ending. */
+export function withAccent(plain: string, language: string): string | undefined {
+  const ending = accentedEndings[language]?.find(([without]) => without.test(plain))
+  return ending && plain.replace(ending[0], ending[1]).normalize('NFC')
+}
+
 // Languages that write compounds as one word.
 const compounding = new Set<string>(['german', 'dutch', 'danish', 'norwegian', 'swedish', 'finnish', 'hungarian'] satisfies Language[])
 // Shorter parts are endings and prefixes rather than words.
@@ -77,11 +96,12 @@ const minCompound = 9
 // Longer parts are compounds themselves, and are found by their own parts.
 const maxPart = 16
 
-/** The beginnings and ends of a long word that may be words themselves. */
-export function compoundParts(stem: string, language: string): string[] {
-  if (!compounding.has(language) || stem.length < minCompound) return []
-  const lengths = Array.from({ length: Math.min(maxPart, stem.length - minRest) - minPart + 1 }, (_, index) => minPart + index)
-  return lengths.flatMap((length) => [stem.slice(0, length), stem.slice(-length)])
+/** The beginnings, and the stems of the ends, of a long word: those that are words themselves are among them. */
+export function compoundParts(plain: string, language: string, stem: Stem): string[] {
+  if (!compounding.has(language) || plain.length < minCompound) return []
+  const lengths = Array.from({ length: Math.min(maxPart, plain.length - minRest) - minPart + 1 }, (_, index) => minPart + index)
+  const ends = lengths.map((length) => stem(plain.slice(-length))).filter((end) => end.length >= minPart)
+  return distinct([...lengths.map((length) => plain.slice(0, length)), ...ends])
 }
 
 /** Whether a word may be part of a longer one. */
