@@ -7,12 +7,15 @@
 // White space of zero width that separates parts of one visible word: a place for a line break, and a Persian suffix that does not join.
 const joint = /[\u200b\u200c]/g
 // Soft hyphens, marks of direction, joiners, variation selectors and the like: a reader does not see them.
-const invisible = /(?![\u200b\u200c])[\p{Default_Ignorable_Code_Point}\p{Cf}\u0640]/gu
+const invisible = /[[\p{Default_Ignorable_Code_Point}\p{Cf}\u0640]--[\u200b\u200c]]/gv
 // Letters that are written as apostrophes. Apostrophes separate words, whichever character is used for them.
 const apostrophe = /[\u02b9-\u02bf\u02c8\u02ca\u02cb\ua78b\ua78c]/g
 // The sign of a Hebrew acronym, which many people omit.
 const insideHebrew = /(?<=\p{Script=Hebrew}\p{M}*)["'\u05f3\u05f4\u2018\u2019\u201c\u201d](?=\p{Script=Hebrew})/gu
-const foreignDigit = /(?![0-9])\p{Nd}/gu
+const foreignDigit = /[\p{Nd}--[0-9]]/gv
+// What the replacements below concern. Most texts have none of it, and each of them reads the whole text.
+const unusual =
+  /[[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Nd}\u0640\u02b9-\u02bf\u02c8\u02ca\u02cb\ua78b\ua78c\p{Script=Hebrew}]--[0-9\u200b\u200c]]/v
 // Accents, Hebrew points, Arabic vowel signs, and the dot of borrowed letters in Devanagari. Vowel signs of other scripts are never omitted.
 const leftOut = new RegExp(
   `[${[
@@ -32,13 +35,21 @@ const replacements = new Map(
 )
 const replaced = new RegExp(`[${[...replacements.keys()].join('')}]`, 'g')
 
-export const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
+// A call into the runtime takes longer than to read a word.
+const shortText = 32
+
+export function isAscii(text: string): boolean {
+  if (text.length > shortText) return Buffer.byteLength(text) === text.length
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7f) return false
+  return true
+}
 
 /** The text in lower case with its accents, as stemmers expect it. Joints are kept, for `joinedParts`. */
 export function lowered(text: string): string {
   if (isAscii(text)) return text.toLowerCase()
-  return text
-    .normalize('NFKC')
+  const compatible = text.normalize('NFKC')
+  if (!unusual.test(compatible)) return compatible.toLowerCase()
+  return compatible
     .replace(invisible, '')
     .replace(apostrophe, "'")
     .replace(insideHebrew, '')

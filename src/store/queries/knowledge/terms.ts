@@ -5,7 +5,16 @@
  */
 import { folded, isAscii, joinedParts, lowered } from './normalize.ts'
 import { stemmerOf } from './stems.ts'
-import { compoundParts, isPart, oneSpelling, otherSpelling, prefixedForms, withAccent, withoutKoreanEnding } from './word-forms.ts'
+import {
+  compoundParts,
+  hasMoreForms,
+  isPart,
+  oneSpelling,
+  otherSpelling,
+  prefixedForms,
+  withAccent,
+  withoutKoreanEnding,
+} from './word-forms.ts'
 
 /**
  * The version of the rules in this file and in those that it uses. Raise it when a text gets other terms than before: the chunks of all
@@ -38,8 +47,15 @@ export const isStopWord = (one: string): boolean => stopWords.has(one)
 
 /** The terms of a text, in order, as they are indexed. */
 export function termsOf(text: string, language: string | null): string[] {
+  const name = language ?? 'english'
+  const stem = stemmerOf(name)
+  const isPlain = !hasMoreForms(name)
   const terms: string[] = []
-  for (const found of wordsOf(text)) pushTerms(terms, found, language ?? 'english', 'index')
+  for (const found of wordsOf(text)) {
+    // Most words of most texts.
+    if (isPlain && found.length <= maxWord && isAscii(found)) terms.push(stem(found))
+    else pushTerms(terms, found, name, 'index')
+  }
   return terms
 }
 
@@ -88,8 +104,25 @@ function pushTerms(terms: string[], found: string, language: string, use: Use): 
   }
 }
 
-/** The stem of a word and its other forms. */
+// The same words occur again and again. A word of a compounding language has a dozen forms, so this takes up to ten megabytes each.
+const maxKnown = 10_000
+const knownForms = new Map<string, Map<string, string[]>>()
+
 function pushForms(terms: string[], found: string, language: string, use: Use): void {
+  if (use === 'query') return pushNewForms(terms, found, language, use)
+  const known = knownForms.get(language) ?? new Map<string, string[]>()
+  if (known.size === 0 || known.size >= maxKnown) knownForms.set(language, new Map())
+  let forms = known.get(found)
+  if (!forms) {
+    forms = []
+    pushNewForms(forms, found, language, use)
+    knownForms.get(language)!.set(found, forms)
+  }
+  for (const form of forms) terms.push(form)
+}
+
+/** The stem of a word and its other forms. */
+function pushNewForms(terms: string[], found: string, language: string, use: Use): void {
   const stem = stemmerOf(language)
   const plain = oneSpelling(folded(found), language)
   // Empty for a word of nothing but accents.

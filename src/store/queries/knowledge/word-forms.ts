@@ -109,3 +109,6 @@ export const isPart = (stem: string, language: string): boolean =>
   compounding.has(language) && stem.length >= minPart && stem.length <= maxPart
 
 const distinct = (forms: string[]): string[] => [...new Set(forms)]
+
+/** Whether a word of ASCII letters may have other forms than its stem. */
+export const hasMoreForms = (language: string): boolean => compounding.has(language) || language in accentedEndings || language in digraphs
