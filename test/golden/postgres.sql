@@ -303,6 +303,9 @@ create table documents (
   next_embedding_model text,
   revision bigint not null default 0,
   warnings text not null default '[]'::text,
+  terms_version bigint not null default 1,
+  terms_generation bigint not null default 0,
+  terms_position bigint not null default 0,
   constraint an_address_is_fetched CHECK (((source = 'url'::text) = (url IS NOT NULL))),
   constraint chunks_of_what_serves CHECK (((chunks >= 0) AND ((generation > 0) OR (chunks = 0)))),
   constraint deleted_serves_nothing CHECK ((((generation >= 0) AND (generation <= fence)) AND ((deleted_at IS NULL) OR (generation = 0)))),
@@ -327,6 +330,8 @@ CREATE INDEX documents_in_work ON public.documents USING btree (status, updated_
 CREATE INDEX documents_of_agent ON public.documents USING btree (agent_id, created_at, id);
 
 CREATE INDEX documents_serving ON public.documents USING btree (agent_id, language) WHERE (generation > 0);
+
+CREATE INDEX documents_with_previous_terms ON public.documents USING btree (agent_id, id) WHERE ((generation > 0) AND ((terms_version <> 2) OR (terms_generation <> generation) OR (terms_position < chunks)));
 
 CREATE TRIGGER document_fence_never_falls BEFORE UPDATE ON public.documents FOR EACH ROW WHEN ((new.fence < old.fence)) EXECUTE FUNCTION refuse_falling_document_fence();
 

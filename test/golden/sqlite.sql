@@ -280,7 +280,7 @@ CREATE TABLE documents (
   next_embedding_model text,
   -- the revision of the knowledge base when that generation last changed
   revision integer not null default 0
-, warnings text not null default '[]') strict;
+, warnings text not null default '[]', terms_version integer not null default 1, terms_generation integer not null default 0, terms_position integer not null default 0) strict;
 
 CREATE INDEX documents_by_revision on documents (agent_id, revision);
 
@@ -293,6 +293,9 @@ CREATE INDEX documents_in_work on documents (status, updated_at, id) where statu
 CREATE INDEX documents_of_agent on documents (agent_id, created_at, id);
 
 CREATE INDEX documents_serving on documents (agent_id, language) where generation > 0;
+
+CREATE INDEX documents_with_previous_terms on documents (agent_id, id)
+  where generation > 0 and (terms_version <> 2 or terms_generation <> generation or terms_position < chunks);
 
 CREATE TRIGGER document_fence_never_falls before update on documents when new.fence < old.fence
   begin select raise(abort, 'document_fence_never_falls'); end;

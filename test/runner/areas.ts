@@ -26,7 +26,11 @@ const areas: Area[] = [
     files: ['race/', 'chaos/', 'simulation/', 'failpoints', 'fault-matrix'],
     cpuSeconds: { fast: 20, ci: 130 },
   },
-  { name: 'documents and knowledge', files: ['documents-', 'retrieval', 'field/documents'], cpuSeconds: { fast: 5, ci: 40 } },
+  {
+    name: 'documents and knowledge',
+    files: ['documents-', 'retrieval', 'field/documents', 'field/search'],
+    cpuSeconds: { fast: 5, ci: 40 },
+  },
   {
     name: 'interfaces',
     files: ['interfaces.', 'openai/', 'mcp', 'contract/', 'clients/', 'cookbook/', 'packages/client/'],

@@ -38,6 +38,7 @@ const inCi = [
   'documents-process',
   'documents-reading',
   'field/documents',
+  'field/search-upgrade',
   'first-start',
   'mcp-server/conformance',
   'mcp-server/stdio',

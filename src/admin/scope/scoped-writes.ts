@@ -68,6 +68,7 @@ export const scopedWrites: Rules<Writes> = {
   addChunks: refused,
   finishDocument: refused,
   failDocument: refused,
+  renewTerms: refused,
   clearKnowledge: refused,
   indexDocument: refused,
   disableWebhook: refused,

@@ -60,6 +60,9 @@ const defaults: IndexerSettings = {
 const clearedAtOnce = 64
 // Deletions are cleaned up immediately; uploaded content that was never used is looked for this often.
 const clearEveryMs = 60_000
+// Number of chunks that get new terms in one write, a few milliseconds of work. After an upgrade there may be a hundred thousand.
+const renewedAtOnce = 16
+const renewEveryMs = 60_000
 // Changes come in bursts, most of them do not concern documents, and every process sees them: wait until a burst is over.
 const gatherMs = 50
 const reportAfterMs = 3_000
@@ -75,6 +78,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
   let woken = false
   let running: Promise<void> | undefined
   let clearAt = 0
+  let renewAt = 0
   let reporting: NodeJS.Timeout | undefined
 
   store.onChange(() => {
@@ -96,11 +100,12 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     }
   }
 
-  /** Indexes one document or deletes one batch. Returns whether there was anything to do, in which case there may be more. */
+  /** Indexes one document, deletes one batch and renews one. Returns whether there was anything to do, in which case there may be more. */
   async function attempt(): Promise<boolean> {
     try {
       const indexed = await indexNext()
-      return (await clearSome()) || indexed
+      const cleared = await clearSome()
+      return (await renewSome()) || cleared || indexed
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'document indexer failed: internal error')
       // StoreUnavailable is not logged, because the store logs its own outages.
@@ -124,6 +129,17 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     if (performance.now() < clearAt) return false
     const done = await store.write.clearKnowledge({ limit: clearedAtOnce })
     if (done === 0) clearAt = performance.now() + clearEveryMs
+    return done > 0
+  }
+
+  /** Documents that a previous version has indexed, and on PostgreSQL may still index beside this process. */
+  async function renewSome(): Promise<boolean> {
+    if (stopping.signal.aborted || performance.now() < renewAt) return false
+    const startedAt = performance.now()
+    const done = await store.write.renewTerms({ limit: renewedAtOnce })
+    if (done === 0) renewAt = performance.now() + renewEveryMs
+    // Half of the time of the store's writer at most.
+    else await rest(performance.now() - startedAt, { mayWake: false })
     return done > 0
   }
 

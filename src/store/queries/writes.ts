@@ -28,6 +28,7 @@ import { clearExpired, eraseConversations } from './erasure.ts'
 import { clearKnowledge } from './knowledge/clearing.ts'
 import { deleteDocument, findDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
+import { renewTerms } from './knowledge/renew-terms.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner, findOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
@@ -183,6 +184,7 @@ export const writes = {
     failpoints: ['finish-document.before-commit', 'finish-document.after-commit'],
   }),
   failDocument: write(failDocument, { audit: null, changesCaches: false }),
+  renewTerms: write(renewTerms, { audit: null, changesCaches: false }),
   clearKnowledge: write(clearKnowledge, { audit: null, changesCaches: false }),
   indexDocument: write(indexDocument, { audit: null, changesCaches: true }),
 

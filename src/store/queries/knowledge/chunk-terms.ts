@@ -27,12 +27,16 @@ export async function addToIndex(sql: Sql, base: number, of: ChunksOf, chunks: N
     if (id === undefined) continue
     added++
     words += found.heading.length + found.text.length
-    for (const term of new Set([...found.heading, ...found.text])) counted.set(term, (counted.get(term) ?? 0) + 1)
+    countTerms(counted, found)
     if (chunk.vector) await sql.run('insert into chunk_vectors (chunk_id, vector) values ($1, $2)', id, bytesOf(chunk.vector))
   }
   if (sql.engine === 'postgres' && counted.size > 0) await countWords(sql, counted)
   if (added > 0)
     await sql.run('update knowledge_bases set chunks = chunks + $1, words = words + $2 where agent_id = $3', added, words, of.agentId)
+}
+
+function countTerms(counted: Map<string, number>, { heading, text }: FoundBy): void {
+  for (const term of new Set([...heading, ...text])) counted.set(term, (counted.get(term) ?? 0) + 1)
 }
 
 /** The marked terms of a chunk. Those of its title and headings count twice in a search. */
@@ -81,10 +85,12 @@ async function insertChunk(sql: Sql, of: ChunksOf, chunk: NewChunk, found: Found
   )
   if (!row) return undefined
   const id = integer(row, 'id')
-  if (sql.engine === 'sqlite')
-    await sql.run('insert into chunk_terms (rowid, title, text) values ($1, $2, $3)', id, found.heading.join(' '), found.text.join(' '))
+  if (sql.engine === 'sqlite') await insertTerms(sql, id, found)
   return id
 }
+
+const insertTerms = (sql: Sql, id: number, { heading, text }: FoundBy): Promise<number> =>
+  sql.run('insert into chunk_terms (rowid, title, text) values ($1, $2, $3)', id, heading.join(' '), text.join(' '))
 
 const nothingMade = { names: '', values: '', given: [] }
 
@@ -95,6 +101,36 @@ async function countWords(sql: Sql, counted: Map<string, number>): Promise<void>
      on conflict (word) do update set chunks = chunk_words.chunks + excluded.chunks`,
     JSON.stringify([...counted].map(([word, chunks]) => ({ word, chunks }))),
   )
+}
+
+export type IndexedChunk = { id: number; headings: string; text: string; words: number }
+
+/** Gives chunks of one document the terms that they have in this version. */
+export async function replaceTerms(
+  sql: Sql,
+  base: number,
+  of: { agentId: string; title: string; language: string | null },
+  chunks: IndexedChunk[],
+): Promise<void> {
+  if (chunks.length === 0) return
+  if (sql.engine === 'postgres') await uncountWords(sql, JSON.stringify(chunks.map(({ id }) => id)))
+  const counted = new Map<string, number>()
+  let more = 0
+  for (const chunk of chunks) {
+    const found = findBy(base, of, chunk)
+    const words = found.heading.length + found.text.length
+    more += words - chunk.words
+    countTerms(counted, found)
+    if (sql.engine === 'postgres')
+      await sql.run('update chunks set terms = cast($1 as tsvector), words = $2 where id = $3', termsLiteral(found), words, chunk.id)
+    else {
+      await sql.run('update chunks set words = $1 where id = $2', words, chunk.id)
+      await sql.run('delete from chunk_terms where rowid = $1', chunk.id)
+      await insertTerms(sql, chunk.id, found)
+    }
+  }
+  if (sql.engine === 'postgres') await countWords(sql, counted)
+  await sql.run('update knowledge_bases set words = words + $1 where agent_id = $2', more, of.agentId)
 }
 
 /** A condition for IDs in `$1`, a JSON list. An array, because with a subquery PostgreSQL expects a long list and scans the whole table. */

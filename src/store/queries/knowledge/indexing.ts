@@ -10,6 +10,7 @@ import { integer, text, textOrNull } from '../columns.ts'
 import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
+import { termsVersion } from './terms.ts'
 import { recordEvent } from '../webhooks/events.ts'
 
 export type ClaimedDocument = StoredDocument & {
@@ -169,7 +170,8 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
   const now = await sql.now()
   await sql.run(
     `update documents set status = 'ready', title = $1, serving_title = $1, bytes = $2, chunks = $3, generation = $4, language = $5, embedding_model = $6,
-       progress = null, reason = null, holder = null, lease_until = null, indexed_at = $7, updated_at = $7, revision = $8, warnings = $9 where id = $10`,
+       progress = null, reason = null, holder = null, lease_until = null, indexed_at = $7, updated_at = $7, revision = $8, warnings = $9,
+       terms_version = $10, terms_generation = $4, terms_position = $3 where id = $11`,
     title,
     bytes,
     chunks,
@@ -179,6 +181,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
     now,
     revision,
     JSON.stringify(warnings),
+    termsVersion,
     documentId,
   )
   await recordIndexed(sql, 'document.ready', documentId)

@@ -4,6 +4,7 @@
  */
 import type { Sql } from '../../sql.ts'
 import { integer, textOrNull } from '../columns.ts'
+import { termsVersion } from './terms.ts'
 
 export type KnowledgeBase = {
   /** The prefix of each of the agent's words in the full text. See terms.ts. */
@@ -11,7 +12,14 @@ export type KnowledgeBase = {
   documents: number
   /** Documents of the agent, including those that are being deleted. */
   chunks: number
+  /** Whether some of them still have the terms of the previous version of terms.ts. */
+  hasPreviousTerms: boolean
 }
+
+/** Documents whose served chunks do not all have the terms of this version. As in the index `documents_with_previous_terms`. */
+export const hasPreviousTerms = (table: string): string =>
+  `${table}.generation > 0 and
+   (${table}.terms_version <> ${termsVersion} or ${table}.terms_generation <> ${table}.generation or ${table}.terms_position < ${table}.chunks)`
 
 /** `languages`: those of the indexed documents. More than one only while an agent changes its language. */
 export type KnowledgeState = { documents: number; revision: number; languages: (string | null)[] }
@@ -25,8 +33,20 @@ export async function openBase(sql: Sql, agentId: string): Promise<KnowledgeBase
 }
 
 export async function findBase(sql: Sql, agentId: string): Promise<KnowledgeBase | undefined> {
-  const [row] = await sql.all('select number, documents, chunks from knowledge_bases where agent_id = $1', agentId)
-  return row && { number: integer(row, 'number'), documents: integer(row, 'documents'), chunks: integer(row, 'chunks') }
+  const [row] = await sql.all(
+    `select number, documents, chunks,
+       case when exists (select 1 from documents d where d.agent_id = $1 and ${hasPreviousTerms('d')}) then 1 else 0 end as previous
+     from knowledge_bases where agent_id = $1`,
+    agentId,
+  )
+  return (
+    row && {
+      number: integer(row, 'number'),
+      documents: integer(row, 'documents'),
+      chunks: integer(row, 'chunks'),
+      hasPreviousTerms: integer(row, 'previous') > 0,
+    }
+  )
 }
 
 /** Call when a search result changes. Returns the new revision. */

@@ -7,6 +7,7 @@ import { amongGiven } from './chunk-terms.ts'
 import { integer, text } from '../columns.ts'
 import { findBase } from './knowledge-state.ts'
 import type { KnowledgeBase } from './knowledge-state.ts'
+import { previousQueryTerms } from './previous-terms.ts'
 import { marked, queryTerms } from './terms.ts'
 import { matchExpression, tsquery, weigh } from './weights.ts'
 import type { Weighed } from './weights.ts'
@@ -26,9 +27,11 @@ export type FoundChunk = { chunkId: number; documentId: string; title: string; s
 /** The agent's chunks that share words with the text, best first. A word in a title or heading counts twice. Any text is accepted. */
 export async function searchChunks(sql: Sql, { agentId, query, limit, languages }: ChunkSearch): Promise<FoundChunk[]> {
   const base = await findBase(sql, agentId)
-  const terms = base ? queryTerms(query, languages).map((term) => marked(base.number, term)) : []
-  if (!base || terms.length === 0) return []
-  const weighed = weigh(await countChunks(sql, terms), base.chunks)
+  if (!base) return []
+  const previous = base.hasPreviousTerms ? previousQueryTerms(query, languages) : []
+  const terms = [...new Set([...queryTerms(query, languages), ...previous])].map((term) => marked(base.number, term))
+  if (terms.length === 0) return []
+  const weighed = weigh(await countChunks(sql, terms), base.chunks).slice(0, maxRanked)
   if (weighed.length === 0) return []
   const rank = (some: Weighed[]): Promise<Row[]> =>
     (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed: some, base, limit })
@@ -38,6 +41,8 @@ export async function searchChunks(sql: Sql, { agentId, query, limit, languages 
   )
 }
 
+// Several times the words of a question. The rarest ones: of a pasted text, the others say little.
+const maxRanked = 64
 // Each ranks all chunks with a frequent word, which takes a while.
 const rankedAlone = 3
 
@@ -151,10 +156,10 @@ async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranki
     JSON.stringify(weighed.map(({ term, weight }) => ({ word: `'${term}'`, weight }))),
     tsquery(weighed, base.chunks),
     agentId,
-    maxRanked,
+    maxRankedChunks,
     limit,
   )
 }
 
 // Stricter than `tsquery`: words that occur together more often than by chance would make a search slow.
-const maxRanked = 2_000
+const maxRankedChunks = 2_000

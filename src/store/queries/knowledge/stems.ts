@@ -66,11 +66,20 @@ function remembered(stemmer: Stem): Stem {
   return (word) => {
     const known = stems.get(word)
     if (known !== undefined) return known
-    const made = stemmer(word)
-    // A stem becomes part of a query without any other quoting.
-    const stem = onlyLetters.test(made) ? made : word
+    const stem = stemOf(stemmer, word)
     if (stems.size >= maxKnown) stems.clear()
     stems.set(word, stem)
     return stem
+  }
+}
+
+function stemOf(stemmer: Stem, word: string): string {
+  try {
+    const made = stemmer(word)
+    // A stem becomes part of a query without any other quoting.
+    return onlyLetters.test(made) ? made : word
+  } catch {
+    // Some stemmers throw for words of their language (Bulgarian: ааааък).
+    return word
   }
 }
