@@ -370,7 +370,7 @@ const bern = { name: 'get_weather', arguments: '{"city":"Bern"}' }
 
 test('field 16–19: a tool call with another finish reason, a second id, an empty object first, or arguments encoded twice', async () => {
   for (const name of [
-    '05-chat-tool-finish-tool_use',
+    '05-chat-tool-finish-tool-use',
     '06-chat-tool-other-id-later',
     '07-chat-tool-empty-object-first',
     '08-chat-tool-arguments-encoded-twice',
