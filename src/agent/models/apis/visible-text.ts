@@ -14,7 +14,7 @@ export type VisibleTextOptions = {
   onReset: () => void
   /** Whether the text is held until a closing mark or the end, because this model writes one that nothing opened. */
   holds: boolean
-  /** Reads what is between `<tool_call>` marks. Returns false if it is no call of a tool that was offered. Undefined if none was. */
+  /** Reads what is between `<tool_call>` marks. Returns false unless it calls a tool that was offered. Undefined if none was. */
   onCall?: ((written: string) => boolean) | undefined
 }
 
