@@ -51,6 +51,7 @@ void describe('test tiers', () => {
     )
     assert.deepEqual(often.toSorted(), [
       'test/fuzz.test.ts',
+      'test/fuzz/model-streams.test.ts',
       'test/race/crash.test.ts',
       'test/race/process-faults.test.ts',
       'test/race/resume.test.ts',

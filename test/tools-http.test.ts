@@ -102,6 +102,16 @@ void test('tools: parameters that are not in the URL go into the query of GET an
   assert.equal((await sent({ method: 'POST' }, '')).body, '{}')
 })
 
+void test('tools.arguments: field 22: all digits of a number reach the tool, in the address, the query and the body', async () => {
+  const id = '2512292042121000001'
+  const parameters = { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' }, list: { type: 'array' } } }
+  const args = `{"a":${id},"b":${id},"list":[${id},1]}`
+  const got = await sent({ url: server.url('/echo?in={a}'), parameters }, args)
+  assert.equal(got.url, `/echo?in=${id}&b=${id}&list=${id}&list=1`)
+  const posted = await sent({ url: server.url('/echo'), method: 'POST', parameters }, args)
+  assert.equal(posted.body, args)
+})
+
 void test("tools: every call carries its Idempotency-Key, and headers and URL contain the operator's secrets", async () => {
   const more = {
     url: server.url('/echo?key={key}&to={a}'),

@@ -171,7 +171,7 @@ test('billing.token-kinds: usage is found under other names and in other places'
     { usageMetadata: { promptTokenCount: 500, candidatesTokenCount: 70, thoughtsTokenCount: 7 } },
     { usage: { input_tokens: 500, output_tokens: 77 } },
     { usage: { prompt_tokens: '500', completion_tokens: 77.5 } },
-    { usage: { input_tokens: 20, cache_callsIninput_tokens: 480, output_tokens: 77 } },
+    { usage: { input_tokens: 20, cache_read_input_tokens: 480, output_tokens: 77 } },
   ]
   for (const place of places)
     for (const how of ['stream', 'whole'] as const) {
@@ -370,7 +370,7 @@ const bern = { name: 'get_weather', arguments: '{"city":"Bern"}' }
 
 test('field 16–19: a tool call with another finish reason, a second id, an empty object first, or arguments encoded twice', async () => {
   for (const name of [
-    '05-chat-tool-finish-tool_use',
+    '05-chat-tool-finish-tool-use',
     '06-chat-tool-other-id-later',
     '07-chat-tool-empty-object-first',
     '08-chat-tool-arguments-encoded-twice',

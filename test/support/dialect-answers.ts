@@ -36,7 +36,7 @@ const readers = {
 
 export type Read = ModelStep & { shown: string; resets: number }
 
-/** What the readers make of a body that arrives in these pieces. Throws the ModelError of an answer that is none. */
+/** What the readers make of a body that arrives in these pieces. Throws the ModelError of an invalid answer. */
 export function readBody(kind: AnswerKind, pieces: (string | Buffer)[], { mediaType = 'text/event-stream', holds = false } = {}): Read {
   const read = { shown: '', resets: 0 }
   const request = { maxOutputTokens: 1000, tools: [weather] }

@@ -48,6 +48,8 @@ export class UsageReports {
     const candidates = count(usage.candidatesTokenCount)
     const completion = count(usage.completion_tokens ?? usage.output_tokens ?? usage.completionTokens ?? usage.outputTokens)
     const reasoning = count(generated.reasoning_tokens ?? generated.thinking_tokens ?? usage.reasoning_tokens) ?? thoughts
+    // The fractions that are not billed would look like reasoning beside the completion.
+    const areWhole = ![usage.prompt_tokens, usage.completion_tokens].some((value) => String(value).includes('.'))
     this.#merge({
       promptTokens: plus(prompt, count(usage.toolUsePromptTokenCount)),
       cachedPromptTokens: cached,
@@ -57,7 +59,7 @@ export class UsageReports {
         completion: completion ?? plus(candidates, thoughts),
         reasoning,
         cached,
-        total: count(usage.total_tokens),
+        total: areWhole ? count(usage.total_tokens) : undefined,
       }),
     })
   }

@@ -97,6 +97,9 @@ function modelTexts(call: ModelCall, prompt: boolean): Line[] {
     line(0, facts.join(', ')),
     ...(prompt ? promptTexts(call) : []),
     ...(text ? [line(0, `text: ${start(text)}`)] : []),
+    ...(call.skipped.length > 0
+      ? [line(0, `not read: ${call.skipped.map(({ what, count: times }) => `${what} (${times})`).join(', ')}`)]
+      : []),
     ...(call.tool_calls.length > 0 ? [line(0, `calls: ${call.tool_calls.map(({ name }) => name).join(', ')}`)] : []),
     ...(error ? [line(0, `error (${words(error.kind)}): ${start(error.message)}`)] : []),
   ]

@@ -26,6 +26,7 @@ export type ModelCall = Common &
       estimated: boolean
     } | null
     finish_reason: string | null
+    skipped: { what: string; count: number }[]
     text: string | null
     tool_calls: AskedCall[]
     error: { kind: string; message: string } | null

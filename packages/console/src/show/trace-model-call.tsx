@@ -124,7 +124,7 @@ function Returned({ span: { text, tool_calls: calls, error, duration_ms: ms }, i
 }
 
 function Parameters({ span }: { span: ModelCall }) {
-  const { parameters, usage, finish_reason: finish, tools, step, number } = span
+  const { parameters, usage, finish_reason: finish, skipped, tools, step, number } = span
   return (
     <Stack gap="md">
       <Facts
@@ -132,6 +132,9 @@ function Parameters({ span }: { span: ModelCall }) {
           ['Temperature', parameters.temperature ?? 'model default'],
           ['Max output tokens', writeCount(parameters.max_output_tokens)],
           ['Finish reason', finish ?? 'none'],
+          ...(skipped.length === 0
+            ? []
+            : [['Not read', skipped.map(({ what, count }) => `${what} (${writeCount(count)})`).join(', ')] as const]),
           ['Step', writeCount(step)],
           ...(number === null ? [] : [['Try', writeCount(number)] as const]),
         ]}

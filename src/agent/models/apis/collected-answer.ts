@@ -40,14 +40,15 @@ export class CollectedAnswer {
   readonly usage = new UsageReports()
   readonly calls: AnswerCalls
   progress: Progress = 'waiting'
+  readonly #limit: number
   #size = 0
-  #text = ''
   #finish: FinishReason | undefined
   #isRefusal = false
 
   constructor(options: AnswerOptions) {
     const { onText, onReset, request, holds = false } = options
     this.#options = options
+    this.#limit = answerLimit(request.maxOutputTokens)
     this.calls = new AnswerCalls((name, args, size) => {
       this.#grow(size)
       this.generated(Buffer.byteLength(name) + Buffer.byteLength(args))
@@ -56,14 +57,8 @@ export class CollectedAnswer {
     const offered = new Set(request.tools.map(({ name }) => name))
     this.#visible = new VisibleText({
       holds,
-      onText: (text) => {
-        this.#text += text
-        onText(text)
-      },
-      onReset: () => {
-        this.#text = ''
-        onReset?.()
-      },
+      onText,
+      onReset: onReset ?? (() => undefined),
       onCall: offered.size === 0 ? undefined : (written) => this.#readEmbedded(written, offered),
     })
   }
@@ -151,7 +146,7 @@ export class CollectedAnswer {
     const kept = toolCalls.length > 0 ? continuation() : undefined
     const skipped = this.#notes()
     return {
-      text: this.#text,
+      text: this.#visible.text,
       toolCalls,
       finishReason: this.#finishReason(toolCalls.length > 0),
       ...this.usage.usage(),
@@ -183,8 +178,7 @@ export class CollectedAnswer {
 
   #grow(size: number): void {
     this.#size += size
-    const limit = answerLimit(this.#options.request.maxOutputTokens)
-    if (this.#size > limit) throw tooLong(limit)
+    if (this.#size > this.#limit) throw tooLong(this.#limit)
   }
 }
 

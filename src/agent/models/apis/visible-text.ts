@@ -14,7 +14,7 @@ export type VisibleTextOptions = {
   onReset: () => void
   /** Whether the text is held until a closing mark or the end, because this model writes one that nothing opened. */
   holds: boolean
-  /** Reads what is between `<tool_call>` marks. Returns false if it is no call of a tool that was offered. Undefined if none was. */
+  /** Reads what is between `<tool_call>` marks. Returns false unless it calls a tool that was offered. Undefined if none was. */
   onCall?: ((written: string) => boolean) | undefined
 }
 
@@ -26,7 +26,19 @@ const maxMark = 160
 const maxEmbeddedCalls = 128
 const toolCall = { opening: '<tool_call>', closing: /<\/tool_call>/g }
 /** Where a mark in the text may start. */
-const special = /[<[◁]/g
+const special = /[<[◁]/
+
+// Most pieces are shorter, and a loop over a few characters is faster than an expression.
+const maxLooped = 32
+
+function hasSpecial(piece: string): boolean {
+  if (piece.length > maxLooped) return special.test(piece)
+  for (let at = 0; at < piece.length; at++) {
+    const code = piece.charCodeAt(at)
+    if (code === 0x3c || code === 0x5b || code === 0x25c1) return true
+  }
+  return false
+}
 
 type State = 'start' | 'block' | 'text' | 'later' | 'call'
 
@@ -43,7 +55,6 @@ export class VisibleText {
   #depth = 0
   /** The text after a closing mark in a block that is still open: the answer, if the block does not close again. */
   #perhaps: string | undefined
-  /** What is visible so far, passed on or held. */
   #shown = ''
   /** Text that is visible and has not been passed on. */
   #out = ''
@@ -66,13 +77,25 @@ export class VisibleText {
   }
 
   push(piece: string): void {
-    if (this.#kept === '' && this.#state === 'text' && piece.search(special) < 0) this.#emit(piece)
-    else if (this.#kept === '' && this.#state === 'start') this.#pushStart(piece)
+    if (this.#kept === '' && this.#state === 'text' && !hasSpecial(piece)) {
+      // Most pieces, so no more than necessary is done for them.
+      if (this.#held) this.#emit(piece)
+      else {
+        this.#shown += piece
+        this.#hasPassed = true
+        return this.#options.onText(piece)
+      }
+    } else if (this.#kept === '' && this.#state === 'start') this.#pushStart(piece)
     else {
       this.#kept += piece
       this.#read(false)
     }
     this.#pass()
+  }
+
+  /** What is visible so far, passed on or held. */
+  get text(): string {
+    return this.#shown
   }
 
   /** Ends the answer. What is undecided is text, except for a block that was never closed. */

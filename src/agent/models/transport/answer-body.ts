@@ -52,7 +52,7 @@ export class AnswerBody implements AnswerReader {
 
   end(): void {
     if (this.#form === 'json') this.#readWhole(this.#whole!.text())
-    // What an event without a final empty line contains is complete, or it is no JSON.
+    // What an event without a final empty line contains is complete, or invalid JSON.
     else if (this.#form === 'events') this.#events.push(Buffer.from('\n\n'))
     if (this.#form === 'events' && !this.#hasEvents && this.#mediaType !== 'text/event-stream') throw this.#notAnAnswer()
     this.#dialect.end()
