@@ -165,7 +165,7 @@ test('openai-compatible: finish reasons are mapped, and an unknown one is still 
     stop: 'stop',
     length: 'length',
     tool_calls: 'tool_calls',
-    content_filter: 'other',
+    content_filter: 'filtered',
     eos: 'other',
   }))
     assert.equal((await answer(['x', { finish: said }])).finishReason, read)
