@@ -6,7 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { ClientAuth, Configuration } from 'openid-client'
-import { claimNamed, readClaims, withUserInfo } from './company-claims.ts'
+import { needsUserInfo, readClaims, withUserInfo } from './company-claims.ts'
 import type { ClaimRules, Claims, ClaimsRefused, Person } from './company-claims.ts'
 import type { SignedToken, SignedTokens } from './signed-tokens.ts'
 
@@ -47,10 +47,12 @@ type Options = { settings: OidcSettings; tokens: SignedTokens; log: Logger; mono
 
 export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oidc {
   const provider = createProvider(settings, log, monotonicMs)
-  const scopes = ({ scopes_supported = [] }: { scopes_supported?: string[] }): string =>
-    ['openid', 'email', 'profile', ...(settings.roles?.claim === 'groups' && scopes_supported.includes('groups') ? ['groups'] : [])].join(
-      ' ',
-    )
+  const scopes = ({ scopes_supported = [] }: { scopes_supported?: string[] }): string => {
+    const claim = settings.roles?.claim ?? ''
+    // Zitadel lists none of its own scopes.
+    const more = (claim === 'groups' && scopes_supported.includes(claim)) || claim === 'urn:zitadel:iam:org:project:roles' ? [claim] : []
+    return ['openid', 'email', 'profile', ...more].join(' ')
+  }
 
   return {
     name: settings.name,
@@ -102,8 +104,7 @@ export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oid
       }
       const granted = await authorizationCodeGrant(config, url, checks)
       const claims: Claims = { ...granted.claims() }
-      const wanted = ['email', ...(settings.roles ? [settings.roles.claim] : [])]
-      if (wanted.every((name) => claimNamed(claims, name) !== undefined) || !config.serverMetadata().userinfo_endpoint) return claims
+      if (!needsUserInfo(claims, settings) || !config.serverMetadata().userinfo_endpoint) return claims
       const more = await fetchUserInfo(config, granted.access_token, String(claims['sub']))
       return withUserInfo(claims, { ...more })
     } catch (error) {

@@ -10,6 +10,7 @@ const guessUnit = 'unit/password-guesses.test.ts'
 const linkTest = 'spec/operator-links.test.ts'
 const passkeyTest = 'spec/operator-passkeys.test.ts'
 const oidcTest = 'spec/operator-oidc.test.ts'
+const identityTest = 'field/identity.test.ts'
 
 export const signInMutants: Mutant[] = [
   {
@@ -242,7 +243,7 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.oidc',
     removes: 'the email address is verified',
-    edits: [edit('email_verified === true || xms_edov', 'email_verified !== false || xms_edov')],
+    edits: [edit('return isTrue(single(email_verified)) ||', 'return single(email_verified) !== false ||')],
     caughtBy: { file: oidcTest, title: 'operator.oidc: only verified addresses of the allowed domains sign in' },
   },
   {
@@ -254,8 +255,20 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.oidc',
     removes: 'an address is verified by what is said about itself',
-    edits: [edit(": idToken['email'] === userInfo['email'] ? both : idToken", ': both')],
+    edits: [edit('address !== undefined && address === addressOf(more) ? both : own', 'both')],
     caughtBy: { file: claimsUnit, title: 'operator.oidc: an address of the ID token is not verified by what UserInfo says' },
+  },
+  {
+    rule: 'operator.oidc',
+    removes: 'an address that the provider calls unverified does not sign in for its domain',
+    edits: [edit('((email_verified ?? undefined) === undefined && (isTrue(edov)', "(email_verified !== 'unverified' && (isTrue(edov)")],
+    caughtBy: { file: identityTest, title: 'operator.oidc: a verified address signs in however the provider writes it' },
+  },
+  {
+    rule: 'operator.oidc',
+    removes: 'the names in an object are no roles',
+    edits: [edit('isZitadelClaim(roles.claim) ? zitadelRoles(one) : [one]', 'roles.claim ? zitadelRoles(one) : [one]')],
+    caughtBy: { file: identityTest, title: 'operator.oidc: nothing else in the claims gives a role' },
   },
   {
     rule: 'operator.oidc',

@@ -116,7 +116,7 @@ void test('operator.oidc: only verified addresses of the allowed domains sign in
   const person = { sub: 'person-1', email: 'ada@acme.example', email_verified: true, groups: ['staff'] }
   for (const [changes, expected] of [
     [{ email_verified: false }, 'oidc_email'],
-    [{ email_verified: 'true' }, 'oidc_email'],
+    [{ email_verified: 'yes' }, 'oidc_email'],
     [{ email_verified: undefined }, 'oidc_email'],
     [{ email: undefined }, 'oidc_email'],
     [{ email: 'ada' }, 'oidc_email'],
@@ -128,7 +128,7 @@ void test('operator.oidc: only verified addresses of the allowed domains sign in
     provider.person = { ...person, ...changes }
     assert.equal(await refusal(company), expected, JSON.stringify(changes))
   }
-  provider.person = { ...person, sub: 'person-2', email: 'Grace@ACME-labs.example' }
+  provider.person = { ...person, sub: 'person-2', email: 'Grace@ACME-labs.example', email_verified: 'true' }
   assert.equal((await meOf(company)).email, 'grace@acme-labs.example')
 })
 
@@ -154,6 +154,10 @@ void test('operator.oidc: roles follow the claim at each sign-in; a changed role
   provider.person = { ...provider.person, groups: ['others'] }
   assert.equal(await refusal(company), 'oidc_role')
   assert.equal(await sessionsOf(app, id), 0, 'its sessions have ended')
+  provider.tamper = ({ groups: _groups, ...claims }) => ({ ...claims, _claim_names: { groups: 'src1' } })
+  provider.person = { ...provider.person, groups: undefined }
+  assert.equal(await refusal(company), 'oidc_groups')
+  provider.tamper = undefined
   provider.person = { ...provider.person, groups: undefined }
   assert.equal(await refusal(company), 'oidc_role')
   provider.person = { sub: 'person-2', email: 'grace@acme.example', email_verified: true }
@@ -171,8 +175,10 @@ void test('operator.oidc: a role claim may be nested, and what the ID token lack
   const company = await startCompany({ TURNKEEP_OIDC_ROLE_CLAIM: 'realm_access.roles', TURNKEEP_OIDC_ROLES: 'admin=turnkeep-admins' })
   const { provider } = company
   provider.person = { sub: 'person-1', email: 'ada@acme.example', email_verified: true, realm_access: { roles: ['turnkeep-admins'] } }
-  provider.onlyInUserInfo = ['email', 'email_verified', 'realm_access', 'name']
-  assert.equal((await meOf(company)).role, 'admin')
+  for (const names of [['email', 'email_verified', 'realm_access', 'name'], ['email_verified']]) {
+    provider.onlyInUserInfo = names
+    assert.equal((await meOf(company)).role, 'admin')
+  }
 })
 
 void test('operator.oidc: a disabled operator never signs in, and removing it removes the account', async () => {

@@ -26,16 +26,16 @@ void test('operator.oidc: a Google account needs the claim hd of an allowed doma
   assert.equal(typeof readClaims(ada, { ...google, domains: [] }), 'object')
 })
 
-void test('operator.oidc: Entra says with xms_edov that an address is verified; no other value of any claim does', () => {
+void test('operator.oidc: Entra says with xms_edov that an address is verified; no number does for email_verified', () => {
   const { email_verified: _verified, ...unverified } = ada
-  for (const xms_edov of [true, 1, '1']) assert.equal(typeof readClaims({ ...unverified, xms_edov }, rules()), 'object')
+  for (const xms_edov of [true, 'true', 1, '1']) assert.equal(typeof readClaims({ ...unverified, xms_edov }, rules()), 'object')
   for (const claims of [
-    { xms_edov: 'true' },
     { xms_edov: 0 },
     { xms_edov: false },
     { email_verified: 1 },
-    { email_verified: 'true' },
-    { email_verified: [true] },
+    { email_verified: '1' },
+    { email_verified: [true, true] },
+    { email_verified: false, xms_edov: true },
   ])
     assert.equal(readClaims({ ...unverified, ...claims }, rules()), 'oidc_email', JSON.stringify(claims))
 })
@@ -46,7 +46,7 @@ void test('operator.oidc: claims of unexpected types are refused or ignored', ()
     { sub: 7 },
     { sub: undefined },
     { email: 7 },
-    { email: ['ada@acme.example'] },
+    { email: ['ada@acme.example', 'eve@acme.example'] },
     { email: `${'a'.repeat(250)}@acme.example` },
   ])
     assert.equal(readClaims({ ...ada, ...claims }, rules()), 'oidc_email', JSON.stringify(claims))

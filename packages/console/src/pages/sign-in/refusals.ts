@@ -7,6 +7,8 @@ const refusals: Record<string, string> = {
   oidc_expired: 'The sign-in took too long, or was started in another browser. Try again.',
   oidc_failed:
     'The response of the identity provider could not be verified. Try again; if it happens again, an admin finds the reason in the server’s log.',
+  oidc_groups:
+    'The identity provider left your groups out, because you are in too many. An admin can limit the groups that it sends, or use app roles.',
   oidc_other_account: 'Your email address belongs to an operator with another company account. Ask an admin for a new invitation.',
   oidc_role: 'Your company account has no role in Turnkeep. Ask an admin to add you to one of the groups that may sign in.',
   oidc_unavailable: 'The identity provider cannot be reached. Try again later, or sign in another way.',
