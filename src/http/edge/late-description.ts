@@ -32,5 +32,38 @@ async function describe(scopes: FastifyInstance[], routes: RouteOptions[], optio
   for (const { method, url, schema, config } of routes)
     shadow.route({ method, url, schema: schema ?? {}, config: config ?? {}, handler: () => undefined })
   await shadow.ready()
-  return shadow.swagger()
+  return portable(shadow.swagger()) as object
+}
+
+// What `\s` matches in ECMAScript. Python's has other characters.
+const blanks = '\\t\\n\\v\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff'
+
+/**
+ * A pattern that means the same to every reader of a description: with and without the `u` flag, and in Python. Without the flag, `\p{Cs}` forbids
+ * the letters p, C and s, and a class of surrogates forbids every character beyond U+FFFF, so it is left out: JSON in UTF-8 has an unpaired
+ * surrogate only as an escape, and the server refuses it (`text.well-formed`).
+ */
+const portablePattern = (pattern: string): string => pattern.replaceAll('\\p{Cs}', '').replaceAll('\\d', '[0-9]').replaceAll('\\s', blanks)
+
+type Keywords = Record<string, unknown> & { patternProperties: Record<string, unknown> }
+
+/** Names of properties are counted in code points by `maxLength`, and by a quantifier only with the `u` flag. */
+function withAnyName({ patternProperties, ...schema }: Keywords): unknown {
+  const [[pattern, value] = ['', {}], ...others] = Object.entries(patternProperties)
+  const longest = /^\^(?:\.\*|\[\\s\\S\]\{0,(\d+)\})\$$/.exec(pattern)
+  if (!longest || others.length > 0) throw new Error(`the description has a name pattern that is not portable: ${pattern}`)
+  const names = longest[1] === undefined ? {} : { propertyNames: { maxLength: Number(longest[1]) } }
+  return portable({ ...schema, additionalProperties: value, ...names })
+}
+
+function portable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(portable)
+  if (typeof value !== 'object' || value === null) return value
+  if ('patternProperties' in value) return withAnyName(value as Keywords)
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      name === 'pattern' && typeof inner === 'string' ? portablePattern(inner) : portable(inner),
+    ]),
+  )
 }
