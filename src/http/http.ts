@@ -52,6 +52,7 @@ import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
+import { unsupportedEndpoint } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { startPage } from './edge/start-page.ts'
 import { createUnreadResponses, limitUnread, watchReaders } from './public/unread-responses.ts'
@@ -220,7 +221,7 @@ function answerEveryRequest(app: FastifyInstance): void {
     if (request.is404 || raw.url?.startsWith('*')) {
       const methods = methodsOf(raw.url ?? '')
       // mutant: order.route
-      if (methods.length === 0) return done(new ApiError('not_found'))
+      if (methods.length === 0) return done(unsupportedEndpoint(raw.url) ?? new ApiError('not_found'))
       reply.header('allow', methods.join(', '))
       return done(wrongMethod(methods))
     }

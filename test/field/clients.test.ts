@@ -63,6 +63,8 @@ const anyPart: Arbitrary<unknown> = fc.oneof(
     { type: 'tool_result', tool_use_id: 't', content: 'x' },
     { type: 'thinking', thinking: 'x', signature: 's' },
     { type: 'reasoning_text', text: 'x' },
+    { type: { toString: 1 } },
+    { type: 'constructor', constructor: 'x' },
     null,
     7,
     'plain',
@@ -104,6 +106,7 @@ const anyEarlier: Arbitrary<unknown> = fc.oneof(
     { type: 'image_generation_call', id: 'ig_1', result: 'x' },
     { type: 'compaction', encrypted_content: 'x' },
     { type: 'of_next_year', content: [{ type: 'x' }] },
+    { type: { toString: 1 }, role: { toString: 1 } },
     null,
     7,
     'plain',
@@ -167,6 +170,8 @@ const noText: [part: Json, kind: string][] = [
   [{ type: 'document', source: {} }, 'a file'],
   [{ type: 'tool_result', content: 'x' }, 'not text'],
   [{ type: 'of_next_year' }, 'not text'],
+  [{ type: { toString: 1 } }, 'not text'],
+  [{ type: 'constructor' }, 'not text'],
 ]
 
 void test('openai.refused-parameters: a last message with more than text is refused, and the same message without the rest is answered', async () => {
@@ -285,6 +290,53 @@ void test('openai.refused-parameters: each request ignores and refuses what the 
     // Chat Completions has no conversations of its own, and its chunks have no obfuscation to switch off.
     assert.ok(name in ofOne || name === 'conversation' || name === 'stream_options', `${name}: ${does.join(' and ')}`)
   }
+})
+
+/** Endpoints that OpenAI's clients have and this service does not. */
+const otherEndpoints = [
+  ...['responses/compact', 'responses/input_tokens', 'completions', 'embeddings', 'images/generations', 'images/edits', 'audio/speech'],
+  ...['audio/transcriptions', 'files', 'files/file-1/content', 'uploads', 'batches', 'moderations', 'fine_tuning/jobs', 'vector_stores'],
+  ...['assistants', 'threads/t/runs', 'conversations', 'conversations/c/items', 'realtime/client_secrets', 'evals', 'containers', 'videos'],
+  ...['chat/completions/chatcmpl-1', 'chat/completions/chatcmpl-1/messages', 'engines/e/completions'],
+]
+
+void test('openai.errors: an endpoint of OpenAI that does not exist here is 404 and says so', async () => {
+  await using layer = await startLayer()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...otherEndpoints),
+      fc.constantFrom('', '/', '?limit=1'),
+      fc.constantFrom('POST', 'PUT', 'PATCH', 'DELETE'),
+      fc.constantFrom('Bearer good', 'Bearer bad'),
+      async (endpoint, suffix, method, authorization) => {
+        const headers = { authorization, 'content-type': 'application/json' }
+        const response = await fetch(`${layer.url}/v1/${endpoint}${suffix}`, { method, headers, body: '{"model":"agt_door"}' })
+        const { error } = (await response.json()) as Json
+        assert.deepEqual(
+          [response.status, error.code, error.type, error.param],
+          [404, 'unsupported_endpoint', 'invalid_request_error', null],
+        )
+        assert.match(error.message, /does not support this endpoint of the OpenAI API/)
+      },
+    ),
+    { numRuns: emptySettings },
+  )
+  assert.deepEqual([layer.started, layer.spent], [[], 0])
+  // A path that OpenAI does not have either is unknown as before.
+  for (const path of ['/v1/respond', '/v1/embedding', '/v1/filesystem', '/v1', '/completions'])
+    assert.equal(((await (await fetch(`${layer.url}${path}`, { method: 'POST' })).json()) as Json)['error'].code, 'not_found', path)
+})
+
+void test('openai.errors: the official client reports an endpoint that does not exist here', async () => {
+  await using app = await startTestApp()
+  const client = openAiClient(app, { maxRetries: 0 })
+  for (const asked of [
+    () => client.responses.compact({ model: 'gpt-5', input: 'hello' }),
+    () => client.responses.inputTokens.count({ model: 'gpt-5', input: 'hello' }),
+    () => client.embeddings.create({ model: 'text-embedding-3-small', input: 'hello' }),
+    () => client.conversations.create(),
+  ])
+    await assert.rejects(asked, { status: 404, code: 'unsupported_endpoint', message: /does not support this endpoint/ })
 })
 
 void test('openai.clients: the official client answers in a chat that another model has started', async () => {

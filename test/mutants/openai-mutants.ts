@@ -64,6 +64,12 @@ export const openAiMutants: Mutant[] = [
     caughtBy: { file: refusals, title: 'openai.errors order.route: a wrong method is 405 before authentication' },
   },
   {
+    rule: 'openai.errors',
+    removes: 'an endpoint that does not exist here is not the ID of a response',
+    edits: [edit('unsupportedPath.test(url) ? new OpenAiError', 'unsupportedPath.test(url.slice(1)) ? new OpenAiError')],
+    caughtBy: { file: 'field/clients.test.ts', title: 'openai.errors: an endpoint of OpenAI that does not exist here is 404 and says so' },
+  },
+  {
     rule: 'openai.should-retry',
     removes: 'a conflict is not worth a retry',
     edits: [edit("new Set<FailureCode>(['idempotency_conflict', 'turn_cancelled'])", "new Set<FailureCode>(['turn_cancelled'])")],

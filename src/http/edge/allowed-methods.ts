@@ -1,8 +1,9 @@
 /** Finds the methods of a path, so that a wrong method gets 405 with `Allow` and an unknown path gets 404 (`order.route`). */
 import type { FastifyInstance } from 'fastify'
 import { ApiError, failures } from '../../errors.ts'
+import { unsupportedEndpoint } from '../openai/openai-error.ts'
 
-/** Records every route added after this call. Returns a function that maps a request URL to its methods: an empty list if the path is unknown. */
+/** Records every route added after this call. Returns a function that maps a request URL to its methods: an empty list if the path is unknown or not supported. */
 export function watchMethods(app: FastifyInstance): (url: string) => string[] {
   const routes = new Map<string, { path: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
@@ -11,6 +12,7 @@ export function watchMethods(app: FastifyInstance): (url: string) => string[] {
     routes.set(url, route)
   })
   return (url) => {
+    if (unsupportedEndpoint(url)) return []
     const path = pathOf(url)
     return [...routes.values()].filter((route) => route.path.test(path)).flatMap(({ methods }) => [...methods])
   }

@@ -8,8 +8,10 @@ import { invalidField, unsupported } from './openai-error.ts'
 import { isBlank, isRecord, isWellFormed } from './parameters.ts'
 
 // A part without a type is text if it has a text. `output_text` and `refusal` are what a client quotes of earlier replies.
-const textParts: Record<string, string> = { undefined: 'text', null: 'text', text: 'text', input_text: 'text', output_text: 'text' }
-const textField = (type: unknown): string | undefined => (type === 'refusal' ? 'refusal' : textParts[String(type)])
+const textParts = new Set<unknown>([undefined, null, 'text', 'input_text', 'output_text'])
+const textField = (type: unknown): string | undefined => (type === 'refusal' ? 'refusal' : textParts.has(type) ? 'text' : undefined)
+/** Any JSON value may be where a type is. */
+const nameOf = (type: unknown): string => (typeof type === 'string' ? type : '')
 
 /** `param`: the parameter that was read. Throws OpenAiError. */
 export function findMessage(param: 'messages' | 'input', value: string | unknown[]): string {
@@ -42,7 +44,7 @@ function refuseSystemText(param: string, item: unknown, index: number): void {
 
 const isToolResult = (item: unknown): boolean =>
   isRecord(item) &&
-  (item['role'] === 'tool' || item['role'] === 'function' || /_(?:call_output|approval_response)$/.test(String(item['type'])))
+  (item['role'] === 'tool' || item['role'] === 'function' || /_(?:call_output|approval_response)$/.test(nameOf(item['type'])))
 
 /** Some clients send one part without a list. */
 const partsOf = (content: unknown): unknown[] => (Array.isArray(content) ? content : [content])
@@ -75,7 +77,7 @@ function partText(param: string, part: unknown, at: string): string {
 
 /** Repeats no text of the caller. */
 function kindOf(type: unknown): string {
-  const name = String(type)
+  const name = nameOf(type)
   if (name.includes('image')) return 'an image'
   if (name.includes('audio')) return 'audio'
   if (name.includes('video')) return 'a video'

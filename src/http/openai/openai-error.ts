@@ -5,10 +5,31 @@
 import { ApiError, failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 
+/** What OpenAI's API has below /v1 and this service does not, so that clients that use it are told so. */
+const otherFamilies = [
+  ...['assistants', 'audio', 'batches', 'chatkit', 'completions', 'containers', 'conversations', 'embeddings', 'engines', 'evals', 'files'],
+  ...['fine_tuning', 'images', 'moderations', 'rerank', 'realtime', 'skills', 'threads', 'uploads', 'vector_stores', 'videos'],
+].join('|')
 // An absolute URL is what a proxy may send.
-const openAiPath = /^(?:https?:\/\/[^/?#]*)?\/v1\/(?:chat|models|responses)(?:[/?#]|$)/
+const origin = '^(?:https?:\\/\\/[^/?#]*)?'
+const openAiPath = new RegExp(`${origin}\\/v1\\/(?:chat|models|responses|${otherFamilies})(?:[/?#]|$)`)
+const unsupportedPath = new RegExp(
+  `${origin}\\/v1\\/(?:(?:${otherFamilies})(?:\\/[^?#]*)?|responses\\/(?:compact|input_tokens)\\/?|chat\\/completions\\/[^?#]+)(?:[?#]|$)`,
+)
 
 export const isOpenAiPath = (url: string | undefined): boolean => url !== undefined && openAiPath.test(url)
+
+/**
+ * `order.route`: the error for an endpoint of OpenAI's API that does not exist here; undefined for any other URL. Without it, the path of
+ * `/v1/responses/compact` would be the ID of a response.
+ */
+export const unsupportedEndpoint = (url = ''): OpenAiError | undefined =>
+  unsupportedPath.test(url)
+    ? new OpenAiError('not_found', {
+        code: 'unsupported_endpoint',
+        message: 'Turnkeep does not support this endpoint of the OpenAI API. It supports Chat Completions, Responses and Models.',
+      })
+    : undefined
 
 /** An error that only these routes have. `failure`: its code in the log and in the metrics. */
 export class OpenAiError extends ApiError {
