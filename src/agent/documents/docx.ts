@@ -18,7 +18,6 @@ import { readArchive, storedArchive } from './zip.ts'
 export async function readDocx(bytes: Uint8Array, warnings: Warnings): Promise<string> {
   const { names, xml } = await readArchive(bytes)
   if (!names.has('[Content_Types].xml') || ![...names].some((name) => name.startsWith('word/'))) throw new DocumentRefused(notWord(names))
-  warnings.add('embedded_files', [...names].filter((name) => /^word\/embeddings\/[^/]+\.(?!xlsx$|xls$|bin$)\w+$/i.test(name)).length)
   try {
     rewriteParts(xml, warnings)
     const { value } = await mammoth.convertToHtml(
