@@ -85,7 +85,7 @@ async function seedRunning({ seed, url }: Options): Promise<void> {
   const { databaseUrl, dataFolder } = outcome.config
   if (databaseUrl !== undefined)
     refuse(
-      'with PostgreSQL the clock belongs to the database, which is never moved. Fill a folder with --data-dir NEW_FOLDER, then copy it with npx turnkeep copy.',
+      'with PostgreSQL the clock belongs to the database, which is never moved. Fill a folder with --data-dir NEW_FOLDER, then copy it with npx --no-install turnkeep copy.',
     )
   const clock = await holdClock(dataFolder)
   if (!clock) return refuse(`no development server runs on ${dataFolder}. ${whatToDo}`)
@@ -94,7 +94,7 @@ async function seedRunning({ seed, url }: Options): Promise<void> {
       `the development server on ${dataFolder} is at ${clock.url}, not at ${url}. Set TURNKEEP_DATA_DIR to the data folder of that server. ${whatToDo}`,
     )
   await seedServer(clock, dataFolder, seed)
-  console.log(`Open ${clock.adminUrl}/console, or check what is stored with npx turnkeep verify.`)
+  console.log(`Open ${clock.adminUrl}/console, or check what is stored with npx --no-install turnkeep verify.`)
 }
 
 async function seedServer(clock: HeldClock, folder: string, seed: number): Promise<void> {

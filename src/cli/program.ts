@@ -1,5 +1,5 @@
 /**
- * Defines the commands of `npx turnkeep`. Each command lives in its own file, which is imported only when the command is used, so that no
+ * Defines the commands of `npx --no-install turnkeep`. Each command lives in its own file, which is imported only when the command is used, so that no
  * command pays for the modules of another. Exit codes: command-options.ts.
  */
 import { debuglog } from 'node:util'
@@ -128,7 +128,7 @@ function createProgram({ stdout, stderr }: CommandRun): Command {
       .helpCommand('help [command]', 'Show help for turnkeep or for a command')
       .helpOption('-h, --help', 'Show help')
       .exitOverride()
-      .showHelpAfterError('Run "npx turnkeep help" for a list of commands, or a command with --help for its options.')
-      .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
+      .showHelpAfterError('Run "npx --no-install turnkeep help" for a list of commands, or a command with --help for its options.')
+      .addHelpText('after', `\nExample:\n  npx --no-install turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
   )
 }

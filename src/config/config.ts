@@ -274,7 +274,7 @@ function unknownNames(environment: Environment): string[] {
       // Some settings have names that other programs use, too, without the prefix.
       const unprefixed = name.slice('TURNKEEP_'.length)
       const nearest = known.find((setting) => setting === unprefixed) ?? nearestWord(name, known, 3)
-      const hint = nearest === undefined ? 'run npx turnkeep config for a list of all settings' : `did you mean ${nearest}?`
+      const hint = nearest === undefined ? 'run npx --no-install turnkeep config for a list of all settings' : `did you mean ${nearest}?`
       return `${printable(name)}: unknown setting; ${hint}`
     })
 }

@@ -96,7 +96,7 @@ describe('turnkeep apply: interrupted in the middle', () => {
     fixture.write('agents.yaml', declared('Lost key'))
     await using gate = await openGate(app.url, ({ method, path }) => (method === 'POST' && path.endsWith('/keys') ? 'lose' : 'forward'))
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.match(ran.stderr, /If it was created, its secret is lost: create a new one with npx turnkeep key rotate\./)
+    assert.match(ran.stderr, /If it was created, its secret is lost: create a new one with npx --no-install turnkeep key rotate\./)
     assert.ok(!existsSync(join(fixture.folder, 'Lost key.key')))
     const again = await fixture.applied(declared('Lost key'))
     assert.match(again.stderr, /^The secret of key only of Lost key one is not in .*\/Lost key\.key\./)

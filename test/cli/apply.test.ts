@@ -307,6 +307,6 @@ owners:
     assert.equal(statSync(join(fixture.folder, 'empty.key')).mode & 0o777, 0o600)
     const lost = await fixture.applied(declared('elsewhere.key'))
     assert.match(lost.stdout, /^No changes\./)
-    assert.match(lost.stderr, /^The secret of key mine of B is not in .*elsewhere\.key\..* npx turnkeep key rotate key_\w+ > /)
+    assert.match(lost.stderr, /^The secret of key mine of B is not in .*elsewhere\.key\..* npx --no-install turnkeep key rotate key_\w+ > /)
   })
 })

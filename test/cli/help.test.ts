@@ -30,12 +30,13 @@ test('help: every command has a description, an example of itself and its exit c
     const help = helpOf(command)
     const path = command === program ? '' : pathOf(command)
     assert.ok(command.description().length > 10, path)
-    const [, example] = /\nExample:\n {2}(?:.* \| )?npx turnkeep (.*)\n/.exec(help) ?? assert.fail(`${path} shows no example`)
+    const [, example] = /\nExample:\n {2}(?:.* \| )?npx --no-install turnkeep (.*)\n/.exec(help) ?? assert.fail(`${path} shows no example`)
     assert.ok(example!.startsWith(path), `${path}: ${example}`)
     assert.match(help, /\nExit codes: 0 {2}\S/, path)
     // Field names and arguments such as <request-id> keep their form.
     assert.doesNotMatch(help, /(?<![<\w-])ids?(?![>\w-])/, `${path}: in a sentence it is "ID"`)
-    for (const line of help.split('\n')) if (!line.includes('npx turnkeep ')) assert.ok([...line].length <= helpWidth, `${path}: ${line}`)
+    for (const line of help.split('\n'))
+      if (!line.includes('npx --no-install turnkeep ')) assert.ok([...line].length <= helpWidth, `${path}: ${line}`)
   }
 })
 

@@ -96,7 +96,10 @@ describe('turnkeep agent tools', () => {
     const compared = await turnkeepAt(open, 'agent', 'refresh-tools', caller.agentId)
     assert.deepEqual([compared.code, compared.stderr], [0, `The pinned tools match the MCP servers.\n${odd}`])
     const none = await toolOf('find')
-    assert.deepEqual([none.code, none.stderr], [1, 'turnkeep: the agent has no tool find: npx turnkeep agent tools lists them\n'])
+    assert.deepEqual(
+      [none.code, none.stderr],
+      [1, 'turnkeep: the agent has no tool find: npx --no-install turnkeep agent tools lists them\n'],
+    )
     const tried = await turnkeep('agent', 'try-tool', agentId, 'now')
     assert.match(tried.stdout, /\d{4}/)
     assert.match(tried.stderr, /^Succeeded after \d+ ms\.\n$/)

@@ -82,7 +82,9 @@ describe('names', () => {
       [['usage', '--owner', 'Acme Ldt'], /^turnkeep: no owner is named Acme Ldt: did you mean Acme Ltd\?/],
       [
         ['usage', '--owner', oneOff],
-        new RegExp(`^turnkeep: no owner has the ID ${oneOff}: did you mean ${owner.id}\\? To list them: npx turnkeep owner list\n$`),
+        new RegExp(
+          `^turnkeep: no owner has the ID ${oneOff}: did you mean ${owner.id}\\? To list them: npx --no-install turnkeep owner list\n$`,
+        ),
       ],
       [['usage', '--agent', 'agt_nothing'], /^turnkeep: no agent has the ID agt_nothing\./],
       [['usage', '--key', 'key_nothing'], /^turnkeep: no API key has the ID key_nothing\./],

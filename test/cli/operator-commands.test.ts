@@ -70,7 +70,7 @@ test('operator and token: mistakes are refused with what is accepted', async () 
   assert.deepEqual([role.code, /Allowed choices are admin, editor, billing, viewer/.test(role.stderr)], [2, true], role.stderr)
   const unknown = await turnkeep(['operator', 'show', 'unknown@acme.example'])
   assert.deepEqual(
-    [unknown.code, /no operators exist\. To create one: npx turnkeep operator invite --help/.test(unknown.stderr)],
+    [unknown.code, /no operators exist\. To create one: npx --no-install turnkeep operator invite --help/.test(unknown.stderr)],
     [1, true],
   )
 })

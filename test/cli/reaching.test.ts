@@ -129,7 +129,7 @@ describe('help', () => {
       const { code, stdout } = await runCommand([...args])
       assert.equal(code, 0)
       assert.match(stdout, says)
-      assert.match(stdout, /\nExample:\n {2}npx turnkeep owner [^]*\nExit codes: 0 /)
+      assert.match(stdout, /\nExample:\n {2}npx --no-install turnkeep owner [^]*\nExit codes: 0 /)
     }
   })
 
@@ -137,7 +137,7 @@ describe('help', () => {
     for (const args of [['chatt'], ['owner'], ['owner', 'create'], ['owner', 'list', '--limit', 'x'], ['usage', '--nope']]) {
       const { code, stdout, stderr } = await runCommand(args)
       assert.deepEqual([code, stdout], [2, ''])
-      assert.match(stderr, args.length === 1 && args[0] === 'owner' ? /^Usage: / : /^turnkeep: .*\n[^]*npx turnkeep help/)
+      assert.match(stderr, args.length === 1 && args[0] === 'owner' ? /^Usage: / : /^turnkeep: .*\n[^]*npx --no-install turnkeep help/)
     }
   })
 })

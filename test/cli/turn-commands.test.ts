@@ -127,7 +127,7 @@ describe('turnkeep turn follow', () => {
       const terminal = openTerminal(['turn', 'follow', requestId], environment())
       await terminal.shows(/Good day \\u\{1b\}\[31m/)
       terminal.type('\u0003')
-      await terminal.shows(/stopped following\. The turn continues: npx turnkeep turn follow/)
+      await terminal.shows(/stopped following\. The turn continues: npx --no-install turnkeep turn follow/)
       assert.equal(await terminal.ended, 2)
       held.open()
       assert.equal((await answer).status, 200)

@@ -159,7 +159,7 @@ test('turn trace: of a running turn it prints what is known so far; of an unknow
   const [{ request_id: id }] = (await app.made('GET', '/turns?status=running'))['data']
   const running = await trace(id)
   assert.match(running.stdout, /\nRun 1, attempt 1: running[^]*model call, step 1/)
-  assert.equal(running.stderr, `The turn is still running. To follow it: npx turnkeep turn follow ${id}\n`)
+  assert.equal(running.stderr, `The turn is still running. To follow it: npx --no-install turnkeep turn follow ${id}\n`)
   held.open()
   await answer
 
@@ -173,7 +173,7 @@ test('turn trace: of a running turn it prints what is known so far; of an unknow
   assert.deepEqual([none.code, none.stdout], [1, ''])
   assert.match(
     none.stderr,
-    /^turnkeep: no trace is stored for this turn: it is older than TURNKEEP_TRACE_DAYS, traces are off \(0\), or all attempts died\.\nFor its state, cost and failure: npx turnkeep turn show /,
+    /^turnkeep: no trace is stored for this turn: it is older than TURNKEEP_TRACE_DAYS, traces are off \(0\), or all attempts died\.\nFor its state, cost and failure: npx --no-install turnkeep turn show /,
   )
   const booked = (await untraced.chat('book', { user: 'booked' })).json['request_id']
   const journal = await runCommand(['turn', 'trace', booked], environment(untraced))

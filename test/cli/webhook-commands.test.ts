@@ -69,7 +69,7 @@ test('webhook create prints the secret alone on stdout; the other commands find 
   assert.equal((await turnkeep('webhook', 'delete', url)).code, 0)
   const unknown = await turnkeep('webhook', 'show', url)
   assert.equal(unknown.code, 1)
-  assert.match(unknown.stderr, /no webhooks exist\. To create one: npx turnkeep webhook create --help/)
+  assert.match(unknown.stderr, /no webhooks exist\. To create one: npx --no-install turnkeep webhook create --help/)
 })
 
 test('apply creates the webhooks of a declaration, writes their secrets to files, and changes only what differs', async () => {
@@ -149,7 +149,7 @@ test('doctor reports a webhook that was disabled, and deliveries that have faile
     [disabled!['status'], disabled!['says']],
     ['fail', 'disabled: the endpoint answered 410 Gone, which disables the webhook'],
   )
-  assert.match(disabled!['fix'], /npx turnkeep webhook update whk_\w+ --enabled/)
+  assert.match(disabled!['fix'], /npx --no-install turnkeep webhook update whk_\w+ --enabled/)
   await app.made('PATCH', `/webhooks/${webhook!['id']}`, { enabled: true })
   const [failed] = await findings()
   assert.equal(failed!['status'], 'warn')

@@ -109,7 +109,7 @@ describe('seed: what is stored', () => {
     assert.ok(first.times.at(-1)! <= Date.now())
   })
 
-  test('every invariant holds, by npx turnkeep verify', async () => {
+  test('every invariant holds, by npx --no-install turnkeep verify', async () => {
     const { code, stdout } = await runCommand(['verify'], { TURNKEEP_DATA_DIR: folders[0] })
     assert.equal(code, 0, stdout)
     assert.match(stdout, /all \d+ invariants hold/)

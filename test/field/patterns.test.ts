@@ -48,7 +48,7 @@ void test('openapi: every pattern means the same with and without the u flag, an
     await app.made('GET', '/openapi.json'),
   ]
   assert.deepEqual([...keywordsOf(documents, 'patternProperties')], [])
-  const patterns = [...new Set([...keywordsOf(documents, 'pattern')])].map(String)
+  const patterns = [...new Set(keywordsOf(documents, 'pattern'))].map(String)
   assert.ok(patterns.length >= 5, patterns.join(' '))
   const compared = patterns.map((pattern) => {
     const unicode = new RegExp(pattern, 'u')

@@ -18,7 +18,7 @@ export type Project = {
   path(inside: string): string
   /** As typed in a terminal in this folder. Nothing of this process's environment is passed on but what npm needs. */
   run(words: string[], environment?: Record<string, string>): Promise<Ran>
-  /** `npx turnkeep serve` on a free port with the demo; `ctrlC` is for the whole group, as a terminal sends it. */
+  /** `npx --no-install turnkeep serve` on a free port with the demo; `ctrlC` is for the whole group, as a terminal sends it. */
   serve(): Promise<Served>
   remove(): void
 }

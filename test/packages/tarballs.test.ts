@@ -146,7 +146,7 @@ void describe('packages', () => {
     }
   })
 
-  void describe('npx turnkeep serve, from the tarball', () => {
+  void describe('npx --no-install turnkeep serve, from the tarball', () => {
     let served: Served
     let adminToken = ''
     before(async () => {

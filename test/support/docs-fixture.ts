@@ -1,7 +1,7 @@
 /**
  * The environment in which the programs of the documents are run: a separate folder with the data of a demo server, and that server as a
  * real process, which is restarted on its port when a program kills it. The URLs, paths and ids in the documents are replaced by the real
- * ones; `npx turnkeep` and the clients are those of this repository.
+ * ones; `npx --no-install turnkeep` and the clients are those of this repository.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -51,7 +51,10 @@ export class DocsFixture {
       'curl',
       'PATH=${PATH#*:}\ncase " $* " in *" --fail"*) exec curl "$@" ;; *) exec curl --fail --silent --show-error "$@" ;; esac',
     )
-    desk.#program('npx', `[ "$1" = turnkeep ] && shift && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99`)
+    desk.#program(
+      'npx',
+      `[ "$1 $2" = "--no-install turnkeep" ] && shift 2 && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99`,
+    )
     mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
     symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
     for (const name of clients) {

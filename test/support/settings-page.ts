@@ -5,7 +5,7 @@ import type { Setting } from '../../src/config/setting.ts'
 const head = `# Settings
 
 All settings are environment variables. An empty value counts as not set. An unknown name that starts with \`TURNKEEP_\`,
-or an invalid value, stops the start with one line and exit code 2. \`npx turnkeep config\` shows the current values with
+or an invalid value, stops the start with one line and exit code 2. \`npx --no-install turnkeep config\` shows the current values with
 their sources and descriptions; it never shows secrets.
 
 This page is generated from \`src/config/config.ts\` by \`node test/docs.test.ts --update-golden\`.

@@ -233,7 +233,7 @@ describe('settings: refused with one line that names the setting and what is acc
     ['ANTHROPIC_API_KEY', 'a\nb', /^ANTHROPIC_API_KEY: /],
     ['TURNKEEP_FAILPOINTS', 'admit.after-commit=kill', /^TURNKEEP_FAILPOINTS: can only be set with NODE_ENV=test$/],
     ['TURNKEEP_MAX_TURN', '5', /^TURNKEEP_MAX_TURN: unknown setting; did you mean TURNKEEP_MAX_TURNS\?$/],
-    ['TURNKEEP_COLOUR', 'red', /^TURNKEEP_COLOUR: unknown setting; run npx turnkeep config for a list of all settings$/],
+    ['TURNKEEP_COLOUR', 'red', /^TURNKEEP_COLOUR: unknown setting; run npx --no-install turnkeep config for a list of all settings$/],
   ]
   for (const [name, text, line] of refused) {
     test(`${name}=${JSON.stringify(text)}`, () => {

@@ -36,7 +36,7 @@ test('demo model: quotes the two best passages with their titles and says that i
   assert.match(step.text, /From "Shipping":\n> Three days\./)
   assert.doesNotMatch(step.text, /Third best/)
   assert.match(step.text, /not a language model/)
-  assert.match(step.text, /npx turnkeep provider create/)
+  assert.match(step.text, /npx --no-install turnkeep provider create/)
   assert.match(step.text, /in the console/)
 })
 

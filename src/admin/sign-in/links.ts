@@ -24,7 +24,7 @@ export type LinkSignIn = {
 
 const recoveryPrefix = 'svc_recover_'
 const usedInvitation = 'This invitation does not exist, was used or has expired. Ask an admin for a new link.'
-const usedRecovery = 'This link is not valid, was used or has expired. Make a new one with: npx turnkeep operator recover'
+const usedRecovery = 'This link is not valid, was used or has expired. Make a new one with: npx --no-install turnkeep operator recover'
 
 type Options = { store: AdminStore; passwords: Passwords; tokens: SignedTokens; newId: Ids['newId'] }
 

@@ -156,7 +156,7 @@ async function listed(client: AdminClient, path: string): Promise<Fields[]> {
 
 function unknown(kind: Kind, given: string, all: Fields[]): string {
   const { noun, create, names } = known[kind]
-  if (all.length === 0) return `no ${noun}s exist. To create one: npx turnkeep ${create} --help`
+  if (all.length === 0) return `no ${noun}s exist. To create one: npx --no-install turnkeep ${create} --help`
   const meant = nearestWord(given, [...new Set(all.flatMap((one) => names.flatMap((field) => (one[field] ? [String(one[field])] : []))))])
   const hint = meant === undefined ? '.' : `: did you mean ${escapeForTerminal(meant)}?`
   return `no ${noun} is named ${escapeForTerminal(given)}${hint} Specify the ID of one of:\n${listLines(all, kind).join('\n')}`
@@ -168,7 +168,7 @@ function unknownId(kind: Kind, given: string, all: Fields[]): string {
   // Two IDs have nothing in common but their prefix, so more than a few edits are another ID.
   const meant = nearestWord(given, ids, 3)
   const hint = meant === undefined ? '.' : `: did you mean ${meant}?`
-  return `no ${noun} has the ID ${escapeForTerminal(given)}${hint} To list them: npx turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
+  return `no ${noun} has the ID ${escapeForTerminal(given)}${hint} To list them: npx --no-install turnkeep ${list}${kind === 'key' ? ' <agent>' : ''}`
 }
 
 // The `list` command lists all of them.
@@ -177,7 +177,7 @@ const maxLines = 20
 /** Returns the lines of a table of these items, indented, for a message. */
 export function listLines(items: Fields[], kind: Kind): string[] {
   const table = new Table(known[kind].columns)
-  const more = items.length > maxLines ? [`  … and ${items.length - maxLines} more: npx turnkeep ${known[kind].list}`] : []
+  const more = items.length > maxLines ? [`  … and ${items.length - maxLines} more: npx --no-install turnkeep ${known[kind].list}`] : []
   return [...table.lines(items.slice(0, maxLines)).map((line) => `  ${line}`), ...more]
 }
 

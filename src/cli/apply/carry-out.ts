@@ -168,7 +168,8 @@ export function stoppedWords(item: Item, error: unknown, rest: Item[]): string {
     !isSure && item.action === 'create' ? '\nIt may have been created anyway; running the command again does not create it twice.' : ''
   const rotate = item.kind === 'key' ? 'key rotate' : 'webhook rotate-secret'
   const hasSecret = item.kind === 'key' || item.kind === 'webhook'
-  const lost = unknown !== '' && hasSecret ? ` If it was created, its secret is lost: create a new one with npx turnkeep ${rotate}.` : ''
+  const lost =
+    unknown !== '' && hasSecret ? ` If it was created, its secret is lost: create a new one with npx --no-install turnkeep ${rotate}.` : ''
   const others = rest.length > 1 ? ` and ${rest.length - 1} more` : ''
   const rerun = `Not applied: ${describe(item)}${others}. Run the same command again to continue.`
   return `cannot ${item.action} ${describe(item)}: ${causeOf(error)}${unknown}${lost}\n${rerun}`

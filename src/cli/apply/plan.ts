@@ -242,7 +242,7 @@ class Planner {
       if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory())
         this.#problems.add(place, `the folder ${dirname(file)} does not exist`)
     } else if (!size) {
-      const rotate = `npx turnkeep ${item.kind === 'key' ? 'key rotate' : 'webhook rotate-secret'} ${item.id} > ${file}`
+      const rotate = `npx --no-install turnkeep ${item.kind === 'key' ? 'key rotate' : 'webhook rotate-secret'} ${item.id} > ${file}`
       this.#plan.notes.push(
         `The secret of ${describe(item)} is not in ${file}. It was shown only when the ${item.kind} was created. To create a new one: ${rotate}`,
       )

@@ -29,20 +29,23 @@ const availability = (owner: Fields): string =>
 export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped' }>, talk: Talk): Promise<string> {
   if (sent.kind === 'unreachable') return `No reply: ${sent.why}. If the server accepted the message, it is answered and charged once.`
   const { agentId, agent } = talk
-  const turn = sent.requestId === undefined ? 'check the log of the server' : `npx turnkeep turn show ${escapeForTerminal(sent.requestId)}`
+  const turn =
+    sent.requestId === undefined
+      ? 'check the log of the server'
+      : `npx --no-install turnkeep turn show ${escapeForTerminal(sent.requestId)}`
   switch (sent.code) {
     case 'insufficient_balance': {
       const owner = await talk.owner().catch((): Fields => ({}))
       const left = owner['available_usd'] === undefined ? '' : ` (${availability(owner)})`
-      return `The owner’s available balance cannot cover a reply${left}; nothing was charged. To add funds:\n  npx turnkeep ledger add ${String(agent['owner_id'])} 10.00`
+      return `The owner’s available balance cannot cover a reply${left}; nothing was charged. To add funds:\n  npx --no-install turnkeep ledger add ${String(agent['owner_id'])} 10.00`
     }
     case 'spend_limit_exceeded':
-      return `A spend limit does not allow a reply now; nothing was charged. To see the limits:\n  npx turnkeep limit list ${agentId}`
+      return `A spend limit does not allow a reply now; nothing was charged. To see the limits:\n  npx --no-install turnkeep limit list ${agentId}`
     case 'agent_disabled':
-      return `The agent is disabled. To enable it:\n  npx turnkeep agent enable ${agentId}`
+      return `The agent is disabled. To enable it:\n  npx --no-install turnkeep agent enable ${agentId}`
     case 'agent_not_found':
     case 'not_found':
-      return 'The agent was deleted. To list agents: npx turnkeep agent list'
+      return 'The agent was deleted. To list agents: npx --no-install turnkeep agent list'
     case 'internal_error':
       return `The turn failed, and nothing was charged. To see why:\n  ${turn}`
     case 'unauthorized':

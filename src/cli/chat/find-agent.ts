@@ -9,6 +9,6 @@ export async function findAgent(client: AdminClient, given: string | undefined):
   const agents: Fields[] = []
   for await (const page of client.pages('/agents')) agents.push(...page.data)
   if (agents.length === 1) return agents[0]!
-  if (agents.length === 0) throw new CommandFailed(1, 'no agents exist. To create one: npx turnkeep agent create --help')
+  if (agents.length === 0) throw new CommandFailed(1, 'no agents exist. To create one: npx --no-install turnkeep agent create --help')
   throw new CommandFailed(1, ['several agents exist. Specify one of:', ...listLines(agents, 'agent')].join('\n'))
 }

@@ -42,7 +42,7 @@ export async function sayOnce(run: CommandRun, talk: Talk, { text, idempotencyKe
   )
   ignoreInterrupt()
   if (sent.kind === 'stopped') {
-    const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${escapeForTerminal(requestId)})`
+    const which = requestId === undefined ? '' : ` (npx --no-install turnkeep turn show ${escapeForTerminal(requestId)})`
     throw new CommandFailed(
       2,
       `canceled. A turn that has started continues and is charged${which}. To get its reply, add --idempotency-key ${idempotencyKey}`,

@@ -81,7 +81,7 @@ async function greet(run: CommandRun, talk: Talk): Promise<void> {
     run,
     `Owner ${escapeForTerminal(String(owner['name']))}, ${String(owner['available_usd'])} USD available · end user ${escapeForTerminal(talk.externalUserId)} · /help for commands`,
   )
-  if (agent['enabled'] === false) tell(run, `The agent is disabled. To enable it: npx turnkeep agent enable ${talk.agentId}`)
+  if (agent['enabled'] === false) tell(run, `The agent is disabled. To enable it: npx --no-install turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
   if (said.length > 0) run.stdout.write('\n')
   for (const one of said) showSaid(run, one, maxAtStart)
@@ -156,7 +156,7 @@ async function say(run: CommandRun, text: string, talk: Talk, signal: AbortSigna
       talk.leave(requestId)
       return tellThenBlank(
         run,
-        `Stopped waiting. The turn continues, and is stored and charged. To see it: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
+        `Stopped waiting. The turn continues, and is stored and charged. To see it: npx --no-install turnkeep turn show ${escapeForTerminal(requestId)}`,
       )
     default:
       return void run.stdout.write(`${styled(run, 'red', await whyNot(sent, talk))}\n\n`)

@@ -46,7 +46,7 @@ function whyUnread(store: StoreAddress, error: unknown): string {
   // This message already says what to do.
   if (error instanceof SchemaRefused) return `cannot verify the database at ${shown}: ${error.message}`
   if (store.kind === 'postgres')
-    return `cannot verify the database at ${shown}: ${causeOf(error)}\nCheck DATABASE_URL, and that a server of this version has been started on it. npx turnkeep doctor shows details.`
+    return `cannot verify the database at ${shown}: ${causeOf(error)}\nCheck DATABASE_URL, and that a server of this version has been started on it. npx --no-install turnkeep doctor shows details.`
   const { database } = inspectFolder(store.folder)
   switch (database.kind) {
     case 'absent':

@@ -43,7 +43,11 @@ export async function* checkPostgres(url: string, shown: string, environment: En
   const { isHalfCopied } = await import('../../store/postgres/copy/mark.ts')
   yield await readPostgresSnapshot(url, async (sql) =>
     (await isHalfCopied(sql))
-      ? fail('copy', 'a copy into this database is not finished', 'Run `npx turnkeep copy` again to finish it, or use another database.')
+      ? fail(
+          'copy',
+          'a copy into this database is not finished',
+          'Run `npx --no-install turnkeep copy` again to finish it, or use another database.',
+        )
       : checkVerdicts(await verify(sql)),
   )
 }

@@ -130,7 +130,11 @@ function readable<Read>(read: () => Read): Read | undefined {
 async function* checkRunning(config: Config, environment: Environment, options: DoctorOptions, inUse: boolean): AsyncGenerator<Finding> {
   // With PORT=0, only the log of the server knows the actual port.
   if (config.port === 0 && options.url === undefined) {
-    yield warn('server', 'PORT is 0, so the port of the server is unknown', 'Run npx turnkeep doctor --url with the address of the server.')
+    yield warn(
+      'server',
+      'PORT is 0, so the port of the server is unknown',
+      'Run npx --no-install turnkeep doctor --url with the address of the server.',
+    )
     return
   }
   if (options.url === undefined) yield await checkPort(config, await probe(localUrl(config, config.port)))

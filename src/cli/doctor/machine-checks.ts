@@ -25,7 +25,7 @@ export function checkSettings(environment: Environment): Finding[] {
   const outcome = readConfig(environment)
   if (outcome.kind === 'problems')
     return outcome.problems.map((problem) =>
-      fail('settings', problem, 'Correct the setting. `npx turnkeep config` describes all settings.'),
+      fail('settings', problem, 'Correct the setting. `npx --no-install turnkeep config` describes all settings.'),
     )
   const { publicUrl } = outcome.config
   if (publicUrl !== undefined && publicUrl.startsWith('http:') && !isThisMachine(publicUrl)) {

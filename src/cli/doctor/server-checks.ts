@@ -61,7 +61,7 @@ export function checkServer(url: string, found: Probe, expected: boolean): Findi
     return [
       expected
         ? fail('server', says, 'It may still be starting, or listen on another address. Check PORT, TURNKEEP_HOST and its log.')
-        : warn('server', says, 'Start it: npx turnkeep serve'),
+        : warn('server', says, 'Start it: npx --no-install turnkeep serve'),
     ]
   }
   if (found.kind === 'stranger')
@@ -112,16 +112,20 @@ export async function* checkWebhooks(client: AdminClient): AsyncGenerator<Findin
   for await (const { data } of client.pages('/webhooks')) {
     for (const { id, url, enabled, disabled_reason: reason } of data) {
       const check = `webhook ${String(url)}`
-      const test = `To test it: npx turnkeep webhook test ${String(id)}.`
+      const test = `To test it: npx --no-install turnkeep webhook test ${String(id)}.`
       const failed = await client.call('GET', `/webhooks/${String(id)}/deliveries`, { query: { status: 'failed', limit: '1' } })
       const [last] = Array.isArray(failed['data']) ? (failed['data'] as Fields[]) : []
       if (typeof reason === 'string')
-        yield fail(check, `disabled: ${reason}`, `${test} To enable it again: npx turnkeep webhook update ${String(id)} --enabled.`)
+        yield fail(
+          check,
+          `disabled: ${reason}`,
+          `${test} To enable it again: npx --no-install turnkeep webhook update ${String(id)} --enabled.`,
+        )
       else if (last)
         yield warn(
           check,
           `deliveries have failed in the last 30 days, the newest because ${String(last['last_error'])}`,
-          `${test} To list them: npx turnkeep webhook deliveries ${String(id)} --status failed.`,
+          `${test} To list them: npx --no-install turnkeep webhook deliveries ${String(id)} --status failed.`,
         )
       else yield ok(check, enabled === true ? 'no delivery has failed' : 'disabled by the operator')
     }
@@ -142,10 +146,14 @@ export async function* checkProviders(client: AdminClient): AsyncGenerator<Findi
         yield fail(
           check,
           String(error),
-          `Run \`npx turnkeep provider test ${String(name)}\`. To replace the key: \`npx turnkeep provider update ${String(name)} --api-key-stdin\`.`,
+          `Run \`npx --no-install turnkeep provider test ${String(name)}\`. To replace the key: \`npx --no-install turnkeep provider update ${String(name)} --api-key-stdin\`.`,
         )
     }
   }
   if (count === 0)
-    yield warn('providers', 'no providers', 'Agents can only use the built-in demo model. To add one: npx turnkeep provider create --help')
+    yield warn(
+      'providers',
+      'no providers',
+      'Agents can only use the built-in demo model. To add one: npx --no-install turnkeep provider create --help',
+    )
 }

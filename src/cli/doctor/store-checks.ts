@@ -81,6 +81,6 @@ export function checkVerdicts(verdicts: Verdict[]): Finding {
   return fail(
     'invariants',
     `broken: ${broken.join(', ')}`,
-    'Make a backup before anything else. `npx turnkeep verify` shows the affected rows.',
+    'Make a backup before anything else. `npx --no-install turnkeep verify` shows the affected rows.',
   )
 }

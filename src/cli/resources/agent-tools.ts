@@ -117,7 +117,8 @@ const rowsOf = (tool: Fields): Fields[] => offeredBy(tool).map((one) => ({ ...on
 /** The whole description and the JSON Schema of the arguments, as the model gets them. */
 async function showTool(run: CommandRun, tools: Fields[], name: string, options: ServerOptions): Promise<void> {
   const tool = tools.find((one) => one['name'] === name)
-  if (!tool) throw new CommandFailed(1, `the agent has no tool ${escapeForTerminal(name)}: npx turnkeep agent tools lists them`)
+  if (!tool)
+    throw new CommandFailed(1, `the agent has no tool ${escapeForTerminal(name)}: npx --no-install turnkeep agent tools lists them`)
   const { kind, side_effects: sideEffects, pinned = false, description, parameters = null } = tool
   const shown = { name, kind, side_effects: sideEffects, pinned, description }
   if (options.json) return printRecord(run, { ...shown, parameters }, options)

@@ -167,7 +167,7 @@ async function refuseBareModel(server: AdminClient, { model }: Fields): Promise<
   const meant = names.map((name) => escapeForTerminal(`${name}/${model}`))
   const hint =
     meant.length === 0
-      ? 'such as openai/gpt-5.4-mini. To create a provider: npx turnkeep provider create --help'
+      ? 'such as openai/gpt-5.4-mini. To create a provider: npx --no-install turnkeep provider create --help'
       : `such as ${meant.join(' or ')}`
   throw new CommandFailed(
     2,

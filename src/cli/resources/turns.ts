@@ -105,7 +105,7 @@ export function define(group: Command, run: CommandRun): void {
     if (turn['state'] !== 'running') return tell(run, endOfTurn(turn))
     return tell(
       run,
-      `Cancel requested. The turn ends when its current tool call has ended: npx turnkeep turn show ${escapeForTerminal(requestId)}`,
+      `Cancel requested. The turn ends when its current tool call has ended: npx --no-install turnkeep turn show ${escapeForTerminal(requestId)}`,
     )
   })
 }
@@ -118,9 +118,12 @@ async function printTrace(run: CommandRun, server: AdminClient, requestId: strin
   const id = escapeForTerminal(requestId)
   const why = 'it is older than TURNKEEP_TRACE_DAYS, traces are off (0), or all attempts died'
   if (trace.status !== 'running' && !trace.complete && !hasContent(trace))
-    throw new CommandFailed(1, `no trace is stored for this turn: ${why}.\nFor its state, cost and failure: npx turnkeep turn show ${id}`)
+    throw new CommandFailed(
+      1,
+      `no trace is stored for this turn: ${why}.\nFor its state, cost and failure: npx --no-install turnkeep turn show ${id}`,
+    )
   await write(run, `${traceLines(trace, { width: terminalWidth(run) ?? Infinity, prompt }).join('\n')}\n`)
-  if (trace.status === 'running') return tell(run, `The turn is still running. To follow it: npx turnkeep turn follow ${id}`)
+  if (trace.status === 'running') return tell(run, `The turn is still running. To follow it: npx --no-install turnkeep turn follow ${id}`)
   if (!trace.complete) tell(run, `The trace is not complete. A run has no stored trace: ${why}. Of it, only the journal is known.`)
 }
 
@@ -150,7 +153,11 @@ async function follow(run: CommandRun, server: AdminClient, requestId: string, {
   )
   ignoreInterrupt()
   output?.end()
-  if (!turn) throw new CommandFailed(2, `stopped following. The turn continues: npx turnkeep turn follow ${escapeForTerminal(requestId)}`)
+  if (!turn)
+    throw new CommandFailed(
+      2,
+      `stopped following. The turn continues: npx --no-install turnkeep turn follow ${escapeForTerminal(requestId)}`,
+    )
   if (json) return printRecord(run, turn, { json })
   if (turn['state'] !== 'completed') throw new CommandFailed(1, endOfTurn(turn))
   tell(run, endOfTurn(turn))

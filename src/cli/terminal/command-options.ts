@@ -21,7 +21,7 @@ export const exitCodes = writeExitCodes(
 /** The options of a command that calls a running server. */
 export type ServerOptions = { url?: string; json?: true }
 
-/** Defines a command that calls the admin API. `example` is the command line after `npx turnkeep`. */
+/** Defines a command that calls the admin API. `example` is the command line after `npx --no-install turnkeep`. */
 export function serverCommand(group: Command, usage: string, description: string, example: string): Command {
   return withServerOptions(helpEnd(group.command(usage).description(description), example))
 }
@@ -36,7 +36,7 @@ const examples = new WeakMap<Command, string>()
 
 export function helpEnd(command: Command, example: string, codes = exitCodes): Command {
   examples.set(command, example)
-  return command.addHelpText('after', `\nExample:\n  npx turnkeep ${example}\n\n${codes}`)
+  return command.addHelpText('after', `\nExample:\n  npx --no-install turnkeep ${example}\n\n${codes}`)
 }
 
 /** Ends the help text of a command group like those of its commands, with the example of its `list` command. */

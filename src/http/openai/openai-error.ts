@@ -6,10 +6,9 @@ import { ApiError, failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 
 /** What OpenAI's API has below /v1 and this service does not, so that clients that use it are told so. */
-const otherFamilies = [
-  ...['assistants', 'audio', 'batches', 'chatkit', 'completions', 'containers', 'conversations', 'embeddings', 'engines', 'evals', 'files'],
-  ...['fine_tuning', 'images', 'moderations', 'rerank', 'realtime', 'skills', 'threads', 'uploads', 'vector_stores', 'videos'],
-].join('|')
+const otherFamilies =
+  'assistants|audio|batches|chatkit|completions|containers|conversations|embeddings|engines|evals|files|' +
+  'fine_tuning|images|moderations|rerank|realtime|skills|threads|uploads|vector_stores|videos'
 // An absolute URL is what a proxy may send.
 const origin = '^(?:https?:\\/\\/[^/?#]*)?'
 const openAiPath = new RegExp(`${origin}\\/v1\\/(?:chat|models|responses|${otherFamilies})(?:[/?#]|$)`)

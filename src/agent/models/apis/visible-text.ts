@@ -3,7 +3,7 @@
  * into the text. A block of reasoning at the start is removed, in any notation. Text that only mentions the marks stays whole.
  *
  * A block may have no opening mark, because the chat template of the model contains it. Its text may have been passed on when the closing
- * mark arrives. Then `onReset` takes it back (docs/decisions/0046m-reading-model-servers.md).
+ * mark arrives. Then `onReset` takes it back (docs/decisions/0046-reading-model-servers.md).
  */
 import { blockAt, frameAt, loneClosing, mayBeMark, mayBeStart, mayReadAsReasoning, readsAsReasoning } from './reasoning-marks.ts'
 import type { Block } from './reasoning-marks.ts'

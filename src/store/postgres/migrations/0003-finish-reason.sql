@@ -6,7 +6,7 @@ alter table turns
   add constraint only_a_reply_has_a_finish_reason check (finish_reason is null or (state = 'completed' and incomplete = 0)) not valid;
 
 -- The next versions of two functions of the turn path. Each is the one before it with these places changed; all else is the same text
--- (docs/decisions/0046s-derived-functions.md). The older ones stay for older versions of the server.
+-- (docs/decisions/0047-derived-functions.md). The older ones stay for older versions of the server.
 do $migration$
 declare
   versions constant json := json_build_array(

@@ -26,7 +26,7 @@ export function Verify() {
         <>
           Checks all rows against the invariants of the database, for example that every balance equals the sum of its ledger and that every
           completed turn is charged once. It reads a snapshot in a separate read-only process while turns continue. A large database can
-          take minutes. After five minutes the check stops; run <Code>npx turnkeep verify</Code> on the server instead.
+          take minutes. After five minutes the check stops; run <Code>npx --no-install turnkeep verify</Code> on the server instead.
         </>
       }
       actions={

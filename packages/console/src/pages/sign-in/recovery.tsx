@@ -1,4 +1,4 @@
-/** Uses a recovery link, which `npx turnkeep operator recover` prints on the machine of the server. */
+/** Uses a recovery link, which `npx --no-install turnkeep operator recover` prints on the machine of the server. */
 import { Anchor, Button, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -30,7 +30,7 @@ export function Recovery() {
   })
   if (token === '')
     return (
-      <Frame title="This link is not complete" lead="Copy the whole link that npx turnkeep operator recover printed.">
+      <Frame title="This link is not complete" lead="Copy the whole link that npx --no-install turnkeep operator recover printed.">
         <Anchor component={Link} href="/" size="sm">
           Go to the sign-in
         </Anchor>

@@ -41,7 +41,8 @@ export function LimitsTab({ agent }: { agent: Agent }) {
     <Stack>
       <Text size="sm">
         Limits what is spent in a window. Over a limit, a message is rejected with 402 <code>spend_limit_exceeded</code>. A change applies
-        to the next message and does not create a version. One end user can have other limits: <code>npx turnkeep limit set --user</code>.
+        to the next message and does not create a version. One end user can have other limits:{' '}
+        <code>npx --no-install turnkeep limit set --user</code>.
       </Text>
       <LimitTable
         limits={agent.spend_limits}
