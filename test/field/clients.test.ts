@@ -32,16 +32,16 @@ async function send(layer: TestLayer, path: Path, items: unknown, more: Json = {
     headers: { authorization: 'Bearer good', 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'agt_door', user: 'u', [listOf(path)]: items, ...more }),
   })
-  const [begun] = layer.started
+  const [started] = layer.started
   const json = (await response.json()) as Json
-  return { status: response.status, json, message: begun?.message, externalUserId: begun?.externalUserId }
+  return { status: response.status, json, message: started?.message, externalUserId: started?.externalUserId }
 }
 
 const text = fc.string({ minLength: 1, maxLength: 12 }).map((given) => `t${given}`)
 const anything = fc.jsonValue({ maxDepth: 2 })
 const image = { url: 'data:image/png;base64,iVBORw0KGgo=' }
 
-/** Every kind of part that a client may repeat, of both APIs and of others, and what is no part at all. */
+/** Every kind of part that a client may repeat, of both APIs and of others, and what is not a part. */
 const anyPart: Arbitrary<unknown> = fc.oneof(
   text.map((given) => ({ type: 'text', text: given })),
   text.map((given) => ({ type: 'input_text', text: given })),
@@ -294,7 +294,7 @@ void test('openai.refused-parameters: each request ignores and refuses what the 
 
 /** Endpoints that OpenAI's clients have and this service does not. */
 const otherEndpoints = `
-  responses/compact responses/input_tokens completions embeddings images/generations images/edits audio/speech
+  responses/compact responses/input_tokens completions embeddings images/generations images/edits audio/translations
   audio/transcriptions files files/file-1/content uploads batches moderations fine_tuning/jobs vector_stores assistants
   threads/t/runs conversations conversations/c/items realtime/client_secrets evals containers videos
   chat/completions/chatcmpl-1 chat/completions/chatcmpl-1/messages engines/e/completions

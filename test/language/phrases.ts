@@ -27,7 +27,7 @@ export const phrases: Phrase[] = [
   { pattern: /\bnothing of this in\b/i, instead: 'no data in this range', left: 0 },
   { pattern: /\b\d+ of 100 within\b/i, instead: 'p95 1.9 s', left: 0 },
   { pattern: /\bwhat can be done\b/i, instead: 'actions', left: 0 },
-  { pattern: /\bonly reads\b|\breads only\b/i, instead: 'read-only', left: 2 },
+  { pattern: /\bonly reads\b|\breads only\b/i, instead: 'read-only', left: 1 },
   { pattern: /\bI doubt it\b/i, instead: 'guarantees and how they are tested', left: 0 },
   {
     pattern: /\bspecification,? section\b|\brulings?\b|\bsurfaces:|\bsections? \d/i,

@@ -1,5 +1,5 @@
 /**
- * Streamable HTTP transport for the MCP client. Each message is one POST, and mcp-answer.ts reads only the part of the response that belongs
+ * Streamable HTTP transport for the MCP client. Each message is one POST, and mcp-answer.ts reads the part of the response that belongs
  * to that message. If the stream of a response ends before the answer, the rest is requested with GET, after the last event that arrived. The
  * transport opens no other stream, follows no redirect, requests no OAuth tokens, and never sends a message twice. The guard restricts
  * addresses and sizes; the caller sets the deadlines.

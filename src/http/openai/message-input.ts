@@ -66,10 +66,7 @@ function partText(param: string, part: unknown, at: string): string {
   if (!isRecord(part)) throw invalidField(param, `${at} must be a string or a list of parts.`)
   const field = textField(part['type'])
   if (field === undefined)
-    throw unsupported(
-      param,
-      `${at} is ${kindOf(part['type'])}, but the agent reads only text. Remove it from the message and send it again.`,
-    )
+    throw unsupported(param, `${at} is ${kindOf(part['type'])}, but only text is read. Remove it from the message and send it again.`)
   const text = part[field] ?? ''
   if (typeof text !== 'string') throw invalidField(param, `${at}.${field} must be a string.`)
   return text

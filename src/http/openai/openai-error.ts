@@ -5,7 +5,7 @@
 import { ApiError, failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 
-/** What OpenAI's API has below /v1 and this service does not, so that clients that use it are told so. */
+/** What OpenAI's API has below /v1 and this service does not, so that clients that use it get an error that says so. */
 const otherFamilies =
   'assistants|audio|batches|chatkit|completions|containers|conversations|embeddings|engines|evals|files|' +
   'fine_tuning|images|moderations|rerank|realtime|skills|threads|uploads|vector_stores|videos'

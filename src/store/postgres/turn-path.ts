@@ -46,9 +46,8 @@ export type Deadlines = {
   settlementMs: number
   /** `rate.fail-closed` */
   windowMs: number
-  /** A read that must answer within milliseconds. Otherwise its caller gets an error. */
+  /** A read that must answer within milliseconds. */
   lookUpMs: number
-  /** A search that must answer within tens of milliseconds. */
   searchMs: number
   /** A write of the admin API, which may wait for another one for half of this. */
   writeMs: number
