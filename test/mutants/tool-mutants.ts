@@ -55,7 +55,7 @@ export const toolMutants: Mutant[] = [
   {
     rule: 'tools.arguments',
     removes: 'a null that the schema does not allow is left out',
-    edits: [edit('|| fitsWithoutNulls(parsed, problems, check, operations)')],
+    edits: [edit('|| fitsWithoutNulls([parsed, args], problems, check, operations)')],
     caughtBy: { file: 'field/mcp.test.ts', title: 'tools.arguments: null for an optional argument is left out' },
   },
   {

@@ -65,7 +65,7 @@ for (const [what, usage] of Object.entries({
   absent: null,
   'null fields': { prompt_tokens: null, completion_tokens: null },
   negative: { prompt_tokens: -1, completion_tokens: 2 },
-  fractional: { prompt_tokens: 1.5, completion_tokens: 2 },
+  'not numeric': { prompt_tokens: 'some', completion_tokens: [2] },
 })) {
   void test(`fault.model-usage-wrong billing.usage-missing: ${what} usage is estimated from the bytes, marked, and never zero`, async () => {
     await using app = await startTestApp({ agent: { system_prompt: 'abcd' } })

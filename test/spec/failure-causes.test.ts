@@ -67,7 +67,7 @@ const answers: Record<string, { kind: string; scripts: Script[]; words?: RegExp 
   'a stream that is not JSON': { kind: 'invalid_answer', scripts: thrice([{ raw: `data: {"choices": ${canary}\n\n` }]) },
   'another content type': {
     kind: 'invalid_answer',
-    scripts: thrice({ parts: [{ raw: 'x' }], headers: { 'content-type': `text/${canary}` } }),
+    scripts: thrice({ parts: [{ raw: '<x>' }], headers: { 'content-type': `text/${canary}` } }),
     words: /canary/,
   },
   'an endless answer': { kind: 'answer_too_large', scripts: [[canary, ...Array.from({ length: 400 }, () => 'x'.repeat(1000))]] },

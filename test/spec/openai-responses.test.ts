@@ -169,18 +169,19 @@ void test('openai.conversation: previous_response_id and conversation must be th
   assert.deepEqual([next.status, next.json['previous_response_id'], next.json['conversation']], [200, first['id'], first['conversation']])
   for (const conversation of [first['conversation'], first['conversation'].id])
     assert.equal((await create(app, 'more', { conversation })).json['conversation'].id, first['conversation'].id)
-  for (const id of [theirs['id'], 'resp_1', `resp_${'0'.repeat(32)}`, ''])
+  for (const id of [theirs['id'], 'resp_1', `resp_${'0'.repeat(32)}`])
     assert.deepEqual(
       errorOf(await create(app, 'no', { previous_response_id: id })),
       [404, 'previous_response_not_found', 'previous_response_id'],
       id,
     )
-  for (const conversation of [theirs['conversation'], theirs['conversation'].id, 'conv_1', { id: '' }])
+  assert.equal((await create(app, 'empty is absent', { previous_response_id: '', conversation: '' })).status, 200)
+  for (const conversation of [theirs['conversation'], theirs['conversation'].id, 'conv_1'])
     assert.deepEqual(errorOf(await create(app, 'no', { conversation })), [404, 'conversation_not_found', 'conversation'])
   const both = { previous_response_id: first['id'], conversation: first['conversation'].id }
   assert.deepEqual(errorOf(await create(app, 'no', both)), [400, 'validation_error', 'conversation'])
   assert.deepEqual(errorOf(await create(app, 'no', { conversation: { id: 1 } })), [400, 'validation_error', 'conversation'])
-  assert.equal(app.model.calls.length, 5)
+  assert.equal(app.model.calls.length, 6)
 })
 
 const types = (events: Json[]): string[] => events.map(({ type }) => type as string)

@@ -292,6 +292,7 @@ void test('conversations: the operator lists the conversations of all keys by ea
     failureCode: null,
     failureCause: null,
     incomplete: false,
+    finishReason: 'stop',
     rating: null,
   }
   assert.deepEqual(

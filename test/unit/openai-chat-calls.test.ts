@@ -70,7 +70,7 @@ test('fault.model-silent fault.model-stalls-mid-stream: by default the first pie
   const pass = fakeLongTimers(t)
   await withModels({}, async (models) => {
     const gates = [gate(), gate(), gate(), gate()]
-    asker.server.script([gates[0]!, 'a', gates[1]!, 'b', gates[2]!, 'c', gates[3]!])
+    asker.server.script([gates[0]!, 'x', gates[1]!, 'y', gates[2]!, 'z', gates[3]!])
     const left = gates.map(() => Promise.withResolvers<void>())
     left[0]!.resolve()
     let pieces = 0
@@ -81,7 +81,7 @@ test('fault.model-silent fault.model-stalls-mid-stream: by default the first pie
       if (n < 3) held.open()
     }
     pass(1)
-    assert.equal((await error).text, 'abc')
+    assert.equal((await error).text, 'xyz')
     assert.match((await error).message, /no data for 45000 ms/)
   })
 })

@@ -1,7 +1,7 @@
 /** One conversation of the operator with an agent: what is stored and what is said now, and next to it the details of the selected reply. */
 import { Box, Drawer } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { useEffect, useRef, useState } from 'react'
+import { Suspense, lazy, useEffect, useRef, useState } from 'react'
 import type { KeyboardEvent } from 'react'
 import type { Agent, AgentVersion, Message } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -17,8 +17,9 @@ import { SettingBar } from './setting-bar.tsx'
 import { nameOf, turnIndexOf } from './settings.ts'
 import type { Setting } from './settings.ts'
 import { useStoredConversation } from './stored-conversation.ts'
-import { TurnPanel } from './turn-panel.tsx'
 import type { Detailed } from './turn-panel.tsx'
+
+const TurnPanel = lazy(() => import('./turn-panel.tsx').then(({ TurnPanel: panel }) => ({ default: panel })))
 
 type ChatProps = {
   agent: Agent
@@ -105,11 +106,15 @@ export function Chat({ agent, externalUserId, versions, settings, onSetting, dra
           size="min(100%, 560px)"
           closeButtonProps={{ 'aria-label': 'Close' }}
         >
-          <TurnPanel detailed={detailed} />
+          <Suspense fallback={null}>
+            <TurnPanel detailed={detailed} />
+          </Suspense>
         </Drawer>
       ) : details ? (
         <aside className={classes['trace']} aria-label="Selected reply">
-          <TurnPanel detailed={detailed} />
+          <Suspense fallback={null}>
+            <TurnPanel detailed={detailed} />
+          </Suspense>
         </aside>
       ) : null}
     </div>
