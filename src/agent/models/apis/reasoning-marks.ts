@@ -67,8 +67,11 @@ const partial = [
   /^(?:<\|end\|>)?(?:<\|start\|>\s{0,8}assistant\s{0,8})?<\|channel\|?>[^<]{0,50}(?:<\|?[a-z]{0,7}\|?)?$/i,
 ]
 
-/** Whether more text can make the start of an answer the start of a block. */
-export const mayBeStart = (text: string): boolean => (/^[<[◁]/.test(text) ? mayBeMark(text) : 'analysis'.startsWith(text))
+/**
+ * Whether more text can make the start of an answer the start of a block. The name of a channel is one token, so an answer that starts with "a"
+ * does not wait.
+ */
+export const mayBeStart = (text: string): boolean => (/^[<[◁]/.test(text) ? mayBeMark(text) : text.length > 3 && 'analysis'.startsWith(text))
 
 const phrases = ["the user's ", 'okay, the user', 'ok, the user', 'okay, so the user', 'alright, the user', 'hmm, the user', 'so the user']
 const verbs = /^the user (?:asks|asked|wants|greets|greeted|says|said|is asking|is greeting|has asked|just|sent|seems|needs|writes|wrote)\b/
