@@ -115,7 +115,7 @@ test('field: a finish reason of any name ends an answer', () => {
   )
 })
 
-test('field 9: an Anthropic event of a new type does not end the answer', () => {
+test('field: an Anthropic event of a new type does not end the answer', () => {
   const said = readBody('anthropic', [input('09-anthropic-unknown-event')])
   assert.deepEqual(
     [said.text, counts(said), said.skipped],
@@ -133,7 +133,7 @@ test('field 9: an Anthropic event of a new type does not end the answer', () => 
 
 // The last value wins
 
-test('billing.token-kinds: field 1, 4: usage that is followed by zeros, or inside the choice, is billed', () => {
+test('billing.token-kinds: usage that is followed by zeros, or inside the choice, is billed', () => {
   for (const name of ['01-chat-usage-zeros-last', '02-chat-usage-in-choice'])
     assert.deepEqual(counts(readBody('openai-compatible', [input(name)])), [500, 77], name)
 })
@@ -190,7 +190,7 @@ test('billing.usage-missing: an answer without any usage has none', () => {
 
 // One outcome folded into another
 
-test('field 11: a refusal is the text of the answer, and ends it as refused', () => {
+test('field: a refusal is the text of the answer, and ends it as refused', () => {
   const said = readBody('openai-compatible', [input('03-chat-refusal')])
   assert.deepEqual([said.text, said.finishReason], ['I cannot help.', 'refused'])
   check(kind, transport, fc.stringMatching(/^[A-Z][a-z ]{3,30}\.$/), (of: AnswerKind, how: 'stream' | 'whole', refusal: string) => {
@@ -276,7 +276,7 @@ const split = (text: string, cuts: number[]): string[] => {
 }
 const cuts = fc.array(fc.nat({ max: 500 }), { maxLength: 60 })
 
-test('tools.private: field 13: reasoning that only a closing mark ends is taken back, and held the next time', () => {
+test('tools.private: reasoning that only a closing mark ends is taken back, and held the next time', () => {
   const said = readBody('openai-compatible', [input('04-chat-closing-think-only')])
   assert.deepEqual([said.text, said.shown, said.resets], ['hello', 'hello', 0])
   const closings = fc.constantFrom('</think>', '</thinking>', '[/THINK]', '◁/think▷')
@@ -368,7 +368,7 @@ test('tools.private: reasoning in a field of its own is never text', () => {
 
 const bern = { name: 'get_weather', arguments: '{"city":"Bern"}' }
 
-test('field 16–19: a tool call with another finish reason, a second id, an empty object first, or arguments encoded twice', async () => {
+test('field: a tool call with another finish reason, a second id, an empty object first, or arguments encoded twice', async () => {
   for (const name of [
     '05-chat-tool-finish-tool-use',
     '06-chat-tool-other-id-later',
@@ -456,7 +456,7 @@ test('field: arguments as an object, encoded once or twice too often, or null; t
   )
 })
 
-test('field 22: the digits of a number reach the tool, in every dialect, streamed and whole', () => {
+test('field: the digits of a number reach the tool, in every dialect, streamed and whole', () => {
   const digits = fc.bigInt({ min: 2n ** 53n, max: 10n ** 30n }).map(String)
   check(kind, transport, digits, (of: AnswerKind, how: 'stream' | 'whole', id: string) => {
     const args = `{"id":${id}}`
@@ -471,7 +471,7 @@ test('field 22: the digits of a number reach the tool, in every dialect, streame
   })
 })
 
-test('field 28: a thought signature beside a function goes back with the next request', () => {
+test('field: a thought signature beside a function goes back with the next request', () => {
   for (const fields of [
     { thoughtSignature: 's' },
     { extra_content: { google: { thought_signature: 's' } } },

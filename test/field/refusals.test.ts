@@ -16,7 +16,7 @@ const input = (name: string): string => readFileSync(new URL(`inputs/${name}.sse
 const event = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`
 
-void test('turn.states: field 11: the text of a refusal is the reply, of one call', async () => {
+void test('turn.states: field: the text of a refusal is the reply, of one call', async () => {
   const sent = await makeSent(app, 'field refusal', { transport: 'chat' })
   app.model.script([{ raw: input('03-chat-refusal') }, cut('end')])
   const reply = await answeredOnce(app, sent, { content: 'I cannot help.' })
@@ -46,7 +46,7 @@ for (const [what, script] of Object.entries(filtered))
     assert.equal(failure.cause_kind, what.includes('without a word') ? 'refused' : 'filtered')
   })
 
-void test('tools.private: field 13: reasoning that a stream has shown is taken back, and the next stream does not show it', async () => {
+void test('tools.private: reasoning that a stream has shown is taken back, and the next stream does not show it', async () => {
   const held = gate()
   const [reasoning, rest] = [event({ content: 'Reasons to greet.\n' }), event({ content: '</think>\n\nhello' }) + event({}, 'stop')]
   app.model.script([{ raw: reasoning }, held, { raw: rest }, cut('end')])
@@ -67,7 +67,7 @@ void test('tools.private: field 13: reasoning that a stream has shown is taken b
   await app.verify()
 })
 
-void test('trace.stored: field 33: what was skipped is in the trace', async () => {
+void test('trace.stored: what was skipped is in the trace', async () => {
   const sent = await makeSent(app, 'field skipped', { transport: 'chat' })
   app.model.script([{ raw: 'data: {"object":"x_status"}\n\n' }, 'hello'])
   const reply = await answeredOnce(app, sent, { content: 'hello' })

@@ -124,7 +124,7 @@ export const loopMutants: Mutant[] = [
     rule: 'tools.private',
     removes: 'reasoning that only a closing mark ends is taken back',
     edits: [edit('this.#isLone(text.charAt(closing)) ? this.#closeLone(closing) : this.#show(closing)', 'this.#show(closing)')],
-    caughtBy: { file: 'field/model-servers.test.ts', title: 'tools.private: field 13' },
+    caughtBy: { file: 'field/model-servers.test.ts', title: 'tools.private: reasoning that only a closing mark ends' },
   },
   {
     rule: 'tools.private',

@@ -71,7 +71,8 @@ const partial = [
  * Whether more text can make the start of an answer the start of a block. The name of a channel is one token, so an answer that starts with "a"
  * does not wait.
  */
-export const mayBeStart = (text: string): boolean => (/^[<[◁]/.test(text) ? mayBeMark(text) : text.length > 3 && 'analysis'.startsWith(text))
+export const mayBeStart = (text: string): boolean =>
+  /^[<[◁]/.test(text) ? mayBeMark(text) : text.length > 3 && 'analysis'.startsWith(text)
 
 const phrases = ["the user's ", 'okay, the user', 'ok, the user', 'okay, so the user', 'alright, the user', 'hmm, the user', 'so the user']
 const verbs = /^the user (?:asks|asked|wants|greets|greeted|says|said|is asking|is greeting|has asked|just|sent|seems|needs|writes|wrote)\b/
