@@ -74,7 +74,15 @@ const partial = [
 export const mayBeStart = (text: string): boolean =>
   /^[<[◁]/.test(text) ? mayBeMark(text) : text.length > 3 && 'analysis'.startsWith(text)
 
-const phrases = ["the user's ", 'okay, the user', 'ok, the user', 'okay, so the user', 'alright, the user', 'hmm, the user', 'so the user']
+const openers = ['', 'okay, ', 'ok, ', 'okay, so ', 'alright, ', 'hmm, ', 'so ', 'first, ']
+const notes = ["the user's ", 'user asks', 'user says', 'user wants', 'let me think', "let's think", 'i should ', 'i need to figure']
+const plans = ['we need to', 'we should', 'i need to', 'need to'].flatMap((plan) =>
+  ['answer', 'respond', 'reply'].map((verb) => `${plan} ${verb}`),
+)
+const phrases = [
+  ...openers.slice(1).map((opener) => `${opener}the user`),
+  ...openers.flatMap((opener) => [...notes, ...plans].map((note) => opener + note)),
+]
 const verbs = /^the user (?:asks|asked|wants|greets|greeted|says|said|is asking|is greeting|has asked|just|sent|seems|needs|writes|wrote)\b/
 
 /** Whether an answer starts as a note about the user, not to the user: reasoning whose opening mark is in the chat template. */
@@ -85,7 +93,7 @@ export function readsAsReasoning(text: string): boolean {
 
 /** Whether more text can make it one. */
 export function mayReadAsReasoning(text: string): boolean {
-  if (text.length > 24) return false
+  if (text.length > 32) return false
   const lower = text.toLowerCase()
   return (
     lower.length > 2 &&
