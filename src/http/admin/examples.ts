@@ -122,6 +122,7 @@ export const answerExamples: Record<string, object> = {
   PriceCalculation: calculationExample,
   ToolDifferences: {
     data: [{ server: 'warehouse', tool: 'stock', change: 'added', now: { ...lookUp, side_effects: false } }],
+    unusable: [],
     version: 3,
   },
   Document: {
