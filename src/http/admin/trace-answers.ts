@@ -175,6 +175,10 @@ export const PreviewEvent = define(
         { description: 'A piece of the text. Zero or more of these events. Text before a tool call is streamed, too.' },
       ),
       Type.Object(
+        { event: Type.Literal('response.output_text.reset'), data: Type.Object({}, { additionalProperties: false }) },
+        { description: 'The text so far was reasoning of the model. Discard it; the text starts again.' },
+      ),
+      Type.Object(
         { event: Type.Literal('preview.completed'), data: Preview.ref },
         { description: 'The last event of a run that has ended.' },
       ),
