@@ -54,14 +54,19 @@ type Wanted = {
   left: AbortSignal
 }
 
+/** `onReset`: text that was passed on is taken back. The reply starts again with `text`, and the next pieces follow it. */
+export type ReplyListener = { onText(text: string): void; onReset(text: string): void }
+
+const noListener: ReplyListener = { onText: () => undefined, onReset: () => undefined }
+
 /**
- * `onText` is called with each piece of the reply. A failure of the model is part of the result. Throws ApiError `service_unavailable` if the
+ * `listener` gets each piece of the reply. A failure of the model is part of the result. Throws ApiError `service_unavailable` if the
  * store is unavailable, and if the server stops or the reader leaves meanwhile.
  */
 export async function runUnstored(
   { agents, closing, turnMs }: UnstoredRunOptions,
   wanted: Wanted,
-  onText: (text: string) => void = () => undefined,
+  listener: ReplyListener = noListener,
 ): Promise<UnstoredRun> {
   const { requestId, agentId, agentVersion, context, message, history, left } = wanted
   const changes = withoutUndefined(wanted.overrides)
@@ -89,9 +94,8 @@ export async function runUnstored(
       unstored: { changes },
       trace,
       signal: AbortSignal.any([closing, deadline, left]),
-      onDelta: onText,
-      // The result has the text of the reply.
-      onReset: () => undefined,
+      onDelta: (text) => listener.onText(text),
+      onReset: (text) => listener.onReset(text),
       onUsage(used, toolCallsPrice) {
         usage = used
         toolCalls = toolCallsPrice

@@ -41,6 +41,13 @@ const broken: [rule: string, change: (operation: Json, document: Json) => void][
   ['turnkeep-header-description', (operation) => delete operation['responses'][429].headers['Retry-After'].description],
   ['turnkeep-examples', (operation) => delete operation['responses'][200].content['application/json'].example],
   ['turnkeep-examples', (_, document) => delete document['components'].schemas.ChatRequest.examples],
+  [
+    'turnkeep-streams',
+    (_, document) =>
+      (document['paths']['/v1/agents/{agent_id}/chat/stream'].post.responses[200].content['text/event-stream'].schema = {
+        $ref: '#/components/schemas/ChatEvent',
+      }),
+  ],
   ['turnkeep-property-description', (_, document) => delete document['components'].schemas.Usage.properties.total_tokens.description],
   ['operation-operationId', (operation) => delete operation['operationId']],
   ['oas3-parameter-description', (operation) => delete operation['parameters'][0].description],

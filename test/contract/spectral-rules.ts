@@ -109,6 +109,15 @@ const examples = rule('A request body and a successful answer have an example.',
     .map(({ path }) => ({ path, message: 'there is no example' })),
 )
 
+const streams = rule('A stream of events is a text, with the schema of its events beside it.', (document) =>
+  responses(document)
+    .filter(({ response }) => {
+      const { schema } = response['content']?.['text/event-stream'] ?? {}
+      return schema && !(schema.type === 'string' && schema.contentMediaType === 'text/event-stream' && schema.contentSchema)
+    })
+    .map(({ path }) => ({ path, message: 'the stream is described as one object' })),
+)
+
 const named = rule('A property of the public API is described, or its name says it.', (document) =>
   Object.entries<Json>(document['components'].schemas)
     .flatMap(([name, schema]) => [...properties(schema, ['components', 'schemas', name])])
@@ -153,6 +162,7 @@ const rules: Ruleset['rules'] = {
   'turnkeep-envelope': envelopes,
   'turnkeep-header-description': headers,
   'turnkeep-examples': examples,
+  'turnkeep-streams': streams,
   'turnkeep-discriminator': discriminators,
 }
 

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { completion, cut, gate } from '../support/model-server.ts'
 import type { Script } from '../support/model-server.ts'
 import { answeredOnce, makeSent, nothingKept, send, turnOf } from '../support/outcome.ts'
-import { startTestApp } from '../support/test-app.ts'
+import { adminToken, parseEvents, startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
 
 let app: TestApp
@@ -65,6 +65,38 @@ void test('tools.private: reasoning that a stream has shown is taken back, and t
   assert.ok(!JSON.stringify(next).includes('Reasons'))
   assert.equal(next.at(-1)!.data['message'].content, 'hello')
   await app.verify()
+})
+
+void test('rerun.harmless: a streamed preview takes back reasoning that it has shown', async () => {
+  const held = gate()
+  app.model.script([
+    { raw: event({ content: 'Reasons to greet at some length.\n' }) },
+    held,
+    { raw: event({ content: '</think>\n\nhello' }) + event({}, 'stop') },
+    cut('end'),
+  ])
+  const response = await fetch(
+    `${app.adminUrl}/admin/v1/agents/${(await app.makeAgent(app.caller.ownerId, { model: 'scripted/preview-reset' })).id}/preview`,
+    {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ message: 'field closing think' }),
+    },
+  )
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  while (!text.includes('Reasons')) text += (await reader.read()).value!
+  await held.reached
+  held.open()
+  for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value
+  let shown = ''
+  const events = parseEvents(text)
+  for (const one of events) {
+    if (one.event === 'response.output_text.reset') shown = ''
+    if (one.event === 'response.output_text.delta') shown += one.data['delta']
+  }
+  assert.equal(shown, 'hello')
+  assert.deepEqual([events.at(-1)!.event, events.at(-1)!.data['text']], ['preview.completed', 'hello'])
 })
 
 void test('trace.stored: what was skipped is in the trace', async () => {

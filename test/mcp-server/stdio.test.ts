@@ -1,8 +1,11 @@
 /** `turnkeep mcp` as a desktop assistant starts it, with the unmodified stdio transport of the official SDK. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -85,6 +88,32 @@ void test('mcp.tool: turnkeep mcp with the newest version of the protocol, for t
   t.after(() => client.close())
   const { structuredContent } = await client.callTool({ name: tool, arguments: { message: 'Hi' } })
   assert.equal(await userOf(app, structuredContent as Json), 'desk')
+})
+
+void test('mcp.tool: turnkeep mcp takes null in place of an optional field as absent, in every message', async (t) => {
+  await using app = await startTestApp()
+  const { command, args, env } = parameters(app.url, ['--user', 'desk'])
+  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'] })
+  t.after(() => child.kill())
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  async function ask(id: number, method: string, params: unknown): Promise<Json> {
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+    const answer = JSON.parse((await answers.next()).value!) as Json
+    assert.deepEqual([answer['id'], answer['error']], [id, undefined], method)
+    return answer['result']
+  }
+  await ask(1, 'initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: { roots: null },
+    clientInfo: { name: 'c', version: '1', title: null },
+  })
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized', params: null })}\n`)
+  assert.equal((await ask(2, 'tools/list', null))['tools'].length, 1)
+  await ask(3, 'ping', null)
+  const result = await ask(4, 'tools/call', { name: tool, arguments: { message: 'Grüße 日本' }, _meta: null, task: null })
+  assert.equal(result['content'][0].text, 'You said: Grüße 日本')
+  child.stdin.end()
+  assert.deepEqual(await once(child, 'exit'), [0, null])
 })
 
 void test('mcp.tool: turnkeep mcp ends with a clear error if the server does not run or the agent does not exist', async () => {

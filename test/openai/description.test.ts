@@ -51,8 +51,10 @@ void test('openai.clients: the description has every route, and its examples mat
   assert.ok(!own.includes('/v1/responses'), 'the description of the public API has only its own routes')
   let examples = 0
   for (const { status, media } of mediaOf(document)) {
-    assert.deepEqual(compileClosed(media['schema'], document)(media['example']), [], status)
-    examples++
+    for (const example of media['example'] ? [media['example']] : Object.values<Json>(media['examples']).map(({ value }) => value)) {
+      assert.deepEqual(compileClosed(media['schema'], document)(example), [], status)
+      examples++
+    }
   }
   assert.ok(examples > 50, `${examples} examples`)
 })
@@ -63,6 +65,27 @@ function* mediaOf(document: Json): Generator<{ status: string; media: Json }> {
       for (const [status, { content }] of Object.entries<Json>(responses))
         for (const media of Object.values<Json>(content)) yield { status: `${method} ${path} ${status}`, media }
 }
+
+void test('openai.clients: a stream is described as a text, and every event of a real one matches the schema of its events', async () => {
+  await using app = await startTestApp()
+  const document = await describe(app)
+  const held = async (method: string, path: string, template: string, body?: Json): Promise<string> => {
+    const { text } = await askOpenAi(app, { method, path, ...(body ? { body } : {}) })
+    const { schema } = document['paths'][template][method.toLowerCase()].responses[200].content['text/event-stream']
+    assert.deepEqual([schema.type, schema.contentMediaType], ['string', 'text/event-stream'])
+    assert.deepEqual(compileClosed(schema, document)(text), [], `${method} ${path}`)
+    const flawed = text.replaceAll(/"(object|sequence_number)":/g, '"other":')
+    assert.notDeepEqual(compileClosed(schema, document)(flawed), [], `${method} ${path}`)
+    return text
+  }
+  await held('POST', '/v1/chat/completions', '/v1/chat/completions', completionBody(app, 'hello', { stream: true }))
+  const text = await held('POST', '/v1/responses', '/v1/responses', responseBody(app, 'hello', { stream: true }))
+  const id = /resp_\w+/.exec(text)![0]
+  await held('GET', `/v1/responses/${id}?stream=true`, '/v1/responses/{response_id}')
+  app.model.script({ status: 401, body: 'no' })
+  const failed = await held('POST', '/v1/chat/completions', '/v1/chat/completions', completionBody(app, 'fails', { stream: true }))
+  assert.match(failed, /"error":/)
+})
 
 void test('openai.clients: real answers match the description', async () => {
   await using app = await startTestApp()

@@ -33,8 +33,16 @@ const one = new Set(['items', 'additionalProperties'])
 const several = new Set(['anyOf', 'oneOf', 'allOf'])
 const named = new Set(['properties', 'patternProperties'])
 
-/** `document` is what references refer to. Throws for an unknown keyword. */
+/**
+ * `document` is what references refer to. Throws for an unknown keyword. The value of an event stream is its text: each event in it is checked,
+ * against the schema of its events.
+ */
 export function compileClosed(schema: Json, document: Json): SchemaCheck {
+  if (schema['contentMediaType'] === 'text/event-stream') {
+    const { contentMediaType: _, contentSchema, ...text } = schema
+    const [checkText, checkEvent] = [compileClosed(text, document), compileClosed(contentSchema, document)]
+    return (value) => [...checkText(value), ...eventsOf(String(value)).flatMap(checkEvent)]
+  }
   const validator = new Validator(close(schema, document), '2020-12', false)
   return (value) => {
     const { errors } = validator.validate(value)
@@ -46,6 +54,24 @@ export function compileClosed(schema: Json, document: Json): SchemaCheck {
       .concat(errors.length > 0 ? [`${JSON.stringify(value).slice(0, 400)}`] : [])
   }
 }
+
+/** The events of a stream, with their data as JSON if it is JSON. Without their IDs, which no schema describes. */
+const eventsOf = (text: string): Json[] =>
+  text
+    .split('\n\n')
+    .filter((block) => block.length > 0 && !block.startsWith(':'))
+    .map((block) =>
+      Object.fromEntries(
+        block
+          .split('\n')
+          .map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])
+          .filter(([name]) => name !== 'id')
+          .map(([name, value]): [string, unknown] => [
+            name,
+            name === 'data' && /^[{["]/.test(value) && value !== '[DONE]' ? JSON.parse(value) : value,
+          ]),
+      ),
+    )
 
 function close(schema: Json | boolean, document: Json): Json {
   if (typeof schema === 'boolean') return schema as unknown as Json

@@ -57,8 +57,12 @@ export class AnswerCheck {
     const check = ofTurn ? this.#compile(chatEvent, this.#descriptions.public) : this.#compile(previewEvent, this.#descriptions.admin)
     const names = events.map(({ event }) => event).join(' ')
     const order = ofTurn
-      ? /^response\.created( response\.output_text\.(delta|reset))* (response\.completed|error)$/.test(names)
-      : /^(response\.output_text\.delta )*(preview\.completed|error)$/.test(names)
+      ? /^response\.created( response\.output_text\.delta)*( response\.output_text\.reset( response\.output_text\.delta)*)? (response\.completed|error)$/.test(
+          names,
+        )
+      : /^(response\.output_text\.delta )*(response\.output_text\.reset (response\.output_text\.delta )*)?(preview\.completed|error)$/.test(
+          names,
+        )
     return [...(order ? [] : [`the order of the events: ${names.slice(0, 200)}`]), ...events.flatMap((event) => check(event))]
   }
 

@@ -9,15 +9,15 @@ import type { AdminStore } from '../admin-store.ts'
 import { historyBefore } from '../reruns.ts'
 import { findTraced, modelOf } from '../traces.ts'
 import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
-import type { Overrides, UnstoredRun, UnstoredRunOptions } from '../unstored-run.ts'
+import type { Overrides, ReplyListener, UnstoredRun, UnstoredRunOptions } from '../unstored-run.ts'
 
 export type Preview = UnstoredRun & { version: number }
 
 /**
- * Calls the model. Call once. `onText` is called with each piece of the reply. A failure of the model is part of the result. Throws ApiError
+ * Calls the model. Call once. `listener` gets each piece of the reply. A failure of the model is part of the result. Throws ApiError
  * `service_unavailable` if the store is unavailable, or the server stops or the reader leaves meanwhile.
  */
-export type RunPreview = (onText?: (text: string) => void) => Promise<Preview>
+export type RunPreview = (listener?: ReplyListener) => Promise<Preview>
 
 export type PreviewsAdmin = {
   /**
@@ -76,7 +76,7 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
       const { version: agentVersion, price } = chosen
       const wanted = { requestId, agentId, agentVersion, context, price, overrides, message, history, left }
-      return async (onText) => ({ ...(await runUnstored(options, wanted, onText)), version: agentVersion })
+      return async (listener) => ({ ...(await runUnstored(options, wanted, listener)), version: agentVersion })
     },
   }
 }

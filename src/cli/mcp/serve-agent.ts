@@ -3,13 +3,14 @@
  * is answered and charged once (`mcp.idempotency-key`).
  */
 import { randomUUID } from 'node:crypto'
-import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { readEvent } from '../../../packages/client/src/wire.ts'
 import type { CommandRun } from '../command-run.ts'
 import { createAgentServer } from '../../mcp/agent-server.ts'
 import type { CallListener } from '../../mcp/agent-server.ts'
 import type { ToolCall, ToolOutcome } from '../../mcp/agent-tool.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { cleanLines } from './clean-lines.ts'
 import { sendMessage } from '../chat/send-message.ts'
 import type { Sent } from '../chat/send-message.ts'
 import { readVersion } from '../terminal/own-version.ts'
@@ -28,7 +29,8 @@ export function serveAgent(run: CommandRun, client: AdminClient, agent: Fields, 
     onError: report,
     progressMs,
   }
-  serveStdio(() => createAgentServer(options), { onerror: report })
+  const transport = new StdioServerTransport(run.stdin.pipe(cleanLines()), run.stdout)
+  serveStdio(() => createAgentServer(options), { onerror: report, transport })
 }
 
 async function send(

@@ -4,8 +4,8 @@
  */
 import type { TSchema } from 'typebox'
 import type { FailureCode } from '../../errors.ts'
-import { describeFailures, describeHeaders } from '../public/answers.ts'
-import { chatEvents, pageExample } from '../public/examples.ts'
+import { describeFailures, describeHeaders, describeStream } from '../public/answers.ts'
+import { chatStreams, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
 import { endUserSchemas } from './end-user-answers.ts'
 import { operatorExamples, operatorSchemas } from './operator-answers.ts'
@@ -251,7 +251,7 @@ export const streamed = (...codes: FailureCode[]) => ({
   200: {
     description: 'The stream of events.',
     headers: describeHeaders(),
-    content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
+    content: describeStream(ChatEvent.ref, chatStreams),
   },
   204: Type.Null({ description: 'The event was the last one of the turn.', headers: describeHeaders() }),
   ...failuresOf(codes),

@@ -1,7 +1,7 @@
 /** Response schemas of traces, reruns and previews, and their examples. */
 import type { TSchema } from 'typebox'
 import { causeKinds } from '../../cause-kinds.ts'
-import { exampleId } from '../public/answers.ts'
+import { describeStream, exampleId, writeStream } from '../public/answers.ts'
 import { chatEvents } from '../public/examples.ts'
 import { ErrorObject, OutputTextDelta, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
@@ -175,6 +175,10 @@ export const PreviewEvent = define(
         { description: 'A piece of the text. Zero or more of these events. Text before a tool call is streamed, too.' },
       ),
       Type.Object(
+        { event: Type.Literal('response.output_text.reset'), data: Type.Object({}, { additionalProperties: false }) },
+        { description: 'The text so far was reasoning of the model. Discard it; the text starts again.' },
+      ),
+      Type.Object(
         { event: Type.Literal('preview.completed'), data: Preview.ref },
         { description: 'The last event of a run that has ended.' },
       ),
@@ -270,6 +274,8 @@ const unstoredExample = {
 export const rerunAnswer = { ref: TurnRerun.ref, example: unstoredExample }
 export const previewAnswer = { ref: Preview.ref, example: { version: 3, ...unstoredExample } }
 
+const delta = chatEvents['response.output_text.delta'].value
+
 /** Adds the stream of events to the 200 response. */
 export const previewEvents = <Response extends { 200: { content: object } }>(response: Response) => ({
   ...response,
@@ -277,14 +283,10 @@ export const previewEvents = <Response extends { 200: { content: object } }>(res
     ...response[200],
     content: {
       ...response[200].content,
-      'text/event-stream': {
-        schema: PreviewEvent.ref,
-        examples: {
-          'response.output_text.delta': chatEvents['response.output_text.delta'],
-          'preview.completed': { value: { event: 'preview.completed', data: previewAnswer.example } },
-          error: chatEvents.error,
-        },
-      },
+      ...describeStream(PreviewEvent.ref, {
+        completed: { value: writeStream(delta, { event: 'preview.completed', data: previewAnswer.example }) },
+        failed: { value: writeStream(delta, chatEvents.error.value) },
+      }),
     },
   },
 })

@@ -4,7 +4,7 @@
  */
 import { codesOf, endpointsOf, exampleOf, fieldsOf } from './api-document.ts'
 import type { ApiDocument, Endpoint } from './api-document.ts'
-import { parametersOf, renderCode, renderFields } from './endpoint.ts'
+import { parametersOf, renderCode, renderFields, renderEvents } from './endpoint.ts'
 import { html, nothing } from './html.ts'
 import type { Html } from './html.ts'
 import { renderInline } from './markdown.ts'
@@ -132,7 +132,7 @@ function renderAnswers(document: ApiDocument, { responses }: Endpoint): Html[] {
       return types.map(
         ([type, { schema }]) =>
           html`<h4>Response: ${status}, <code>${type}</code></h4>
-            ${renderFields(fieldsOf(document, schema))}`,
+            ${schema.contentSchema ? renderEvents(document, schema.contentSchema) : renderFields(fieldsOf(document, schema))}`,
       )
     })
 }

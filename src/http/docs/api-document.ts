@@ -16,6 +16,8 @@ export type Schema = {
   properties?: Record<string, Schema>
   items?: Schema
   anyOf?: Schema[]
+  /** Of a text: what each event of a stream is. */
+  contentSchema?: Schema
   /** Kinds of one object. The discriminator names the field that tells them apart. */
   oneOf?: Schema[]
   discriminator?: { propertyName: string }

@@ -12,7 +12,7 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
   const { method, path, description, requestBody, responses, operationId } = endpoint
   const body = requestBody && fieldsOf(document, requestBody.content['application/json']!.schema)
   const [type, answer] = Object.entries(responses['200']!.content!)[0]!
-  const streams = type === 'text/event-stream'
+  const event = answer.schema.contentSchema
   const others = Object.entries(responses).filter(([status]) => status.startsWith('2') && status !== '200')
   return html`<p class="address"><b class="${method.toLowerCase()}">${method}</b> <code>${path}</code></p>
     <div class="pair">
@@ -28,7 +28,7 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
             : nothing
         }
         <h3>Response: 200, <code>${type}</code></h3>
-        ${streams ? renderEvents(document, answer.schema) : renderFields(fieldsOf(document, answer.schema))}
+        ${event ? renderEvents(document, event) : renderFields(fieldsOf(document, answer.schema))}
         <p class="note">
           Headers: ${Object.keys(responses['200']!.headers).map((name, at) => html`${at > 0 ? ', ' : ''}<code>${name}</code>`)}.
         </p>
@@ -44,7 +44,7 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
       <div class="side">
         ${renderSamples(operationId, samplesOf(document, baseUrl, endpoint))}
         <h3 class="label">Response</h3>
-        ${streams ? renderCode('sse', eventLines(document, answer.schema)) : renderCode('json', JSON.stringify(exampleOf(document, answer.schema), null, 2))}
+        ${event ? renderCode('sse', eventLines(document, event)) : renderCode('json', JSON.stringify(exampleOf(document, answer.schema), null, 2))}
       </div>
     </div>`
 }
@@ -112,7 +112,7 @@ function boundsOf({ minLength, maxLength, minimum, maximum, default: initial }: 
 }
 
 /** Lists the events of a stream with their description and the fields of their data. */
-function renderEvents(document: ApiDocument, schema: Schema): Html {
+export function renderEvents(document: ApiDocument, schema: Schema): Html {
   const rows = eventsOf(document, schema).map(
     ({ name, when, data }) =>
       html`<div>

@@ -23,7 +23,8 @@ import type { StoredReply } from '../public/chat-response.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { readTraceparent } from '../public/request-headers.ts'
 import { answerIn, writeEvents } from './mcp-events.ts'
-import { responseForm, withoutNulls } from './mcp-message.ts'
+import { responseForm } from './response-form.ts'
+import { withoutNulls } from '../../mcp/without-nulls.ts'
 
 /** What answers a message. `progressMs`: the time between two notifications of progress. */
 export type Exchange = { turns: Turns; streams: StreamOptions; metrics: Metrics; progressMs: number }

@@ -1,4 +1,5 @@
 /** The examples in /openai/openapi.json: one short conversation. */
+import { writeStream } from '../public/answers.ts'
 
 const agentId = 'agt_01jd3v9qk8x2m5n7p4r6t8w0yc'
 const digits = '0193a6e25d4c7b1a9f3e2c8d7a6b5e41'
@@ -73,15 +74,14 @@ export const response = {
   user: 'customer-4711',
 }
 
-/** Of the data of an event in a stream. */
-export const chunk = {
+const chunk = {
   id: completion.id,
   object: 'chat.completion.chunk',
   created,
   model: agentId,
   choices: [{ index: 0, delta: { content: 'The premium ' }, logprobs: null, finish_reason: null }],
 }
-export const event = {
+const event = {
   type: 'response.output_text.delta',
   sequence_number: 4,
   item_id: `msg_${digits}`,
@@ -90,6 +90,10 @@ export const event = {
   delta: 'The',
   logprobs: [],
 }
+
+/** Whole streams, or the start of one. */
+export const chunks = writeStream({ data: chunk }, { data: '[DONE]' })
+export const events = writeStream({ event: event.type, data: event })
 
 export const inputItems = {
   object: 'list',

@@ -9,6 +9,7 @@ import { limitUnread } from '../public/unread-responses.ts'
 import { completionRoutes } from './completion-routes.ts'
 import { modelRoutes } from './model-routes.ts'
 import { describeOpenAi } from './openai-description.ts'
+import { eventSchemas } from './openai-schemas.ts'
 import { responseRoutes } from './response-routes.ts'
 import type { ResponseOptions } from './response-routes.ts'
 
@@ -17,6 +18,7 @@ export type OpenAiRoutesOptions = ResponseOptions & { access: Access; publicUrl:
 export async function openAiRoutes(app: FastifyInstance, { access, publicUrl, ...options }: OpenAiRoutesOptions): Promise<void> {
   describeOpenAi(app, publicUrl)
   await app.register(async (api) => {
+    for (const schema of eventSchemas) api.addSchema(schema)
     api.addHook('onRequest', admitCaller(access))
     limitUnread(api, options.streams.unread)
     await api.register(modelRoutes)

@@ -1,7 +1,8 @@
 /** The schemas of /openai/openapi.json. They describe; parameters.ts checks. */
 import type { TSchema } from 'typebox'
-import { describeHeaders, rateLimitHeaders } from '../public/answers.ts'
+import { describeHeaders, describeStream, rateLimitHeaders } from '../public/answers.ts'
 import { idempotencyKey } from '../public/openapi.ts'
+import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 import { completionParameters, responseParameters } from './parameters.ts'
 import type { Parameters } from './parameters.ts'
@@ -57,9 +58,9 @@ const ok = (description: string, schema: TSchema, example: object) => ({
   headers: { ...describeHeaders(), ...rateLimitHeaders },
   content: { 'application/json': { schema, example } },
 })
-const okOrStream = (json: ReturnType<typeof ok>, description: string, event: TSchema, example: object) => ({
+const okOrStream = (json: ReturnType<typeof ok>, when: string, event: TSchema, example: string) => ({
   ...json,
-  content: { ...json.content, 'text/event-stream': { schema: { ...event, description }, example } },
+  content: { ...json.content, ...describeStream(event, { stream: { value: example } }, ` ${when}`) },
 })
 
 const Model = Type.Object({
@@ -98,10 +99,18 @@ const Completion = Type.Object({
     completion_tokens_details: Type.Object({ reasoning_tokens: integer }, open),
   }),
 })
-const Chunk = Type.Object(
-  { id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(Type.Object({}, open)) },
-  open,
+const ChatCompletionChunk = define(
+  'ChatCompletionChunk',
+  Type.Object(
+    { id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(Type.Object({}, open)) },
+    { ...open, description: 'The data of an event of a streamed chat completion.' },
+  ),
 )
+const ChunkEvent = Type.Union([
+  Type.Object({ data: ChatCompletionChunk.ref }),
+  Type.Object({ data: Type.Object({ error: ErrorResponse.properties.error }) }, { description: 'The last event of a stream that failed.' }),
+  Type.Object({ data: Type.Literal('[DONE]') }, { description: 'The last event. Not JSON.' }),
+])
 
 const ResponseObject = Type.Object(
   {
@@ -130,7 +139,17 @@ const ResponseObject = Type.Object(
   },
   open,
 )
-const ResponseEvent = Type.Object({ type: Type.String(), sequence_number: integer }, open)
+const ResponseStreamEvent = define(
+  'ResponseStreamEvent',
+  Type.Object(
+    { type: Type.String(), sequence_number: integer },
+    { ...open, description: 'The data of an event of a streamed response. `type` is the name of the event.' },
+  ),
+)
+const ResponseEvent = Type.Object({ event: Type.String(), data: ResponseStreamEvent.ref })
+
+/** The schemas of the events. Pass them to `addSchema` before adding the routes. */
+export const eventSchemas = [ChatCompletionChunk.schema, ResponseStreamEvent.schema]
 const InputItems = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal('message'), role: Type.Literal('user') }, open)),
@@ -207,7 +226,12 @@ export const completionSchema = {
     'Runs one turn with the last user message. The server keeps the history.',
   ),
   response: {
-    200: okOrStream(ok('The reply.', Completion, examples.completion), 'With `stream`: chunks, then `[DONE]`.', Chunk, examples.chunk),
+    200: okOrStream(
+      ok('The reply.', Completion, examples.completion),
+      'With `stream`: chunks, then `[DONE]`.',
+      ChunkEvent,
+      examples.chunks,
+    ),
     ...everywhere,
     ...whenSending,
   },
@@ -215,7 +239,7 @@ export const completionSchema = {
 export const responseSchema = {
   ...about('Responses', 'createResponse', 'Create a response', 'Runs one turn with the last user message. The server keeps the history.'),
   response: {
-    200: okOrStream(ok('The response.', ResponseObject, examples.response), 'With `stream`: the events.', ResponseEvent, examples.event),
+    200: okOrStream(ok('The response.', ResponseObject, examples.response), 'With `stream`: the events.', ResponseEvent, examples.events),
     ...everywhere,
     ...whenSending,
   },
@@ -227,7 +251,7 @@ export const storedResponseSchema = {
       ok('The response.', ResponseObject, examples.response),
       'With `stream=true`: the events.',
       ResponseEvent,
-      examples.event,
+      examples.events,
     ),
     ...everywhere,
   },

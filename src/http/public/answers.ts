@@ -1,4 +1,5 @@
 /** Describes the responses of a route for /openapi.json: the errors of src/errors.ts grouped by status, and the response headers. */
+import type { TSchema } from 'typebox'
 import { failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 import { Type } from '../edge/schema.ts'
@@ -24,6 +25,31 @@ const challenge = { 'WWW-Authenticate': Type.String({ description: 'The required
 export const describeHeaders = () => ({
   'X-Request-ID': Type.String({ format: 'uuid', description: 'The id of the request. Present on every response.' }),
 })
+
+/**
+ * Describes a stream of server-sent events. Its body is a text, so code generators must not read it as one JSON object. `event` is the schema of
+ * each event in it: its name and its data. `examples` are whole streams.
+ */
+export const describeStream = (event: TSchema, examples: Record<string, { value: string }>, more = '') => ({
+  'text/event-stream': {
+    schema: {
+      type: 'string' as const,
+      contentMediaType: 'text/event-stream',
+      contentSchema: event,
+      description: `Server-sent events. \`contentSchema\` describes each of them: its name and its data, which is one line of JSON.${more}`,
+    },
+    examples,
+  },
+})
+
+/** The text of a stream with these events. */
+export const writeStream = (...events: { event?: string; data: object | string }[]): string =>
+  events
+    .map(
+      ({ event, data }) =>
+        `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`,
+    )
+    .join('')
 
 /** Returns the error responses, by status, of a route that can fail with these codes. */
 export function describeFailures(...codes: FailureCode[]): Record<number, Described> {

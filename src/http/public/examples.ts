@@ -1,5 +1,5 @@
 /** The examples in /openapi.json: every operation shows its part of one short conversation. A test sends and checks all of them. */
-import { exampleId } from './answers.ts'
+import { exampleId, writeStream } from './answers.ts'
 
 export { exampleId }
 
@@ -32,6 +32,18 @@ export const chatEvents = {
       },
     },
   },
+}
+
+/** Examples of whole streams. */
+export const chatStreams = {
+  completed: {
+    value: writeStream(
+      chatEvents['response.created'].value,
+      chatEvents['response.output_text.delta'].value,
+      chatEvents['response.completed'].value,
+    ),
+  },
+  failed: { value: writeStream(chatEvents['response.created'].value, chatEvents.error.value) },
 }
 
 export const accepted = { request_id: exampleId, conversation_id: conversationId, status: 'running' }

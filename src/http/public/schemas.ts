@@ -3,7 +3,7 @@
  * their limits. Lengths are in Unicode code points.
  */
 import type { Static, TSchema } from 'typebox'
-import { describeFailures, describeHeaders, rateLimitHeaders } from './answers.ts'
+import { describeFailures, describeHeaders, describeStream, rateLimitHeaders } from './answers.ts'
 import * as examples from './examples.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
@@ -123,7 +123,7 @@ export const ChatEvent = define(
         { event: Type.Literal('response.output_text.reset'), data: Type.Object({}, closed) },
         {
           description:
-            'Only when a turn is followed after an event: the turn was run again and its text differs. Discard the deltas so far; the text starts again.',
+            'The text so far is taken back: it was reasoning of the model, or the turn was run again and its text differs. Discard the deltas so far; the text starts again.',
         },
       ),
       Type.Object(
@@ -227,7 +227,7 @@ export const chatStreamSchema = {
     200: {
       description: 'The stream of events.',
       headers: describeHeaders(),
-      content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
+      content: describeStream(ChatEvent.ref, examples.chatStreams),
     },
     204: { description: 'With `Last-Event-ID`: the event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
     ...chatFailures,

@@ -1,6 +1,6 @@
 /** The schemas of the turn resource (`turn.resource`): for validation and for /openapi.json. docs/spec.md, "Turns", describes the fields. */
 import type { Static } from 'typebox'
-import { describeFailures, describeHeaders, rateLimitHeaders } from './answers.ts'
+import { describeFailures, describeHeaders, describeStream, rateLimitHeaders } from './answers.ts'
 import * as examples from './examples.ts'
 import { replyFinishReasons } from '../../finish-reason.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
@@ -145,7 +145,7 @@ export const turnStreamSchema = {
     200: {
       description: 'The stream of events.',
       headers: describeHeaders(),
-      content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
+      content: describeStream(ChatEvent.ref, examples.chatStreams),
     },
     204: { description: 'The event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
     ...describeFailures(...failuresOfTurns),

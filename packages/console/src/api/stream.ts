@@ -8,10 +8,11 @@ import type { ChatEvent, Preview, PreviewEvent } from './types.ts'
 
 type Named<Sent> = Sent extends { event: infer Name; data: infer Data } ? { type: Name } & Data : never
 
-/** By `type`: `response.created`, `response.output_text.delta`, and last one of `response.completed` and `error`. */
-export type StreamEvent = Exclude<FollowEvent, { type: 'response.output_text.reset' }>
-/** Also `response.output_text.reset`: the text starts again and is a different one. */
-export type FollowEvent = Named<ChatEvent>
+/**
+ * By `type`: `response.created`, `response.output_text.delta`, and last one of `response.completed` and `error`. At
+ * `response.output_text.reset`, the text starts again and is a different one.
+ */
+export type StreamEvent = Named<ChatEvent>
 /** The last event of a turn. */
 export type StreamEnd = Extract<StreamEvent, { type: 'response.completed' | 'error' }>
 
@@ -38,14 +39,13 @@ export async function streamTurn(path: string, body: unknown, { signal, idempote
     ...(signal ? { signal } : {}),
   })
   for await (const { event } of readEvents(response, signal)) {
-    if (event.type === 'response.output_text.reset') continue
     onEvent(event)
     if (event.type === 'response.completed' || event.type === 'error') return event
   }
   throw lost(response)
 }
 
-type Followed = { signal: AbortSignal; after: string | undefined; onEvent: (event: FollowEvent, id: string | undefined) => void }
+type Followed = { signal: AbortSignal; after: string | undefined; onEvent: (event: StreamEvent, id: string | undefined) => void }
 
 /** Follows a turn, after the event with the ID `after` if there is one. Resolves with its last event. Throws as `streamTurn`. */
 export async function followTurn(
@@ -62,23 +62,26 @@ export async function followTurn(
   throw lost(response)
 }
 
-/** Runs a message that is not stored, and calls `onText` for each piece of its text. Throws as `streamTurn`, and the failure of a run without a result. */
+/**
+ * Runs a message that is not stored, and calls `onText` for each piece of its text, and `onReset` if the text so far is taken back. Throws as `streamTurn`, and the failure of a run without a result.
+ */
 export async function streamPreview(
   path: string,
   body: unknown,
-  { signal, onText }: { signal: AbortSignal; onText: (text: string) => void },
+  { signal, onText, onReset }: { signal: AbortSignal; onText: (text: string) => void; onReset: () => void },
 ): Promise<Preview> {
   const response = await send(path, { method: 'POST', body, headers: { Accept: 'text/event-stream' }, signal })
   const ended = (): ApiFailure => lost(response, 'The run has ended. Nothing was stored or charged.')
   for await (const { event } of readEvents<Named<PreviewEvent>>(response, signal, ended)) {
     if (event.type === 'preview.completed') return event
     if (event.type === 'error') throw failureOfStream(event)
-    onText(event.delta)
+    if (event.type === 'response.output_text.reset') onReset()
+    else onText(event.delta)
   }
   throw ended()
 }
 
-async function* readEvents<Event extends { type: string } = FollowEvent>(
+async function* readEvents<Event extends { type: string } = StreamEvent>(
   response: Response,
   signal?: AbortSignal,
   whenLost = lost,
@@ -109,7 +112,7 @@ const known: readonly string[] = [
   'response.completed',
   'preview.completed',
   'error',
-] satisfies (FollowEvent | Named<PreviewEvent>)['type'][]
+] satisfies (StreamEvent | Named<PreviewEvent>)['type'][]
 
 /** Not every browser can iterate over a body. `failed` converts the error of an interrupted read. */
 async function* readBody({ body }: Response, failed: (error: unknown) => unknown): AsyncGenerator<Uint8Array> {

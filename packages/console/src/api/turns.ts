@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent } from 'react'
 import { ApiFailure, call, segment } from './client.ts'
 import { followTurn } from './stream.ts'
-import type { FollowEvent } from './stream.ts'
+import type { StreamEvent } from './stream.ts'
 import type { StoredFeedback, TurnTrace, TurnWithSteps } from './types.ts'
 
 export const useTurn = (requestId: string) =>
@@ -55,7 +55,7 @@ export function useSaveFeedback(requestId: string) {
 const pauseMs = 2_000
 
 /** Calls `onEvent` with the events of a turn while the component is shown. Ends with the last event, or if there is no such turn. */
-export function useFollowedTurn(requestId: string, onEvent: (event: FollowEvent) => void): void {
+export function useFollowedTurn(requestId: string, onEvent: (event: StreamEvent) => void): void {
   const report = useEffectEvent(onEvent)
   useEffect(() => {
     const stopping = new AbortController()
@@ -65,7 +65,7 @@ export function useFollowedTurn(requestId: string, onEvent: (event: FollowEvent)
 }
 
 /** After an error event the turn may still run: in a process that is stopping, or after a retry of its caller. */
-async function followToEnd(requestId: string, signal: AbortSignal, onEvent: (event: FollowEvent) => void): Promise<void> {
+async function followToEnd(requestId: string, signal: AbortSignal, onEvent: (event: StreamEvent) => void): Promise<void> {
   let after: string | undefined
   while (!signal.aborted) {
     try {

@@ -3,7 +3,11 @@
  * takes longer for longer texts. So the interval grows with the text, and typing, scrolling and stopping stay responsive next to a reply of
  * any length.
  */
-export type PacedText = { add(piece: string): void; /** Everything so far; nothing is shown from then on. */ end(): string }
+export type PacedText = {
+  add(piece: string): void
+  /** Discards the text so far. */ restart(): void
+  /** Everything so far; nothing is shown from then on. */ end(): string
+}
 
 // A twentieth of a second looks continuous; half a second still looks active. In between, one millisecond per hundred characters, several
 // times what drawing takes.
@@ -24,6 +28,12 @@ export function pacedText(show: (text: string) => void): PacedText {
         timer = undefined
         show(text)
       }, pauseMs(text.length))
+    },
+    restart() {
+      clearTimeout(timer)
+      timer = undefined
+      text = ''
+      show(text)
     },
     end() {
       clearTimeout(timer)

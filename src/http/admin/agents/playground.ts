@@ -9,8 +9,8 @@ import { available } from '../../../ledger/ledger.ts'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { about, guessFailure } from '../answers.ts'
 import { AgentParams, wellFormed, writeUsd } from '../fields.ts'
-import { describeFailures, describeHeaders } from '../../public/answers.ts'
-import { chatEvents } from '../../public/examples.ts'
+import { describeFailures, describeHeaders, describeStream } from '../../public/answers.ts'
+import { chatStreams } from '../../public/examples.ts'
 import { ChatEvent } from '../../public/schemas.ts'
 import { sendBeginResult } from '../../public/chat-routes.ts'
 import type { StreamOptions } from '../../public/event-stream.ts'
@@ -42,7 +42,7 @@ const schema = {
     200: {
       description: 'The stream of events.',
       headers: describeHeaders(),
-      content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
+      content: describeStream(ChatEvent.ref, chatStreams),
     },
     ...guessFailure,
     ...describeFailures(

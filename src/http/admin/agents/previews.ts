@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
 import { textStart } from '../../../turn/turn-text.ts'
+import type { TextListener } from '../../../turn/turn-text.ts'
 import { callerGone } from '../../edge/caller-gone.ts'
 import { note } from '../../edge/access-log.ts'
 import { errorObject } from '../../edge/envelope.ts'
@@ -45,19 +46,24 @@ const previewFormat: EventFormat<string> = {
   first: '',
   text: (text) => eventOf('response.output_text.delta', { delta: text }),
   accepted: () => undefined,
-  reset: () => ({ events: '', isLast: false }),
+  reset: () => ({ events: eventOf('response.output_text.reset', {}), isLast: false }),
   last: (end) => end,
 }
 
 /** Starts the run. `fails` returns the last event after an error. */
 function streamed(requestId: string, runPreview: RunPreview, fails: (error: unknown) => string): StreamedRun<string> {
-  let pass: ((text: string) => void) | undefined
-  const end = runPreview((text) => pass?.(text))
+  let listener: TextListener | undefined
+  const pass = (text: string): void => listener?.onText(text, textStart)
+  const onReset = (text: string): void => {
+    listener?.onReset()
+    if (text !== '') pass(text)
+  }
+  const end = runPreview({ onText: pass, onReset })
     .then((preview) => eventOf('preview.completed', { version: preview.version, ...writeUnstored(preview) }))
     .catch(fails)
-  function listen({ onText }: Parameters<StreamedRun['listen']>[0]): () => void {
-    pass = (text) => onText(text, textStart)
-    return () => void (pass = undefined)
+  function listen(given: TextListener): () => void {
+    listener = given
+    return () => void (listener = undefined)
   }
   return { requestId, listen, end }
 }

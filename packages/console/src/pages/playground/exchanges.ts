@@ -92,6 +92,7 @@ export function useExchanges(agentId: string, externalUserId: string, onTurn: (r
                     if (wantsStop.current) cancelNow(event.request_id)
                   }
                   if (event.type === 'response.output_text.delta') reply.add(event.delta)
+                  if (event.type === 'response.output_text.reset') reply.restart()
                 },
               },
             ),

@@ -60,7 +60,11 @@ export function usePreviews(agentId: string, externalUserId: string): Previews {
         overrides: setting.overrides,
       }
       const { signal } = stopping
-      const preview = await streamPreview(`/agents/${segment(agentId)}/preview`, body, { signal, onText: reply.add })
+      const preview = await streamPreview(`/agents/${segment(agentId)}/preview`, body, {
+        signal,
+        onText: reply.add,
+        onReset: reply.restart,
+      })
       reply.end()
       change(id, { state: 'ended', preview, text: preview.text, tookMs: Math.round(performance.now() - startedAt) })
     } catch (error) {

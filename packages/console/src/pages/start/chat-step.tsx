@@ -38,7 +38,10 @@ export function ChatStep({ agent, onAnswered, onDone }: { agent: Agent; onAnswer
           {
             signal,
             idempotencyKey: unsent.current.key,
-            onEvent: (event) => event.type === 'response.output_text.delta' && paced.add(event.delta),
+            onEvent(event) {
+              if (event.type === 'response.output_text.delta') paced.add(event.delta)
+              if (event.type === 'response.output_text.reset') paced.restart()
+            },
           },
         )
         if (end.type === 'error') throw failureOfStream(end)

@@ -1,26 +1,7 @@
 /**
- * What clients of /mcp send beside the message itself: the SDK rejects an Accept header that does not name both forms of a response, and null
- * in place of a field that is left out (`mcp.tool`). Changes nothing of the arguments of a call.
+ * Removes null from the messages of MCP clients, which send it in place of a field that is left out. The SDK rejects it (`mcp.tool`). Changes
+ * nothing of the arguments of a call.
  */
-
-/** The forms of a response that a client can read. `any`: both, so a call can report its progress. */
-export type ResponseForm = 'json' | 'events' | 'any'
-
-/**
- * Returns what the Accept header allows. A client gets events only if it names them. One that names neither form gets JSON: it may have a
- * default that its author never thought about.
- */
-export function responseForm(accept: string | undefined): ResponseForm {
-  const ranges = (accept ?? '').toLowerCase().split(',').map(readRange)
-  const accepts = (range: string): boolean => ranges.some(({ name, refused }) => name === range && !refused)
-  if (!accepts('text/event-stream')) return 'json'
-  return accepts('application/json') || accepts('*/*') || accepts('application/*') ? 'any' : 'events'
-}
-
-function readRange(text: string): { name: string; refused: boolean } {
-  const [name = '', ...parameters] = text.split(';').map((part) => part.trim())
-  return { name, refused: parameters.some((parameter) => /^q\s*=\s*0(\.0*)?$/.test(parameter)) }
-}
 
 // What a client has to send with `initialize`, and what some leave out. The server uses none of it.
 const handshake = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'unknown', version: '0' } }
