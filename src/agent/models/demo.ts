@@ -18,7 +18,7 @@ const minWords = 3
 
 const whatIAm =
   'I am the built-in demo model, not a language model: I can only quote the knowledge base. To use a real model, add a ' +
-  'provider in the console or with npx --no-install turnkeep provider create, and name it in the model of this agent.'
+  'provider in the console or with npx --no-install turnkeep provider create, and name it in this agent.'
 
 /**
  * `paceMs`: milliseconds between two pieces; 0 sends them all immediately. An aborted call rejects with `signal.reason`. Usage is always
