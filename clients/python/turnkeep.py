@@ -466,6 +466,8 @@ class Turn:
     usage: Optional[TurnUsage]
     error: Optional[TurnFailure]
     cancel_requested: bool
+    # stop, length, refused or filtered; None without a reply, of a cancelled one, and from a server that does not know.
+    finish_reason: Optional[str] = None
 
 @dataclass(frozen=True)
 class Feedback:
@@ -491,6 +493,7 @@ class Message:
     content: str
     created_at: str
     request_id: str
+    incomplete: bool = False  # Of a reply, as in AssistantMessage.
 
 @dataclass(frozen=True)
 class RateLimit:
@@ -1110,6 +1113,7 @@ def _turn(data: object) -> Turn:
         usage=_record(_field(data, "usage", dict), TurnUsage) if status == "completed" else None,
         error=None if error is None else _record(error, TurnFailure),
         cancel_requested=_field(data, "cancel_requested", bool),
+        finish_reason=_nullable({"finish_reason": None, **data}, "finish_reason", str),
     )
 
 

@@ -285,6 +285,7 @@ export function createEventBuilder() {
         : null,
       error: turn.status === 'cancelled' ? { code: 'turn_cancelled', message: 'It says why.' } : null,
       cancel_requested: turn.cancelRequested,
+      finish_reason: reported?.message && !reported.message.incomplete ? 'stop' : null,
     }
     const headers = { 'x-request-id': uuid(9_000_000 + of), 'content-type': 'application/json; charset=utf-8', ...rate(said.key) }
     answer(of, { status: 200, headers, body: JSON.stringify(body) })

@@ -111,7 +111,9 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'billing.unpaid',
     removes: 'reasoning of a turn without a reply counts',
-    edits: [edit('    if (reasoned > 0) this.#onGenerated(reasoned)\n')],
+    edits: [
+      edit('if (bytes === 0) return\n    this.speaking()\n    this.generated(bytes)\n', 'if (bytes === 0) return\n    this.speaking()\n'),
+    ],
     caughtBy: { file: 'spec/unpaid.test.ts', title: 'billing.unpaid: a model that generates only reasoning until the deadline' },
   },
   {

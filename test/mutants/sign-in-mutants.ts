@@ -163,7 +163,7 @@ export const signInMutants: Mutant[] = [
         "`select operator_id from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2`",
       ),
     ],
-    caughtBy: { file: linkTest, title: 'operator.invitation: of twenty acceptances at the same time, one signs in' },
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.invitation: of many uses of one link at the same time' },
   },
   {
     rule: 'operator.invitation',

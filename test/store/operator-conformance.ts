@@ -109,4 +109,13 @@ export function operatorConformance(check: Check): void {
     const found = await Promise.all(digests.map((digest) => store.read.findInvitation(digest)))
     assert.equal(found.filter((one) => one !== undefined).length, 1)
   })
+
+  check('operator.invitation: of many uses of one link at the same time, and of those after it, one is accepted', async (store) => {
+    const id = await makeOperator(store)
+    const digest = randomBytes(32)
+    assert.ok(await store.write.inviteOperator(id, { digest, lifetimeMs: hour }))
+    const accept = () => store.write.acceptInvitation({ digest, name: null, passwordHash: null })
+    const accepted = await Promise.all(Array.from({ length: 10 }, accept))
+    assert.deepEqual([...accepted, await accept()].filter((one) => one !== undefined).length, 1)
+  })
 }

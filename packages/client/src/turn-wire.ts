@@ -26,6 +26,8 @@ export type Turn = {
   endedAt: string | null
   /** True if `cancel` was called while the turn was running. */
   cancelRequested: boolean
+  /** Why the model ended the reply; null without a reply, of a cancelled one, and from a server that does not know. */
+  finishReason: 'stop' | 'length' | 'refused' | 'filtered' | null
 } & (
   | { status: 'completed'; message: AssistantMessage; usage: TurnUsage; error: null }
   | {
@@ -90,6 +92,8 @@ export const readTurn = (value: unknown): Turn | undefined =>
       createdAt: textOf(from, 'created_at'),
       endedAt: nullable(from, 'ended_at', textOf),
       cancelRequested: flagOf(from, 'cancel_requested'),
+      finishReason:
+        (from['finish_reason'] ?? null) === null ? null : choiceOf(from, 'finish_reason', 'stop', 'length', 'refused', 'filtered'),
       ...takeOutcome(from),
     }
   })

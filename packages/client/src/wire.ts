@@ -46,6 +46,8 @@ export type Message = {
   createdAt: string
   /** The request that the message belongs to. */
   requestId: string
+  /** Of a reply, as in `AssistantMessage`. */
+  incomplete?: true
 }
 
 export type Page<Item> = { items: Item[]; nextCursor: string | null }
@@ -170,4 +172,5 @@ export const readMessages = (value: unknown): Page<Message> | undefined =>
     content: textOf(item, 'content'),
     createdAt: textOf(item, 'created_at'),
     requestId: textOf(item, 'request_id'),
+    ...(item['incomplete'] === true ? { incomplete: true as const } : {}),
   }))

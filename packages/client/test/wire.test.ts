@@ -79,6 +79,7 @@ const same: {
     usage: true,
     error: true,
     cancelRequested: true,
+    finishReason: true,
   },
   feedback: true,
   feedbackRequest: true,

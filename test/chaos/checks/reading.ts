@@ -87,6 +87,7 @@ export type Turn = Pick<Reply, 'request_id' | 'conversation_id'> & {
   usage: TurnUsage | null
   error: { code: string; message: string } | null
   cancel_requested: boolean
+  finish_reason: string | null
 }
 
 /** The response to feedback. */

@@ -223,7 +223,9 @@ function isUsage(usage: Reply['usage']): boolean {
   )
 }
 
-const turnFields = 'cancel_requested conversation_id created_at ended_at error external_user_id message request_id status usage'
+const turnFields =
+  'cancel_requested conversation_id created_at ended_at error external_user_id finish_reason message request_id status usage'
+const finishReasons = new Set(['stop', 'length', 'refused', 'filtered'])
 const endsWithoutReply = new Set(['failed', 'released', 'cancelled'])
 
 /** The response to a cancel or a poll is the turn, that to feedback is the feedback, or an error that something explains. */
@@ -270,9 +272,14 @@ function isTurn(turn: Turn, call: AboutTurn['call']): boolean {
     time.test(turn.created_at) &&
     (endedAt === null ? status === 'running' : time.test(endedAt)) &&
     typeof turn.cancel_requested === 'boolean' &&
+    hasFinishReason(turn) &&
     Boolean(ends)
   )
 }
+
+/** `turn.finish-reason`: each reply has one, except for one that was cancelled. */
+const hasFinishReason = ({ finish_reason: reason, message }: Turn): boolean =>
+  reason === null ? !message || message.incomplete === true : Boolean(message) && finishReasons.has(reason)
 
 /** A request with a flaw gets the response for that flaw, or none. */
 function* flawed({ call, answer, code, events }: Try, reading: Reading): Generator<Violation> {
