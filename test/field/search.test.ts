@@ -183,17 +183,13 @@ void test('knowledge: an Arabic or Hebrew word is found with any prefix by the w
 void test('knowledge: a German compound is found by its parts, and its parts by the compound', () => {
   const parts =
     'Reise Kosten Versand Rückgabe Liefer Zahlung Kunden Konto Geschenk Karte Schlüssel Fenster Steuer Bericht Museum Eintritt'.split(' ')
-  const part = fc.constantFrom(...parts)
-  fc.assert(
-    fc.property(part, part, fc.constantFrom('', 's'), (first, last, joint) => {
-      const compound = `${first}${joint}${last.toLowerCase()}`
-      for (const one of [first, last]) {
-        assert.ok(finds(one, `eine ${compound}`, 'german'), `${one} in ${compound}`)
-        if (first !== last) assert.ok(finds(compound, `die ${last} zur ${first}`, 'german'))
+  for (const first of parts)
+    for (const last of parts)
+      for (const joint of ['', 's']) {
+        const compound = `${first}${joint}${last.toLowerCase()}`
+        for (const one of [first, last]) assert.ok(finds(one, `eine ${compound}`, 'german'), `${one} in ${compound}`)
+        if (first !== last) assert.ok(finds(compound, `die ${last} zur ${first}`, 'german'), compound)
       }
-    }),
-    { numRuns: generated / 10 },
-  )
 })
 
 void test('knowledge: generated words in other forms are found in a real store, and shown as they were written', async (t) => {

@@ -124,7 +124,8 @@ function pushForms(terms: string[], found: string, language: string, use: Use): 
 /** The stem of a word and its other forms. */
 function pushNewForms(terms: string[], found: string, language: string, use: Use): void {
   const stem = stemmerOf(language)
-  const plain = oneSpelling(folded(found), language)
+  const written = folded(found)
+  const plain = oneSpelling(written, language)
   // Empty for a word of nothing but accents.
   if (plain === '' || plain.length > maxWord || found.length > maxWord) return
   const own = stem(plain)
@@ -140,6 +141,8 @@ function pushNewForms(terms: string[], found: string, language: string, use: Use
   }
   for (const form of new Set(others)) if (form !== own && form !== '') terms.push(form)
   pushParts(terms, plain, own, language, use)
+  // `oe` in `Kontoeintritt` is where two parts meet.
+  if (use === 'index' && written !== plain) for (const part of compoundParts(written, language, stem)) terms.push(asPart(part))
 }
 
 /** A compound is indexed by its parts too. A query for a part finds it, and a query for a compound finds its parts. */
