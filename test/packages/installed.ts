@@ -80,7 +80,7 @@ async function serve(folder: string): Promise<Served> {
     const gone = await Promise.race([once(child.stdout, 'data').then(() => false), ended.then(() => true)])
     if (gone) throw new Error(`it ended before it was ready:\n${shown.stdout}${shown.stderr}`)
   }
-  const [curl, url, agentId] = /^curl (\S+)\/v1\/agents\/(agt_\w+)[\s\S]+/m.exec(shown.stdout)!
+  const [curl, url, agentId] = /^curl (\S+)\/v1\/agents\/([^/]+)[\s\S]+/m.exec(shown.stdout)!
   return {
     url: url!,
     agentId: agentId!,
