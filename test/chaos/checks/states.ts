@@ -88,7 +88,9 @@ export function possiblyRunning(reading: Reading, { tries: all, reply, cancelled
   return tries
     .filter((one) => mayRun(one) && one.call.at <= endedAt)
     .map((one) => {
-      const next = ends.filter(({ call }) => call.at > one.call.at).map(({ answer }) => answer!.at)
+      // One that was sent before this one's end was seen may have been refused before this one was admitted.
+      const seenUntil = one.answer?.at ?? one.call.at
+      const next = ends.filter(({ call }) => call.at > seenUntil).map(({ answer }) => answer!.at)
       // A 200 ends it for all callers, and so does a cancel.
       const to = isCertain(one) ? one.answer!.at : Math.min(...next, endedAt)
       return { one, span: { from: one.call.at, to: Math.max(to, one.call.at) } }
