@@ -69,7 +69,7 @@ const entryFiles: Record<string, string[]> = {
   operators: ['principal.ts', 'email.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
   webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
-  mcp: ['agent-server.ts', 'agent-tool.ts'],
+  mcp: ['agent-server.ts', 'agent-tool.ts', 'without-nulls.ts'],
   // The port, its records and its budget, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
     'store.ts',
