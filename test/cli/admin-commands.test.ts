@@ -162,7 +162,10 @@ describe('turnkeep document', () => {
       listed.data.map((document: Json) => document.id),
       [id, page.id, made.id],
     )
-    assert.match((await turnkeep(['document', 'list', app.caller.agentId])).stdout, /^ID +status +chunks +warnings +bytes +updated \(UTC\) +title\n/)
+    assert.match(
+      (await turnkeep(['document', 'list', app.caller.agentId])).stdout,
+      /^ID +status +chunks +warnings +bytes +updated \(UTC\) +title\n/,
+    )
     assert.equal((await json('document', 'show', app.caller.agentId, id)).title, 'Piped')
     assert.equal((await turnkeep(['document', 'delete', app.caller.agentId, id])).code, 0)
     const gone = await turnkeep(['document', 'show', app.caller.agentId, id])

@@ -221,7 +221,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   }
 }
 
-/** What a version stores of the pins: no list of unusable tools if there are none. */
+/** What a version stores of the pins. It has a list of unusable tools only if the server offers one. */
 const storedPins = ({ pinned, unusable = [] }: Pick<McpServer, 'pinned' | 'unusable'>): Pick<McpServer, 'pinned' | 'unusable'> =>
   unusable.length === 0 ? { pinned } : { pinned, unusable }
 

@@ -4,7 +4,7 @@
  * and no code is generated from either.
  */
 import { cleanText } from '../clean-text.ts'
-import { parseObject } from '../models/transport/fields.ts'
+import { isObject, parseObject } from '../models/transport/fields.ts'
 import { compileSchema, Operations, OperationsSpent } from './schema/compiled-schema.ts'
 import type { CompiledSchema, Problem } from './schema/compiled-schema.ts'
 import type { JsonSchema } from './tool-config.ts'
@@ -150,8 +150,4 @@ function say(problems: Problem[]): string {
   const sentences = problems.slice(0, maxErrors).map(({ at, says }) => (at === '' ? says : `at ${at.slice(1, maxPath)}: ${says}`))
   // The messages contain names that the model chose, and the cut may split a surrogate pair.
   return cleanText(sentences.join(' ').slice(0, maxCharacters))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

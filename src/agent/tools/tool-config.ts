@@ -42,7 +42,7 @@ export type McpServer = {
   headers: Record<string, Sealed>
   allowed: string[] | null
   pinned: PinnedTool[]
-  /** Absent if there are none. */
+  /** Absent if the agent can use all of them. */
   unusable?: UnusableTool[]
 } & Priced
 export type BuiltInTool = { type: 'builtin'; name: 'now' | 'search_knowledge' } & Priced

@@ -276,7 +276,7 @@ export const writeAdmissions = (items: Admission[]): string[] => [batch(items.ma
 export const writeAdvances = (items: Advance[]): string[] => [batch(items.map(writeAdvance))]
 export const writeFailures = (items: TurnFailure[]): string[] => [batch(items.map(writeFailure))]
 
-/** `turn.finish-reason`: those other than `stop`, by request ID, or null if there are none, which is the usual batch. */
+/** `turn.finish-reason`: those other than `stop`, by request ID. Null if every reply ended with `stop`, as in most batches. */
 export function writeSettlements(items: Settlement[]): (string | null)[] {
   const others = items.filter(({ finishReason }) => finishReason !== 'stop' && finishReason !== null)
   const reasons = Object.fromEntries(others.map(({ requestId, finishReason }) => [requestId, finishReason]))

@@ -1,4 +1,4 @@
-/** The tools of MCP servers that cannot be used, each with the reason. Nothing if there are none. */
+/** The tools of MCP servers that cannot be used, each with the reason. Renders nothing if the agent can use all of them. */
 import { Alert, List, Text } from '@mantine/core'
 
 type UnusableToolsProps = { tools: { name: string; reason: string; server?: string }[] }
