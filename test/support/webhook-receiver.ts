@@ -10,6 +10,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { maxWaitMs } from './until.ts'
 
 export type Received = {
   path: string
@@ -62,9 +63,9 @@ export async function startReceiver({ remembers = true } = {}) {
     at,
     url: (path: string): string => `http://127.0.0.1:${port}${path}`,
     on: (path: string, answer: Answer): void => void answers.set(path, answer),
-    /** Resolves with the deliveries of a path when there are at least `count`. Fails after a minute. */
+    /** Resolves with the deliveries of a path when there are at least `count`. Fails after `maxWaitMs`. */
     async got(path: string, count: number): Promise<Received[]> {
-      const until = performance.now() + 60_000
+      const until = performance.now() + maxWaitMs
       while (at(path).length < count) {
         assert.ok(performance.now() < until, `${at(path).length} of ${count} deliveries to ${path}`)
         await new Promise<void>((resolve) => {
