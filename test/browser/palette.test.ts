@@ -131,6 +131,35 @@ inConsole('console: an action confirms with a message that can be dismissed', as
   await page.getByText('Owner renamed').waitFor({ state: 'detached' })
 })
 
+inConsole('console: without motion, a dialog or a menu appears at the place where it stays', async ({ page, app, open, settled }) => {
+  await open(`/agents/${app.orders.agentId}`)
+  // The visitor's browser asks for reduced motion. In each frame: where on the screen it is. A menu is measured above the screen first.
+  await page.evaluate(`(() => {
+    window.places = []
+    const look = () => {
+      const { x, y, width, bottom } = document.querySelector('[role="dialog"], [role="menu"]')?.getBoundingClientRect() ?? {}
+      if (width > 0 && bottom > 0) window.places.push([x, y].map(Math.round).join(' '))
+      requestAnimationFrame(look)
+    }
+    look()
+  })()`)
+  const placesOf = async (show: () => Promise<void>, role: 'dialog' | 'menu'): Promise<string[]> => {
+    await page.evaluate('window.places = []')
+    await show()
+    await page.getByRole(role).waitFor()
+    await settled()
+    await page.keyboard.press('Escape')
+    await page.getByRole(role).waitFor({ state: 'detached' })
+    return [...new Set(await page.evaluate<string[]>('window.places'))]
+  }
+  const places = {
+    palette: await placesOf(() => page.keyboard.press('Control+k'), 'dialog'),
+    question: await placesOf(() => page.getByRole('button', { name: 'Delete agent…' }).click(), 'dialog'),
+    menu: await placesOf(() => page.getByRole('button', { name: /^Admin token/ }).click(), 'menu'),
+  }
+  for (const [what, seen] of Object.entries(places)) assert.equal(seen.length, 1, `${what}: ${seen.join(', ')}`)
+})
+
 inConsole(
   'console: unsaved settings are asked about before the command palette, a shortcut or a link leaves the agent',
   async ({ page, app, open }) => {

@@ -71,6 +71,7 @@ export async function visitConsole<App extends ConsoleApp>(
     await body({ page, context, app, pageErrors, open, settled, say })
     await lookForTraces(page, pageErrors)
   } catch (error) {
+    say(await lastEvents(page))
     await takeFailed(page, title)
     if (pageErrors.length > 0) throw new Error(`${String(error)}\nand there was:\n${pageErrors.join('\n')}`, { cause: error })
     throw error
@@ -156,6 +157,12 @@ async function lookForTraces(page: Page, pageErrors: string[]): Promise<void> {
   const left = await page.evaluate<string[]>('[...Object.keys(localStorage), ...Object.keys(sessionStorage)]')
   for (const key of left) if (key !== 'mantine-color-scheme-value') pageErrors.push(`stored in the browser: ${key}`)
   if ((await page.evaluate('window.__xss')) !== undefined) pageErrors.push('a text was executed')
+}
+
+/** Where the page is, and what it received last. A page that does not answer must not hide the failure of the test. */
+async function lastEvents(page: Page): Promise<string> {
+  const received = await page.evaluate<string[]>('window.__received').catch((error: unknown) => [String(error)])
+  return [`the page was at ${page.url()} and had received:`, ...(received ?? [])].join('\n')
 }
 
 const takeFailed = (page: Page, title: string): Promise<void> => writePicture(page, 'failed', title)

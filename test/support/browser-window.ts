@@ -9,11 +9,21 @@ export const waitsMs = 60_000
 
 const size = { width: 1280, height: 800 }
 
+/** What the page received last, so that a failed test shows whether a click arrived at the button. */
+const record = `window.__received = []
+for (const type of ['mousedown', 'mouseup', 'click', 'keydown', 'pushState', 'replaceState', 'popstate'])
+  addEventListener(type, ({ target, key, clientX, clientY }) => {
+    const place = clientX === undefined ? '' : \` at \${clientX}, \${clientY}\`
+    const on = target?.tagName === undefined ? location.pathname : \`\${target.tagName} "\${target.textContent.slice(0, 40)}"\`
+    window.__received = [...window.__received.slice(-19), \`\${Math.round(performance.now())} ms: \${type} \${key ?? ''} \${on}\${place}\`]
+  }, true)`
+
 export async function openWindow(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserWindow> {
   const context = await browser.newContext({ viewport: size, colorScheme: 'light', reducedMotion: 'reduce', ...options })
   context.setDefaultTimeout(waitsMs)
   await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
     console.error('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`)
+  await context.addInitScript(record)
   await slowDown(context, '**/admin/v1/**')
   return { context, page: await context.newPage() }
 }

@@ -35,6 +35,8 @@ export const theme = createTheme({
   fontFamilyMonospace: fonts.code,
   headings: { fontWeight: '600', sizes: headingSizes },
   cursorType: 'pointer',
+  // A dialog is at its place at once, so that a click does not find its button moved.
+  respectReducedMotion: true,
   components: {
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray' } }),
     // A truncated word has no meaning.
