@@ -2,9 +2,11 @@
  * The attacker of the scenario `fairness`, in a process of its own, so that its CPU time is not the server's and its waits are not those of
  * the other callers. It sends what it is ordered to until it is told to end, and reports how it was answered.
  */
+import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { marks } from './call.ts'
 
 export type Shot = { method: 'GET' | 'POST'; path: string; headers: Record<string, string>; body?: string }
 
@@ -17,7 +19,7 @@ export type Sending =
   | { kind: 'held'; requests: number; unfinished: boolean }
   | { kind: 'pipelined'; connections: number; each: number }
 
-/** The shots are sent one after the other, and again from the first one. */
+/** The shots are sent one after the other, and again from the first one; `{{key}}` as a header is another key each time. */
 export type AttackOrder = { kind: 'attack'; base: string; shots: Shot[]; sending: Sending } | { kind: 'end' }
 
 /** `answers` by status; `sent` without an answer when the attack ended: `sent` less the sum of `answers` and `broken`. */
@@ -31,6 +33,9 @@ function count(status: string | number): void {
   news.answers[status] = (news.answers[status] ?? 0) + 1
 }
 
+const filled = (headers: Shot['headers']): Shot['headers'] =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value === marks.key ? randomUUID() : value]))
+
 /** Resolves after the response or the failure. */
 function send(base: string, { method, path, headers, body = '' }: Shot, unfinished: boolean): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -40,7 +45,7 @@ function send(base: string, { method, path, headers, body = '' }: Shot, unfinish
   const sent = request(new URL(path, base), {
     method,
     agent,
-    headers: { ...headers, ...(bytes.length > 0 && { 'content-length': String(bytes.length) }) },
+    headers: { ...filled(headers), ...(bytes.length > 0 && { 'content-length': String(bytes.length) }) },
   })
   sent.on('response', (response) => {
     answered = true
@@ -100,3 +105,5 @@ process.on('message', (order: AttackOrder) => {
   else process.send!(news, () => process.exit())
 })
 process.on('disconnect', () => process.exit())
+// It takes orders from now on.
+process.send!('ready')

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Sending, Shot } from './attack-process.ts'
+import { marks } from './call.ts'
 import type { Server, Tenant } from './scenario.ts'
 
 export type Attack = {
@@ -38,19 +39,14 @@ async function tokenOf({ admin }: Server, role: 'viewer' | 'editor', permissions
   return { authorization: `Bearer ${String(made['token'])}` }
 }
 
-/** With an own key and a body that every request repeats; each has its own idempotency key where there is one. */
+/** With an own key and a body that every request repeats; each has its own idempotency key. */
 const byKey =
   (path: (tenant: Tenant) => string, body: (tenant: Tenant) => object, headers: Record<string, string> = {}): Attack['prepare'] =>
   async ({ server }) => {
     const tenant = await server.makeTenant()
     const own = await keyOf(server, tenant)
     const text = JSON.stringify(body(tenant))
-    return Array.from({ length: perMinute }, () => ({
-      method: 'POST',
-      path: path(tenant),
-      headers: { ...own, ...headers, 'idempotency-key': randomUUID() },
-      body: text,
-    }))
+    return [{ method: 'POST', path: path(tenant), headers: { ...own, ...headers, 'idempotency-key': marks.key }, body: text }]
   }
 
 const viewer =

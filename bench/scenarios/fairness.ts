@@ -11,6 +11,7 @@ import type { Attack } from '../attacks.ts'
 import type { Bench, Call, Load, Row, Scenario, Server, StoreKind } from '../scenario.ts'
 import { eachInTurn, storeNames, storesHere, warm } from '../side-by-side.ts'
 import { headings, spread } from '../spread.ts'
+import { writeSpread } from '../table.ts'
 import { startUpstream } from '../upstream.ts'
 
 const tenants = 4
@@ -42,10 +43,12 @@ export const fairness: Scenario = {
     people.allow('http://127.0.0.1/admin/v1/session/oidc/callback')
     try {
       const { kinds, notes } = storesHere(bench)
-      const cases = kinds.flatMap((store) => attacks.map((attack) => ({ store, attack })))
-      const rows = await eachInTurn(cases, async ({ store, attack }) =>
-        rowOf(store, attack, await measure(bench, store, attack, slow.modelUrl, people)),
-      )
+      const cases = attacks.flatMap((attack) => kinds.map((store) => ({ store, attack })))
+      const rows = await eachInTurn(cases, async ({ store, attack }) => {
+        const row = rowOf(store, attack, await measure(bench, store, attack, slow.modelUrl, people))
+        bench.say(`fairness: ${describe(row)}`)
+        return row
+      })
       return { rows, notes: [...notes, ...verdict(rows)] }
     } finally {
       await slow.stop()
@@ -55,7 +58,6 @@ export const fairness: Scenario = {
 }
 
 async function measure(bench: Bench, store: StoreKind, attack: Attack, slowUrl: string, people: IdentityProvider): Promise<Measured[]> {
-  bench.say(`fairness: ${storeNames[store]}, ${attack.by}, ${attack.name}`)
   const oidc = {
     TURNKEEP_OIDC_ISSUER: people.issuer,
     TURNKEEP_OIDC_CLIENT_ID: people.clientId,
@@ -95,6 +97,7 @@ async function besideAttacker(
   const attacker = fork(program, { serialization: 'advanced' })
   const tell = (order: AttackOrder): void => void attacker.send(order)
   try {
+    await once(attacker, 'message')
     tell({ kind: 'attack', base: server.base, shots, sending })
     const beside = await othersLoad(bench, server, calls)
     const heard = once(attacker, 'message')
@@ -161,6 +164,10 @@ function statusesOf(rounds: Measured[]): string {
       counts.set(status, (counts.get(status) ?? 0) + many)
   return [...counts].map(([status, many]) => `${status}: ${many}`).join(', ') || 'none'
 }
+
+/** For whoever waits for the table: the whole scenario takes many minutes. */
+const describe = ({ labels, figures }: Row): string =>
+  [...Object.values(labels), ...Object.entries(figures).map(([heading, figure]) => `${heading}: ${writeSpread(figure)}`)].join('; ')
 
 function verdict(rows: Row[]): string[] {
   const unfair = rows.filter(
