@@ -1,6 +1,7 @@
 /**
  * The attacker of the scenario `fairness`, in a process of its own, so that its CPU time is not the server's and its waits are not those of
- * the other callers. It sends what it is ordered to until it is told to end, and reports how it was answered.
+ * the other callers. It reports `ready` for orders, and `started` when its first connections are open. It sends what it is ordered to until
+ * the order to end arrives, and then reports how it was answered.
  */
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
@@ -29,6 +30,18 @@ const news: AttackNews = { sent: 0, answers: {}, broken: 0 }
 // One connection for each request in progress: only the order limits how many there are.
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
+/** Connections that are still to be opened, or refused, before the attack has started. */
+let opening = 0
+
+/** For one connection; only its first call counts. */
+function onceOpened(): () => void {
+  let isCounted = false
+  return () => {
+    if (!isCounted && --opening === 0) process.send!('started')
+    isCounted = true
+  }
+}
+
 function count(status: string | number): void {
   news.answers[status] = (news.answers[status] ?? 0) + 1
 }
@@ -47,6 +60,8 @@ function send(base: string, { method, path, headers, body = '' }: Shot, unfinish
     agent,
     headers: { ...filled(headers), ...(bytes.length > 0 && { 'content-length': String(bytes.length) }) },
   })
+  const opened = onceOpened()
+  sent.on('socket', (socket: Socket) => (socket.connecting ? socket.once('connect', opened) : opened()))
   sent.on('response', (response) => {
     answered = true
     count(response.statusCode!)
@@ -54,6 +69,7 @@ function send(base: string, { method, path, headers, body = '' }: Shot, unfinish
     response.on('close', resolve)
   })
   sent.on('error', () => {
+    opened()
     if (!answered) news.broken += 1
     resolve()
   })
@@ -77,12 +93,21 @@ function pipeline(base: string, shot: Shot, each: number): Socket {
   socket.on('data', (piece: Buffer) => {
     for (const [, status] of piece.toString('latin1').matchAll(/HTTP\/1\.1 (\d{3}) /g)) count(status!)
   })
-  socket.on('error', () => (news.broken += 1))
+  const opened = onceOpened()
+  socket.once('connect', opened)
+  socket.on('error', () => {
+    opened()
+    news.broken += 1
+  })
   socket.write(one.repeat(each))
   return socket
 }
 
+const firstOf = (sending: Exclude<Sending, { kind: 'pipelined' }>): number =>
+  sending.kind === 'held' ? sending.requests : Math.min(sending.requests, sending.inProgress)
+
 async function attack(base: string, shots: Shot[], sending: Sending): Promise<void> {
+  opening = sending.kind === 'pipelined' ? sending.connections : firstOf(sending)
   const shotAt = (place: number): Shot => shots[place % shots.length]!
   if (sending.kind === 'pipelined') {
     for (let place = 0; place < sending.connections; place++) pipeline(base, shotAt(place), sending.each)

@@ -9,7 +9,7 @@ import type { Server, Tenant } from './scenario.ts'
 
 export type Attack = {
   /** The first columns of the table. */
-  by: 'API key' | 'viewer token' | 'editor token' | 'nobody signed in'
+  by: 'API key' | 'viewer token' | 'editor token' | 'not signed in'
   name: string
   /** In a quick run, a twentieth of it. */
   sending: Sending
@@ -22,6 +22,8 @@ export type Victim = { server: Server; slowModel: string }
 
 // A usual rate limit of a key.
 const perMinute = 120
+// What an attack prepares, while nothing else runs.
+const answersWithinMs = 30_000
 const json = { 'content-type': 'application/json' }
 
 /** 70,000 names: 741 kB, below the limit of a body, and the most work for whoever reads each of them. */
@@ -71,6 +73,7 @@ async function followsOf({ server, slowModel }: Victim): Promise<Shot[]> {
     method: 'POST',
     headers: { ...own, 'idempotency-key': randomUUID(), prefer: 'respond-async' },
     body: JSON.stringify({ external_user_id: 'attacker', message: 'Write for a long time.' }),
+    signal: AbortSignal.timeout(answersWithinMs),
   })
   const turn = (await response.json()) as { request_id: string }
   if (response.status !== 202) throw new Error(`the turn to follow was not accepted: ${JSON.stringify(turn)}`)
@@ -90,7 +93,10 @@ async function uploadsOf({ server }: Victim): Promise<Shot[]> {
 async function madeUpCodes({ server }: Victim, many: number): Promise<Shot[]> {
   const shots: Shot[] = []
   for (let place = 0; place < many; place++) {
-    const started = await fetch(`${server.base}/admin/v1/session/oidc`, { redirect: 'manual' })
+    const started = await fetch(`${server.base}/admin/v1/session/oidc`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(answersWithinMs),
+    })
     const state = new URL(started.headers.get('location') ?? '', server.base).searchParams.get('state')
     if (state === null) throw new Error(`no sign-in with the identity provider: ${started.status} ${started.headers.get('location')}`)
     const cookie = started.headers.getSetCookie()[0]!.split(';')[0]!
@@ -176,7 +182,7 @@ export const attacks: Attack[] = [
   },
   { by: 'viewer token', name: 'OpenAPI document', sending: burst(300), prepare: viewer(() => get('/admin/v1/openapi.json')) },
   {
-    by: 'nobody signed in',
+    by: 'not signed in',
     name: 'sign-in with a password',
     sending: burst(300),
     prepare: () =>
@@ -185,13 +191,13 @@ export const attacks: Attack[] = [
           method: 'POST' as const,
           path: '/admin/v1/session',
           headers: json,
-          body: JSON.stringify({ email: `nobody-${place}@bench.example`, password: 'x'.repeat(1_000) }),
+          body: JSON.stringify({ email: `person-${place}@bench.example`, password: 'x'.repeat(1_000) }),
         })),
       ),
   },
-  { by: 'nobody signed in', name: 'made-up OIDC codes', sending: burst(codes), prepare: (target) => madeUpCodes(target, codes) },
+  { by: 'not signed in', name: 'made-up OIDC codes', sending: burst(codes), prepare: (target) => madeUpCodes(target, codes) },
   {
-    by: 'nobody signed in',
+    by: 'not signed in',
     name: '1,000 connections, pipelined',
     sending: { kind: 'pipelined', connections: 1_000, each: 24 },
     prepare: ({ server }) =>

@@ -30,7 +30,10 @@ const exportedTurns = 200
 const chunkMs = 20
 const longerSeconds = 3
 
-type Measured = { alone: Load; beside: Load; rssBefore: number; rssMost: number; news: AttackNews }
+// An attacker that does not report within this time has ended or hangs.
+const reportsWithinMs = 30_000
+
+type Measured = { alone: Load; beside: Load; rssBefore: number; rssMost: number; rssAfter: number; news: AttackNews }
 
 export const fairness: Scenario = {
   name: 'fairness',
@@ -44,17 +47,35 @@ export const fairness: Scenario = {
     try {
       const { kinds, notes } = storesHere(bench)
       const cases = attacks.flatMap((attack) => kinds.map((store) => ({ store, attack })))
-      const rows = await eachInTurn(cases, async ({ store, attack }) => {
-        const row = rowOf(store, attack, await measure(bench, store, attack, slow.modelUrl, people))
-        bench.say(`fairness: ${describe(row)}`)
-        return row
-      })
-      return { rows, notes: [...notes, ...verdict(rows)] }
+      const outcomes = await eachInTurn(cases, ({ store, attack }) => rowOrReason(bench, store, attack, slow.modelUrl, people))
+      const rows = outcomes.flatMap((outcome) => (typeof outcome === 'string' ? [] : [outcome]))
+      const reasons = outcomes.filter((outcome) => typeof outcome === 'string')
+      if (rows.length === 0) throw new Error(reasons.join(' '))
+      return { rows, notes: [...notes, ...reasons, ...verdict(rows)] }
     } finally {
       await slow.stop()
       await people.close()
     }
   },
+}
+
+/** The row, or a sentence with the reason why there is no row: the other attacks are measured in any case. */
+async function rowOrReason(
+  bench: Bench,
+  store: StoreKind,
+  attack: Attack,
+  slowUrl: string,
+  people: IdentityProvider,
+): Promise<Row | string> {
+  try {
+    const row = rowOf(store, attack, await measure(bench, store, attack, slowUrl, people))
+    bench.say(`fairness: ${describe(row)}`)
+    return row
+  } catch (error) {
+    const reason = `${attack.name} (${storeNames[store]}) was not measured: ${error instanceof Error ? error.message : String(error)}.`
+    bench.say(`fairness: ${reason}`)
+    return reason
+  }
 }
 
 async function measure(bench: Bench, store: StoreKind, attack: Attack, slowUrl: string, people: IdentityProvider): Promise<Measured[]> {
@@ -64,6 +85,14 @@ async function measure(bench: Bench, store: StoreKind, attack: Attack, slowUrl: 
     TURNKEEP_OIDC_CLIENT_SECRET: people.clientSecret,
   }
   const server = await bench.startServer({ store, env: oidc, openFiles: 10_000 })
+  try {
+    return await measureOn(bench, server, attack, slowUrl)
+  } finally {
+    await server.stop()
+  }
+}
+
+async function measureOn(bench: Bench, server: Server, attack: Attack, slowUrl: string): Promise<Measured[]> {
   await server.admin('POST', '/providers', { name: 'slow', kind: 'openai-compatible', base_url: slowUrl, api_key: 'none' })
   await warm(bench, server)
   const exportedLoad = { calls: [server.call('sync')], callers: 1, turns: bench.quick ? 5 : exportedTurns, users: [exported] }
@@ -71,14 +100,14 @@ async function measure(bench: Bench, store: StoreKind, attack: Attack, slowUrl: 
   const others = await eachInTurn(Array.from({ length: tenants }), () => server.makeTenant())
   const calls = others.flatMap((tenant) => [tenant.call('sync'), tenant.call('stream')])
   const sending = bench.quick ? lessOf(attack.sending) : attack.sending
-  const rounds = await bench.eachRound(async () => {
+  return bench.eachRound(async () => {
     await quiet(bench, server)
     const alone = await othersLoad(bench, server, calls)
     const shots = await attack.prepare({ server, slowModel: 'slow' })
-    return { alone, ...(await besideAttacker(bench, server, calls, shots, sending)) }
+    const beside = await besideAttacker(bench, server, calls, shots, sending)
+    await quiet(bench, server)
+    return { alone, ...beside, rssAfter: bench.rssMb(server.pid) }
   })
-  await server.stop()
-  return rounds
 }
 
 const othersLoad = (bench: Bench, { base }: Server, calls: Call[]): Promise<Load> =>
@@ -90,25 +119,31 @@ async function besideAttacker(
   calls: Call[],
   shots: Shot[],
   sending: Sending,
-): Promise<Omit<Measured, 'alone'>> {
+): Promise<Omit<Measured, 'alone' | 'rssAfter'>> {
   const rssBefore = bench.rssMb(server.pid)
   let rssMost = rssBefore
   const sampling = setInterval(() => (rssMost = Math.max(rssMost, bench.rssMb(server.pid))), sampleMs)
   const attacker = fork(program, { serialization: 'advanced' })
   const tell = (order: AttackOrder): void => void attacker.send(order)
+  const heard = async (): Promise<unknown> => {
+    const signal = AbortSignal.timeout(reportsWithinMs)
+    try {
+      return ((await once(attacker, 'message', { signal })) as unknown[])[0]
+    } catch (error) {
+      throw new Error('the attacker does not respond', { cause: error })
+    }
+  }
   try {
-    await once(attacker, 'message')
+    await heard()
     tell({ kind: 'attack', base: server.base, shots, sending })
+    await heard()
     const beside = await othersLoad(bench, server, calls)
-    const heard = once(attacker, 'message')
-    const ended = once(attacker, 'exit')
+    const report = heard()
     tell({ kind: 'end' })
-    const [news] = (await heard) as [AttackNews]
-    await ended
-    return { beside, rssBefore, rssMost, news }
+    return { beside, rssBefore, rssMost, news: (await report) as AttackNews }
   } finally {
     clearInterval(sampling)
-    if (attacker.connected) attacker.disconnect()
+    attacker.kill('SIGKILL')
   }
 }
 
@@ -141,6 +176,7 @@ function rowOf(store: StoreKind, { by, name }: Attack, rounds: Measured[]): Row 
       [failures]: over(({ beside }) => failuresOf(beside)),
       'RSS before, MB': over(({ rssBefore }) => rssBefore),
       'RSS most, MB': over(({ rssMost }) => rssMost),
+      'RSS after, MB': over(({ rssAfter }) => rssAfter),
       'attack requests': over(({ news }) => news.sent),
       'answered 2xx and 3xx': answered(200, 400),
       'refused 4xx and 5xx': answered(400, 600),
