@@ -33,7 +33,8 @@ const longerSeconds = 3
 // An attacker that does not report within this time has ended or hangs.
 const reportsWithinMs = 30_000
 
-type Measured = { alone: Load; beside: Load; rssBefore: number; rssMost: number; rssAfter: number; news: AttackNews }
+/** `attackCpuMs`: what the server used beside the attacker, until it was quiet again, less what it used alone. */
+type Measured = { alone: Load; beside: Load; rssBefore: number; rssMost: number; rssAfter: number; attackCpuMs: number; news: AttackNews }
 
 export const fairness: Scenario = {
   name: 'fairness',
@@ -102,12 +103,21 @@ async function measureOn(bench: Bench, server: Server, attack: Attack, slowUrl: 
   const sending = bench.quick ? lessOf(attack.sending) : attack.sending
   return bench.eachRound(async () => {
     await quiet(bench, server)
-    const alone = await othersLoad(bench, server, calls)
+    const [alone, aloneCpuMs] = await withCpu(bench, server, () => othersLoad(bench, server, calls))
     const shots = await attack.prepare({ server, slowModel: 'slow' })
-    const beside = await besideAttacker(bench, server, calls, shots, sending)
-    await quiet(bench, server)
-    return { alone, ...beside, rssAfter: bench.rssMb(server.pid) }
+    const [beside, besideCpuMs] = await withCpu(bench, server, async () => {
+      const measured = await besideAttacker(bench, server, calls, shots, sending)
+      await quiet(bench, server)
+      return measured
+    })
+    return { alone, ...beside, rssAfter: bench.rssMb(server.pid), attackCpuMs: besideCpuMs - aloneCpuMs }
   })
+}
+
+async function withCpu<Result>(bench: Bench, server: Server, act: () => Promise<Result>): Promise<[Result, number]> {
+  const before = bench.cpuMs(server.pid)
+  const result = await act()
+  return [result, bench.cpuMs(server.pid) - before]
 }
 
 const othersLoad = (bench: Bench, { base }: Server, calls: Call[]): Promise<Load> =>
@@ -119,7 +129,7 @@ async function besideAttacker(
   calls: Call[],
   shots: Shot[],
   sending: Sending,
-): Promise<Omit<Measured, 'alone' | 'rssAfter'>> {
+): Promise<Omit<Measured, 'alone' | 'rssAfter' | 'attackCpuMs'>> {
   const rssBefore = bench.rssMb(server.pid)
   let rssMost = rssBefore
   const sampling = setInterval(() => (rssMost = Math.max(rssMost, bench.rssMb(server.pid))), sampleMs)
@@ -177,6 +187,7 @@ function rowOf(store: StoreKind, { by, name }: Attack, rounds: Measured[]): Row 
       'RSS before, MB': over(({ rssBefore }) => rssBefore),
       'RSS most, MB': over(({ rssMost }) => rssMost),
       'RSS after, MB': over(({ rssAfter }) => rssAfter),
+      'CPU ms an attack request': over(({ attackCpuMs, news }) => attackCpuMs / news.sent),
       'attack requests': over(({ news }) => news.sent),
       'answered 2xx and 3xx': answered(200, 400),
       'refused 4xx and 5xx': answered(400, 600),
@@ -213,6 +224,7 @@ function verdict(rows: Row[]): string[] {
   return [
     `Goal: p50 and p99 of the others at most ${maxRatio} times those alone, and no failures of theirs. ${unfair.length === 0 ? 'All attacks meet it.' : `Not met: ${names}.`}`,
     'Statuses are those of all rounds; a request that is missing there had no answer when the attack ended. Failures include arrivals for which none of the callers was free.',
+    'The CPU of an attack request is what the server used more than alone, until it was quiet again, so it depends little on the load of the machine.',
     'The attacker, the model and the server share the machine, so a part of each ratio is CPU that the attacker itself used.',
   ]
 }
