@@ -27,7 +27,8 @@ const answersWithinMs = 30_000
 const json = { 'content-type': 'application/json' }
 
 /** 70,000 names: 741 kB, below the limit of a body, and the most work for whoever reads each of them. */
-const manyNames = (): Record<string, number> => Object.fromEntries(Array.from({ length: 70_000 }, (_, place) => [`n${place}`, 0]))
+const manyNames = (names = 70_000): Record<string, number> =>
+  Object.fromEntries(Array.from({ length: names }, (_, place) => [`n${place}`, 0]))
 
 const burst = (requests: number, inProgress = 16): Sending => ({ kind: 'requests', requests, inProgress })
 
@@ -50,6 +51,13 @@ const byKey =
     const text = JSON.stringify(body(tenant))
     return [{ method: 'POST', path: path(tenant), headers: { ...own, ...headers, 'idempotency-key': marks.key }, body: text }]
   }
+
+const mcpOfNames = (names: number): Attack['prepare'] =>
+  byKey(
+    () => '/mcp',
+    () => ({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: manyNames(names) } }),
+    { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' },
+  )
 
 const viewer =
   (shot: (target: Victim) => Shot, permissions: string[] = []): Attack['prepare'] =>
@@ -128,6 +136,15 @@ export const attacks: Attack[] = [
   },
   {
     by: 'API key',
+    name: 'Chat Completions, 5,000 messages',
+    sending: burst(perMinute),
+    prepare: byKey(
+      () => '/v1/chat/completions',
+      ({ agentId }) => ({ model: agentId, messages: Array.from({ length: 5_000 }, () => ({ role: 'user', content: 'hello' })) }),
+    ),
+  },
+  {
+    by: 'API key',
     name: 'Responses, 70,000 names',
     sending: burst(perMinute),
     prepare: byKey(
@@ -139,11 +156,13 @@ export const attacks: Attack[] = [
     by: 'API key',
     name: 'MCP, 70,000 names in _meta',
     sending: burst(perMinute),
-    prepare: byKey(
-      () => '/mcp',
-      () => ({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: manyNames() } }),
-      { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' },
-    ),
+    prepare: mcpOfNames(70_000),
+  },
+  {
+    by: 'API key',
+    name: 'MCP, 1,000 names in _meta',
+    sending: burst(perMinute),
+    prepare: mcpOfNames(1_000),
   },
   { by: 'API key', name: '600 follows of a turn', sending: { kind: 'held', requests: 600, unfinished: false }, prepare: followsOf },
   { by: 'editor token', name: 'HTML of 400,000 <div>', sending: burst(20, 4), prepare: uploadsOf },

@@ -1,8 +1,8 @@
 /**
  * The load of a run: an operator who creates tenants and makes changes, a few more who have sessions and tokens, callers of all kinds, and
- * one owner that uses everything up to its limits, all drawn from the seed. It knows no faults: a server is an address that responds or does not. Everything it sends and receives is recorded in
- * the history, and it judges none of it. Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`,
- * `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
+ * one owner that uses everything up to its limits, all drawn from the seed. It knows no faults: a server is an address that responds or does
+ * not. Everything it sends and receives is recorded in the history, and it judges none of it. Faults of docs/fault-matrix.md that the load
+ * makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`, `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
  */
 import { useAccess } from './callers/access.ts'
 import { createAsking } from './callers/ask.ts'
