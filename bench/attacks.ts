@@ -131,7 +131,7 @@ export const attacks: Attack[] = [
     sending: burst(perMinute),
     prepare: byKey(
       () => '/v1/chat/completions',
-      ({ agentId }) => ({ model: agentId, messages: [{ role: 'user', content: 'hello' }], metadata: manyNames() }),
+      ({ agentId }) => ({ model: agentId, user: 'attacker', messages: [{ role: 'user', content: 'hello' }], metadata: manyNames() }),
     ),
   },
   {
@@ -140,7 +140,11 @@ export const attacks: Attack[] = [
     sending: burst(perMinute),
     prepare: byKey(
       () => '/v1/chat/completions',
-      ({ agentId }) => ({ model: agentId, messages: Array.from({ length: 5_000 }, () => ({ role: 'user', content: 'hello' })) }),
+      ({ agentId }) => ({
+        model: agentId,
+        user: 'attacker',
+        messages: Array.from({ length: 5_000 }, () => ({ role: 'user', content: 'hello' })),
+      }),
     ),
   },
   {
@@ -149,7 +153,7 @@ export const attacks: Attack[] = [
     sending: burst(perMinute),
     prepare: byKey(
       () => '/v1/responses',
-      ({ agentId }) => ({ model: agentId, input: 'hello', metadata: manyNames() }),
+      ({ agentId }) => ({ model: agentId, user: 'attacker', input: 'hello', metadata: manyNames() }),
     ),
   },
   {
