@@ -19,6 +19,7 @@ import { overload } from './overload.ts'
 import { readResults, writePage, writeResults } from './report.ts'
 import type { Finding, Scenario } from './scenario.ts'
 import { stream, sync } from './scenarios/callers.ts'
+import { fairness } from './scenarios/fairness.ts'
 import { filled } from './scenarios/filled.ts'
 import { idleStreams } from './scenarios/idle-streams.ts'
 import { longConversation } from './scenarios/long-conversation.ts'
@@ -55,6 +56,7 @@ const scenarios: Scenario[] = [
   start,
   orphans,
   overload,
+  fairness,
   profile,
   soak,
 ]

@@ -152,6 +152,7 @@ void test('docs/performance.md has a place for every scenario, for the goals and
     'orphans',
     'profile',
     'soak',
+    'fairness',
   ]
   const scenarios = [...sources.map((name) => `bench/scenarios/${name}.ts`), 'bench/overload.ts'].flatMap((file) =>
     [...read(file).matchAll(/: Scenario = \{\n {2}name: '([\w-]+)'/g)].map(([, name]) => name),

@@ -313,6 +313,13 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     (h) => (h.of('modelEnd').find(({ serial }) => serial === h.models('first')[0]!.serial)!.answered = 'aborted'),
   ],
   ['own', 'a conflict without another body', (h) => h.again('poor', refusal(409, 'idempotency_conflict'))],
+  ['unfair', 'a body of many names that is accepted', (h) => (h.of('unfair')[0]!.status = 200)],
+  ['unfair', 'a body of many names that breaks the server', (h) => (h.of('unfair')[0]!.status = 500)],
+  [
+    'unfair',
+    'an unfair request without a response',
+    (h) => Object.assign(h.of('unfair').at(-1)!, { status: null, end: 'broken', error: 'ECONNRESET' }),
+  ],
   ['operator', 'a reply to what was erased', (h) => answerAs(h, 'gone')],
   ['operator', 'an answer for a key that was revoked', (h) => answerAs(h, 'stale')],
   ['operator', 'an agent that is on and refuses', (h) => [h.call('off'), h.answer('off')].forEach((event) => (event.at += 500))],

@@ -51,6 +51,7 @@ void describe('the checker', () => {
       'webhooks',
       'spend-limit',
       'access',
+      'unfair',
     ]
     assert.deepEqual(
       all.filter((name) => !ways.some(([way]) => way === name)),

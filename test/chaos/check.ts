@@ -18,6 +18,7 @@ import { checkSpendLimits } from './checks/spend-limits.ts'
 import { checkStates, resolutionOf } from './checks/states.ts'
 import type { Resolution } from './checks/states.ts'
 import { checkTools } from './checks/tools.ts'
+import { checkUnfair } from './checks/unfair.ts'
 import { checkWebhooks } from './checks/webhooks.ts'
 import { checkWire } from './checks/wire.ts'
 import type { HistoryEvent } from './history.ts'
@@ -43,6 +44,7 @@ export function check(events: HistoryEvent[]): Violation[] {
     ...checkWebhooks(reading),
     ...checkSpendLimits(reading),
     ...checkAccess(reading),
+    ...checkUnfair(reading),
   ]
 }
 
@@ -72,6 +74,13 @@ export function countAccess(events: HistoryEvent[]): Record<string, number> {
   const calls = events.filter((event) => event.kind === 'access')
   const results = Map.groupBy(calls, ({ what, result }) => (result === 'acknowledged' ? what : `${what} ${result}`))
   return Object.fromEntries([...results].map(([name, of]) => [name, of.length]).toSorted())
+}
+
+/** The requests of the unfair owner, by what they were and how they were answered. */
+export function countUnfair(events: HistoryEvent[]): Record<string, number> {
+  const sent = events.filter((event) => event.kind === 'unfair')
+  const answers = Map.groupBy(sent, ({ what, status, end }) => `${what} ${status ?? end}`)
+  return Object.fromEntries([...answers].map(([name, of]) => [name, of.length]).toSorted())
 }
 
 /** What the receiver of webhooks got, and how it answered. */

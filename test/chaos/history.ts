@@ -26,6 +26,7 @@ export type HistoryEvent =
   | WebhookEvent
   | AdminEvent
   | AccessEvent
+  | UnfairEvent
   | StoredConversation
   | StoredOwner
   | StoredTurns
@@ -277,6 +278,36 @@ export type AccessRequest =
   | 'create-token'
   | 'revoke-token'
 type StoredOperator = { id: string; email: string; role: string; state: string }
+
+/**
+ * What the unfair owner sends, and the statuses that are correct for it, in a server with any limits: a server may read such a request,
+ * refuse it, or refuse it because of what the owner sent before (429, 503).
+ */
+export const unfairRequests = {
+  'chat of many names': [422],
+  'stream of many names': [422],
+  'feedback of many names': [404, 422],
+  'response of many names': [400],
+  'completion of many names': [400],
+  'MCP message of many names': [200, 400],
+  // Any of the bodies above.
+  'slow body': [200, 400, 404, 408, 422],
+  'unfinished body': [400, 408],
+  follow: [200, 204],
+  list: [200],
+  'document of many elements': [202, 413, 422],
+  'wrong key': [401],
+} as const satisfies Record<string, number[]>
+export type UnfairRequest = keyof typeof unfairRequests
+
+/** A request of the unfair owner, besides its turns, which are calls. */
+export type UnfairEvent = Pick<AnswerEvent, 'status' | 'end' | 'error'> & {
+  kind: 'unfair'
+  at: number
+  startedAt: number
+  supervised: number
+  what: UnfairRequest
+}
 
 export type StoredConversation = {
   kind: 'stored'

@@ -222,6 +222,14 @@ export function soundHistory(): HistoryEvent[] {
   answer(besides, { end: 'broken', error: 'ECONNRESET' })
   write({ kind: 'process', at: now(), supervised: 0, what: 'started', why: 'again' })
 
+  // One owner sends the worst that its limits let through.
+  const unfair = { kind: 'unfair' as const, supervised: 0, end: 'whole' as const }
+  pass(10_000)
+  write({ ...unfair, at: now() + 5, startedAt: now(), what: 'chat of many names', status: 422 })
+  write({ ...unfair, at: now() + 5, startedAt: now(), what: 'chat of many names', status: 429 })
+  write({ ...unfair, at: now() + 5, startedAt: now(), what: 'unfinished body', status: null, end: 'left' })
+  write({ ...unfair, at: now() + 5, startedAt: now(), what: 'follow', status: 503 })
+
   change({ what: 'edit', agent: 'agt_main', version: 2 })
   agent.version = 2
   simple(said('edited', 'main', 'ann', 'quick 1'))

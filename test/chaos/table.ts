@@ -1,6 +1,6 @@
 /** The result of a run, as data and as the printed table: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
 import { failpointNames } from '../../src/failpoints.ts'
-import { countAccess, countCalm, countAccepted, countCancels, countDeliveries, countResumes, resolutions } from './check.ts'
+import { countAccess, countCalm, countAccepted, countCancels, countDeliveries, countResumes, countUnfair, resolutions } from './check.ts'
 import type { Resolution } from './check.ts'
 import type { CallEvent, History, HistoryEvent } from './history.ts'
 import type { Nemesis } from './nemesis.ts'
@@ -41,6 +41,8 @@ export type Report = {
   deliveries: Counts
   /** Requests about who has access, by what was asked; those that were not acknowledged also by their result. */
   access: Counts
+  /** Requests of the unfair owner, by what they were and how they were answered. */
+  unfair: Counts
   /** How long the machine had no time for the run. Delays in that time are not violations. */
   crowdedSeconds: number
   /**
@@ -87,6 +89,7 @@ export function reportOf({ options, history, logWatch, nemesis, counts = {}, vio
     accepted: countAccepted(events),
     deliveries: countDeliveries(events),
     access: countAccess(events),
+    unfair: countUnfair(events),
     crowdedSeconds: Math.round(events.reduce((sum, event) => sum + (event.kind === 'machine' ? event.at - event.from : 0), 0) / 1000),
     seconds: Math.round(ms / 1000),
     faults: options.faults.map((name) => ({ name, faults: kinds[name].faults, count: nemesis?.counts.get(name) ?? 0 })),
@@ -204,6 +207,7 @@ export function printReport(report: Report): void {
   say(`callers that did not wait: ${listed(report.accepted)}`)
   say(`webhooks: ${listed(report.deliveries)}`)
   say(`access: ${listed(report.access)}`)
+  say(`unfair owner: ${listed(report.unfair)}`)
   if (report.crowdedSeconds > 0)
     say(`the machine was busy with more than this run for ${report.crowdedSeconds} s: what came late then is not judged`)
   for (const [name, waits] of [

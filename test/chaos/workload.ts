@@ -1,8 +1,8 @@
 /**
- * The load of a run: an operator who creates tenants and makes changes, a few more who have sessions and tokens, and callers of all kinds, all
- * drawn from the seed. It knows no faults: a server is an address that responds or does not. Everything it sends and receives is recorded in
- * the history, and it judges none of it. Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`,
- * `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
+ * The load of a run: an operator who creates tenants and makes changes, a few more who have sessions and tokens, callers of all kinds, and
+ * one owner that uses everything up to its limits, all drawn from the seed. It knows no faults: a server is an address that responds or does
+ * not. Everything it sends and receives is recorded in the history, and it judges none of it. Faults of docs/fault-matrix.md that the load
+ * makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`, `fault.top-up-mid-turn`, `fault.model-unavailable`, `fault.stream-resumed`, `fault.cancel-race`.
  */
 import { useAccess } from './callers/access.ts'
 import { createAsking } from './callers/ask.ts'
@@ -12,6 +12,7 @@ import { runCaller } from './callers/caller.ts'
 import type { Book } from './callers/caller.ts'
 import { lookLast } from './callers/last-look.ts'
 import { createAdmin, makeWorld, operate } from './callers/operator.ts'
+import { beUnfair } from './callers/unfair.ts'
 import type { History } from './history.ts'
 import type { Random } from './random.ts'
 import type { Upstream } from './upstream.ts'
@@ -22,7 +23,7 @@ export type Workload = {
   /** Call it when there are no faults any more: no new message, every open key until it is final, and then everything is read once more. */
   stop(): Promise<void>
   /** Until now. `turns` had a reply, `failed`, `cancelled` and `refused` are final without one, `open` are in progress. */
-  counts(): Record<'turns' | 'failed' | 'cancelled' | 'refused' | 'open' | 'erased' | 'access' | keyof Asking['counts'], number>
+  counts(): Record<'turns' | 'failed' | 'cancelled' | 'refused' | 'open' | 'erased' | 'access' | 'unfair' | keyof Asking['counts'], number>
 }
 
 // H9 gives every key thirty seconds. A key that is still open after this time has violated it.
@@ -36,7 +37,7 @@ export async function startWorkload({ target, random, history, callers, upstream
   const book: Book = { turns: [] }
   const asking = createAsking({ target, history, over: over.signal })
   const admin = createAdmin({ target, over: over.signal })
-  const accessed = { access: 0 }
+  const accessed = { access: 0, unfair: 0 }
   let running: Promise<unknown> = Promise.resolve()
   let testbed: Awaited<ReturnType<typeof makeWorld>> | undefined
 
@@ -52,6 +53,7 @@ export async function startWorkload({ target, random, history, callers, upstream
     running = Promise.all([
       operate({ admin, testbed: made, random: random.fork('operator'), history, stopped: stopped.signal }),
       useAccess({ target, history, random: random.fork('access'), stopped: stopped.signal }, accessed),
+      beUnfair({ target, history, testbed: made, asking, random: random.fork('unfair'), book, stopped: stopped.signal }, accessed),
       ...Array.from({ length: callers }, (_, number) => runCaller({ ...common, number, random: random.fork(`caller ${number}`) })),
     ])
     // Reported to the caller of `stop`.

@@ -29,6 +29,7 @@ function runScript(t: TestContext, failing: string[]) {
     'npm',
     // Chaos goes on until the mutants run, which it never sees unless both run at the same time.
     `echo "$CI $*" >> calls
+echo "$PATH" > path
 case "$*" in
   *--list) test ! -e artifacts/test-costs/failed.json && echo "the failed tests";;
   *chaos*) for i in $(seq 600); do grep -q mutants calls && break; sleep 0.1; done; grep -q mutants calls && sleep 0.5 && echo "output of $*";;
@@ -39,7 +40,8 @@ case "$*" in ${failing.map((args) => `"${args}") exit 3;;`).join(' ')} esac`,
   const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}` }
   const { status, stdout, stderr } = spawnSync('bash', [join(folder, '.ci/run')], { env, encoding: 'utf8', cwd: tmpdir() })
   const calls = readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n').toSorted()
-  return { status, stdout, stderr, calls: calls.filter((call) => call !== 'true --version') }
+  const searched = readFileSync(join(folder, 'path'), 'utf8').trim().split(':')
+  return { status, stdout, stderr, searched, calls: calls.filter((call) => call !== 'true --version') }
 }
 
 const everyCall = [
@@ -94,6 +96,11 @@ void describe('ci: .ci/run', { concurrency: true }, () => {
     assert.equal(rest[rest.indexOf('  lint') + 1], '    a line of the linter')
     assert.equal(rest.at(-1), 'the failed tests')
     assert.match(stdout, /^part: types passed/m)
+  })
+
+  void test('looks for programs in /usr/sbin and /sbin, too, after everything else', (t) => {
+    const { status, searched } = runScript(t, [])
+    assert.deepEqual([status, searched.slice(-2)], [0, ['/usr/sbin', '/sbin']])
   })
 
   void test('stops if the packages cannot be installed, because nothing else can run then', (t) => {

@@ -6,14 +6,18 @@ import { withoutNulls } from '../../mcp/without-nulls.ts'
 /** A line that is not JSON is passed on as it is: the SDK reports it. So is the end of the input if it is not a whole line. */
 export function cleanLines(): Transform {
   const decoder = new StringDecoder('utf8')
-  let rest = ''
+  // Of the line that has not ended. Each is searched once: a long message arrives in many pieces.
+  let pieces: string[] = []
   return new Transform({
     transform(bytes: Buffer, _encoding, done) {
-      const lines = (rest + decoder.write(bytes)).split('\n')
-      rest = lines.pop()!
+      const [piece, ...rest] = decoder.write(bytes).split('\n')
+      pieces.push(piece!)
+      if (rest.length === 0) return done()
+      const lines = [pieces.join(''), ...rest]
+      pieces = [lines.pop()!]
       done(null, lines.map((line) => `${clean(line)}\n`).join(''))
     },
-    flush: (done) => done(null, rest + decoder.end()),
+    flush: (done) => done(null, pieces.join('') + decoder.end()),
   })
 }
 

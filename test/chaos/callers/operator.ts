@@ -82,7 +82,7 @@ export type Testbed = {
 
 /**
  * The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. `capped` has limits of all time that are
- * reached: of the agent, which is raised, and of each end user.
+ * reached: of the agent, which is raised, and of each end user. `unfair` sends what unfair.ts does.
  */
 const cast = [
   { name: 'plain', canary: 'quartz7', balanceUsd: '100000', rich: true, agents: ['plain', 'switched'], tools: false, outputTokens: 2048 },
@@ -90,8 +90,10 @@ const cast = [
   { name: 'thin', canary: 'fjord55', balanceUsd: '0.005', rich: false, agents: ['thin'], tools: false, outputTokens: 400 },
   { name: 'poor', canary: 'zebra90', balanceUsd: '0.02', rich: false, agents: ['poor'], tools: false, outputTokens: 400 },
   { name: 'capped', canary: 'linden4', balanceUsd: '100000', rich: true, agents: ['capped'], tools: false, outputTokens: 400 },
+  { name: 'unfair', canary: 'gravel6', balanceUsd: '100000', rich: true, agents: ['unfair'], tools: false, outputTokens: 400 },
 ]
-const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: number; windowSeconds?: number }[]> = {
+type KeyMade = { name: string; permission?: 'read-only'; limit?: number; windowSeconds?: number; mcp?: true }
+const keysOf: Record<string, KeyMade[]> = {
   // Enough requests for one caller, too few for bursts.
   plain: [
     { name: 'plain' },
@@ -105,6 +107,8 @@ const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: n
   thin: [{ name: 'thin' }],
   poor: [{ name: 'poor' }],
   capped: [{ name: 'capped' }],
+  // What the first one sends reaches its limit. The turns of the second one, and those who follow them, are limited by the server only.
+  unfair: [{ name: 'unfair', limit: 30, windowSeconds: 5, mcp: true }, { name: 'unfair-turns' }],
 }
 // A whole conversation of a run fits, so that the checker knows everything that a model must receive.
 const historyTokens = 100_000
@@ -157,9 +161,9 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
           })
           await make(`/agents/${agent['id']}/documents`, documentOf(canary, 'Harbour', 0))
           const keys = await Promise.all(
-            keysOf[agentName]!.map(async ({ name: keyName, permission = 'full', limit = 1_000_000, windowSeconds = 60 }) => {
+            keysOf[agentName]!.map(async ({ name: keyName, permission = 'full', limit = 1_000_000, windowSeconds = 60, mcp = false }) => {
               const rate = { limit, window_seconds: windowSeconds }
-              const key = await make(`/agents/${agent['id']}/keys`, { name: keyName, permission, rate_limit: rate })
+              const key = await make(`/agents/${agent['id']}/keys`, { name: keyName, permission, mcp, rate_limit: rate })
               return { name: keyName, id: key['id'], agentId: agent['id'], permission, limit, windowSeconds, text: key['api_key'] } as Key
             }),
           )

@@ -3,7 +3,8 @@
  * it ended. Never repeats, and never throws because of a server or a network.
  */
 import { request as open } from 'node:http'
-import type { Agent, IncomingMessage } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
+import { setTimeout as pass } from 'node:timers/promises'
 import { hold, holdEvents, isHeld } from '../../support/answer-check-run.ts'
 import type { AnswerEvent, CallEvent } from '../history.ts'
 
@@ -12,6 +13,8 @@ export type Outgoing = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses'> & {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   headers: Record<string, string>
   body?: string
+  /** `slowly`: in a few pieces with pauses; `unfinished`: all but the last byte. */
+  sends?: 'slowly' | 'unfinished'
   /** Undefined: a new connection. */
   connections: Agent | undefined
   patienceMs: number
@@ -26,12 +29,15 @@ export type Came = Omit<AnswerEvent, 'kind' | 'call'>
 const leavesAfterMs = 15
 // For a stream of some hundred events this takes seconds, in which unread data accumulates.
 const slowlyMs = 120
+// A body that is sent slowly takes a second and a half.
+const [bodyPieces, betweenPiecesMs] = [4, 500]
 
 export function send({
   url,
   method = 'POST',
   headers,
   body,
+  sends,
   connections,
   patienceMs,
   leaves,
@@ -98,11 +104,24 @@ export function send({
       came.on('close', () => tell('cut'))
     })
     // As bytes, because Node would encode the headers like the text behind them.
-    request.end(body === undefined ? undefined : Buffer.from(body), () => {
+    const bytes = body === undefined ? undefined : Buffer.from(body)
+    if (bytes && sends) return void sendPart(request, bytes, sends)
+    request.end(bytes, () => {
       if (leaves === 'waiting') setTimeout(leave, leavesAfterMs)
       if (halfCloses) request.socket?.end()
     })
   })
+}
+
+async function sendPart(request: ClientRequest, bytes: Buffer, sends: 'slowly' | 'unfinished'): Promise<void> {
+  request.setHeader('content-length', bytes.length)
+  if (sends === 'unfinished') return void request.write(bytes.subarray(0, -1))
+  const length = Math.ceil(bytes.length / bodyPieces)
+  for (let from = 0; from < bytes.length && !request.destroyed; from += length) {
+    request.write(bytes.subarray(from, from + length))
+    await pass(betweenPiecesMs)
+  }
+  request.end()
 }
 
 /** The checks of test/run.ts, if it runs the callers. */

@@ -44,6 +44,8 @@ export type CheckName =
   | 'spend-limit'
   /** Links are used once, what has ended stays ended, and each change has its audit entry. */
   | 'access'
+  /** What one owner sends at its limits is answered as specified. */
+  | 'unfair'
 
 /** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }
