@@ -1,0 +1,151 @@
+/** Usage of calls that end early: in each dialect, after any prefix of the stream, with usage in any event. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Asked } from '../../src/agent/call-usage.ts'
+import { AnthropicAnswer } from '../../src/agent/models/apis/anthropic-answer.ts'
+import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
+import type { AnswerOptions, CollectedAnswer } from '../../src/agent/models/apis/collected-answer.ts'
+import { GeminiAnswer } from '../../src/agent/models/apis/gemini-answer.ts'
+import { ResponsesAnswer } from '../../src/agent/models/apis/responses-answer.ts'
+import type { ModelStep, ModelUsage } from '../../src/agent/models/model.ts'
+import type { Dialect } from '../../src/agent/models/transport/answer-body.ts'
+import { Steps } from '../../src/agent/steps.ts'
+
+type Json = Record<string, unknown>
+type Reader = Dialect & { readonly answer: CollectedAnswer; step(): ModelStep }
+type Counts = { prompt: number; cached: number; completion: number | undefined }
+/** `text` and `usage` write an event in the form of the dialect. `prompt` of `usage` includes what was cached. */
+type Form = {
+  read: (options: AnswerOptions) => Reader
+  text: (text: string, usage: Json | undefined) => Json
+  usage: (counts: Counts) => Json
+}
+
+const openaiUsage = ({ prompt, cached, completion }: Counts): Json => ({
+  prompt_tokens: prompt,
+  prompt_tokens_details: { cached_tokens: cached },
+  ...(completion === undefined ? {} : { completion_tokens: completion }),
+})
+const forms: Record<string, Form> = {
+  anthropic: {
+    read: (options) => new AnthropicAnswer(options),
+    text: (text, usage) => ({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text }, ...(usage && { usage }) }),
+    usage: ({ prompt, cached, completion }) => ({
+      input_tokens: prompt - cached,
+      cache_read_input_tokens: cached,
+      output_tokens: completion,
+    }),
+  },
+  google: {
+    read: (options) => new GeminiAnswer(options),
+    text: (text, usage) => ({ candidates: [{ content: { parts: [{ text }] } }], ...(usage && { usageMetadata: usage }) }),
+    usage: ({ prompt, cached, completion }) => ({
+      promptTokenCount: prompt,
+      cachedContentTokenCount: cached,
+      candidatesTokenCount: completion,
+    }),
+  },
+  openai: {
+    read: (options) => new ResponsesAnswer(options),
+    text: (delta, usage) => ({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta, ...(usage && { usage }) }),
+    usage: ({ prompt, cached, completion }) => ({
+      input_tokens: prompt,
+      input_tokens_details: { cached_tokens: cached },
+      output_tokens: completion,
+    }),
+  },
+  'openai-compatible': {
+    read: (options) => new ChatAnswer(options),
+    text: (content, usage) => ({ choices: [{ index: 0, delta: { content } }], ...(usage && { usage }) }),
+    usage: openaiUsage,
+  },
+}
+
+const asked: Asked = { prompt: [{ role: 'user', content: 'x'.repeat(400) }], toolTokens: 0, maxOutputTokens: 1000 }
+const counts = (usage: ModelUsage) => [usage.promptTokens, usage.cachedPromptTokens, usage.completionTokens]
+
+function start(form: Form): { steps: Steps; read: (event: Json) => void; reader: Reader } {
+  const steps = new Steps([], 0)
+  const reader = form.read({
+    onText: (text) => void steps.append(text),
+    onGenerated: (bytes) => steps.noteGenerated(bytes),
+    secret: '',
+    request: { maxOutputTokens: asked.maxOutputTokens, tools: [] },
+  })
+  steps.readReports(() => reader.answer.usage.soFar())
+  return { steps, reader, read: (event) => reader.data(JSON.stringify(event), '') }
+}
+
+const pieces = 6
+const piece = 'twelve bytes'
+
+for (const [name, form] of Object.entries(forms)) {
+  void test(`turn.cancel billing.token-kinds: after any prefix of a stream (${name}), reported tokens are the charge and the rest is estimated`, () => {
+    for (let prefix = 1; prefix <= pieces; prefix++)
+      for (let reported = 0; reported <= pieces; reported++)
+        for (const counted of [true, false]) {
+          const { steps, read } = start(form)
+          for (let n = 1; n <= prefix; n++) {
+            const completion = counted ? 10 + n : undefined
+            read(form.text(piece, n === reported ? form.usage({ prompt: 150, cached: 60, completion }) : undefined))
+          }
+          const usage = steps.endEarly(asked)
+          const isReported = reported > 0 && reported <= prefix
+          const completion = isReported && counted ? 10 + reported + 3 * (prefix - reported) : 3 * prefix
+          const where = `prefix ${prefix}, usage in ${reported}, with completion tokens: ${counted}`
+          assert.deepEqual(counts(usage), isReported ? [150, 60, completion] : [100, 0, 3 * prefix], where)
+          assert.equal(steps.usageEstimated, !(isReported && counted && reported === prefix), where)
+        }
+  })
+}
+
+void test('turn.cancel: the first event of Anthropic has the prompt, of which a part was cached', () => {
+  const { steps, read } = start(forms['anthropic']!)
+  const usage = { input_tokens: 60, cache_read_input_tokens: 80, cache_creation_input_tokens: 10, output_tokens: 1 }
+  read({ type: 'message_start', message: { content: [], usage } })
+  assert.deepEqual(counts(steps.endEarly(asked)), [150, 80, 0], 'before any text')
+  read({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'four' } })
+})
+
+void test('turn.cancel: zeros, invalid counts and impossible kinds are not believed, and what was reported stays within the limit of the call', () => {
+  const form = forms['openai-compatible']!
+  const end = (usage: Json): [Steps, ModelUsage] => {
+    const { steps, read } = start(form)
+    read(form.text(piece, usage))
+    return [steps, steps.endEarly(asked)]
+  }
+  for (const usage of [
+    { prompt_tokens: 0, completion_tokens: 0 },
+    { prompt_tokens: -5, completion_tokens: 'many' },
+    { prompt_tokens: null },
+  ])
+    assert.deepEqual(counts(end(usage)[1]), [100, 0, 3])
+  const [impossible, usage] = end({ prompt_tokens: 150, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 151 } })
+  assert.deepEqual([counts(usage), impossible.usageEstimated], [[150, 0, 9], true])
+  const [absurd, limited] = end({ prompt_tokens: 1e9, completion_tokens: 1e9, prompt_tokens_details: { cached_tokens: 1e8 } })
+  assert.deepEqual([counts(limited), absurd.usageEstimated], [[2 * 208 + 4096, 0, 1000], true])
+})
+
+void test('billing.unpaid: a failed attempt counts what was generated in it, and the prompt of a call counts once', () => {
+  const form = forms['openai-compatible']!
+  const { steps, read } = start(form)
+  const usageAfter = (completion: number) => form.usage({ prompt: 150, cached: 60, completion })
+  read({ choices: [{ index: 0, delta: { reasoning: piece } }], usage: usageAfter(7) })
+  steps.failAttempt()
+  const again = form.read({
+    onText: (text) => void steps.append(text),
+    onGenerated: (bytes) => steps.noteGenerated(bytes),
+    secret: '',
+    request: { maxOutputTokens: 1000, tools: [] },
+  })
+  steps.readReports(() => again.answer.usage.soFar())
+  again.data(JSON.stringify(form.text(piece, usageAfter(5))), '')
+  assert.deepEqual(counts(steps.endEarly(asked)), [150, 60, 12])
+})
+
+void test('billing.usage-missing: of a complete reply with one total, that total counts, and the other is estimated', () => {
+  const { steps, read, reader } = start(forms['openai-compatible']!)
+  read({ choices: [{ index: 0, delta: { content: piece }, finish_reason: 'stop' }], usage: { prompt_tokens: 150 } })
+  const step = steps.add(reader.step(), asked)
+  assert.deepEqual([counts(step.usage), step.usageEstimated], [[150, 0, 3], true])
+})
