@@ -35,7 +35,7 @@ export class Steps {
   #soFar: (() => UsageSoFar) | undefined
   /** What was reported about the failed attempts of the current call. */
   #failedReports: UsageSoFar | undefined
-  /** The usage of a call that ended early, after it had generated something or its provider had reported usage. */
+  /** The usage of the last attempt of a call that ended early, after it had generated something or its provider had reported usage. */
   #unfinished: CallUsage | undefined
 
   /** For `stepsBefore` see `AdmittedTurn` in src/store/turn-records.ts. */
@@ -87,17 +87,23 @@ export class Steps {
   }
 
   /**
-   * The current call has ended without an answer. Returns the usage so far, with that of this call (`billing.unpaid`, `turn.cancel`): what
-   * its provider reported, and an estimate of the rest, from its text and from what no caller sees, such as reasoning. A call that generated
-   * nothing, and of which nothing was reported, counts nothing: whether its provider used anything is not known.
+   * The current call has ended without an answer. Returns what the turn has used (`billing.unpaid`), with all attempts of this call: what its
+   * provider reported, and an estimate of the rest, from its text and from what no caller sees, such as reasoning. A call that generated
+   * nothing, and of which nothing was reported, counts nothing: whether its provider used anything is not known. If its text becomes the
+   * reply (`turn.cancel`), only its last attempt is charged, as for a complete reply.
    */
   endEarly(asked: Asked): ModelUsage {
+    const finished = this.#steps.map(({ usage }) => usage)
+    this.#unfinished = this.#usageOfUnfinished(asked, this.#generatedBytes, reportsOf(this.#soFar))
     this.failAttempt()
-    const generates = this.#stepText.length > 0 || this.#failedBytes > 0 || this.#failedReports !== undefined
-    this.#unfinished = generates
-      ? usageOf(asked, { text: this.#stepText, toolCalls: [], generatedBytes: this.#failedBytes, reported: this.#failedReports })
-      : undefined
-    return this.usage
+    const ofAllAttempts = this.#usageOfUnfinished(asked, this.#failedBytes, this.#failedReports)
+    return total(ofAllAttempts ? [...finished, ofAllAttempts.usage] : finished)
+  }
+
+  #usageOfUnfinished(asked: Asked, generatedBytes: number, reported: UsageSoFar | undefined): CallUsage | undefined {
+    const text = this.#stepText
+    if (text.length === 0 && generatedBytes === 0 && !reported) return undefined
+    return usageOf(asked, { text, toolCalls: [], generatedBytes, reported })
   }
 
   /** Counts what the model generates, as the reader of its answer reports it. */
@@ -112,9 +118,9 @@ export class Steps {
 
   /** The current attempt of the call has failed. The reply is not charged for it, but `endEarly` counts it. */
   failAttempt(): void {
-    const reported = this.#soFar?.()
+    const reported = reportsOf(this.#soFar)
     this.#soFar = undefined
-    if (reported && reportsAnything(reported)) this.#failedReports = addedReports(this.#failedReports, reported)
+    if (reported) this.#failedReports = addedReports(this.#failedReports, reported)
     this.#failedBytes += this.#generatedBytes
     this.#generatedBytes = 0
   }
@@ -218,6 +224,12 @@ export class Steps {
       return [{ role: 'assistant', content: text, toolCalls: calls, ...handedBack }, ...results]
     })
   }
+}
+
+/** Undefined if the provider has reported nothing. */
+function reportsOf(soFar: (() => UsageSoFar) | undefined): UsageSoFar | undefined {
+  const reported = soFar?.()
+  return reported && reportsAnything(reported) ? reported : undefined
 }
 
 // Characters of titles and sections stay below 2 MiB. More citations than this help no one.

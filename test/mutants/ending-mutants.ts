@@ -153,6 +153,17 @@ export const endingMutants: Mutant[] = [
   },
   {
     rule: 'turn.cancel',
+    removes: 'a cancelled reply is not charged for the failed attempts before it',
+    edits: [
+      edit(
+        'this.#unfinished = this.#usageOfUnfinished(asked, this.#generatedBytes, reportsOf(this.#soFar))\n    this.failAttempt()',
+        'this.failAttempt()\n    this.#unfinished = this.#usageOfUnfinished(asked, this.#failedBytes, this.#failedReports)',
+      ),
+    ],
+    caughtBy: { file: 'unit/call-usage.test.ts', title: 'turn.cancel billing.unpaid: failed attempts count as unpaid' },
+  },
+  {
+    rule: 'turn.cancel',
     removes: 'a cancel is charged for what the provider reported',
     edits: [edit('onReports: (soFar) => steps.readReports(soFar),', '')],
     caughtBy: { file: 'spec/token-kinds.test.ts', title: 'turn.cancel billing.token-kinds: a turn that is cancelled' },

@@ -126,7 +126,7 @@ void test('turn.cancel: zeros, invalid counts and impossible kinds are not belie
   assert.deepEqual([counts(limited), absurd.usageEstimated], [[2 * 208 + 4096, 0, 1000], true])
 })
 
-void test('billing.unpaid: a failed attempt counts what was generated in it, and the prompt of a call counts once', () => {
+void test('turn.cancel billing.unpaid: failed attempts count as unpaid, and the text of the last one is charged without them', () => {
   const form = forms['openai-compatible']!
   const { steps, read } = start(form)
   const usageAfter = (completion: number) => form.usage({ prompt: 150, cached: 60, completion })
@@ -140,7 +140,8 @@ void test('billing.unpaid: a failed attempt counts what was generated in it, and
   })
   steps.readReports(() => again.answer.usage.soFar())
   again.data(JSON.stringify(form.text(piece, usageAfter(5))), '')
-  assert.deepEqual(counts(steps.endEarly(asked)), [150, 60, 12])
+  assert.deepEqual(counts(steps.endEarly(asked)), [150, 60, 12], 'unpaid, with the prompt counted once')
+  assert.deepEqual([counts(steps.generated.usage), steps.generated.usageEstimated], [[150, 60, 5], false], 'charged')
 })
 
 void test('billing.usage-missing: of a complete reply with one total, that total counts, and the other is estimated', () => {
