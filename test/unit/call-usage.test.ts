@@ -10,63 +10,26 @@ import { ResponsesAnswer } from '../../src/agent/models/apis/responses-answer.ts
 import type { ModelStep, ModelUsage } from '../../src/agent/models/model.ts'
 import type { Dialect } from '../../src/agent/models/transport/answer-body.ts'
 import { Steps } from '../../src/agent/steps.ts'
+import { answerKinds } from '../support/dialect-answers.ts'
+import type { AnswerKind } from '../support/dialect-answers.ts'
+import { textEvent, usageFields } from '../support/usage-events.ts'
 
 type Json = Record<string, unknown>
 type Reader = Dialect & { readonly answer: CollectedAnswer; step(): ModelStep }
-type Counts = { prompt: number; cached: number; completion: number | undefined }
-/** `text` and `usage` write an event in the form of the dialect. `prompt` of `usage` includes what was cached. */
-type Form = {
-  read: (options: AnswerOptions) => Reader
-  text: (text: string, usage: Json | undefined) => Json
-  usage: (counts: Counts) => Json
-}
 
-const openaiUsage = ({ prompt, cached, completion }: Counts): Json => ({
-  prompt_tokens: prompt,
-  prompt_tokens_details: { cached_tokens: cached },
-  ...(completion === undefined ? {} : { completion_tokens: completion }),
-})
-const forms: Record<string, Form> = {
-  anthropic: {
-    read: (options) => new AnthropicAnswer(options),
-    text: (text, usage) => ({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text }, ...(usage && { usage }) }),
-    usage: ({ prompt, cached, completion }) => ({
-      input_tokens: prompt - cached,
-      cache_read_input_tokens: cached,
-      output_tokens: completion,
-    }),
-  },
-  google: {
-    read: (options) => new GeminiAnswer(options),
-    text: (text, usage) => ({ candidates: [{ content: { parts: [{ text }] } }], ...(usage && { usageMetadata: usage }) }),
-    usage: ({ prompt, cached, completion }) => ({
-      promptTokenCount: prompt,
-      cachedContentTokenCount: cached,
-      candidatesTokenCount: completion,
-    }),
-  },
-  openai: {
-    read: (options) => new ResponsesAnswer(options),
-    text: (delta, usage) => ({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta, ...(usage && { usage }) }),
-    usage: ({ prompt, cached, completion }) => ({
-      input_tokens: prompt,
-      input_tokens_details: { cached_tokens: cached },
-      output_tokens: completion,
-    }),
-  },
-  'openai-compatible': {
-    read: (options) => new ChatAnswer(options),
-    text: (content, usage) => ({ choices: [{ index: 0, delta: { content } }], ...(usage && { usage }) }),
-    usage: openaiUsage,
-  },
+const readers: Record<AnswerKind, (options: AnswerOptions) => Reader> = {
+  anthropic: (options) => new AnthropicAnswer(options),
+  google: (options) => new GeminiAnswer(options),
+  openai: (options) => new ResponsesAnswer(options),
+  'openai-compatible': (options) => new ChatAnswer(options),
 }
 
 const asked: Asked = { prompt: [{ role: 'user', content: 'x'.repeat(400) }], toolTokens: 0, maxOutputTokens: 1000 }
 const counts = (usage: ModelUsage) => [usage.promptTokens, usage.cachedPromptTokens, usage.completionTokens]
 
-function start(form: Form): { steps: Steps; read: (event: Json) => void; reader: Reader } {
+function start(kind: AnswerKind): { steps: Steps; read: (event: Json) => void; reader: Reader } {
   const steps = new Steps([], 0)
-  const reader = form.read({
+  const reader = readers[kind]({
     onText: (text) => void steps.append(text),
     onGenerated: (bytes) => steps.noteGenerated(bytes),
     secret: '',
@@ -79,15 +42,15 @@ function start(form: Form): { steps: Steps; read: (event: Json) => void; reader:
 const pieces = 6
 const piece = 'twelve bytes'
 
-for (const [name, form] of Object.entries(forms)) {
-  void test(`turn.cancel billing.token-kinds: after any prefix of a stream (${name}), reported tokens are the charge and the rest is estimated`, () => {
+for (const kind of answerKinds) {
+  void test(`turn.cancel billing.token-kinds: after any prefix of a stream (${kind}), reported tokens are the charge and the rest is estimated`, () => {
     for (let prefix = 1; prefix <= pieces; prefix++)
       for (let reported = 0; reported <= pieces; reported++)
         for (const counted of [true, false]) {
-          const { steps, read } = start(form)
+          const { steps, read } = start(kind)
           for (let n = 1; n <= prefix; n++) {
             const completion = counted ? 10 + n : undefined
-            read(form.text(piece, n === reported ? form.usage({ prompt: 150, cached: 60, completion }) : undefined))
+            read(textEvent(kind, piece, n === reported ? { prompt: 150, cached: 60, completion } : undefined))
           }
           const usage = steps.endEarly(asked)
           const isReported = reported > 0 && reported <= prefix
@@ -100,7 +63,7 @@ for (const [name, form] of Object.entries(forms)) {
 }
 
 void test('turn.cancel: the first event of Anthropic has the prompt, of which a part was cached', () => {
-  const { steps, read } = start(forms['anthropic']!)
+  const { steps, read } = start('anthropic')
   const usage = { input_tokens: 60, cache_read_input_tokens: 80, cache_creation_input_tokens: 10, output_tokens: 1 }
   read({ type: 'message_start', message: { content: [], usage } })
   assert.deepEqual(counts(steps.endEarly(asked)), [150, 80, 0], 'before any text')
@@ -108,10 +71,9 @@ void test('turn.cancel: the first event of Anthropic has the prompt, of which a 
 })
 
 void test('turn.cancel: zeros, invalid counts and impossible kinds are not believed, and what was reported stays within the limit of the call', () => {
-  const form = forms['openai-compatible']!
   const end = (usage: Json): [Steps, ModelUsage] => {
-    const { steps, read } = start(form)
-    read(form.text(piece, usage))
+    const { steps, read } = start('openai-compatible')
+    read({ choices: [{ index: 0, delta: { content: piece } }], usage })
     return [steps, steps.endEarly(asked)]
   }
   for (const usage of [
@@ -127,25 +89,24 @@ void test('turn.cancel: zeros, invalid counts and impossible kinds are not belie
 })
 
 void test('turn.cancel billing.unpaid: failed attempts count as unpaid, and the text of the last one is charged without them', () => {
-  const form = forms['openai-compatible']!
-  const { steps, read } = start(form)
-  const usageAfter = (completion: number) => form.usage({ prompt: 150, cached: 60, completion })
-  read({ choices: [{ index: 0, delta: { reasoning: piece } }], usage: usageAfter(7) })
+  const { steps, read } = start('openai-compatible')
+  const after = (completion: number) => ({ prompt: 150, cached: 60, completion })
+  read({ choices: [{ index: 0, delta: { reasoning: piece } }], usage: usageFields('openai-compatible', after(7)) })
   steps.failAttempt()
-  const again = form.read({
+  const again = readers['openai-compatible']({
     onText: (text) => void steps.append(text),
     onGenerated: (bytes) => steps.noteGenerated(bytes),
     secret: '',
     request: { maxOutputTokens: 1000, tools: [] },
   })
   steps.readReports(() => again.answer.usage.soFar())
-  again.data(JSON.stringify(form.text(piece, usageAfter(5))), '')
+  again.data(JSON.stringify(textEvent('openai-compatible', piece, after(5))), '')
   assert.deepEqual(counts(steps.endEarly(asked)), [150, 60, 12], 'unpaid, with the prompt counted once')
   assert.deepEqual([counts(steps.generated.usage), steps.generated.usageEstimated], [[150, 60, 5], false], 'charged')
 })
 
 void test('billing.usage-missing: of a complete reply with one total, that total counts, and the other is estimated', () => {
-  const { steps, read, reader } = start(forms['openai-compatible']!)
+  const { steps, read, reader } = start('openai-compatible')
   read({ choices: [{ index: 0, delta: { content: piece }, finish_reason: 'stop' }], usage: { prompt_tokens: 150 } })
   const step = steps.add(reader.step(), asked)
   assert.deepEqual([counts(step.usage), step.usageEstimated], [[150, 0, 3], true])
