@@ -57,20 +57,32 @@ export type FailureCode = keyof typeof failures
 /** The codes that only the admin API returns. */
 export const adminCodes: readonly FailureCode[] = ['unauthorized', 'forbidden', 'conflict']
 
+export type ApiErrorOptions = {
+  status?: number
+  retryAfterSeconds?: number | undefined
+  requestId?: string | undefined
+  location?: string | undefined
+}
+
 /**
  * An error that ends the request. The HTTP layer writes it as the JSON error envelope. `message` replaces the default message of the code and
- * is shown to the caller; `options` override the status and the retry delay.
+ * is shown to the caller; `options` override the status and the retry delay. `requestId`: of the turn that the error is about, in place of the
+ * ID of the request. `location`: the path of a turn, as a header.
  */
 export class ApiError extends Error {
   readonly code: FailureCode
   readonly status: number
   readonly retryAfterSeconds: number | undefined
+  readonly requestId: string | undefined
+  readonly location: string | undefined
 
-  constructor(code: FailureCode, message?: string, options: { status?: number; retryAfterSeconds?: number } = {}) {
+  constructor(code: FailureCode, message?: string, options: ApiErrorOptions = {}) {
     const failure: Failure = failures[code]
     super(message ?? failure.message)
     this.code = code
     this.status = options.status ?? failure.status
     this.retryAfterSeconds = options.retryAfterSeconds ?? failure.retryAfterSeconds
+    this.requestId = options.requestId
+    this.location = options.location
   }
 }

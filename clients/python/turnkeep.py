@@ -274,7 +274,7 @@ class Stream:
 
 
 class Turns:
-    """The turns of this API key by their request ids: their status, their streams, and how to cancel and rate them.
+    """The turns of this API key by their request ids or idempotency keys: their status, their streams, and how to cancel and rate them.
 
     Each method takes `timeout`, `max_retries` and `max_wait` as the client does, and raises NotFoundError for a turn that is unknown,
     erased, or of another API key.
@@ -289,6 +289,16 @@ class Turns:
     ) -> "Turn":
         """The turn as it is now."""
         return self._call(timeout, max_retries, max_wait).fetch("GET", _turn_path(request_id), _turn)
+
+    def find(
+        self, idempotency_key: str, *, timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None
+    ) -> "Turn":
+        """The turn of the message that was sent with this key, for a process that did not get its response.
+
+        Raises NotFoundError if no message with this key has been accepted yet, if the turn was erased, and 24 hours after its end.
+        """
+        path = f"/turns?idempotency_key={quote(_checked_key(idempotency_key), safe='')}"
+        return self._call(timeout, max_retries, max_wait).fetch("GET", path, _turn)
 
     def stream(
         self, request_id: str, *, after: Optional[str] = None,
@@ -454,7 +464,10 @@ class TurnFailure:
 
 @dataclass(frozen=True)
 class Turn:
-    """A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are None otherwise."""
+    """A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are None otherwise.
+
+    A cancelled turn that was charged for finished tool calls has `usage`, too.
+    """
 
     request_id: str
     conversation_id: str
@@ -1110,11 +1123,18 @@ def _turn(data: object) -> Turn:
         created_at=_field(data, "created_at", str),
         ended_at=_nullable(data, "ended_at", str),
         message=_record(_field(data, "message", dict), AssistantMessage) if status == "completed" else None,
-        usage=_record(_field(data, "usage", dict), TurnUsage) if status == "completed" else None,
+        usage=_turn_usage(data, status),
         error=None if error is None else _record(error, TurnFailure),
         cancel_requested=_field(data, "cancel_requested", bool),
         finish_reason=_nullable({"finish_reason": None, **data}, "finish_reason", str),
     )
+
+
+def _turn_usage(data: object, status: str) -> Optional[TurnUsage]:
+    if status == "completed":
+        return _record(_field(data, "usage", dict), TurnUsage)
+    usage = _nullable(data, "usage", dict) if status == "cancelled" else None
+    return None if usage is None else _record(usage, TurnUsage)
 
 
 def _feedback(data: object) -> Feedback:

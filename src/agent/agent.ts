@@ -13,6 +13,8 @@ import type { HistoryMessage, JournalEntry } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
 import type { AgentConfig } from './agent-config.ts'
 import { createVersions } from './agent-versions.ts'
+import { boundOf } from './call-usage.ts'
+import type { Asked } from './call-usage.ts'
 import { TextCleaner } from './clean-text.ts'
 import { maxAnswerCalls } from './models/answer-limit.ts'
 import { countedModel } from './models/counted-model.ts'
@@ -24,8 +26,8 @@ import type { Models } from './models/models.ts'
 import { buildPrompt, knowledgeBudget, newerHalf } from './prompt.ts'
 import { generateWithRetries } from './models/retry.ts'
 import type { UsageBound } from './journal.ts'
-import { boundOf, Steps } from './steps.ts'
-import type { Asked, Generated } from './steps.ts'
+import { Steps } from './steps.ts'
+import type { Generated } from './steps.ts'
 import { finishCalls } from './tools/tool-calls.ts'
 import type { TraceRecorder } from './trace-recorder.ts'
 import { toolTokens } from './tools/tools.ts'
@@ -255,6 +257,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           request.onReset(steps.discardText())
         },
         onGenerated: (bytes) => steps.noteGenerated(bytes),
+        onReports: (soFar) => steps.readReports(soFar),
         // `stream.after-delta`: once any text of the turn was sent, the answer is not generated again.
         mayRetry: () => !steps.hasSaid,
         onRetry(error, waitMs) {

@@ -6,17 +6,15 @@ import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
 import type { Step, UsageBound } from './journal.ts'
-import type { ModelStep, ModelUsage, Passage, PromptMessage, ToolCall } from './models/model.ts'
-import { estimatedTokens, tokenBound, tokensOfBytes } from './tokens.ts'
+import { addedReports, believedUsage, boundOf, reportsAnything, usageOf } from './call-usage.ts'
+import type { Asked, CallUsage } from './call-usage.ts'
+import type { ModelStep, ModelUsage, Passage, PromptMessage, UsageSoFar } from './models/model.ts'
 
 /**
  * The text of all steps, earlier attempts included, with its usage: what the provider reported, or else an estimate. `toolCallsPrice`: of all
  * finished tool calls, in 10⁻⁸ USD (`billing.tool-price`).
  */
 export type Generated = { text: string; usage: ModelUsage; usageEstimated: boolean; toolCallsPrice: number; citations: Citation[] }
-
-/** The request of one model call, as far as its usage depends on it. */
-export type Asked = { prompt: PromptMessage[]; toolTokens: number; maxOutputTokens: number }
 
 const betweenSteps = '\n\n'
 
@@ -33,8 +31,12 @@ export class Steps {
   /** UTF-8 bytes of everything that the current call generated: in its current attempt, and in the failed ones before. */
   #generatedBytes = 0
   #failedBytes = 0
-  /** The estimated usage of a call that ended early, after it had generated something. */
-  #unfinished: ModelUsage | undefined
+  /** Reads what the provider has reported about the current attempt. */
+  #soFar: (() => UsageSoFar) | undefined
+  /** What was reported about the failed attempts of the current call. */
+  #failedReports: UsageSoFar | undefined
+  /** The usage of the last attempt of a call that ended early, after it had generated something or its provider had reported usage. */
+  #unfinished: CallUsage | undefined
 
   /** For `stepsBefore` see `AdmittedTurn` in src/store/turn-records.ts. */
   constructor(journal: JournalEntry[], stepsBefore: number) {
@@ -67,7 +69,7 @@ export class Steps {
 
   get usage(): ModelUsage {
     const finished = this.#steps.map(({ usage }) => usage)
-    return total(this.#unfinished ? [...finished, this.#unfinished] : finished)
+    return total(this.#unfinished ? [...finished, this.#unfinished.usage] : finished)
   }
 
   /** Upper bound of what all steps so far were allowed to use. */
@@ -85,15 +87,23 @@ export class Steps {
   }
 
   /**
-   * The current call has ended without an answer. Returns the usage so far, with an estimate for this call (`billing.unpaid`), from its
-   * text and from what no caller sees, such as reasoning. A call that generated nothing counts nothing: whether its provider used anything is not
-   * known.
+   * The current call has ended without an answer. Returns what the turn has used (`billing.unpaid`), with all attempts of this call: what its
+   * provider reported, and an estimate of the rest, from its text and from what no caller sees, such as reasoning. A call that generated
+   * nothing, and of which nothing was reported, counts nothing: whether its provider used anything is not known. If its text becomes the
+   * reply (`turn.cancel`), only its last attempt is charged, as for a complete reply.
    */
   endEarly(asked: Asked): ModelUsage {
+    const finished = this.#steps.map(({ usage }) => usage)
+    this.#unfinished = this.#usageOfUnfinished(asked, this.#generatedBytes, reportsOf(this.#soFar))
     this.failAttempt()
-    const generates = this.#stepText.length > 0 || this.#failedBytes > 0
-    this.#unfinished = generates ? estimateOf(asked, this.#stepText, [], this.#failedBytes) : undefined
-    return this.usage
+    const ofAllAttempts = this.#usageOfUnfinished(asked, this.#failedBytes, this.#failedReports)
+    return total(ofAllAttempts ? [...finished, ofAllAttempts.usage] : finished)
+  }
+
+  #usageOfUnfinished(asked: Asked, generatedBytes: number, reported: UsageSoFar | undefined): CallUsage | undefined {
+    const text = this.#stepText
+    if (text.length === 0 && generatedBytes === 0 && !reported) return undefined
+    return usageOf(asked, { text, toolCalls: [], generatedBytes, reported })
   }
 
   /** Counts what the model generates, as the reader of its answer reports it. */
@@ -101,8 +111,16 @@ export class Steps {
     this.#generatedBytes += bytes
   }
 
+  /** `soFar` returns what the provider has reported about the attempt that starts. */
+  readReports(soFar: () => UsageSoFar): void {
+    this.#soFar = soFar
+  }
+
   /** The current attempt of the call has failed. The reply is not charged for it, but `endEarly` counts it. */
   failAttempt(): void {
+    const reported = reportsOf(this.#soFar)
+    this.#soFar = undefined
+    if (reported) this.#failedReports = addedReports(this.#failedReports, reported)
     this.#failedBytes += this.#generatedBytes
     this.#generatedBytes = 0
   }
@@ -114,7 +132,7 @@ export class Steps {
   }
 
   get usageEstimated(): boolean {
-    return this.#unfinished !== undefined || this.#steps.some((step) => step.usageEstimated)
+    return this.#unfinished?.isEstimated === true || this.#steps.some((step) => step.usageEstimated)
   }
 
   /** Number of answers without text and without tool calls. */
@@ -167,6 +185,8 @@ export class Steps {
     this.#stepText = ''
     this.#unfinished = undefined
     this.#generatedBytes = this.#failedBytes = 0
+    const reported = this.#soFar?.()
+    this.#soFar = this.#failedReports = undefined
     const toolCalls = answer.toolCalls.map(({ id, name, arguments: given }) => ({
       id: cleanText(id),
       name: cleanText(name),
@@ -174,12 +194,16 @@ export class Steps {
     }))
     const bound = boundOf(asked)
     const believed = answer.usage && believedUsage(answer.usage, bound)
+    const { usage, isEstimated } =
+      answer.usage && believed
+        ? { usage: believed, isEstimated: believed !== answer.usage || answer.usageImpossible === true }
+        : usageOf(asked, { text, toolCalls, generatedBytes, reported })
     const step: Step = {
       step: this.next,
       text,
       toolCalls,
-      usage: believed ?? estimateOf(asked, text, toolCalls, generatedBytes),
-      usageEstimated: believed === undefined || believed !== answer.usage || answer.usageImpossible === true,
+      usage,
+      usageEstimated: isEstimated,
       bound,
       ...(answer.continuation === undefined ? {} : { continuation: answer.continuation }),
     }
@@ -202,6 +226,12 @@ export class Steps {
   }
 }
 
+/** Undefined if the provider has reported nothing. */
+function reportsOf(soFar: (() => UsageSoFar) | undefined): UsageSoFar | undefined {
+  const reported = soFar?.()
+  return reported && reportsAnything(reported) ? reported : undefined
+}
+
 // Characters of titles and sections stay below 2 MiB. More citations than this help no one.
 const maxCitations = 1000
 
@@ -214,63 +244,6 @@ function cited(passages: Passage[], found: Citation[]): Citation[] {
     if (!once.has(key)) once.set(key, { documentId, title, section })
   }
   return [...once.values()]
-}
-
-/** `billing.usage-missing`. `generatedBytes` includes what is not in the text and the tool calls: a provider bills reasoning, too. */
-function estimateOf(
-  { prompt, toolTokens, maxOutputTokens }: Asked,
-  text: string,
-  toolCalls: ToolCall[],
-  generatedBytes: number,
-): ModelUsage {
-  const visible = estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments))
-  return {
-    // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
-    promptTokens: sum(prompt, (message) => estimatedTokens(message.content)) + Math.ceil(toolTokens / 2),
-    cachedPromptTokens: 0,
-    cacheWriteTokens: 0,
-    completionTokens: Math.max(visible, Math.min(maxOutputTokens, tokensOfBytes(generatedBytes))),
-    reasoningTokens: 0,
-  }
-}
-
-// Providers count a few tokens per message for role and separators; 8 covers the known chat templates.
-const frameTokens = 8
-
-/** `billing.hold`: returns an upper bound of what a step can use. */
-export function boundOf({ prompt, toolTokens, maxOutputTokens }: Asked): UsageBound {
-  const messages = sum(prompt, (message) => {
-    const answer = message.role === 'assistant' ? answerBound(message) : 0
-    return frameTokens + tokenBound(message.content) + answer
-  })
-  return { promptTokens: messages + toolTokens, completionTokens: maxOutputTokens }
-}
-
-// No tokenizer makes more than one token of a byte, and a bound counts a token for two bytes.
-const maxPerBound = 2
-// Tokens that a server may add to a prompt by itself: its chat template, a default system prompt, instructions for tools.
-const addedByServer = 4096
-
-/**
- * `billing.usage-impossible`: returns what a provider reported, limited to what the call could have used at most. Returns `reported` itself
- * if it is within that limit. Of a total that is limited, the kinds are not believed either.
- */
-function believedUsage(reported: ModelUsage, bound: UsageBound): ModelUsage {
-  const promptTokens = Math.min(reported.promptTokens, maxPerBound * bound.promptTokens + addedByServer)
-  const completionTokens = Math.min(reported.completionTokens, bound.completionTokens)
-  const isPromptPossible = promptTokens === reported.promptTokens
-  const isCompletionPossible = completionTokens === reported.completionTokens
-  if (isPromptPossible && isCompletionPossible) return reported
-  return {
-    ...reported,
-    ...(isPromptPossible ? {} : { promptTokens, cachedPromptTokens: 0, cacheWriteTokens: 0 }),
-    ...(isCompletionPossible ? {} : { completionTokens, reasoningTokens: 0 }),
-  }
-}
-
-function answerBound({ toolCalls = [], continuation }: Extract<PromptMessage, { role: 'assistant' }>): number {
-  const handedBack = continuation === undefined ? 0 : tokenBound(JSON.stringify(continuation))
-  return handedBack + sum(toolCalls, (call) => tokenBound(call.name + call.arguments))
 }
 
 const sum = <Item>(items: Item[], of: (item: Item) => number): number => items.reduce((total, item) => total + of(item), 0)

@@ -23,6 +23,8 @@ export type ToolFailure = {
   requestId?: string | undefined
   retryAfterSeconds?: number | undefined
   idempotencyKey?: string | undefined
+  /** The path of the running turn because of which the call was refused. */
+  location?: string | undefined
 }
 
 export type ToolOutcome = { kind: 'replied'; reply: ToolReply } | ({ kind: 'failed' } & ToolFailure)
@@ -158,8 +160,8 @@ export function writeReply({ content, requestId, conversationId, usage, incomple
 
 /** The result of a call without a reply: the code, what happened, and what to do, for the model that called and for its user. */
 export function writeFailure(failure: ToolFailure): CallToolResult {
-  const { code, message, requestId, retryAfterSeconds } = failure
-  const details = { code, request_id: requestId, retry_after_seconds: retryAfterSeconds }
+  const { code, message, requestId, retryAfterSeconds, location } = failure
+  const details = { code, request_id: requestId, retry_after_seconds: retryAfterSeconds, location }
   const advice = adviceFor(failure)
   return {
     isError: true,

@@ -206,8 +206,8 @@ function textOf({ requestId, text, admitted }: LiveTurn, from: number, to: numbe
 /** `unavailable.unknown` */
 const unknownEnd: TurnEnd = { kind: 'failed', code: 'service_unavailable', state: null }
 
-export function endOf({ state, reply, details, failureCode }: TurnStatus): TurnEnd {
-  if (reply) return { kind: 'completed', reply, details: details ?? undefined }
+export function endOf({ state, reply, usage, failureCode }: TurnStatus): TurnEnd {
+  if (reply) return { kind: 'completed', reply, details: usage ?? undefined }
   if (state === 'running' || state === 'completed' || failureCode === null) return unknownEnd
   return { kind: 'failed', code: failureCode, state }
 }

@@ -20,8 +20,12 @@ export type TurnRequest = {
 export const operatorShare = 'operator'
 
 export type BeginResult =
-  /** Refused before anything was stored. The response has the code's status on both transports. */
-  | { kind: 'refused'; code: FailureCode; retryAfterSeconds?: number | undefined }
+  /**
+   * Refused before anything was stored. The response has the code's status on both transports. `blockedBy`: the request ID of the running turn
+   * because of which the message was refused, if it was found: that of the same Idempotency-Key (`idempotency.in-progress`), or another one of
+   * the same API key and end user (`conversation.busy`).
+   */
+  | { kind: 'refused'; code: FailureCode; retryAfterSeconds?: number | undefined; blockedBy?: string | undefined }
   /** `order.validation`: the message is longer than its agent allows. `longest` is that limit in code points. */
   | { kind: 'message_too_long'; longest: number }
   /** `idempotency.replay`: the stored result of the first request. */

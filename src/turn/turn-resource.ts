@@ -4,6 +4,7 @@
  * and the process that runs the turn ends it (`turn.cancel`).
  */
 import { ApiError } from '../errors.ts'
+import type { FailureCode } from '../errors.ts'
 import type { Author } from '../store/queries/audit.ts'
 import type { Feedback, GivenFeedback } from '../store/queries/feedback.ts'
 import type { KeyedTurn } from '../store/queries/openai-look-ups.ts'
@@ -30,8 +31,13 @@ export interface TurnResource {
   readMessage(wanted: { requestId: string; apiKeyId: string }): Promise<string>
   /** The newest turn of the key whose Idempotency-Key starts with `keyPrefix`, if it was started at most `withinMs` ago. */
   findNewest(wanted: { apiKeyId: string; keyPrefix: string; withinMs: number }): Promise<KeyedTurn | undefined>
-  /** The request ID of the turn that the Idempotency-Key has. */
-  findOfKey(wanted: { apiKeyId: string; idempotencyKey: string }): Promise<string | undefined>
+  /** The turn that the Idempotency-Key has. */
+  findOfKey(wanted: { apiKeyId: string; idempotencyKey: string }): Promise<TurnStatus>
+  /** The request ID of the running turn because of which a message was refused. Undefined if it is not found, or not now. Never throws. */
+  findBlocking(
+    code: FailureCode,
+    refused: { apiKeyId: string; idempotencyKey: string; externalUserId: string },
+  ): Promise<string | undefined>
   /** The turn, to follow it from any position, whether or not it has ended. */
   open(wanted: TurnWanted): Promise<{ turn: RunningTurn; status: TurnStatus }>
   /**
@@ -89,9 +95,20 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
     },
 
     async findOfKey(wanted) {
-      const release = lookUps.take(wanted.apiKeyId)
-      if (!release) throw new ApiError('service_unavailable')
-      return store.read.findTurnOfKey(wanted).catch(refuseUnavailable).finally(release)
+      const status = await store.read.findTurnStatusOfKey(wanted).catch(refuseUnavailable)
+      if (!status) throw new ApiError('not_found', 'This API key has no turn with this Idempotency-Key.')
+      return status
+    },
+
+    async findBlocking(code, { apiKeyId, idempotencyKey, externalUserId }) {
+      if (code !== 'idempotency_in_progress' && code !== 'conversation_busy') return undefined
+      const release = lookUps.take(apiKeyId)
+      if (!release) return undefined
+      const found =
+        code === 'idempotency_in_progress'
+          ? store.read.findTurnOfKey({ apiKeyId, idempotencyKey })
+          : store.read.findRunningTurn(apiKeyId, externalUserId)
+      return found.catch(() => undefined).finally(release)
     },
 
     async open(wanted) {

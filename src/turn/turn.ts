@@ -102,17 +102,26 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   const leases = keepLeases({ store, live, failpoints, log, warnings, metrics, settings, ...claims })
 
   const followed = followTurns({ store, live, log, warnings })
+  const resource = createTurnResource({ store, live, followed })
 
   function beginClaim(): () => void {
     claiming++
     return () => void claiming--
   }
 
+  async function begin(request: TurnRequest): Promise<BeginResult> {
+    const result = await admitMessage(request)
+    if (result.kind !== 'refused') return result
+    // After the slot of the message is free again, and outside its transaction.
+    const blockedBy = await resource.findBlocking(result.code, request)
+    return blockedBy === undefined ? result : { ...result, blockedBy }
+  }
+
   /**
    * Without a free slot, a message may still be answered from what is stored, so it is looked up. The number of look-ups is limited, too
    * (`overload.queue`).
    */
-  async function begin(request: TurnRequest): Promise<BeginResult> {
+  async function admitMessage(request: TurnRequest): Promise<BeginResult> {
     const slot = draining ? undefined : slots.take(request.shareOf)
     const release = slot ?? lookUps.take(request.shareOf)
     if (!release) return refuseOverload()
@@ -243,7 +252,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   return {
     begin,
-    resource: createTurnResource({ store, live, followed }),
+    resource,
     traceOf(requestId) {
       const turn = live.get(requestId)
       return turn && !turn.ended ? turn.trace?.trace(turn.admitted.hold, false) : undefined

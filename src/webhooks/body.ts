@@ -86,7 +86,8 @@ function turnOf(event: EventRecord, turn: EventTurn, includeMessages: boolean): 
     ended_at: new Date(event.occurredAt).toISOString(),
     incomplete: completed && isCutOff(turn),
     finish_reason: completed ? turn.finishReason : null,
-    usage: completed && usage ? usageOf(usage) : null,
+    // A cancelled turn may have been charged for its tool calls. A released one may have run again since.
+    usage: usage && (completed || status === 'cancelled') ? usageOf(usage) : null,
     error: code === null ? null : { code, message: messageOf(code) },
     ...(includeMessages ? { user_message: completed ? turn.userMessage : null, message: completed ? turn.reply : null } : {}),
   }

@@ -149,6 +149,11 @@ const spendingAt = (h: Broken, nth: number) =>
 const rateHeaders = { 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': '1800000060' }
 
 export const ways: [check: CheckName, what: string, corrupt: (history: Broken) => void][] = [
+  [
+    'H1',
+    'a request in progress that leads to another turn',
+    (h) => (h.answer('slow', 1).headers['location'] = '/v1/agents/agt_amber/turns/other'),
+  ],
   ['H1', 'a replay with other words', (h) => h.edit(h.answer('first', -1), (body) => (body.message.content += '!'))],
   [
     'H1',

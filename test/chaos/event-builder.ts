@@ -116,12 +116,14 @@ export function createEventBuilder() {
     const remaining = Math.max(0, limit - windows.get(keyName)!)
     return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': String(remaining), 'x-ratelimit-reset': '1800000060' }
   }
-  const refuse = (of: number, code: string, keyName = 'main', requestId = uuid(++ids)): void => {
+  /** `location`: of the turn that is running. */
+  const refuse = (of: number, code: string, keyName = 'main', requestId = uuid(++ids), location?: string): void => {
     const [status, retryAfter] = statuses[code]!
     const headers = {
       'x-request-id': requestId,
       'content-type': 'application/json; charset=utf-8',
       ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
+      ...(location === undefined ? {} : { location }),
       ...(status === 429 ? rate(keyName) : {}),
     }
     answer(of, { status, headers, body: JSON.stringify({ error: { code, message: 'It says why.', request_id: requestId } }) })

@@ -123,7 +123,7 @@ export function soundHistory(): HistoryEvent[] {
   accept(call(polled, { prefersAsync: true }), polled, polledId)
   const polledModel = model(polled, 'text')
   reportTurn(poll(polled, polledId), polled, polledId, { status: 'running', cancelRequested: false })
-  refuse(call(polled), 'idempotency_in_progress', 'main', '00000000-0000-4000-8000-00000000dddd')
+  refuse(call(polled), 'idempotency_in_progress', 'main', polledId, `/v1/agents/agt_amber/turns/${polledId}`)
   modelEnds(polledModel)
   settle(polled, polledModel)
   reportTurn(poll(polled, polledId), polled, polledId, { status: 'completed', cancelRequested: false })

@@ -133,8 +133,8 @@ export const endingMutants: Mutant[] = [
     removes: 'a reply without usage is estimated: it counts as nothing',
     edits: [
       edit(
-        'usage: believed ?? estimateOf(asked, text, toolCalls, generatedBytes),',
-        'usage: believed ?? { ...estimateOf(asked, text, toolCalls, generatedBytes), promptTokens: 0, completionTokens: 0 },',
+        'const estimate = estimateOf(asked, text, toolCalls, generatedBytes)',
+        'const estimate = { ...estimateOf(asked, text, toolCalls, generatedBytes), promptTokens: 0, completionTokens: 0 }',
       ),
     ],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
@@ -142,8 +142,31 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'billing.usage-missing',
     removes: 'an estimate is marked',
-    edits: [edit('usageEstimated: believed === undefined || believed !== answer.usage ||', 'usageEstimated:')],
+    edits: [edit('isEstimated: !isReported ||', 'isEstimated:')],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
+  },
+  {
+    rule: 'billing.usage-missing',
+    removes: 'what was reported counts, and only the rest is estimated',
+    edits: [edit('if (!reported) return { usage: estimate, isEstimated: true }', 'return { usage: estimate, isEstimated: true }')],
+    caughtBy: { file: 'unit/call-usage.test.ts', title: 'billing.usage-missing: of a complete reply' },
+  },
+  {
+    rule: 'turn.cancel',
+    removes: 'a cancelled reply is not charged for the failed attempts before it',
+    edits: [
+      edit(
+        'this.#unfinished = this.#usageOfUnfinished(asked, this.#generatedBytes, reportsOf(this.#soFar))\n    this.failAttempt()',
+        'this.failAttempt()\n    this.#unfinished = this.#usageOfUnfinished(asked, this.#failedBytes, this.#failedReports)',
+      ),
+    ],
+    caughtBy: { file: 'unit/call-usage.test.ts', title: 'turn.cancel billing.unpaid: failed attempts count as unpaid' },
+  },
+  {
+    rule: 'turn.cancel',
+    removes: 'a cancel is charged for what the provider reported',
+    edits: [edit('onReports: (soFar) => steps.readReports(soFar),', '')],
+    caughtBy: { file: 'spec/token-kinds.test.ts', title: 'turn.cancel billing.token-kinds: a turn that is cancelled' },
   },
   {
     rule: 'turn.states',

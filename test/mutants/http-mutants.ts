@@ -202,8 +202,8 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a 402 and a 409 carry no figures',
     edits: [
       edit(
-        '      throw failureOf(started)\n',
-        '      reply.headers(rateHeaders(request.caller.figures))\n      throw failureOf(started)\n',
+        '      throw refusalOf(request, started)\n',
+        '      reply.headers(rateHeaders(request.caller.figures))\n      throw refusalOf(request, started)\n',
       ),
     ],
     caughtBy: { file: order, title: 'rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers' },

@@ -125,7 +125,12 @@ export const openAiMutants: Mutant[] = [
   {
     rule: 'openai.retry-joins',
     removes: 'a refusal is not repeated if its retry would join an earlier equal message',
-    edits: [edit('throw new NotRepeated(started.code)', 'return started')],
+    edits: [
+      edit(
+        'throw new NotRepeated(started.code, undefined, blockingTurn(started.code, started.blockedBy, request.caller))',
+        'return started',
+      ),
+    ],
     caughtBy: { file: completions, title: 'openai.retry-joins: a message that was refused does not get the reply' },
   },
   {

@@ -3,11 +3,90 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const resource = 'spec/turn-resource.test.ts'
+const lost = 'spec/lost-response.test.ts'
 const cancels = 'race/cancel.test.ts'
 const suite = 'store/sqlite.test.ts'
 const finishes = 'field/finish-reasons.test.ts'
 
 export const turnMutants: Mutant[] = [
+  {
+    rule: 'idempotency.in-progress',
+    removes: 'a refused retry leads to its turn',
+    edits: [edit('return blockedBy === undefined ? result : { ...result, blockedBy }', 'return result')],
+    caughtBy: { file: lost, title: 'idempotency.in-progress: the 409 has the request ID of the turn' },
+  },
+  {
+    rule: 'idempotency.in-progress',
+    removes: 'the error has the request ID of the turn',
+    edits: [edit("...(code === 'idempotency_in_progress' ? { requestId: blockedBy } : {}),", '')],
+    caughtBy: { file: lost, title: 'idempotency.in-progress: the 409 has the request ID of the turn' },
+  },
+  {
+    rule: 'conversation.busy',
+    removes: 'the address is that of a turn of the same API key',
+    edits: [
+      edit(
+        'where c.api_key_id = $1 and c.external_user_id = $2 and t.api_key_id = $1',
+        'where c.api_key_id <> $1 and c.external_user_id = $2',
+      ),
+    ],
+    caughtBy: { file: lost, title: 'conversation.busy: the 409 has the location' },
+  },
+  {
+    rule: 'turn.resource',
+    removes: 'an Idempotency-Key finds only turns of its API key',
+    edits: [
+      edit(
+        'where t.api_key_id = $1 and t.idempotency_key = $2 and t.erased_at is null',
+        'where t.api_key_id <> $1 and t.idempotency_key = $2 and t.erased_at is null',
+      ),
+    ],
+    caughtBy: { file: lost, title: 'turn.resource: the turn of an Idempotency-Key of another API key' },
+  },
+  {
+    rule: 'turn.resource',
+    removes: 'an Idempotency-Key does not find an erased turn',
+    edits: [
+      edit(
+        'where t.api_key_id = $1 and t.idempotency_key = $2 and t.erased_at is null',
+        'where t.api_key_id = $1 and t.idempotency_key = $2',
+      ),
+    ],
+    caughtBy: { file: lost, title: 'turn.resource: the turn of an Idempotency-Key of another API key' },
+  },
+  {
+    rule: 'turn.resource',
+    removes: 'an expired Idempotency-Key finds nothing',
+    edits: [edit('status.endedAt + recordLifetimeMs <= (await sql.now()) ? undefined : status', 'status.endedAt < 0 ? undefined : status')],
+    caughtBy: { file: lost, title: 'turn.resource: the turn of an Idempotency-Key of another API key' },
+  },
+  {
+    rule: 'turn.resource',
+    removes: 'a key that the server made finds nothing',
+    edits: [
+      edit(
+        "if (/\\p{Cc}/u.test(idempotencyKey)) throw new ApiError('validation_error', 'idempotency_key must not contain control characters.')",
+        '',
+      ),
+    ],
+    caughtBy: { file: lost, title: 'turn.resource: without exactly one idempotency_key' },
+  },
+  {
+    rule: 'billing.tool-price',
+    removes: 'the usage of a cancelled turn is in its event',
+    edits: [edit("usage && (completed || status === 'cancelled')", 'usage && completed')],
+    caughtBy: { file: 'spec/tool-price.test.ts', title: 'billing.tool-price turn.cancel: a turn that is cancelled before any text' },
+  },
+  {
+    rule: 'billing.tool-price',
+    removes: 'the usage of a cancelled turn is in the turn resource',
+    edits: [
+      edit("usage: row['charged'] === null ? null : readUsage(row)", "usage: state !== 'completed' ? null : readUsage(row)", {
+        at: 'billing.tool-price-2',
+      }),
+    ],
+    caughtBy: { file: 'spec/tool-price.test.ts', title: 'billing.tool-price turn.cancel: a turn that is cancelled before any text' },
+  },
   {
     rule: 'turn.resource',
     removes: 'a key sees only the turns that it started',

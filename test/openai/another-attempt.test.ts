@@ -33,7 +33,7 @@ async function startFollower() {
     createdAt: 1_700_000_000_000,
     endedAt: null,
     reply: null,
-    details: null,
+    usage: null,
     failureCode: null,
     cancelRequested: false,
   }

@@ -33,6 +33,7 @@ void test('openapi: is OpenAPI 3.1.0, version 1.0.0, the public API alone, with 
   assert.deepEqual(Object.keys(document['paths']), [
     '/v1/agents/{agent_id}/chat',
     '/v1/agents/{agent_id}/chat/stream',
+    '/v1/agents/{agent_id}/turns',
     '/v1/agents/{agent_id}/turns/{request_id}',
     '/v1/agents/{agent_id}/turns/{request_id}/stream',
     '/v1/agents/{agent_id}/turns/{request_id}/cancel',

@@ -1,6 +1,7 @@
 /** Tokens by kind over the API: prices, charges, details in the turn and in the admin API, impossible kinds, and the history of prices. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
@@ -105,6 +106,29 @@ void test('billing.token-kinds: of a cancelled turn with text, the kinds of its 
   const { usage } = await app.made('GET', `/turns/${json.request_id}`)
   assert.deepEqual(usage.prompt_tokens_details, { cached_tokens: 120, cache_write_tokens: 14 })
   assert.equal(json.usage.charged_usd, '0.00088650')
+  await app.verify()
+})
+
+void test('turn.cancel billing.token-kinds: a turn that is cancelled after text is charged for the tokens that its provider had reported', async () => {
+  await using app = await startTestApp({ agent: { price } })
+  const held = gate()
+  app.model.script([{ event: { choices: [{ index: 0, delta: { content: 'It rains' } }], usage: kinds } }, held, ' in Oslo.'])
+  const response = await app.chatRequest({ external_user_id: 'user-1', message: 'weather' }, { path: 'chat/stream' })
+  const requestId = response.headers.get('x-request-id')!
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    text += next.value
+    if (text.includes('rains')) break
+  }
+  const { agentId, apiKey } = app.caller
+  const headers = { authorization: `Bearer ${apiKey}` }
+  await fetch(`${app.url}/v1/agents/${agentId}/turns/${requestId}/cancel`, { method: 'POST', headers })
+  while (!(await reader.read()).done);
+  const { usage } = await app.made('GET', `/turns/${requestId}`)
+  const { prompt_tokens, completion_tokens } = kinds
+  const charged = { prompt_tokens, completion_tokens, total_tokens: 120, charged_usd: '0.00044325' }
+  assert.deepEqual(usage, { ...charged, ...details, tool_calls_usd: '0.00000000', estimated: false })
   await app.verify()
 })
 

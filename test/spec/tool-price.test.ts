@@ -9,6 +9,7 @@ import type { Json, TestApp } from '../support/test-app.ts'
 import { call, dayTool } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import type { ToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
 
 const free = { prompt_usd_per_million: '0', completion_usd_per_million: '0' }
 
@@ -125,7 +126,9 @@ void test('billing.tool-price: a turn that fails after priced calls charges noth
 })
 
 void test('billing.tool-price turn.cancel: a turn that is cancelled before any text pays its finished calls, once, in the transaction that ends it', async (t) => {
-  const { app, model } = await start(t)
+  const { app, model, tools } = await start(t)
+  await app.made('POST', '/webhooks', { url: `http://${tools.address}/hook`, events: ['turn.cancelled'] })
+  await app.moveClock(2)
   const held = gate()
   model.script([call('book', day)], [held, 'never'])
   const key = randomUUID()
@@ -140,6 +143,16 @@ void test('billing.tool-price turn.cancel: a turn that is cancelled before any t
   const turn = await turnOf(app, requestId)
   assert.deepEqual([turn.state, turn.usage?.charged_usd, turn.usage?.tool_calls_usd], ['cancelled', '0.01000000', '0.01000000'])
   assert.equal(turn.price_calculation.charged_usd, '0.01000000')
+  // Everywhere the same, without what only operators see.
+  const { agentId, apiKey } = app.caller
+  const base = `${app.url}/v1/agents/${agentId}/turns`
+  for (const path of [`${base}/${requestId}`, `${base}?idempotency_key=${key}`]) {
+    const found = (await (await fetch(path, { headers: { authorization: `Bearer ${apiKey}` } })).json()) as Json
+    assert.deepEqual([found['status'], { ...found['usage'], estimated: false }], ['cancelled', turn.usage])
+  }
+  await until('the event is sent', () => tools.calls.some(({ path }) => path === '/hook'))
+  const { data: sent } = JSON.parse(tools.calls.find(({ path }) => path === '/hook')!.body) as Json
+  assert.deepEqual(sent['usage'], { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, charged_usd: '0.01000000', estimated: false })
   const charges = (await app.ledger()).filter(({ kind }) => kind === 'charge')
   assert.deepEqual(
     charges.map(({ amount_usd: amount, request_id: id }) => [amount, id]),

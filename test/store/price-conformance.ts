@@ -50,8 +50,10 @@ export function priceConformance(check: Check): void {
       const stored = (await store.read.findTurn(turn.requestId))!
       assert.deepEqual(stored.price, price)
       assert.deepEqual(stored.usage, { ...kinds, toolCalls: 11n, estimated: false, charged: tokensCost + 11n, writtenOff: 0n })
-      const { details } = (await store.read.findTurnStatus(turn.requestId))!
-      assert.deepEqual(details, { cachedPromptTokens: 9, cacheWriteTokens: 2, reasoningTokens: 3, toolCalls: 11n })
+      const { usage } = (await store.read.findTurnStatus(turn.requestId))!
+      const { promptTokens, completionTokens, charged } = stored.usage!
+      const own = { promptTokens, completionTokens, charged }
+      assert.deepEqual(usage, { ...own, cachedPromptTokens: 9, cacheWriteTokens: 2, reasoningTokens: 3, toolCalls: 11n })
       await bench.verify()
     },
   )

@@ -115,7 +115,8 @@ const noTurns: TurnResource = {
   giveFeedback: noTurn,
   readMessage: noTurn,
   findNewest: async () => undefined,
-  findOfKey: async () => undefined,
+  findOfKey: noTurn,
+  findBlocking: async () => undefined,
 }
 const noConversations: Public['conversations'] = {
   list: async () => ({ data: [], nextCursor: null }),

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { finishedEntry, modelEntry, readJournal, startedEntry } from '../../src/agent/journal.ts'
 import type { Step } from '../../src/agent/journal.ts'
 import { Steps } from '../../src/agent/steps.ts'
-import type { Asked } from '../../src/agent/steps.ts'
+import type { Asked } from '../../src/agent/call-usage.ts'
 import { plainTokens } from '../support/token-kinds.ts'
 
 const asked: Asked = { prompt: [{ role: 'user', content: '12345678' }], toolTokens: 100, maxOutputTokens: 200 }

@@ -66,8 +66,13 @@ class Service(TestCase):
         self.assertEqual(client.turns.cancel(started.request_id), turn)
         feedback = client.turns.feedback(started.request_id, rating="down", comment="Too short.", tags=["short"])
         self.assertEqual((feedback.rating, feedback.comment, feedback.tags), ("down", "Too short.", ["short"]))
+        key = str(uuid.uuid4())
+        reply = client.chat(external_user_id=user, message="In pieces, please", idempotency_key=key)
+        self.assertEqual(client.turns.find(key).request_id, reply.request_id)
         with self.fails(turnkeep.NotFoundError, code="not_found"):
             client.turns.get(str(uuid.uuid4()))
+        with self.fails(turnkeep.NotFoundError, code="not_found"):
+            client.turns.find(str(uuid.uuid4()))
         with self.fails(turnkeep.PermissionDeniedError, code="permission_denied"):
             self.client("read_only").turns.cancel(started.request_id)
 

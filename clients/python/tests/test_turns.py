@@ -188,6 +188,25 @@ class Turns(TestCase):
                 turns.get(REQUEST_ID)
         self.assertEqual(set(server.asked()), {f"GET /turns/{REQUEST_ID}"})
 
+    def test_find_asks_for_the_key_of_a_message_and_a_cancelled_turn_that_was_charged_has_usage(self) -> None:
+        usage = {**reply_object("Hello")["usage"], **DETAILS}
+        failure = {"code": "turn_cancelled", "message": "Some words."}
+        with Scripted(
+            turn(), turn(status="cancelled", ended_at="t2", error=failure, usage=usage), envelope(404, "not_found")
+        ) as server:
+            turns = server.client().turns
+            self.assertEqual(turns.find("a b&c=d ü").request_id, REQUEST_ID)
+            cancelled = turns.find("k")
+            assert cancelled.usage is not None
+            self.assertEqual((cancelled.message, cancelled.usage.tool_calls_usd), (None, "0.01000000"))
+            with self.fails(turnkeep.NotFoundError, code="not_found", idempotency_key=None):
+                turns.find("k")
+            for key in ("", " a", "a\n"):
+                with self.assertRaises(ValueError):
+                    turns.find(key)
+        base = "GET /turns?idempotency_key="
+        self.assertEqual(server.asked(), [f"{base}a%20b%26c%3Dd%20%C3%BC", f"{base}k", f"{base}k"])
+
     def test_a_usage_without_a_detail_is_not_from_the_service(self) -> None:
         answer = reply_object("Hello")
         for name in DETAILS:

@@ -16,7 +16,10 @@ export type TurnUsage = Usage & {
   toolCallsUsd: string
 }
 
-/** A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are null otherwise. Times are ISO 8601. */
+/**
+ * A message on its way to its reply. `message` and `usage` exist if `status` is `completed`, and are null otherwise, except that a cancelled
+ * turn that was charged for finished tool calls has `usage`. Times are ISO 8601.
+ */
 export type Turn = {
   requestId: string
   conversationId: string
@@ -32,9 +35,15 @@ export type Turn = {
   | { status: 'completed'; message: AssistantMessage; usage: TurnUsage; error: null }
   | {
       /** `released`: it ended without a reply, and the same message with the same key runs it again. */
-      status: 'running' | 'failed' | 'released' | 'cancelled'
+      status: 'running' | 'failed' | 'released'
       message: null
       usage: null
+      error: TurnError | null
+    }
+  | {
+      status: 'cancelled'
+      message: null
+      usage: TurnUsage | null
       error: TurnError | null
     }
 )
@@ -80,7 +89,8 @@ function takeOutcome(from: Fields) {
     const failure = fieldsOf(fields[name])
     return { code: textOf(failure, 'code'), message: textOf(failure, 'message') }
   })
-  return { status, message: null, usage: null, error }
+  if (status !== 'cancelled') return { status, message: null, usage: null, error }
+  return { status, message: null, usage: nullable(from, 'usage', takeTurnUsage), error }
 }
 
 export const readTurn = (value: unknown): Turn | undefined =>

@@ -1,4 +1,4 @@
-/** The turns of the API key by their request IDs: their status, their streams, and how to cancel and rate them. */
+/** The turns of the API key by their request IDs or Idempotency-Keys: their status, their streams, and how to cancel and rate them. */
 import { readEventId, readLimits } from './options.ts'
 import type { Limits, RequestOptions, TurnStreamOptions } from './options.ts'
 import { persist } from './persist.ts'
@@ -6,7 +6,7 @@ import { ReplyStream } from './reply-stream.ts'
 import { readBody } from './request.ts'
 import type { Outgoing, Send } from './request.ts'
 import { StreamedTurn } from './streamed-turn.ts'
-import { turnPath } from './turn-path.ts'
+import { turnOfKeyPath, turnPath } from './turn-path.ts'
 import { readFeedback, readTurn, writeFeedback } from './turn-wire.ts'
 import type { Feedback, FeedbackRequest, Turn } from './turn-wire.ts'
 
@@ -22,6 +22,14 @@ export class Turns {
   /** The turn as it is now. Throws NotFoundError if it is unknown, erased, or of another API key. */
   async get(requestId: string, options: RequestOptions = {}): Promise<Turn> {
     return this.#ask({ method: 'GET', path: turnPath(requestId), accept: 'application/json' }, options, readTurn)
+  }
+
+  /**
+   * The turn of the message that was sent with this Idempotency-Key, for a process that did not get its response. Throws NotFoundError if no
+   * message with this key has been accepted yet, if the turn was erased, and 24 hours after its end.
+   */
+  async find(idempotencyKey: string, options: RequestOptions = {}): Promise<Turn> {
+    return this.#ask({ method: 'GET', path: turnOfKeyPath(idempotencyKey), accept: 'application/json' }, options, readTurn)
   }
 
   /**

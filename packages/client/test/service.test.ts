@@ -78,6 +78,7 @@ test('service: a turn in the background is read, followed, continued after an ev
   await held.reached
   const { requestId } = started
   assert.equal((await client.turns.get(requestId)).status, 'running')
+  assert.equal((await client.turns.find('k')).requestId, requestId)
   const texts: string[] = []
   let id: string | undefined
   for await (const event of client.turns.stream(requestId)) {
@@ -102,6 +103,7 @@ test('service: a turn in the background is read, followed, continued after an ev
   assert.deepEqual([feedback.rating, feedback.comment, feedback.tags], ['down', 'Too short.', ['short']])
   assert.equal((await client.turns.feedback(requestId, { rating: 'up' })).comment, null)
   await assert.rejects(client.turns.get('01a1fe73-16c6-7702-915f-b08d4a8d9af0'), NotFoundError)
+  await assert.rejects(client.turns.find('unknown'), NotFoundError)
   assert.equal(app.model.calls.length, 1)
 })
 

@@ -96,6 +96,20 @@ void describe('turns', { concurrency: 8 }, () => {
     assert.deepEqual(server.keys, Array(6).fill(undefined))
   })
 
+  void test('turns: find asks for the key of a message, and a cancelled turn that was charged has usage', async () => {
+    const cancelled = { ...failedTurn('cancelled', 'turn_cancelled'), usage: wireTurnUsage }
+    await using server = await startScriptedServer(json(200, wireTurn), json(200, cancelled), refused(404, 'not_found'))
+    const { turns } = server.client()
+    assert.equal((await turns.find('a b&c=d ü')).requestId, requestId)
+    const { message: reply, usage } = await turns.find('k')
+    assert.deepEqual([reply, usage?.toolCallsUsd], [null, '0.01000000'])
+    await assert.rejects(turns.find('k'), NotFoundError)
+    const base = 'GET /turns?idempotency_key='
+    assert.deepEqual(server.asked, [`${base}a%20b%26c%3Dd%20%C3%BC`, `${base}k`, `${base}k`])
+    for (const key of ['', ' a', 'a\n', '\ud800']) await assert.rejects(turns.find(key), TurnkeepError)
+    assert.equal(server.requests.length, 3)
+  })
+
   void test('turns: an id that would lead to another path, and an after that is not the id of an event, are refused', async () => {
     await using server = await startScriptedServer(json(200, wireTurn))
     const { turns } = server.client()

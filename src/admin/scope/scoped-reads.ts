@@ -93,6 +93,8 @@ export const scopedReads: Rules<Reads> = {
   findTurnMessage: refused,
   findNewestTurn: refused,
   findTurnOfKey: refused,
+  findTurnStatusOfKey: refused,
+  findRunningTurn: refused,
   listEnded: refused,
   listCancelRequests: refused,
   listConversations: refused,

@@ -45,6 +45,17 @@ export type ModelUsage = {
 }
 
 /**
+ * What a provider has reported about one call so far. A total that it has not reported is undefined. `countedBytes`: how many of the bytes
+ * that the model generated are in `completionTokens`. `isImpossible`: kinds were reported that are impossible, and they are zero here.
+ */
+export type UsageSoFar = Omit<ModelUsage, 'promptTokens' | 'completionTokens'> & {
+  promptTokens: number | undefined
+  completionTokens: number | undefined
+  countedBytes: number
+  isImpossible: boolean
+}
+
+/**
  * `refused`: the model declined to answer; the text is its refusal, if it gave one. `filtered`: the provider withheld the answer or the rest of
  * it. `other`: any other reason for which the provider ended a complete answer.
  */
@@ -116,6 +127,8 @@ export type ModelCall = {
   onReset?: () => void
   /** Called with the UTF-8 bytes of each piece of what the model generates, of any kind: text, also what is removed from it, reasoning, tool calls. */
   onGenerated?: (bytes: number) => void
+  /** Called when the call starts. `soFar` returns what the provider has reported until then, even after the call has ended early. */
+  onReports?: (soFar: () => UsageSoFar) => void
 }
 
 export interface Model {

@@ -3,7 +3,7 @@
  * each event, or in parts, and some end with zeros: a later report never replaces a larger count. Reads the names of all dialects, because
  * servers and gateways mix them.
  */
-import type { ModelStep, ModelUsage } from './model.ts'
+import type { ModelStep, ModelUsage, UsageSoFar } from './model.ts'
 import { isCount, isObject } from './transport/fields.ts'
 import type { Fields } from './transport/fields.ts'
 
@@ -19,6 +19,11 @@ export class UsageReports {
   #promptExcludesCache = false
   /** What llama.cpp sends beside the usage, or in place of it. */
   #timings: Fields | undefined
+  /** UTF-8 bytes that the model has generated, and how many of them a report includes. */
+  #generatedBytes = 0
+  #countedBytes = 0
+  /** The current event has reported completion tokens, which include what the event itself contains. */
+  #isCounted = false
   /** The totals of each report that differs from the one before, for the trace. */
   readonly totals: string[] = []
 
@@ -26,7 +31,19 @@ export class UsageReports {
   readFrom(holder: Fields): void {
     for (const name of ['usage', 'usageMetadata', 'usage_metadata'] as const) if (isObject(holder[name])) this.read(holder[name])
     if (isObject(holder.x_groq) && isObject(holder.x_groq.usage)) this.read(holder.x_groq.usage)
-    if (isObject(holder.timings)) this.#timings = holder.timings
+    if (isObject(holder.timings)) this.#readLater(holder.timings)
+  }
+
+  /** A model has generated more, of any kind. */
+  generated(bytes: number): void {
+    this.#generatedBytes += bytes
+  }
+
+  /** Call it before each event of a stream. */
+  nextEvent(): void {
+    if (!this.#isCounted) return
+    this.#countedBytes = this.#coveredBytes
+    this.#isCounted = false
   }
 
   read(usage: Fields): void {
@@ -86,10 +103,45 @@ export class UsageReports {
     }
   }
 
+  /** Returns what was reported, of an answer that may be incomplete (`turn.cancel`, `billing.usage-missing`). */
+  soFar(): UsageSoFar {
+    if (this.totals.length === 0 && this.#timings) this.#readTimings(this.#timings)
+    const { promptTokens: base, completionTokens: completion, ...kinds } = this.#merged
+    const { cachedPromptTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = kinds
+    // An invalid total makes the other one doubtful, too.
+    if ([...this.#invalidTotals].some((kind) => !this.#merged[kind])) return nothingReported
+    const cached = cachedPromptTokens + cacheWriteTokens
+    // Servers that do not count send zeros.
+    const promptTokens = (base === undefined ? 0 : this.#promptExcludesCache ? base + cached : base) || undefined
+    const completionTokens = completion || undefined
+    const isPromptPossible = !this.#hasInvalidKind && cached <= (promptTokens ?? cached)
+    const isCompletionPossible = !this.#hasInvalidKind && reasoningTokens <= (completionTokens ?? reasoningTokens)
+    return {
+      promptTokens,
+      completionTokens,
+      cachedPromptTokens: isPromptPossible ? cachedPromptTokens : 0,
+      cacheWriteTokens: isPromptPossible ? cacheWriteTokens : 0,
+      reasoningTokens: isCompletionPossible ? reasoningTokens : 0,
+      countedBytes: completionTokens === undefined ? 0 : this.#coveredBytes,
+      isImpossible: !isPromptPossible || !isCompletionPossible,
+    }
+  }
+
+  get #coveredBytes(): number {
+    return this.#isCounted ? this.#generatedBytes : this.#countedBytes
+  }
+
+  #readLater(timings: Fields): void {
+    this.#timings = timings
+    if (this.totals.length === 0) this.#isCounted = true
+  }
+
   #readTimings({ prompt_n: prompt, cache_n: cached, predicted_n: completion }: Fields): void {
     const promptTokens = plus(count(prompt), count(cached))
     const none = { cacheWriteTokens: undefined, reasoningTokens: undefined }
+    const isCounted = this.#isCounted
     this.#merge({ promptTokens, cachedPromptTokens: count(cached), completionTokens: count(completion), ...none })
+    this.#isCounted = isCounted
   }
 
   #merge(report: Report): void {
@@ -100,11 +152,25 @@ export class UsageReports {
       if (Number.isNaN(tokens)) {
         if (isTotal) this.#invalidTotals.add(kind)
         else this.#hasInvalidKind = true
-      } else this.#merged[kind] = Math.max(tokens, this.#merged[kind] ?? 0)
+      } else {
+        this.#merged[kind] = Math.max(tokens, this.#merged[kind] ?? 0)
+        // A smaller count is not of all that was generated.
+        if (kind === 'completionTokens' && tokens > 0 && tokens === this.#merged[kind]) this.#isCounted = true
+      }
     }
     const totals = `${report.promptTokens ?? '–'}/${report.completionTokens ?? '–'}`
     if (this.totals.at(-1) !== totals && this.totals.length < maxTotals) this.totals.push(totals)
   }
+}
+
+const nothingReported: UsageSoFar = {
+  promptTokens: undefined,
+  completionTokens: undefined,
+  cachedPromptTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  countedBytes: 0,
+  isImpossible: false,
 }
 
 /** Of reports that are shown. Some servers send one with each token. */

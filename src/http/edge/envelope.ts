@@ -33,7 +33,7 @@ export function writeFailure({ error, requestId, url, isStored = false }: Failed
 }
 
 /** Returns the headers of an error response (`order.request-id`). */
-function failureHeaders({ status, retryAfterSeconds }: ApiError, requestId: string): Record<string, string> {
+function failureHeaders({ status, retryAfterSeconds, location }: ApiError, requestId: string): Record<string, string> {
   return {
     'x-request-id': requestId,
     'content-type': jsonType,
@@ -41,6 +41,7 @@ function failureHeaders({ status, retryAfterSeconds }: ApiError, requestId: stri
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+    ...(location === undefined ? {} : { location }),
     // RFC 9110, 11.6.1: a 401 response names the authentication scheme.
     ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
   }
@@ -51,7 +52,7 @@ export function sendFailure(
   request: FastifyRequest,
   reply: FastifyReply,
   error: ApiError,
-  requestId = request.id,
+  requestId = error.requestId ?? request.id,
   isStored = false,
 ): FastifyReply {
   // mutant: order.rate-limit

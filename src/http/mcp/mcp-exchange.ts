@@ -18,6 +18,7 @@ import { note, noteBeginResult } from '../edge/access-log.ts'
 import { jsonType } from '../edge/envelope.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { rateHeaders } from '../public/caller.ts'
+import { refusalOf } from '../public/chat-routes.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import type { StoredReply } from '../public/chat-response.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
@@ -116,9 +117,11 @@ async function runTurn(
   }
   await options.streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
   switch (started.kind) {
-    case 'refused':
+    case 'refused': {
       refused(raw, options, started.code)
-      return failed(new ApiError(started.code, undefined, retryAfter(started)), undefined, idempotencyKey)
+      const refusal = refusalOf({ caller }, started)
+      return failed(refusal, refusal.requestId, idempotencyKey)
+    }
     case 'message_too_long':
       refused(raw, options, 'validation_error')
       return failed(new ApiError('validation_error', tooLong('message', started.longest)), undefined, idempotencyKey)
@@ -142,13 +145,18 @@ const replied = (reply: StoredReply): ToolOutcome => {
   return { kind: 'replied', reply: { content, requestId, conversationId, usage, incomplete: isCutOff(reply) } }
 }
 
-const failed = ({ code, message, retryAfterSeconds }: ApiError, requestId: string | undefined, idempotencyKey: string): ToolOutcome => ({
+const failed = (
+  { code, message, retryAfterSeconds, location }: ApiError,
+  requestId: string | undefined,
+  idempotencyKey: string,
+): ToolOutcome => ({
   kind: 'failed',
   code,
   message,
   requestId,
   retryAfterSeconds,
   idempotencyKey,
+  location,
 })
 
 /** The refusal is a result of the tool with status 200, and counts as a refused request nevertheless. */

@@ -87,5 +87,5 @@ export async function detailsOf(
 ): Promise<UsageDetails | undefined> {
   if (details) return details
   const status = await turns.resource.find({ requestId: reply.requestId, apiKeyId: request.caller.apiKey.id })
-  return status.details ?? undefined
+  return status.usage ?? undefined
 }

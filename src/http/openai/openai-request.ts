@@ -10,6 +10,7 @@ import { isAgentOf } from '../../agent-slug.ts'
 import { within } from '../../deadline.ts'
 import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
+import { blockingTurn } from '../public/chat-routes.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { readTraceparent } from '../public/request-headers.ts'
@@ -93,7 +94,8 @@ export async function beginTurn(
   if (!isRepeated(started.code)) return started
   // If the look-up fails too, nothing is known, and the client decides. An admission that failed may be stored nevertheless.
   const newest = await findWithin(joinsWithinMs(maxRetries)).catch(() => undefined)
-  if (newest && newest.idempotencyKey !== ownKey) throw new NotRepeated(started.code)
+  if (newest && newest.idempotencyKey !== ownKey)
+    throw new NotRepeated(started.code, undefined, blockingTurn(started.code, started.blockedBy, request.caller))
   return started
 }
 

@@ -1,6 +1,6 @@
 /** The schemas of /openai/openapi.json. They describe; parameters.ts checks. */
 import type { TSchema } from 'typebox'
-import { describeHeaders, describeStream, rateLimitHeaders } from '../public/answers.ts'
+import { blockingTurn, describeHeaders, describeStream, rateLimitHeaders } from '../public/answers.ts'
 import { idempotencyKey } from '../public/openapi.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
@@ -49,6 +49,7 @@ const whenSending = {
   409: failure('`conversation_busy`, `idempotency_in_progress`, `idempotency_conflict` or `turn_cancelled`', {
     ...retryAfter,
     ...mayRetry,
+    ...blockingTurn,
   }),
   413: failure('`payload_too_large`: the body is over 1 MiB.'),
 }

@@ -33,8 +33,8 @@ export const stateOfReply = (reply: StoredReply, details: UsageDetails | undefin
 })
 
 /** A released turn has failed for its caller: only a retry of the request runs it again. */
-export function stateOfTurn({ state, reply, details, failureCode }: TurnStatus): ResponseState {
-  if (reply) return stateOfReply(reply, details ?? undefined)
+export function stateOfTurn({ state, reply, usage, failureCode }: TurnStatus): ResponseState {
+  if (reply) return stateOfReply(reply, usage ?? undefined)
   if (state === 'running' || state === 'completed') return { status: 'in_progress' }
   return { status: state === 'cancelled' ? 'cancelled' : 'failed', code: failureCode ?? 'internal_error' }
 }

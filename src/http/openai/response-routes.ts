@@ -66,10 +66,10 @@ async function sendStream(
     return streamRun(reply.raw, turn, events, wanted.message, options.streams)
   }
   // A replay does not say which attempt it is of.
-  const { fence, details } = await options.turns.resource.find(wantedTurn(request, started.reply.requestId))
+  const { fence, usage } = await options.turns.resource.find(wantedTurn(request, started.reply.requestId))
   reply.hijack()
   const events = new ResponseEvents(factsOf(request, wanted, started.reply), fence)
-  const end = { kind: 'completed', reply: started.reply, details: details ?? undefined } as const
+  const end = { kind: 'completed', reply: started.reply, details: usage ?? undefined } as const
   return streamReply(reply.raw, end, events, wanted.message, options.streams)
 }
 

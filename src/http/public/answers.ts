@@ -19,6 +19,13 @@ export const rateLimitHeaders = {
 
 const retryAfter = { 'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying the request.' }) }
 
+export const blockingTurn = {
+  Location: Type.String({
+    description:
+      'The path of the turn that is running, with `idempotency_in_progress` and `conversation_busy`: read, follow or cancel it there. Absent if it has ended in the meantime.',
+  }),
+}
+
 // RFC 9110, 11.6.1: a 401 response names the authentication scheme.
 const challenge = { 'WWW-Authenticate': Type.String({ description: 'The required authentication scheme: `Bearer`.' }) }
 
@@ -71,6 +78,7 @@ function describe(codes: FailureCode[]): Described {
       ...describeHeaders(),
       ...(limited ? rateLimitHeaders : {}),
       ...(returns ? retryAfter : {}),
+      ...(codes.includes('idempotency_in_progress') ? blockingTurn : {}),
       ...(codes.some((code) => failures[code].status === 401) ? challenge : {}),
     },
     content: {

@@ -82,7 +82,7 @@ async function sendStream(
     reply.hijack()
     return streamRun(reply.raw, started.turn, new TurnEvents(started.turn, after), message, streams, after)
   }
-  const requestId = await startedBefore(started, { apiKeyId, idempotencyKey: request.idempotencyKey }, turns.resource)
+  const requestId = startedBefore(started)
   if (requestId === undefined) return sendBeginResult(request, reply, started, message, streams)
   noteBeginResult(request.raw, started, 'stream')
   reply.header('x-request-id', requestId)
@@ -90,14 +90,10 @@ async function sendStream(
 }
 
 /** The request ID of a turn that an earlier request with this key and body has started; undefined if this request has. */
-async function startedBefore(
-  started: BeginResult,
-  wanted: { apiKeyId: string; idempotencyKey: string },
-  resource: TurnResource,
-): Promise<string | undefined> {
+function startedBefore(started: BeginResult): string | undefined {
   if (started.kind === 'replay') return started.reply.requestId
   if (started.kind === 'replayed_failure') return started.requestId
-  return started.kind === 'refused' && started.code === 'idempotency_in_progress' ? resource.findOfKey(wanted) : undefined
+  return started.kind === 'refused' && started.code === 'idempotency_in_progress' ? started.blockedBy : undefined
 }
 
 const beforeSend = (reply: FastifyReply, message: string, { failpoints }: StreamOptions): Promise<void> =>
@@ -134,7 +130,7 @@ type NotStarted = Extract<BeginResult, { kind: 'refused' | 'message_too_long' | 
 export function sendRefusal(request: FastifyRequest, reply: FastifyReply, started: NotStarted): FastifyReply {
   switch (started.kind) {
     case 'refused':
-      throw failureOf(started)
+      throw refusalOf(request, started)
     case 'message_too_long':
       throw new ApiError('validation_error', tooLong('message', started.longest))
     case 'replayed_failure':
@@ -167,6 +163,32 @@ export async function sendBeginResult(
 const failureOf = ({ code, retryAfterSeconds }: { code: FailureCode; retryAfterSeconds?: number | undefined }): ApiError =>
   new ApiError(code, undefined, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 
+/**
+ * `idempotency.in-progress`, `conversation.busy`: leads a caller to the running turn, which it may never have seen a response of. A request in
+ * progress has the request ID of its turn, as its replay will.
+ */
+export function refusalOf(
+  { caller }: { caller?: FastifyRequest['caller'] },
+  { code, retryAfterSeconds, blockedBy }: Extract<BeginResult, { kind: 'refused' }>,
+): ApiError {
+  return new ApiError(code, undefined, { retryAfterSeconds, ...blockingTurn(code, blockedBy, caller) })
+}
+
+export function blockingTurn(
+  code: FailureCode,
+  blockedBy: string | undefined,
+  caller: FastifyRequest['caller'] | undefined,
+): { requestId?: string; location?: string } {
+  if (blockedBy === undefined) return {}
+  return {
+    // An operator in the playground has no API key.
+    location: caller ? turnPath(caller.apiKey.agentId, blockedBy) : `/admin/v1/turns/${blockedBy}`,
+    ...(code === 'idempotency_in_progress' ? { requestId: blockedBy } : {}),
+  }
+}
+
+const turnPath = (agentId: string, requestId: string): string => `/v1/agents/${agentId}/turns/${requestId}`
+
 /** Passes both texts on exactly as they were sent: `conversation.identity`, `text.well-formed`. */
 function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
   const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
@@ -183,7 +205,7 @@ const sendAccepted = (request: FastifyRequest, reply: FastifyReply, { requestId,
     .headers({
       'x-request-id': requestId,
       'content-type': jsonType,
-      location: `/v1/agents/${request.caller.apiKey.agentId}/turns/${requestId}`,
+      location: turnPath(request.caller.apiKey.agentId, requestId),
       'preference-applied': 'respond-async',
     })
     .send(JSON.stringify({ request_id: requestId, conversation_id: conversationId, status: 'running' }))

@@ -52,9 +52,15 @@ export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conv
 }
 
 /** Query values are text. Only plain integers are converted, so that the schema rejects everything else. */
-async function readQuery({ raw, query }: FastifyRequest): Promise<void> {
+async function readQuery(request: FastifyRequest): Promise<void> {
+  const { query } = request
   const given = query as { limit?: unknown }
   if (typeof given.limit === 'string' && /^(0|[1-9]\d{0,8})$/.test(given.limit)) given.limit = Number(given.limit)
+  await refuseBrokenQuery(request)
+}
+
+/** A query that is not percent-encoded UTF-8 would be read as another text. */
+export async function refuseBrokenQuery({ raw }: FastifyRequest): Promise<void> {
   if (!isDecodable(raw.url ?? '')) throw new ApiError('validation_error', 'The query string must be percent-encoded UTF-8.')
 }
 

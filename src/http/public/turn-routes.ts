@@ -7,13 +7,14 @@ import { formatUsd } from '../../ledger/ledger.ts'
 import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
 import { note } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
+import { refuseBrokenQuery } from './conversation-routes.ts'
 import { rateHeaders } from './caller.ts'
 import { lastEventId, readEventId } from './event-id.ts'
 import type { EventPosition } from './event-id.ts'
 import { streamRun } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { TurnEvents } from './turn-events.ts'
-import { cancelSchema, feedbackSchema, turnSchema, turnStreamSchema } from './turn-schemas.ts'
+import { cancelSchema, feedbackSchema, turnOfKeySchema, turnSchema, turnStreamSchema } from './turn-schemas.ts'
 
 export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnResource }; streams: StreamOptions }> = async (
   app,
@@ -22,6 +23,12 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
   const { streams } = options
   const { resource } = options.turns
   app.addHook('preParsing', receiveJson)
+
+  app.get('/v1/agents/:agent_id/turns', { schema: turnOfKeySchema, preValidation: refuseBrokenQuery }, async (request, reply) => {
+    const { idempotency_key: idempotencyKey } = request.query
+    const status = await resource.findOfKey({ apiKeyId: request.caller.apiKey.id, idempotencyKey: keyOf(idempotencyKey) })
+    return sendTurn(request, reply, status)
+  })
 
   app.get('/v1/agents/:agent_id/turns/:request_id', { schema: turnSchema }, async (request, reply) => {
     return sendTurn(request, reply, await resource.find(wantedBy(request)))
@@ -52,6 +59,12 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
       updated_at: time(given.updatedAt),
     })
   })
+}
+
+/** `idempotency.key-text`: no key of a caller has control characters, but the keys that the server makes have (`openai.retry-joins`). */
+function keyOf(idempotencyKey: string): string {
+  if (/\p{Cc}/u.test(idempotencyKey)) throw new ApiError('validation_error', 'idempotency_key must not contain control characters.')
+  return idempotencyKey
 }
 
 type TurnRequest = FastifyRequest<{ Params: { agent_id: string; request_id: string } }>
@@ -108,7 +121,7 @@ function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStat
   return reply.headers(rateHeaders(request.caller.figures)).send(writeTurn(status))
 }
 
-const writeTurn = ({ reply, details, failureCode, ...turn }: TurnStatus): object => ({
+const writeTurn = ({ reply, usage, failureCode, ...turn }: TurnStatus): object => ({
   request_id: turn.requestId,
   conversation_id: turn.conversationId,
   external_user_id: turn.externalUserId,
@@ -122,12 +135,12 @@ const writeTurn = ({ reply, details, failureCode, ...turn }: TurnStatus): object
     created_at: time(reply.createdAt),
     ...(isCutOff(reply) ? { incomplete: true } : {}),
   },
-  usage: reply && {
-    prompt_tokens: reply.promptTokens,
-    completion_tokens: reply.completionTokens,
-    total_tokens: reply.promptTokens + reply.completionTokens,
-    charged_usd: formatUsd(reply.charged),
-    ...(details && writeDetails(details)),
+  usage: usage && {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: usage.promptTokens + usage.completionTokens,
+    charged_usd: formatUsd(usage.charged),
+    ...writeDetails(usage),
   },
   error: turn.state === 'running' || failureCode === null ? null : { code: failureCode, message: failures[failureCode].message },
   finish_reason: reply && reply.finishReason,
@@ -135,12 +148,7 @@ const writeTurn = ({ reply, details, failureCode, ...turn }: TurnStatus): object
 })
 
 /** `billing.token-kinds`, `billing.tool-price` */
-const writeDetails = ({
-  cachedPromptTokens,
-  cacheWriteTokens,
-  reasoningTokens,
-  toolCalls,
-}: NonNullable<TurnStatus['details']>): object => ({
+const writeDetails = ({ cachedPromptTokens, cacheWriteTokens, reasoningTokens, toolCalls }: NonNullable<TurnStatus['usage']>): object => ({
   prompt_tokens_details: { cached_tokens: cachedPromptTokens, cache_write_tokens: cacheWriteTokens },
   completion_tokens_details: { reasoning_tokens: reasoningTokens },
   tool_calls_usd: formatUsd(toolCalls),

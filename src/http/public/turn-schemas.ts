@@ -51,7 +51,10 @@ const Turn = define(
     created_at: Time,
     ended_at: nullable(Time, 'Null while the turn runs.'),
     message: nullable(AssistantMessage.ref, 'The reply of a completed turn, otherwise null.'),
-    usage: nullable(TurnUsage.ref, 'The usage of a completed turn, otherwise null.'),
+    usage: nullable(
+      TurnUsage.ref,
+      'The usage of a completed turn, and of a cancelled one that was charged for finished tool calls, otherwise null.',
+    ),
     error: nullable(
       Type.Object({ code: Type.String({ description: 'As the caller received it.' }), message: Type.String() }),
       'Why a failed, released or cancelled turn has no reply, otherwise null.',
@@ -120,6 +123,30 @@ export const turnSchema = {
   description: 'Available to keys with any permission. A key sees only the turns that it started.',
   tags,
   params: TurnParams,
+  response: { 200: turnResponse, ...describeFailures(...failuresOfTurns) },
+}
+
+export const turnOfKeySchema = {
+  operationId: 'findTurn',
+  summary: 'Find the turn of an Idempotency-Key',
+  description: [
+    'For a client that got no response to its message: the turn of this API key with that `Idempotency-Key`, while it runs and until 24 hours',
+    'after its end. Returns 404 if no message with this key was admitted, and after that time. Available to keys with any permission.',
+  ].join(' '),
+  tags,
+  params: AgentParams,
+  querystring: Type.Object(
+    {
+      idempotency_key: Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: wellFormedPattern,
+        description: 'The `Idempotency-Key` of the message.',
+        examples: ['order-4711-question-1'],
+      }),
+    },
+    closed,
+  ),
   response: { 200: turnResponse, ...describeFailures(...failuresOfTurns) },
 }
 

@@ -30,7 +30,7 @@ import { findSession, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
-import { findTurnStatus, listCancelRequests, listEnded } from './turn-status.ts'
+import { findRunningTurn, findTurnStatus, findTurnStatusOfKey, listCancelRequests, listEnded } from './turn-status.ts'
 import { findConversationId, findNewestTurn, findTurnMessage, findTurnOfKey } from './openai-look-ups.ts'
 import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
 import { readEvents } from './webhooks/event-data.ts'
@@ -65,6 +65,8 @@ export const reads = {
   findTurnMessage,
   findNewestTurn,
   findTurnOfKey,
+  findTurnStatusOfKey,
+  findRunningTurn,
   listEnded,
   listCancelRequests,
   findWebhook,

@@ -2,12 +2,16 @@
  * A turn as its caller sees it, and the requests to cancel it (`turn.resource`, `turn.cancel`). Never reveals that a turn of another key, or
  * an erased one, exists.
  */
+import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
+import { recordLifetimeMs } from '../turn-records.ts'
 import type { StoredReply, TurnFailureCode } from '../turn-records.ts'
 import { bigInteger, integer, integerOrNull, readDetails, readFinishReason, text, textOrNull } from './columns.ts'
 import type { UsageDetails } from './columns.ts'
 import { readState } from './turns.ts'
 import type { TurnState } from './turns.ts'
+
+export type TurnUsage = UsageDetails & { promptTokens: number; completionTokens: number; charged: Amount }
 
 export type TurnStatus = {
   requestId: string
@@ -20,8 +24,8 @@ export type TurnStatus = {
   endedAt: number | null
   /** Of a completed turn. */
   reply: StoredReply | null
-  /** Of a completed turn (`billing.token-kinds`, `billing.tool-price`). */
-  details: UsageDetails | null
+  /** Of a turn that was charged: a completed one, or a cancelled one with finished tool calls (`billing.token-kinds`, `billing.tool-price`). */
+  usage: TurnUsage | null
   /** Of a turn that ended without a reply. */
   failureCode: TurnFailureCode | null
   cancelRequested: boolean
@@ -35,6 +39,34 @@ export async function findTurnStatus(sql: Sql, requestId: string, apiKeyId?: str
     apiKeyId ?? null,
   )
   return row && readStatus(row)
+}
+
+/**
+ * `idempotency.in-progress`: the turn of this API key that the Idempotency-Key has. Undefined if there is no such turn, it was erased, or its record has
+ * expired (`idempotency.lifetime`). One look-up in the index one_turn_per_key.
+ */
+export async function findTurnStatusOfKey(
+  sql: Sql,
+  { apiKeyId, idempotencyKey }: { apiKeyId: string; idempotencyKey: string },
+): Promise<TurnStatus | undefined> {
+  const [row] = await sql.all(
+    `select ${columns} ${tables} where t.api_key_id = $1 and t.idempotency_key = $2 and t.erased_at is null`,
+    apiKeyId,
+    idempotencyKey,
+  )
+  const status = row && readStatus(row)
+  return status && status.endedAt !== null && status.endedAt + recordLifetimeMs <= (await sql.now()) ? undefined : status
+}
+
+/** `conversation.busy`: the running turn of this end user through this API key. */
+export async function findRunningTurn(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
+  const [row] = await sql.all(
+    `select t.request_id from conversations c join turns t on t.conversation_id = c.id and t.state = 'running'
+     where c.api_key_id = $1 and c.external_user_id = $2 and t.api_key_id = $1`,
+    apiKeyId,
+    externalUserId,
+  )
+  return row && text(row, 'request_id')
 }
 
 /** Those of these turns that do not run. An erased turn is missing, too. At most a few hundred turns. */
@@ -80,11 +112,20 @@ function readStatus(row: Row): TurnStatus {
             finishReason: readFinishReason(row),
           }
         : null,
-    details: state === 'completed' ? readDetails(row) : null,
+    // mutant: billing.tool-price-2
+    usage: row['charged'] === null ? null : readUsage(row),
     failureCode: textOrNull(row, 'failure_code') as TurnFailureCode | null,
     cancelRequested: row['cancel_requested_at'] !== null,
   }
 }
+
+/** A cancelled turn stores no tokens. */
+const readUsage = (row: Row): TurnUsage => ({
+  ...readDetails(row),
+  promptTokens: integerOrNull(row, 'prompt_tokens') ?? 0,
+  completionTokens: integerOrNull(row, 'completion_tokens') ?? 0,
+  charged: bigInteger(row, 'charged'),
+})
 
 /**
  * `turn.cancel`: asks the process that runs the turn to cancel it. Returns the run that is to be cancelled, or undefined if the turn does not

@@ -124,7 +124,7 @@ export type Request = {
   cancelledAt: number | undefined
   /** Of the first reply that was seen. */
   reply: { text: string; said: Reply; at: number } | undefined
-  /** Of every reply and every stream. */
+  /** Of every reply, every stream, and every refusal that leads to the running turn (`idempotency.in-progress`). */
   requestIds: Set<string>
   openedAt: number
 }
@@ -277,9 +277,7 @@ function requestsOf(tries: Try[], about: Pick<Request, 'cancels' | 'polls' | 'fe
     const answered = group.filter(({ reply }) => reply).toSorted((a, b) => a.answer!.at - b.answer!.at)[0]
     // An error on /chat may occur before any turn, with its own ID.
     const ids = group.flatMap(({ requestId, code, answer }) =>
-      requestId !== undefined && (answer?.events || code === 'reply' || code === 'turn_cancelled' || code === 'accepted')
-        ? [requestId]
-        : [],
+      requestId !== undefined && (answer?.events || ofTurn.has(code ?? '') || leadsToTurn(code, answer)) ? [requestId] : [],
     )
     const cancelled = group.flatMap(({ code, answer }) => (code === 'turn_cancelled' ? [answer!.at] : []))
     return [
@@ -300,6 +298,10 @@ function requestsOf(tries: Try[], about: Pick<Request, 'cancels' | 'polls' | 'fe
     ]
   })
 }
+
+const ofTurn = new Set(['reply', 'turn_cancelled', 'accepted'])
+const leadsToTurn = (code: string | undefined, answer: Try['answer']): boolean =>
+  code === 'idempotency_in_progress' && answer?.headers['location'] !== undefined
 
 /** The first start affects no caller. Any other fault of a process or a store does. */
 function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {

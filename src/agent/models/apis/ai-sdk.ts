@@ -45,11 +45,12 @@ export function aiSdkModel({ dispatcher, provider, baseUrl: address, apiKey, dea
   const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
 
   return {
-    async generate(request, { signal, onText, onReset, onGenerated, traceparent }) {
+    async generate(request, { signal, onText, onReset, onGenerated, onReports, traceparent }) {
       signal.throwIfAborted()
       const model = `${baseURL} ${request.modelId}`
       const { body, ...target } = await write(request, traceparent)
       const reader = provider.reader({ onText, onReset, onGenerated, secret: apiKey, request, holds: loneClosings.has(model) })
+      onReports?.(() => reader.answer.usage.soFar())
       const call = { ...target, secret: apiKey, deadlines, signal }
       await exchange(dispatcher, { ...call, body }, new AnswerBody(reader, request.maxOutputTokens))
       const step = reader.step()

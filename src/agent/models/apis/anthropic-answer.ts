@@ -32,10 +32,12 @@ export class AnthropicAnswer implements Dialect {
 
   data(data: string, name: string): void {
     if (data === '[DONE]') return
+    this.answer.usage.nextEvent()
     const event = parse(data)
     const type = event.type ?? name
     if (typeof type !== 'string' || type === '') throw notUnderstood('an event without a type')
     if (reportsError(event, name, type !== 'error' && event.type !== undefined)) throw this.answer.failed(event)
+    this.answer.usage.readFrom(event)
     switch (type) {
       case 'message_start':
         if (isObject(event.message)) this.#readMessage(withoutPlaceholder(event.message))
@@ -47,7 +49,6 @@ export class AnthropicAnswer implements Dialect {
         if (isObject(event.delta)) this.#readDelta(event.index, event.delta)
         return
       case 'message_delta':
-        this.answer.usage.readFrom(event)
         if (isObject(event.delta)) this.answer.finish(event.delta.stop_reason, event.delta)
         return
       case 'message_stop':
@@ -55,7 +56,6 @@ export class AnthropicAnswer implements Dialect {
         if (this.answer.finished) this.answer.done()
         return
       default:
-        this.answer.usage.readFrom(event)
         if (!silent.has(type)) this.answer.skip(`event ${type}`)
     }
   }

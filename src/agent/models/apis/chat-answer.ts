@@ -30,6 +30,7 @@ export class ChatAnswer implements Dialect {
 
   data(data: string, name: string): void {
     if (data === '[DONE]') return this.#done()
+    this.answer.usage.nextEvent()
     const text = name === '' ? this.#parser.read(data) : undefined
     if (text !== undefined) return this.answer.text(text)
     const body = parse(data)

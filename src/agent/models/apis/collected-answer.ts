@@ -95,7 +95,9 @@ export class CollectedAnswer {
   }
 
   generated(bytes: number): void {
-    if (bytes > 0) this.#options.onGenerated?.(bytes)
+    if (bytes <= 0) return
+    this.usage.generated(bytes)
+    this.#options.onGenerated?.(bytes)
   }
 
   speaking(): void {

@@ -30,6 +30,7 @@ export class GeminiAnswer implements Dialect {
 
   data(data: string, name: string): void {
     if (data === '[DONE]') return
+    this.answer.usage.nextEvent()
     let event: unknown
     try {
       event = parseExact(data)

@@ -37,9 +37,10 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines, loneClosing
   }
 
   return {
-    async generate(request, { signal, onText, onReset, onGenerated, traceparent }) {
+    async generate(request, { signal, onText, onReset, onGenerated, onReports, traceparent }) {
       const model = `${origin}${path} ${request.modelId}`
       const answer = new ChatAnswer({ onText, onReset, onGenerated, secret: apiKey, request, holds: loneClosings.has(model) })
+      onReports?.(() => answer.answer.usage.soFar())
       // `trace.context`
       const sent = traceparent ? { ...headers, traceparent } : headers
       // A variable would keep the body in memory until the answer is complete.

@@ -35,6 +35,7 @@ export class ResponsesAnswer implements Dialect {
 
   data(data: string, name: string): void {
     if (data === '[DONE]') return
+    this.answer.usage.nextEvent()
     let event: unknown
     try {
       event = parseExact(data)
@@ -66,6 +67,8 @@ export class ResponsesAnswer implements Dialect {
 
   #readEvent(type: string, event: Fields): void {
     const { item, delta } = event
+    this.answer.usage.readFrom(event)
+    if (isObject(event.response)) this.answer.usage.readFrom(event.response)
     switch (type) {
       case 'response.output_text.delta':
       case 'response.refusal.delta':
@@ -94,7 +97,6 @@ export class ResponsesAnswer implements Dialect {
       case 'response.cancelled':
         return this.#readResponse(isObject(event.response) ? event.response : { status: type.slice('response.'.length) })
       default:
-        this.answer.usage.readFrom(event)
         if (!silent.test(type)) this.answer.skip(`event ${type}`)
     }
   }
