@@ -488,6 +488,29 @@ void test('documents: a renewal that is due while a stopped indexer releases its
   assert.equal(claimed?.id, 'doc_one')
 })
 
+void test('knowledge.turns: a document that is added after fifty heavy ones of another owner is indexed after at most one of them', async (t) => {
+  const store = await (await makePlace(t)).open()
+  const heavy = new Library(t, store, await Bench.make(store, 1_000_000n))
+  const other = new Library(t, store, await Bench.make(store, 1_000_000n))
+  const page = Buffer.from(`<body>${'<p>one of <b>many</b> lines</p>'.repeat(2_000)}</body>`)
+  for (let number = 0; number < 50; number++) await heavy.put(`doc_heavy_${number}`, { content: page, fileName: 'heavy.html' })
+  // The queue already has a turn of the first owner when the other one adds its documents.
+  const order: string[] = []
+  const claimDocument: OwnStore['write']['claimDocument'] = async (given) => {
+    const claimed = await store.write.claimDocument(given)
+    if (claimed) order.push(claimed.id)
+    if (claimed && order.length === 1)
+      for (const id of ['doc_text', 'doc_put']) await other.put(id, { content: Buffer.from('A short line.'), fileName: 'a.txt' })
+    return claimed
+  }
+  heavy.index({}, { store: { ...store, write: { ...store.write, claimDocument } } })
+  await until('both are added', async () => (await store.read.findDocument(other.bench.agentId, 'doc_put')) !== undefined, 60_000)
+  await other.ready('doc_text')
+  await other.ready('doc_put')
+  const foreign = order.slice(0, 4).map((id) => (id.startsWith('doc_heavy') ? 'heavy' : id))
+  assert.deepEqual([foreign[0], foreign[1], foreign[3]], ['heavy', 'doc_text', 'doc_put'], order.join(' '))
+})
+
 void test('documents: what a deletion leaves is cleaned up in batches, and served documents are not touched', async (t) => {
   const place = await makePlace(t)
   const store = await place.open()

@@ -37,4 +37,22 @@ export const knowledgeMutants: Mutant[] = [
     ],
     caughtBy: { file: documents, title: 'knowledge.serving: a deleted document is no longer found' },
   },
+  {
+    rule: 'knowledge.turns',
+    removes: 'the owner that was served last comes last',
+    edits: [edit('one.inWork - other.inWork || one.turn - other.turn', 'one.inWork - other.inWork')],
+    caughtBy: { file: documents, title: 'knowledge.turns: owners take turns' },
+  },
+  {
+    rule: 'knowledge.turns',
+    removes: 'an owner with documents in work comes after the others',
+    edits: [edit('one.inWork - other.inWork || one.turn - other.turn', 'one.turn - other.turn')],
+    caughtBy: { file: documents, title: 'knowledge.turns: several processes that claim' },
+  },
+  {
+    rule: 'knowledge.turns',
+    removes: 'the indexer remembers whom it served',
+    edits: [edit('claimDocument({ holder, leaseMs, served })', 'claimDocument({ holder, leaseMs })')],
+    caughtBy: { file: 'documents-indexing.test.ts', title: 'knowledge.turns: a document that is added after fifty heavy ones' },
+  },
 ]

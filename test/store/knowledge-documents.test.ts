@@ -131,6 +131,49 @@ void test('knowledge: two concurrent claims get two documents, the oldest first'
   assert.equal(await fixture.claim(), undefined)
 })
 
+void test('knowledge.turns: owners take turns, and an owner with documents in work comes after the others', async (t) => {
+  const { store, fixture } = await setUp(t)
+  const other = new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)
+  for (let number = 0; number < 6; number++) {
+    await fixture.put(`doc_many_${number}`)
+    await store.moveClock(10)
+  }
+  for (const id of ['doc_other_0', 'doc_other_1']) {
+    await other.put(id)
+    await store.moveClock(10)
+  }
+  const order: string[] = []
+  const served: string[] = []
+  for (;;) {
+    const claimed = await store.write.claimDocument({ holder: 'a', leaseMs, served })
+    if (!claimed) break
+    order.push(claimed.id)
+    served.push(claimed.ownerId)
+    await store.write.failDocument({ documentId: claimed.id, fence: claimed.fence, reason: 'a test' })
+  }
+  const rest = ['doc_many_2', 'doc_many_3', 'doc_many_4', 'doc_many_5']
+  assert.deepEqual(order, ['doc_many_0', 'doc_other_0', 'doc_many_1', 'doc_other_1', ...rest])
+})
+
+void test('knowledge.turns: several processes that claim at the same time take documents of several owners', async (t) => {
+  const { store, fixture } = await setUp(t)
+  const others = await Promise.all([1, 2].map(async () => new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)))
+  for (let number = 0; number < 5; number++) {
+    await fixture.put(`doc_many_${number}`)
+    await store.moveClock(10)
+  }
+  for (const [index, other] of others.entries()) {
+    await other.put(`doc_other_${index}`)
+    await store.moveClock(10)
+  }
+  // No process knows of the claims of the others except from the store.
+  const claimed = await Promise.all(['a', 'b', 'c'].map((holder) => fixture.claim(holder)))
+  assert.deepEqual(claimed.map((one) => one?.id).toSorted(), ['doc_many_0', 'doc_other_0', 'doc_other_1'])
+  assert.equal((await fixture.claim('d'))?.id, 'doc_many_1', 'an owner with documents in work is served if no one else waits')
+  await store.moveClock(leaseMs + 1)
+  assert.equal((await fixture.claim('e'))?.id, 'doc_many_0', 'the lease of a dead process does not count as work')
+})
+
 void test('knowledge: after its lease has expired another process claims a document, and the first one can no longer write to it', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.put('doc_a')

@@ -1,5 +1,5 @@
 /**
- * The indexer: takes documents from the queue, one at a time in each process, and makes them searchable. A claim is a lease that is renewed
+ * The indexer: takes documents from the queue, one at a time in each process and in turns by owner, and makes them searchable. A claim is a lease that is renewed
  * while the document is indexed, and it fences every write: only one process indexes a document, and if that process dies another one
  * starts over. Also deletes content that is no longer used, in small batches. See docs/decisions/0020-documents.md.
  */
@@ -66,6 +66,8 @@ const renewEveryMs = 60_000
 // Changes come in bursts, most of them do not concern documents, and every process sees them: wait until a burst is over.
 const gatherMs = 50
 const reportAfterMs = 3_000
+// The owners whose turn is remembered. With more owners, those before count as not served.
+const maxServed = 1_000
 // A step that does not react to the abort is abandoned after this time; its lease expires.
 const stopMs = 900
 
@@ -79,6 +81,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
   let running: Promise<void> | undefined
   let clearAt = 0
   let renewAt = 0
+  let served: string[] = []
   let reporting: NodeJS.Timeout | undefined
 
   store.onChange(() => {
@@ -145,8 +148,9 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
 
   async function indexNext(): Promise<boolean> {
     if (stopping.signal.aborted) return false
-    const document = await store.write.claimDocument({ holder, leaseMs })
+    const document = await store.write.claimDocument({ holder, leaseMs, served })
     if (!document) return false
+    served = [...served.filter((ownerId) => ownerId !== document.ownerId), document.ownerId].slice(-maxServed)
     const startedAt = performance.now()
     const lease = keepLease(document, { store, log, leaseMs, stopping: stopping.signal })
     const ids = { documentId: document.id, agentId: document.agentId }

@@ -15,6 +15,7 @@ import { recordEvent } from '../webhooks/events.ts'
 
 export type ClaimedDocument = StoredDocument & {
   contentId: string | null
+  ownerId: string
   fence: number
   /** The number of this attempt, 1 to 3. */
   attempt: number
@@ -59,19 +60,18 @@ export type IndexedDocument = {
 // A crash may be caused by the machine, even a second one. A document that has crashed three processes would crash the next one.
 const maxAttempts = 3
 
-/** Claims the oldest document that is queued or whose lease has expired. Undefined if there is nothing to index. */
+/**
+ * Claims a document that is queued or whose lease has expired. Owners take turns: first an owner with the fewest documents in work, then the
+ * one that was served longest ago, then the one whose document has waited longest. `served`: the owners whose documents the caller claimed,
+ * the latest last. Undefined if there is nothing to index.
+ */
 export async function claimDocument(
   sql: Sql,
-  { holder, leaseMs }: { holder: string; leaseMs: number },
+  { holder, leaseMs, served = [] }: { holder: string; leaseMs: number; served?: string[] },
 ): Promise<ClaimedDocument | undefined> {
   const now = await sql.now()
   for (;;) {
-    const [row] = await sql.all(
-      `select ${documentColumns}, d.content_id, d.fence, d.attempt from documents d join agents a on a.id = d.agent_id
-       where (d.status = 'queued' or (d.status = 'indexing' and d.lease_until <= $1)) and d.deleted_at is null and a.deleted_at is null
-       order by d.updated_at, d.id limit 1 ${sql.engine === 'postgres' ? 'for update of d skip locked' : ''}`,
-      now,
-    )
+    const row = await findNext(sql, now, served)
     if (!row) return undefined
     const id = text(row, 'id')
     await discardGenerations(sql, id, 'unfinished')
@@ -81,6 +81,40 @@ export async function claimDocument(
     }
     return takeDocument(sql, row, { holder, leaseUntil: now + leaseMs })
   }
+}
+
+const waiting = `(d.status = 'queued' or (d.status = 'indexing' and d.lease_until <= $1)) and d.deleted_at is null and a.deleted_at is null`
+
+async function findNext(sql: Sql, now: number, served: string[]): Promise<Row | undefined> {
+  const from = `select ${documentColumns}, d.content_id, d.fence, d.attempt, a.owner_id from documents d join agents a on a.id = d.agent_id where ${waiting}`
+  const locked = sql.engine === 'postgres' ? 'for update of d skip locked' : ''
+  const firsts = await firstOfEachOwner(sql, now, served)
+  for (const id of firsts) {
+    // On PostgreSQL, no row means that another process has just claimed this document, so that it is the turn of the next owner.
+    const [row] = await sql.all(`${from} and d.id = $2 ${locked}`, now, id)
+    if (row) return row
+  }
+  if (firsts.length === 0) return undefined
+  const [oldest] = await sql.all(`${from} order by d.updated_at, d.id limit 1 ${locked}`, now)
+  return oldest
+}
+
+/** Returns the ID of the document of each owner that has waited longest, in the order of the owners' turns. */
+async function firstOfEachOwner(sql: Sql, now: number, served: string[]): Promise<string[]> {
+  const waits = `case when ${waiting} then 1 else 0 end`
+  const rows = await sql.all(
+    `select id, owner_id, in_work, updated_at from (
+       select d.id, a.owner_id, d.updated_at, ${waits} as waits, sum(1 - ${waits}) over (partition by a.owner_id) as in_work,
+         row_number() over (partition by a.owner_id, ${waits} order by d.updated_at, d.id) as place
+       from documents d join agents a on a.id = d.agent_id
+       where d.status in ('queued', 'indexing') and d.deleted_at is null and a.deleted_at is null
+     ) as owned where waits = 1 and place = 1 order by updated_at, id`,
+    now,
+  )
+  return rows
+    .map((row) => ({ id: text(row, 'id'), inWork: integer(row, 'in_work'), turn: served.lastIndexOf(text(row, 'owner_id')) }))
+    .toSorted((one, other) => one.inWork - other.inWork || one.turn - other.turn)
+    .map(({ id }) => id)
 }
 
 async function takeDocument(sql: Sql, row: Row, { holder, leaseUntil }: { holder: string; leaseUntil: number }): Promise<ClaimedDocument> {
@@ -98,7 +132,8 @@ async function takeDocument(sql: Sql, row: Row, { holder, leaseUntil }: { holder
     knowledge.embeddingModel,
     document.id,
   )
-  return { ...document, status: 'indexing', progress: 0, reason: null, contentId: textOrNull(row, 'content_id'), fence, attempt, knowledge }
+  const [contentId, ownerId] = [textOrNull(row, 'content_id'), text(row, 'owner_id')]
+  return { ...document, status: 'indexing', progress: 0, reason: null, contentId, ownerId, fence, attempt, knowledge }
 }
 
 async function endIndexing(sql: Sql, id: string, reason: string): Promise<void> {
@@ -220,7 +255,10 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, text
   const outcome = await putDocument(sql, given)
   if (outcome === 'document_not_found') throw new Error(`document ${documentId} belongs to another agent`)
   if (outcome !== 'put') throw new Error(`document ${documentId} cannot be put in: ${outcome}`)
-  const [row] = await sql.all(`select ${documentColumns}, d.content_id, d.fence, d.attempt from documents d where d.id = $1`, documentId)
+  const [row] = await sql.all(
+    `select ${documentColumns}, d.content_id, d.fence, d.attempt, a.owner_id from documents d join agents a on a.id = d.agent_id where d.id = $1`,
+    documentId,
+  )
   const { fence, knowledge } = await takeDocument(sql, row!, { holder: 'indexed at once', leaseUntil: 0 })
   await addChunks(sql, { documentId, fence, title, from: 0, chunks: chunks.map((chunk) => ({ ...chunk, vector: null })) })
   const made = { documentId, fence, title, bytes, chunks: chunks.length, language: knowledge.language, embeddingModel: null }
