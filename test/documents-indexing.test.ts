@@ -500,15 +500,15 @@ void test('knowledge.turns: a document that is added after fifty heavy ones of a
     const claimed = await store.write.claimDocument(given)
     if (claimed) order.push(claimed.id)
     if (claimed && order.length === 1)
-      for (const id of ['doc_text', 'doc_put']) await other.put(id, { content: Buffer.from('A short line.'), fileName: 'a.txt' })
+      for (const id of ['doc_first', 'doc_second']) await other.put(id, { content: Buffer.from('A short line.'), fileName: 'a.txt' })
     return claimed
   }
   heavy.index({}, { store: { ...store, write: { ...store.write, claimDocument } } })
-  await until('both are added', async () => (await store.read.findDocument(other.bench.agentId, 'doc_put')) !== undefined, 60_000)
-  await other.ready('doc_text')
-  await other.ready('doc_put')
+  await until('both are added', async () => (await store.read.findDocument(other.bench.agentId, 'doc_second')) !== undefined, 60_000)
+  await other.ready('doc_first')
+  await other.ready('doc_second')
   const foreign = order.slice(0, 4).map((id) => (id.startsWith('doc_heavy') ? 'heavy' : id))
-  assert.deepEqual([foreign[0], foreign[1], foreign[3]], ['heavy', 'doc_text', 'doc_put'], order.join(' '))
+  assert.deepEqual([foreign[0], foreign[1], foreign[3]], ['heavy', 'doc_first', 'doc_second'], order.join(' '))
 })
 
 void test('documents: what a deletion leaves is cleaned up in batches, and served documents are not touched', async (t) => {
