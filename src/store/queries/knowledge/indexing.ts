@@ -9,6 +9,7 @@ import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from '../columns.ts'
 import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
+import { findNext } from './indexing-queue.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 import { termsVersion } from './terms.ts'
 import { recordEvent } from '../webhooks/events.ts'
@@ -62,7 +63,7 @@ const maxAttempts = 3
 
 /**
  * Claims a document that is queued or whose lease has expired. Owners take turns: first an owner with the fewest documents in work, then the
- * one that was served longest ago, then the one whose document has waited longest. `served`: the owners whose documents the caller claimed,
+ * one that was served longest ago, then the one whose document has waited longest. An owner that has used up its CPU time is left out. `served`: the owners whose documents the caller claimed,
  * the latest last. Undefined if there is nothing to index.
  */
 export async function claimDocument(
@@ -81,40 +82,6 @@ export async function claimDocument(
     }
     return takeDocument(sql, row, { holder, leaseUntil: now + leaseMs })
   }
-}
-
-const waiting = `(d.status = 'queued' or (d.status = 'indexing' and d.lease_until <= $1)) and d.deleted_at is null and a.deleted_at is null`
-
-async function findNext(sql: Sql, now: number, served: string[]): Promise<Row | undefined> {
-  const from = `select ${documentColumns}, d.content_id, d.fence, d.attempt, a.owner_id from documents d join agents a on a.id = d.agent_id where ${waiting}`
-  const locked = sql.engine === 'postgres' ? 'for update of d skip locked' : ''
-  const firsts = await firstOfEachOwner(sql, now, served)
-  for (const id of firsts) {
-    // On PostgreSQL, no row means that another process has just claimed this document, so that it is the turn of the next owner.
-    const [row] = await sql.all(`${from} and d.id = $2 ${locked}`, now, id)
-    if (row) return row
-  }
-  if (firsts.length === 0) return undefined
-  const [oldest] = await sql.all(`${from} order by d.updated_at, d.id limit 1 ${locked}`, now)
-  return oldest
-}
-
-/** Returns the ID of the document of each owner that has waited longest, in the order of the owners' turns. */
-async function firstOfEachOwner(sql: Sql, now: number, served: string[]): Promise<string[]> {
-  const waits = `case when ${waiting} then 1 else 0 end`
-  const rows = await sql.all(
-    `select id, owner_id, in_work, updated_at from (
-       select d.id, a.owner_id, d.updated_at, ${waits} as waits, sum(1 - ${waits}) over (partition by a.owner_id) as in_work,
-         row_number() over (partition by a.owner_id, ${waits} order by d.updated_at, d.id) as place
-       from documents d join agents a on a.id = d.agent_id
-       where d.status in ('queued', 'indexing') and d.deleted_at is null and a.deleted_at is null
-     ) as owned where waits = 1 and place = 1 order by updated_at, id`,
-    now,
-  )
-  return rows
-    .map((row) => ({ id: text(row, 'id'), inWork: integer(row, 'in_work'), turn: served.lastIndexOf(text(row, 'owner_id')) }))
-    .toSorted((one, other) => one.inWork - other.inWork || one.turn - other.turn)
-    .map(({ id }) => id)
 }
 
 async function takeDocument(sql: Sql, row: Row, { holder, leaseUntil }: { holder: string; leaseUntil: number }): Promise<ClaimedDocument> {
