@@ -116,7 +116,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const embeddings = createEmbeddings({ store, sealer, models, failpoints })
   const knowledge = createKnowledge({ store, embeddings, log })
   const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
-  const indexer = createIndexer({ store, guard, embeddings, log })
+  const indexer = createIndexer({ store, guard, embeddings, log, settings: { cpuMs: config.documentCpuMinutes * 60_000 } })
   const lastUse = createLastUse({ store, monotonicMs, log })
   const access = createAccess({
     store,
@@ -153,6 +153,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     webhooks,
     newId,
     randomBytes,
+    maxQueuedDocuments: config.maxQueuedDocuments,
     adminToken: usableToken ?? randomBytes(32).toString('hex'),
     signIn,
     closing: closing.signal,

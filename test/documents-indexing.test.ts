@@ -488,6 +488,51 @@ void test('documents: a renewal that is due while a stopped indexer releases its
   assert.equal(claimed?.id, 'doc_one')
 })
 
+void test('knowledge.turns: a document that is added after fifty heavy ones of another owner is indexed after at most one of them', async (t) => {
+  const store = await (await makePlace(t)).open()
+  const heavy = new Library(t, store, await Bench.make(store, 1_000_000n))
+  const other = new Library(t, store, await Bench.make(store, 1_000_000n))
+  const page = Buffer.from(`<body>${'<p>one of <b>many</b> lines</p>'.repeat(2_000)}</body>`)
+  for (let number = 0; number < 50; number++) await heavy.put(`doc_heavy_${number}`, { content: page, fileName: 'heavy.html' })
+  // The queue already has a turn of the first owner when the other one adds its documents.
+  const order: string[] = []
+  const claimDocument: OwnStore['write']['claimDocument'] = async (given) => {
+    const claimed = await store.write.claimDocument(given)
+    if (claimed) order.push(claimed.id)
+    if (claimed && order.length === 1)
+      for (const id of ['doc_first', 'doc_second']) await other.put(id, { content: Buffer.from('A short line.'), fileName: 'a.txt' })
+    return claimed
+  }
+  heavy.index({}, { store: { ...store, write: { ...store.write, claimDocument } } })
+  await until('both are added', async () => (await store.read.findDocument(other.bench.agentId, 'doc_second')) !== undefined, 60_000)
+  await other.ready('doc_first')
+  await other.ready('doc_second')
+  const foreign = order.slice(0, 4).map((id) => (id.startsWith('doc_heavy') ? 'heavy' : id))
+  assert.deepEqual([foreign[0], foreign[1], foreign[3]], ['heavy', 'doc_first', 'doc_second'], order.join(' '))
+})
+
+void test('knowledge.bounded: the documents of an owner wait after its CPU time, and those of another owner are indexed', async (t) => {
+  const place = await makePlace(t)
+  const store = await place.open()
+  const heavy = new Library(t, store, await Bench.make(store, 1_000_000n))
+  const other = new Library(t, store, await Bench.make(store, 1_000_000n))
+  const page = Buffer.from('<body><p>one of <b>many</b> lines</p></body>')
+  const ids = ['doc_heavy_0', 'doc_heavy_1', 'doc_heavy_2']
+  for (const id of ids) await heavy.put(id, { content: page, fileName: 'heavy.html' })
+  // No document is read in less, so the first one uses it up.
+  heavy.index({ cpuMs: 1 })
+  const statuses = () => Promise.all(ids.map(async (id) => (await store.read.findDocument(heavy.bench.agentId, id))!.status))
+  await heavy.ready('doc_heavy_0')
+  await other.put('doc_other', { content: page, fileName: 'page.html' })
+  await other.ready('doc_other')
+  assert.deepEqual(await statuses(), ['ready', 'queued', 'queued'])
+  const waiting = (await store.read.findDocument(heavy.bench.agentId, 'doc_heavy_1'))!
+  assert.ok(waiting.waitsUntil !== null)
+  await store.moveClock(60 * 60_000)
+  await heavy.ready('doc_heavy_1')
+  assert.equal((await statuses())[2], 'queued')
+})
+
 void test('documents: what a deletion leaves is cleaned up in batches, and served documents are not touched', async (t) => {
   const place = await makePlace(t)
   const store = await place.open()

@@ -156,6 +156,20 @@ export const settings = {
     accepted: 'a whole number from 0 to 36500',
     read: wholeNumber(0, 36_500),
   },
+  documentCpuMinutes: {
+    name: 'TURNKEEP_DOCUMENT_CPU_MINUTES',
+    initial: '30',
+    meaning: 'CPU minutes in which the documents of one owner are read within an hour; the rest of them wait, and those of others do not.',
+    accepted: 'a whole number from 1 to 100000',
+    read: wholeNumber(1, 100_000),
+  },
+  maxQueuedDocuments: {
+    name: 'TURNKEEP_MAX_QUEUED_DOCUMENTS',
+    initial: '2000',
+    meaning: 'Maximum number of documents of one owner that wait to be indexed; further ones are refused until some are indexed.',
+    accepted: 'a whole number from 1 to 1000000',
+    read: wholeNumber(1, 1_000_000),
+  },
   demo: {
     name: 'TURNKEEP_DEMO',
     initial: 'on',

@@ -331,6 +331,8 @@ CREATE INDEX documents_of_agent ON public.documents USING btree (agent_id, creat
 
 CREATE INDEX documents_serving ON public.documents USING btree (agent_id, language) WHERE (generation > 0);
 
+CREATE INDEX documents_waiting ON public.documents USING btree (agent_id, updated_at, id) WHERE ((status = 'queued'::text) AND (deleted_at IS NULL));
+
 CREATE INDEX documents_with_previous_terms ON public.documents USING btree (agent_id, id) WHERE ((generation > 0) AND ((terms_version <> 2) OR (terms_generation <> generation) OR (terms_position < chunks)));
 
 CREATE TRIGGER document_fence_never_falls BEFORE UPDATE ON public.documents FOR EACH ROW WHEN ((new.fence < old.fence)) EXECUTE FUNCTION refuse_falling_document_fence();
@@ -374,6 +376,16 @@ create table feedback (
 CREATE INDEX feedback_newest_first ON public.feedback USING btree (updated_at, request_id, agent_id);
 
 CREATE INDEX feedback_tags ON public.feedback USING gin (((tags)::jsonb));
+
+create table indexing_windows (
+  owner_id text collate "C" not null,
+  started_at bigint not null,
+  spent_ms bigint not null,
+  waits_until bigint,
+  constraint indexing_time_is_positive CHECK ((spent_ms >= 0)),
+  constraint indexing_windows_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES owners(id),
+  constraint indexing_windows_pkey PRIMARY KEY (owner_id)
+);
 
 create table journal (
   request_id text collate "C" not null,

@@ -294,6 +294,8 @@ CREATE INDEX documents_of_agent on documents (agent_id, created_at, id);
 
 CREATE INDEX documents_serving on documents (agent_id, language) where generation > 0;
 
+CREATE INDEX documents_waiting on documents (agent_id, updated_at, id) where status = 'queued' and deleted_at is null;
+
 CREATE INDEX documents_with_previous_terms on documents (agent_id, id)
   where generation > 0 and (terms_version <> 2 or terms_generation <> generation or terms_position < chunks);
 
@@ -332,6 +334,13 @@ CREATE TABLE feedback (
 ) strict, without rowid;
 
 CREATE INDEX feedback_newest_first on feedback (updated_at, request_id, agent_id);
+
+CREATE TABLE indexing_windows (
+  owner_id text primary key references owners,
+  started_at integer not null,
+  spent_ms integer not null constraint indexing_time_is_positive check (spent_ms >= 0),
+  waits_until integer
+) strict, without rowid;
 
 CREATE TABLE journal (
   request_id text not null references turns,

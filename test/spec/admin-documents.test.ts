@@ -89,6 +89,7 @@ void test('documents: a text is accepted immediately, indexed, and found with it
     bytes: Buffer.byteLength(text),
     source_sha256: createHash('sha256').update(text).digest('hex'),
     created_at: json.created_at,
+    waits_until: null,
   })
   const document = await ready(agentId, json.id)
   assert.deepEqual([document.status, document.progress, document.reason, document.title], ['ready', null, null, 'Shop rules'])

@@ -268,7 +268,14 @@ void test('admin: an unreachable store is service_unavailable, for reads and wri
   const store = await openOwnStore(t)
   await store.close()
   const behind = agentModules(store, createSealer([randomBytes(32)]))
-  const admin = createAdmin({ store, ...behind, randomBytes, newId: (prefix) => `${prefix}_x`, adminToken: 'a-token' })
+  const admin = createAdmin({
+    store,
+    ...behind,
+    randomBytes,
+    newId: (prefix) => `${prefix}_x`,
+    adminToken: 'a-token',
+    maxQueuedDocuments: 2_000,
+  })
   await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })
   await assert.rejects(admin.createOwner({ name: 'x' }), { code: 'service_unavailable' })
   await behind.models.close()

@@ -96,6 +96,7 @@ void test('knowledge: a document is queued, claimed, written and published; the 
       updatedAt: 0,
       indexedAt: null,
       sha256: null,
+      waitsUntil: null,
     },
   )
   const claimed = (await fixture.claim())!
@@ -129,6 +130,104 @@ void test('knowledge: two concurrent claims get two documents, the oldest first'
   assert.deepEqual(claimed.map((one) => one?.id).toSorted(), ['doc_a', 'doc_b'])
   assert.equal((await fixture.claim())?.id, 'doc_c')
   assert.equal(await fixture.claim(), undefined)
+})
+
+void test('knowledge.turns: owners take turns, and an owner with documents in work comes after the others', async (t) => {
+  const { store, fixture } = await setUp(t)
+  const other = new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)
+  for (let number = 0; number < 6; number++) {
+    await fixture.put(`doc_many_${number}`)
+    await store.moveClock(10)
+  }
+  for (const id of ['doc_other_0', 'doc_other_1']) {
+    await other.put(id)
+    await store.moveClock(10)
+  }
+  const order: string[] = []
+  const served: string[] = []
+  for (;;) {
+    const claimed = await store.write.claimDocument({ holder: 'a', leaseMs, served })
+    if (!claimed) break
+    order.push(claimed.id)
+    served.push(claimed.ownerId)
+    await store.write.failDocument({ documentId: claimed.id, fence: claimed.fence, reason: 'a test' })
+  }
+  const rest = ['doc_many_2', 'doc_many_3', 'doc_many_4', 'doc_many_5']
+  assert.deepEqual(order, ['doc_many_0', 'doc_other_0', 'doc_many_1', 'doc_other_1', ...rest])
+})
+
+void test('knowledge.turns: several processes that claim at the same time take documents of several owners', async (t) => {
+  const { store, fixture } = await setUp(t)
+  const others = await Promise.all([1, 2].map(async () => new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)))
+  for (let number = 0; number < 5; number++) {
+    await fixture.put(`doc_many_${number}`)
+    await store.moveClock(10)
+  }
+  for (const [index, other] of others.entries()) {
+    await other.put(`doc_other_${index}`)
+    await store.moveClock(10)
+  }
+  // No process knows of the claims of the others except from the store.
+  const claimed = await Promise.all(['a', 'b', 'c'].map((holder) => fixture.claim(holder)))
+  assert.deepEqual(claimed.map((one) => one?.id).toSorted(), ['doc_many_0', 'doc_other_0', 'doc_other_1'])
+  assert.equal((await fixture.claim('d'))?.id, 'doc_many_1', 'an owner with documents in work is served if no one else waits')
+  await store.moveClock(leaseMs + 1)
+  assert.equal((await fixture.claim('e'))?.id, 'doc_many_0', 'the lease of a dead process does not count as work')
+})
+
+void test('knowledge.bounded: an owner whose documents have used up their CPU time waits until the hour is over, and others go on', async (t) => {
+  const { store, fixture, bench } = await setUp(t)
+  const other = new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)
+  const spend = (ms: number): Promise<void> => store.write.spendIndexing({ ownerId: bench.ownerId, ms, limitMs: 1_000 })
+  const waitsUntil = async (): Promise<number | null> => (await fixture.document('doc_a'))!.waitsUntil
+  for (const id of ['doc_a', 'doc_b']) await fixture.put(id)
+  await spend(400)
+  assert.equal(await waitsUntil(), null)
+  // Two processes that end a document at the same time.
+  await Promise.all([spend(300), spend(300.4)])
+  const until = await waitsUntil()
+  assert.ok(until !== null, 'the document says until when it waits')
+  assert.deepEqual(
+    (await store.read.listDocuments(fixture.agentId, top)).map((one) => one.waitsUntil),
+    [until, until],
+  )
+  assert.equal(await fixture.claim(), undefined)
+  await other.put('doc_other')
+  const claimed = (await fixture.claim())!
+  assert.equal(claimed.id, 'doc_other')
+  assert.equal((await other.document('doc_other'))!.waitsUntil, null)
+  await store.write.failDocument({ documentId: claimed.id, fence: claimed.fence, reason: 'a test' })
+  await store.moveClock(hourMs)
+  assert.equal(await waitsUntil(), null)
+  assert.equal((await fixture.claim())?.id, 'doc_a')
+  // The next window starts with nothing spent.
+  await spend(999)
+  assert.equal((await fixture.claim('b'))?.id, 'doc_b')
+})
+
+void test('knowledge.bounded: an owner has at most the allowed number of queued documents, over all agents and requests at the same time', async (t) => {
+  const { store, fixture, bench } = await setUp(t)
+  const other = new DocumentsFixture(store, (await Bench.make(store, 1_000_000n)).agentId)
+  const second = new DocumentsFixture(store, (await bench.another()).agentId)
+  const sent = Array.from({ length: 12 }, (_, number) => (number % 2 === 0 ? fixture : second).put(`doc_${number}`, { maxQueued: 5 }))
+  const outcomes = await Promise.all(sent)
+  assert.deepEqual(outcomes.toSorted(), [...Array(5).fill('put'), ...Array(7).fill('queue_full')])
+  assert.equal(await other.put('doc_other', { maxQueued: 5 }), 'put')
+  // Replacing a queued document adds nothing to the queue.
+  const queued = outcomes.indexOf('put')
+  const owned = queued % 2 === 0 ? fixture : second
+  assert.equal(await owned.put(`doc_${queued}`, { title: 'Next', maxQueued: 5 }), 'put')
+  // One that is indexed has left it, and must come back in to be replaced.
+  let claimed = await fixture.claim()
+  while (claimed?.agentId === other.agentId) claimed = await fixture.claim()
+  assert.ok(claimed)
+  assert.ok(await store.write.failDocument({ documentId: claimed.id, fence: claimed.fence, reason: 'a test' }))
+  const left = claimed.agentId === fixture.agentId ? fixture : second
+  assert.equal(await fixture.put('doc_next', { maxQueued: 5 }), 'put')
+  assert.equal(await left.put(claimed.id, { maxQueued: 5 }), 'queue_full')
+  // A deleted one has left it as well.
+  assert.ok(await store.write.deleteDocument({ agentId: fixture.agentId, id: 'doc_next' }))
+  assert.equal(await left.put(claimed.id, { maxQueued: 5 }), 'put')
 })
 
 void test('knowledge: after its lease has expired another process claims a document, and the first one can no longer write to it', async (t) => {

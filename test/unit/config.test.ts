@@ -41,6 +41,8 @@ describe('settings: accepted', () => {
       maxTurns: 1000,
       drainSeconds: 115,
       traceDays: 14,
+      documentCpuMinutes: 30,
+      maxQueuedDocuments: 2000,
       demo: true,
       logLevel: 'info',
       allowedPrivateHosts: [],

@@ -32,7 +32,7 @@ export type SearchWish = { query: string; limit?: number | undefined }
 export type DocumentsAdmin = {
   /**
    * Resolves when the document is queued. Throws ApiError `validation_error` for a kind of file that is not supported, or an invalid URL,
-   * and `conflict` if the agent has too many documents.
+   * and `conflict` if the agent has too many documents, or if too many of its owner wait to be indexed.
    */
   createDocument(agentId: string, source: DocumentSource): Promise<Document>
   /** The previous content can be found until the new one is ready. Throws as `createDocument`. */
@@ -56,9 +56,11 @@ type Options = {
   knowledge: Pick<Knowledge, 'search'>
   guard: Pick<Guard, 'refusedAddress'>
   newId: Ids['newId']
+  /** Of one owner. */
+  maxQueuedDocuments: number
 }
 
-export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options): DocumentsAdmin {
+export function createDocumentsAdmin({ store, knowledge, guard, newId, maxQueuedDocuments }: Options): DocumentsAdmin {
   async function refuseUnknownAgent(agentId: string): Promise<void> {
     if (!(await store.read.findAgent(agentId))) throw noSuchAgent()
   }
@@ -74,7 +76,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
     // The parts are written before the row that names them. A crash in between leaves unused parts, which the store deletes.
     const contentId = bytes && (await putContent(bytes))
     const content = { contentId: contentId ?? null, bytes: bytes?.length ?? 0, sha256: bytes ? sha256Of(bytes) : null }
-    const outcome = await store.write.putDocument({ id, agentId, ...described, ...content })
+    const outcome = await store.write.putDocument({ id, agentId, ...described, ...content, maxQueued: maxQueuedDocuments })
     switch (outcome) {
       case 'put':
         return stored(agentId, id)
@@ -84,6 +86,11 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
         throw noSuchDocument()
       case 'limit':
         throw new ApiError('conflict', `This agent has reached the limit of ${maxDocuments} documents. Delete one first.`)
+      case 'queue_full':
+        throw new ApiError(
+          'conflict',
+          `This owner has reached the limit of ${maxQueuedDocuments} documents that wait to be indexed. Send this one again when some of them are indexed.`,
+        )
     }
   }
 

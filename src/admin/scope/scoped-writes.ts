@@ -66,6 +66,7 @@ export const scopedWrites: Rules<Writes> = {
   claimDocument: refused,
   reportProgress: refused,
   addChunks: refused,
+  spendIndexing: refused,
   finishDocument: refused,
   failDocument: refused,
   renewTerms: refused,

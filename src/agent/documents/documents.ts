@@ -1,6 +1,6 @@
 /**
- * The indexer: takes documents from the queue, one at a time in each process, and makes them searchable. A claim is a lease that is renewed
- * while the document is indexed, and it fences every write: only one process indexes a document, and if that process dies another one
+ * The indexer: takes documents from the queue, one at a time in each process and in turns by owner, and makes them
+ * searchable. A claim is a lease that is renewed while the document is indexed, and it fences every write: only one process indexes a document, and if that process dies another one
  * starts over. Also deletes content that is no longer used, in small batches. See docs/decisions/0020-documents.md.
  */
 import { hostname } from 'node:os'
@@ -42,6 +42,8 @@ export type IndexerSettings = {
   /** Milliseconds before each retry when an embedding provider or the URL of a document is temporarily unavailable. */
   retriesMs: { embedding: number[]; address: number[] }
   extractor: Omit<ExtractorOptions, 'log'>
+  /** CPU milliseconds in which the documents of one owner are read within an hour. */
+  cpuMs: number
 }
 
 const defaults: IndexerSettings = {
@@ -54,6 +56,8 @@ const defaults: IndexerSettings = {
   // Long enough for a provider to restart or to accept requests again after a minute: unlike with a turn, no caller is waiting.
   retriesMs: { embedding: [1_000, 4_000, 15_000, 30_000, 60_000], address: [1_000, 5_000] },
   extractor: {},
+  // As TURNKEEP_DOCUMENT_CPU_MINUTES.
+  cpuMs: 30 * 60_000,
 }
 
 // Number of chunks deleted in one write, for which the writes of turns have to wait.
@@ -66,11 +70,13 @@ const renewEveryMs = 60_000
 // Changes come in bursts, most of them do not concern documents, and every process sees them: wait until a burst is over.
 const gatherMs = 50
 const reportAfterMs = 3_000
+// The owners whose turn is remembered. With more owners, those before count as not served.
+const maxServed = 1_000
 // A step that does not react to the abort is abandoned after this time; its lease expires.
 const stopMs = 900
 
 export function createIndexer({ store, guard, embeddings, log, settings }: IndexerOptions): Indexer {
-  const { leaseMs, restMs, maxRestMs, retriesMs, extractor: extractorOptions } = { ...defaults, ...settings }
+  const { leaseMs, restMs, maxRestMs, retriesMs, cpuMs, extractor: extractorOptions } = { ...defaults, ...settings }
   const extractor = createExtractor({ ...extractorOptions, log })
   const holder = `${hostname()} ${process.pid}`
   const stopping = new AbortController()
@@ -79,6 +85,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
   let running: Promise<void> | undefined
   let clearAt = 0
   let renewAt = 0
+  let served: string[] = []
   let reporting: NodeJS.Timeout | undefined
 
   store.onChange(() => {
@@ -145,8 +152,9 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
 
   async function indexNext(): Promise<boolean> {
     if (stopping.signal.aborted) return false
-    const document = await store.write.claimDocument({ holder, leaseMs })
+    const document = await store.write.claimDocument({ holder, leaseMs, served })
     if (!document) return false
+    served = [...served.filter((ownerId) => ownerId !== document.ownerId), document.ownerId].slice(-maxServed)
     const startedAt = performance.now()
     const lease = keepLease(document, { store, log, leaseMs, stopping: stopping.signal })
     const ids = { documentId: document.id, agentId: document.agentId }
@@ -161,6 +169,8 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       await lease.end()
       extractor.release()
       clearAt = 0
+      // `knowledge.bounded`. If the store is unavailable, the time is not counted.
+      if (lease.spentMs() > 0) await store.write.spendIndexing({ ownerId: document.ownerId, ms: lease.spentMs(), limitMs: cpuMs })
     }
     return true
   }

@@ -6,6 +6,7 @@
 import mammoth from 'mammoth'
 import { fragmentToMarkdown } from './html.ts'
 import { DocumentRefused } from './limits.ts'
+import { refuseDeepXml } from './nesting.ts'
 import type { Warnings } from './warnings.ts'
 import { rewriteBody } from './word/body.ts'
 import type { BodyOptions } from './word/body.ts'
@@ -18,6 +19,8 @@ import { readArchive, storedArchive } from './zip.ts'
 export async function readDocx(bytes: Uint8Array, warnings: Warnings): Promise<string> {
   const { names, xml } = await readArchive(bytes)
   if (!names.has('[Content_Types].xml') || ![...names].some((name) => name.startsWith('word/'))) throw new DocumentRefused(notWord(names))
+  // The converter builds a tree of any of them.
+  for (const data of xml.values()) refuseDeepXml(decodeXml(data))
   try {
     rewriteParts(xml, warnings)
     const { value } = await mammoth.convertToHtml(
@@ -30,7 +33,8 @@ export async function readDocx(bytes: Uint8Array, warnings: Warnings): Promise<s
     )
     return writeLists(fragmentToMarkdown(withStates, warnings))
   } catch (error) {
-    // For example, XML that is nested too deeply. Exceeding the limits of the process does not throw but ends the process.
+    if (error instanceof DocumentRefused) throw error
+    // For example, XML that is not well-formed. Exceeding the limits of the process does not throw but ends the process.
     throw new DocumentRefused('This DOCX file is damaged and cannot be read.', { cause: error })
   }
 }
@@ -47,7 +51,7 @@ function rewriteParts(xml: Map<string, Buffer>, warnings: Warnings): void {
   const [headers, footers] = [beside('w:hdr'), beside('w:ftr')]
   for (const name of named('w:document')) {
     const body = rewriteBody(tokensOf(textOf(name)), options)
-    const [start, end] = [/<w:body(?:\s[^>]*)?>/.exec(body), body.lastIndexOf('</w:body>')]
+    const [start, end] = [/<w:body(?:\s[^<>]*)?>/.exec(body), body.lastIndexOf('</w:body>')]
     if (!start || end === -1) continue
     const begin = start.index + start[0].length
     xml.set(name, Buffer.from(`${body.slice(0, begin)}${headers}${body.slice(begin, end)}${footers}${body.slice(end)}`))
@@ -102,9 +106,9 @@ function besideText(parts: string[], options: BodyOptions): string {
   const seen = new Set<string>()
   return (
     parts
-      .map((part) => /<w:(?:hdr|ftr)(?:\s[^>]*)?>([\s\S]*)<\/w:(?:hdr|ftr)>/.exec(part)?.[1] ?? '')
+      .map(contentOf)
       .filter((content) => {
-        const text = content.replace(/<[^>]*>/g, '').trim()
+        const text = content.replace(/<[^<>]*>/g, '').trim()
         const isNew = !onlyPageNumber.test(text) && !seen.has(text)
         seen.add(text)
         return isNew
@@ -113,6 +117,13 @@ function besideText(parts: string[], options: BodyOptions): string {
       .map((content) => rewriteBody(tokensOf(content), { ...options, isBeside: true }).replace(/\s(?!w:|xml:)[\w-]+:[\w-]+="[^"]*"/g, ''))
       .join('')
   )
+}
+
+/** Returns what is between the first start tag and the last end tag of a header or footer. */
+function contentOf(part: string): string {
+  const start = /<w:(?:hdr|ftr)(?:\s[^<>]*)?>/.exec(part)
+  const end = Math.max(part.lastIndexOf('</w:hdr>'), part.lastIndexOf('</w:ftr>'))
+  return start && end !== -1 ? part.slice(start.index + start[0].length, end) : ''
 }
 
 function notWord(names: Set<string>): string {

@@ -10,7 +10,8 @@ export type ToReading =
   /** Discards everything sent before. */
   | { kind: 'begin' }
   | { kind: 'part'; bytes: Uint8Array }
-  | { kind: 'read'; source: Omit<Source, 'bytes'> }
+  /** `computingMs`: the limit of CPU time for this document. */
+  | { kind: 'read'; source: Omit<Source, 'bytes'>; computingMs: number }
   /** Requests chunks of the document that was read last. */
   | { kind: 'take'; from: number; count: number }
 
@@ -18,9 +19,10 @@ export type ToReading =
 export type FromThread =
   /** `share`: from 0 to 1. */
   | { kind: 'progress'; share: number }
-  | { kind: 'read'; title: string | null; chunks: number; bytes: number; warnings: DocumentWarning[] }
+  /** `cpuMs`: the CPU time of reading. */
+  | { kind: 'read'; title: string | null; chunks: number; bytes: number; warnings: DocumentWarning[]; cpuMs: number }
   /** `cause` is for the log: the type of the error and its stack, without its message. */
-  | { kind: 'refused'; reason: string; cause: string | null }
+  | { kind: 'refused'; reason: string; cause: string | null; cpuMs: number }
   | { kind: 'taken'; chunks: Chunk[] }
 
 export type FromReading =
@@ -29,5 +31,5 @@ export type FromReading =
   | { kind: 'exceeded'; what: 'memory' | 'computing' }
   | { kind: 'failed'; cause: string }
 
-/** `computingMs` and `outsideBytes` apply to each document, `heapMegabytes` to the thread. */
-export type ReadingLimits = { computingMs: number; heapMegabytes: number; outsideBytes: number }
+/** `outsideBytes` applies to each document, `heapMegabytes` to the thread. */
+export type ReadingLimits = { heapMegabytes: number; outsideBytes: number }

@@ -36,7 +36,7 @@ thread.stdout.resume()
 thread.stderr.resume()
 
 process.on('message', (message: ToReading) => {
-  if (message.kind === 'read') beginWatching()
+  if (message.kind === 'read') beginWatching(message.computingMs)
   if (message.kind !== 'part') return thread.postMessage(message)
   // Copied, because the bytes are a view of memory that the channel uses, and the copy is transferred to the thread.
   const bytes = new Uint8Array(message.bytes)
@@ -54,14 +54,14 @@ thread.on('error', (error: Error & { code?: string }) => {
 // Not sent again after an error.
 thread.on('exit', () => say({ kind: 'failed', cause: 'the thread that reads documents ended by itself' }))
 
-function beginWatching(): void {
+function beginWatching(computingMs: number): void {
   let spentBeforeMs: number | undefined
   async function look(): Promise<void> {
     const [{ external_memory: outsideBytes }, { user, system }] = await Promise.all([thread.getHeapStatistics(), thread.cpuUsage()])
     const cpuMs = (user + system) / 1000
     spentBeforeMs ??= cpuMs
     if (outsideBytes > limits.outsideBytes) say({ kind: 'exceeded', what: 'memory' })
-    else if (cpuMs - spentBeforeMs > limits.computingMs) say({ kind: 'exceeded', what: 'computing' })
+    else if (cpuMs - spentBeforeMs > computingMs) say({ kind: 'exceeded', what: 'computing' })
   }
   clearInterval(watch)
   watch = setInterval(() => {

@@ -40,6 +40,11 @@ async function read(source: Extract<ToReading, { kind: 'read' }>['source']): Pro
   const bytes = together(parts)
   parts = []
   let saidAt = 0
+  const before = process.threadCpuUsage()
+  const cpuMs = (): number => {
+    const { user, system } = process.threadCpuUsage(before)
+    return (user + system) / 1000
+  }
   const onProgress = (share: number): void => {
     if (performance.now() - saidAt < progressEveryMs) return
     saidAt = performance.now()
@@ -50,9 +55,9 @@ async function read(source: Extract<ToReading, { kind: 'read' }>['source']): Pro
     const size = bytes.length
     const extracted = await extractDocument({ ...source, bytes }, onProgress)
     chunks = extracted.chunks
-    say({ kind: 'read', title: extracted.title, chunks: chunks.length, bytes: size, warnings: extracted.warnings })
+    say({ kind: 'read', title: extracted.title, chunks: chunks.length, bytes: size, warnings: extracted.warnings, cpuMs: cpuMs() })
   } catch (error) {
-    say(refusal(error))
+    say({ kind: 'refused', ...refusal(error), cpuMs: cpuMs() })
   }
 }
 
@@ -66,14 +71,13 @@ function together(pieces: Uint8Array[]): Uint8Array {
   return bytes
 }
 
-function refusal(error: unknown): FromThread {
+function refusal(error: unknown): { reason: string; cause: string | null } {
   if (error instanceof DocumentRefused)
-    return { kind: 'refused', reason: error.message, cause: error.cause === undefined ? null : withoutMessage(error.cause) }
+    return { reason: error.message, cause: error.cause === undefined ? null : withoutMessage(error.cause) }
   // V8's message for a stack overflow.
-  if (error instanceof RangeError && /call stack/.test(error.message))
-    return { kind: 'refused', reason: 'This document is nested too deeply.', cause: null }
+  if (error instanceof RangeError && /call stack/.test(error.message)) return { reason: 'This document is nested too deeply.', cause: null }
   const cause = withoutMessage(error)
-  return { kind: 'refused', reason: 'This document could not be read, by a fault of Turnkeep. The log of the server says more.', cause }
+  return { reason: 'This document could not be read, by a fault of Turnkeep. The log of the server says more.', cause }
 }
 
 /** Returns, for the log, the type of an error and where it was thrown. The message of a parser may quote the document. */

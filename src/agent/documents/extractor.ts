@@ -7,7 +7,7 @@ import type { Chunk } from '../knowledge/chunk.ts'
 import { confinement } from '../../process/confinement.ts'
 import type { Source } from './extract.ts'
 import type { ReadingLimits } from './extract-messages.ts'
-import { DocumentRefused, maxChunks, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong } from './limits.ts'
+import { DocumentRefused, maxChunks, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong, readMsOf } from './limits.ts'
 import { ReadingBrokenOff, startReadingProcess } from './reading-process.ts'
 import type { ReadingProcess } from './reading-process.ts'
 
@@ -16,6 +16,8 @@ export type DocumentToRead = Omit<Source, 'bytes'> & {
   parts: AsyncIterable<Uint8Array>
   /** Called from time to time with the share that is done, from 0 to 1. */
   onProgress(share: number): void
+  /** Called once with the CPU time in milliseconds, whatever the outcome. */
+  onSpent?(cpuMs: number): void
   signal: AbortSignal
 }
 
@@ -38,6 +40,8 @@ export interface Extractor {
 export type ExtractorOptions = {
   log: ExtractorLog
   maxReadMs?: number
+  /** CPU milliseconds for a file of this many bytes. */
+  readMsOf?: (bytes: number) => number
   patience?: number
   idleMs?: number
   maxHeapMegabytes?: number
@@ -54,10 +58,11 @@ const pieceBytes = 256 * 1024
 
 export function createExtractor(options: ExtractorOptions): Extractor {
   const limits: ReadingLimits = {
-    computingMs: options.maxReadMs ?? maxReadMs,
     heapMegabytes: options.maxHeapMegabytes ?? maxHeapMegabytes,
     outsideBytes: options.maxOutsideBytes ?? maxOutsideBytes,
   }
+  const longestMs = options.maxReadMs ?? maxReadMs
+  const timeOf = options.readMsOf ?? readMsOf
   let reading: ReadingProcess | undefined
   let idle: NodeJS.Timeout | undefined
 
@@ -80,7 +85,7 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     const onAbort = (): void => void present.end(signal.reason as Error)
     signal.addEventListener('abort', onAbort)
     const late = (): void => void present.end(tooLate)
-    const timer = setTimeout(late, limits.computingMs * (options.patience ?? patience))
+    const timer = setTimeout(late, longestMs * (options.patience ?? patience))
     try {
       return await work()
     } finally {
@@ -90,24 +95,38 @@ export function createExtractor(options: ExtractorOptions): Extractor {
   }
 
   return {
-    async read({ parts, onProgress, signal, ...source }) {
+    async read({ parts, onProgress, onSpent, signal, ...source }) {
       signal.throwIfAborted()
       clearTimeout(idle)
       const confined = await confinement()
       signal.throwIfAborted()
       if (!reading || reading.hasEnded()) reading = startReadingProcess(limits, confined)
       const present = reading
-      return limited(present, signal, needsTooLong(limits.computingMs), async () => {
+      let computingMs = longestMs
+      let startedAt: number | undefined
+      let spentMs: number | undefined
+      const work = limited(present, signal, needsTooLong(longestMs), async () => {
         await present.say({ kind: 'begin' })
+        let size = 0
         for await (const bytes of parts) {
+          size += bytes.length
           for (let at = 0; at < bytes.length; at += pieceBytes)
             await present.say({ kind: 'part', bytes: bytes.subarray(at, at + pieceBytes) })
         }
-        const answer = await present.ask({ kind: 'read', source }, onProgress)
+        computingMs = Math.min(longestMs, timeOf(size))
+        startedAt = performance.now()
+        const answer = await present.ask({ kind: 'read', source, computingMs }, onProgress)
+        if (answer.kind !== 'taken') spentMs = answer.cpuMs
         if (answer.kind === 'read') return isCount(answer.chunks) ? answer : endInvalid(present)
         if (answer.kind !== 'refused') throw new Error(`a process that was to read has answered ${answer.kind}`)
         if (answer.cause !== null) options.log.warn({ reason: answer.reason, cause: answer.cause }, 'could not read document')
         throw new DocumentRefused(answer.reason)
+      })
+      return work.finally(() => {
+        // The clock of CPU time is coarse on some systems: no document is free.
+        // A process that was ended, or that a document has taken over, does not say what it took: at most the time that has passed.
+        const elapsedMs = startedAt === undefined ? 0 : Math.min(performance.now() - startedAt, computingMs)
+        onSpent?.(Math.max(1, spentMs !== undefined && spentMs >= 0 && spentMs <= computingMs * 2 ? spentMs : elapsedMs))
       })
     },
 

@@ -10,6 +10,7 @@ import type { Element } from './dom.ts'
 import { addLists } from './html-lists.ts'
 import { addTables } from './html-tables.ts'
 import { DocumentRefused } from './limits.ts'
+import { boundedHtml } from './nesting.ts'
 import { realTitle } from './real-title.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -47,14 +48,17 @@ const minChartTexts = 3
 const waiting =
   /^\W*(?:loading|please wait|one moment|just a moment|laden|bitte warten|chargement|cargando|загрузка|読み込み中|加载中)[^.!?]{0,40}\W*$/i
 
-/** Accepts any text, because no text is invalid HTML. Throws DocumentRefused if the page is empty without its scripts. */
+/**
+ * Accepts any text, because no text is invalid HTML. Throws DocumentRefused if the page is empty without its scripts, or nested too deeply.
+ */
 export function readPage(html: string, warnings: Warnings): Page {
-  const { document } = parseHTML(wholePage(html))
+  const page = boundedHtml(wholePage(html))
+  const { document } = parseHTML(page)
   reveal(document)
   refuseEmpty(document.body, warnings)
   const ownTitle = realTitle(document.querySelector('title')?.textContent)
   const article = new Readability(document).parse()
-  const body = bodyOf(html)
+  const body = bodyOf(page)
   const wordsOf = (text: string | null | undefined): number => text?.replace(/\s+/g, '').length ?? 0
   const title = realTitle(article?.title) ?? ownTitle
   // An article has no frames left.
@@ -66,7 +70,7 @@ export function readPage(html: string, warnings: Warnings): Page {
 
 /** Converts HTML that has nothing around its content, such as the output of a converter. */
 export function fragmentToMarkdown(html: string, warnings: Warnings): string {
-  return toMarkdown(bodyOf(html), warnings)
+  return toMarkdown(bodyOf(boundedHtml(html)), warnings)
 }
 
 /** Parses the text again, because Readability takes apart the tree it is given. */
@@ -143,8 +147,11 @@ function visibleText(element: Element): string {
 /** Adds missing html, head and body tags: unlike a browser, the parser does not, and would return an empty page. */
 function wholePage(html: string): string {
   if (/<html[\s>]/i.test(html) && /<body[\s>]/i.test(html)) return html
-  const title = /<title[\s>][\s\S]*?<\/title>/i.exec(html)?.[0] ?? ''
-  const rest = html.replace(title, '').replace(/<!doctype[^>]*>|<\/?(?:html|head|body)(?:\s[^>]*)?>/gi, '')
+  // Searched in two steps, and no tag goes on after the next `<`: otherwise a page of unclosed tags would be read once for each of them.
+  const start = html.search(/<title[\s>]/i)
+  const length = start === -1 ? -1 : html.slice(start).search(/<\/title>/i)
+  const title = length === -1 ? '' : html.slice(start, start + length + '</title>'.length)
+  const rest = html.replace(title, () => '').replace(/<!doctype[^<>]*>|<\/?(?:html|head|body)(?:\s[^<>]*)?>/gi, '')
   return `<!doctype html><html><head>${title}</head><body>${rest}</body></html>`
 }
 

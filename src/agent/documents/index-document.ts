@@ -22,6 +22,8 @@ export type Claim = {
   signal: AbortSignal
   /** Reports the share that is done, from 0 to 1. */
   progress(share: number): void
+  /** Reports the CPU time of reading, in milliseconds. */
+  spent(cpuMs: number): void
 }
 
 export type Indexing = {
@@ -77,7 +79,7 @@ export async function indexDocument(
 
   async function readContent(): Promise<ReadDocument> {
     const { url, contentId, mediaType, fileName, source } = document
-    const common = { onProgress: (share: number) => claim.progress(share * readShare), signal: claim.signal }
+    const common = { onProgress: (share: number) => claim.progress(share * readShare), onSpent: claim.spent, signal: claim.signal }
     if (source === 'url') {
       if (url === null) throw new Error(`document ${documentId} has no address`)
       const { bytes, mediaType: answered } = await fetchDocument(url, { guard, signal: claim.signal, retriesMs: retriesMs.address })

@@ -16,10 +16,11 @@ const progressEveryMs = 1_000
 export function keepLease(
   { id: documentId, fence }: ClaimedDocument,
   { store, log, leaseMs, stopping }: LeaseOptions,
-): { claim: Claim; end(): Promise<void> } {
+): { claim: Claim; spentMs(): number; end(): Promise<void> } {
   const renewEveryMs = leaseMs / renewalsPerLease
   const lost = new AbortController()
   let progress = 0
+  let spentMs = 0
   let reportedProgress = 0
   let renewedAt = performance.now()
   let renewal: Promise<void> | undefined
@@ -45,7 +46,9 @@ export function keepLease(
     claim: {
       signal: AbortSignal.any([lost.signal, stopping]),
       progress: (share) => void (progress = Math.round(share * 100)),
+      spent: (cpuMs) => void (spentMs += cpuMs),
     },
+    spentMs: () => spentMs,
     async end() {
       clearInterval(timer)
       await renewal

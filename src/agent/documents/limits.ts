@@ -13,6 +13,14 @@ export const maxPages = 2_000
 // it.
 export const maxReadMs = 60_000
 
+// `knowledge.bounded`: a small file may not take as long as a large one. A page of nothing but tags takes half of this; a PDF or DOCX file is
+// compressed, so that a small one has time as well.
+const baseReadMs = 10_000
+const readMsPerMebibyte = 10_000
+
+/** Returns the CPU time in milliseconds in which a file of this size must be read. */
+export const readMsOf = (bytes: number): number => Math.min(maxReadMs, baseReadMs + Math.ceil((bytes / 1024 / 1024) * readMsPerMebibyte))
+
 // The XML of a DOCX file with 5,000 pages. A file of 20 MB can be built to decompress to 20 GB.
 export const maxInflatedBytes = 64 * 1024 * 1024
 
@@ -50,7 +58,9 @@ export const inMebibytes = (bytes: number): string => `${bytes / 1024 / 1024} Mi
 
 /** Errors for the two limits that `reading-process.ts` enforces by ending the process. */
 export const needsTooLong = (limitMs: number): DocumentRefused =>
-  new DocumentRefused(`Reading this document took more than ${limitMs / 1000} seconds of CPU time. Split it into smaller documents.`)
+  new DocumentRefused(
+    `Reading this document took more than ${limitMs / 1000} seconds of CPU time, the limit for its size. Split it into smaller documents, or send its text.`,
+  )
 export const needsTooMuch = (): DocumentRefused =>
   new DocumentRefused(
     `Reading this document needs too much memory (more than ${maxHeapMegabytes} MB, or ${inMebibytes(maxOutsideBytes)} of decompressed data). Split it into smaller documents.`,

@@ -39,6 +39,8 @@ export function startReadingProcess(limits: ReadingLimits, confined: Confinement
   let asked: { resolve(answer: Answer): void; reject(error: Error): void; onProgress: ((share: number) => void) | undefined } | undefined
   let ended: Error | undefined
   let words = ''
+  // That of the document that is being read.
+  let computingMs = 0
   keepServer(false)
 
   function keepServer(kept: boolean): void {
@@ -82,7 +84,7 @@ export function startReadingProcess(limits: ReadingLimits, confined: Confinement
       case 'progress':
         return asked?.onProgress?.(message.share)
       case 'exceeded':
-        return void end(message.what === 'memory' ? needsTooMuch() : needsTooLong(limits.computingMs))
+        return void end(message.what === 'memory' ? needsTooMuch() : needsTooLong(computingMs))
       case 'failed':
         return void end(new Error(`the process that reads documents failed: ${message.cause}`))
       default:
@@ -104,6 +106,7 @@ export function startReadingProcess(limits: ReadingLimits, confined: Confinement
     },
     ask(message, onProgress) {
       if (ended) return Promise.reject(ended)
+      if (message.kind === 'read') computingMs = message.computingMs
       keepServer(true)
       return new Promise((resolve, reject) => {
         asked = { resolve, reject, onProgress }

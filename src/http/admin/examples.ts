@@ -143,6 +143,7 @@ export const answerExamples: Record<string, object> = {
     created_at: morning,
     updated_at: morning,
     indexed_at: morning,
+    waits_until: null,
   },
   Chunk: { position: 0, section: 'Returns', text: 'Goods may be returned within 30 days.' },
   Passages: { data: [{ ...source, text: 'Goods may be returned within 30 days.', score: 3.11 }] },

@@ -28,6 +28,7 @@ import { clearExpired, eraseConversations } from './erasure.ts'
 import { clearKnowledge } from './knowledge/clearing.ts'
 import { deleteDocument, findDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
+import { spendIndexing } from './knowledge/indexing-queue.ts'
 import { renewTerms } from './knowledge/renew-terms.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { changeOwner, createOwner, findOwner } from './owners.ts'
@@ -178,6 +179,7 @@ export const writes = {
     changesCaches: false,
     failpoints: ['add-chunks.before-commit', 'add-chunks.after-commit'],
   }),
+  spendIndexing: write(spendIndexing, { audit: null, changesCaches: false }),
   finishDocument: write(finishDocument, {
     audit: null,
     changesCaches: true,

@@ -2,12 +2,45 @@
 
 export type Token = { kind: 'open' | 'close' | 'empty' | 'other'; name: string; raw: string }
 
-const piece = /<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<\?[\s\S]*?\?>|<(\/?)([^\s/>!?]+)(?:"[^"]*"|'[^']*'|[^"'>])*>|[^<]+|</g
+/** What may contain tags that are none, and how it ends. */
+export const quoted: Record<string, string> = { '<!--': '-->', '<![CDATA[': ']]>', '<?': '?>' }
+const tagStart = /<(\/?)([^\s/>!?]+)/y
+const tagStop = /["'>]/g
 
+/**
+ * Reads each character once: where a tag, a comment or a quote never ends, the rest of the text is one token. A regular expression for all of
+ * it would read the rest again from every further start.
+ */
 export function* tokensOf(xml: string): Generator<Token> {
-  for (const { 0: raw, 1: slash, 2: name } of xml.matchAll(piece)) {
-    if (name === undefined) yield { kind: 'other', name: '', raw }
-    else yield { kind: slash === '/' ? 'close' : raw.endsWith('/>') ? 'empty' : 'open', name, raw }
+  for (let at = 0; at < xml.length;) {
+    const [end, tag] = endOfToken(xml, at)
+    const raw = xml.slice(at, end)
+    at = end
+    if (!tag) yield { kind: 'other', name: '', raw }
+    else yield { kind: tag[1] === '/' ? 'close' : raw.endsWith('/>') ? 'empty' : 'open', name: tag[2]!, raw }
+  }
+}
+
+function endOfToken(xml: string, at: number): [number, RegExpExecArray?] {
+  const after = (found: number, length: number): number => (found === -1 ? xml.length : found + length)
+  if (xml[at] !== '<') return [after(xml.indexOf('<', at), 0)]
+  for (const [start, end] of Object.entries(quoted))
+    if (xml.startsWith(start, at)) return [after(xml.indexOf(end, at + start.length), end.length)]
+  tagStart.lastIndex = at
+  const tag = tagStart.exec(xml)
+  if (!tag) return [at + 1]
+  const end = endOfTag(xml, tagStart.lastIndex)
+  return end === -1 ? [xml.length] : [end, tag]
+}
+
+/** Returns -1 if the tag, or a quote in it, never ends. */
+function endOfTag(xml: string, from: number): number {
+  for (tagStop.lastIndex = from; ;) {
+    const stop = tagStop.exec(xml)
+    if (stop?.[0] === '>') return tagStop.lastIndex
+    const closed = stop ? xml.indexOf(stop[0], tagStop.lastIndex) : -1
+    if (closed === -1) return -1
+    tagStop.lastIndex = closed + 1
   }
 }
 

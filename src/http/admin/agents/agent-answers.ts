@@ -101,6 +101,10 @@ export const Document = define(
     created_at: Time,
     updated_at: Time,
     indexed_at: TimeOrNull,
+    waits_until: Type.Union([Time, Type.Null()], {
+      description:
+        'While it is queued: when documents of this owner are indexed again, if they have used up their CPU time of an hour. Null otherwise.',
+    }),
   }),
 )
 

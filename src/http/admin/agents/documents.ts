@@ -258,6 +258,7 @@ const writeDocument = (document: Document): object => ({
   created_at: writeTime(document.createdAt),
   updated_at: writeTime(document.updatedAt),
   indexed_at: writeTimeOrNull(document.indexedAt),
+  waits_until: writeTimeOrNull(document.waitsUntil),
 })
 
 const writeWarning = (warning: Document['warnings'][number]): object => ({

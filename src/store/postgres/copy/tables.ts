@@ -37,6 +37,7 @@ const copiedTables = [
   'contents',
   'content_parts',
   'discarded_generations',
+  'indexing_windows',
   'chunks',
   'chunk_vectors',
   'webhooks',

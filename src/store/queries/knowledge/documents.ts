@@ -37,6 +37,8 @@ export type StoredDocument = {
   createdAt: number
   updatedAt: number
   indexedAt: number | null
+  /** When documents of this owner are indexed again, if it is queued and they have used up their CPU time; otherwise null. */
+  waitsUntil: number | null
 }
 
 /** The settings of an agent's version that its documents are indexed with. See terms.ts for the languages. */
@@ -50,10 +52,15 @@ export type NewDocument = Pick<StoredDocument, 'id' | 'agentId' | 'title' | 'sou
   sha256?: string | null
   /** What `putContentPart` stored. Null if the document is fetched from its URL. */
   contentId: string | null
+  /** How many documents of one owner may be queued. Default: any number. */
+  maxQueued?: number
 }
 
-/** `document_not_found`: the ID belongs to another agent. `limit`: the agent has the maximum number of documents. */
-export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found' | 'limit'
+/**
+ * `document_not_found`: the ID belongs to another agent. `limit`: the agent has the maximum number of documents. `queue_full`: the owner has
+ * the maximum number of queued ones.
+ */
+export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found' | 'limit' | 'queue_full'
 
 /** With this many documents, a search of one agent is still fast. The schema has the same number, as `knowledge_is_bounded`. */
 export const maxDocuments = 10_000
@@ -93,7 +100,7 @@ export async function readContentPart(sql: Sql, contentId: string, part: number)
 
 /** Adds a document, or queues a new text for an existing one, whose old text is served until the new one is ready. */
 export async function putDocument(sql: Sql, document: NewDocument): Promise<PutDocumentOutcome> {
-  const { id, agentId, title, source, mediaType, fileName, url, contentId, bytes, sha256 = null } = document
+  const { id, agentId, title, source, mediaType, fileName, url, contentId, bytes, sha256 = null, maxQueued } = document
   const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', agentId)
   if (!agent) return 'agent_not_found'
   const [present] = await sql.all('select agent_id, content_id, status, fence, deleted_at from documents where id = $1', id)
@@ -101,6 +108,10 @@ export async function putDocument(sql: Sql, document: NewDocument): Promise<PutD
   if (present && (text(present, 'agent_id') !== agentId || present['deleted_at'] !== null)) return 'document_not_found'
   const base = await openBase(sql, agentId)
   if (!present && base.documents >= maxDocuments) return 'limit'
+  // `knowledge.bounded`: writes of the admin API run one after another, so that the count is exact. A queued document that is replaced keeps
+  // its place.
+  const isNew = !present || text(present, 'status') !== 'queued'
+  if (maxQueued !== undefined && isNew && (await countQueued(sql, agentId, maxQueued)) >= maxQueued) return 'queue_full'
   const now = await sql.now()
   await sql.run(
     `insert into documents (id, agent_id, title, source, media_type, file_name, url, content_id, bytes, status, created_at, updated_at)
@@ -125,6 +136,19 @@ export async function putDocument(sql: Sql, document: NewDocument): Promise<PutD
   if (contentId !== null)
     await sql.run('update contents set document_id = $1, unused_since = null, sha256 = $2 where id = $3', id, sha256, contentId)
   return 'put'
+}
+
+/** Returns how many documents of the owner of this agent wait or are in work, at most `limit`. */
+async function countQueued(sql: Sql, agentId: string, limit: number): Promise<number> {
+  const [row] = await sql.all(
+    `select count(*) as queued from (
+       select 1 as one from agents o join agents a on a.owner_id = o.owner_id join documents d on d.agent_id = a.id
+       where o.id = $1 and a.deleted_at is null and d.deleted_at is null and d.status = 'queued' limit $2
+     ) as waiting`,
+    agentId,
+    limit,
+  )
+  return integer(row!, 'queued')
 }
 
 /** The process that indexes it is fenced off, and its chunks so far are deleted. */
@@ -177,7 +201,8 @@ export async function listDocuments(
     status ?? null,
     limit,
   )
-  return rows.map(readDocument)
+  const now = await sql.now()
+  return rows.map((row) => withoutPast(readDocument(row), now))
 }
 
 export async function findDocument(sql: Sql, agentId: string, id: string): Promise<StoredDocument | undefined> {
@@ -186,8 +211,11 @@ export async function findDocument(sql: Sql, agentId: string, id: string): Promi
     id,
     agentId,
   )
-  return row && readDocument(row)
+  return row && withoutPast(readDocument(row), await sql.now())
 }
+
+const withoutPast = (document: StoredDocument, now: number): StoredDocument =>
+  document.waitsUntil !== null && document.waitsUntil <= now ? { ...document, waitsUntil: null } : document
 
 /**
  * Queues the documents that were indexed with other settings than those of the agent's current version. Returns how many. They are served
@@ -226,7 +254,8 @@ export async function indexedAsNow(sql: Sql, agentId: string): Promise<IndexedAs
 }
 
 export const documentColumns = `d.id, d.agent_id, d.title, d.source, d.media_type, d.file_name, d.url, d.status, d.reason, d.progress,
-  d.chunks, d.warnings, d.bytes, (select c.sha256 from contents c where c.id = d.content_id) as sha256, d.created_at, d.updated_at, d.indexed_at`
+  d.chunks, d.warnings, d.bytes, (select c.sha256 from contents c where c.id = d.content_id) as sha256, d.created_at, d.updated_at, d.indexed_at,
+  case when d.status = 'queued' then (select i.waits_until from indexing_windows i join agents o on o.owner_id = i.owner_id where o.id = d.agent_id) end as waits_until`
 
 export const readDocument = (row: Row): StoredDocument => ({
   id: text(row, 'id'),
@@ -246,6 +275,7 @@ export const readDocument = (row: Row): StoredDocument => ({
   createdAt: integer(row, 'created_at'),
   updatedAt: integer(row, 'updated_at'),
   indexedAt: integerOrNull(row, 'indexed_at'),
+  waitsUntil: integerOrNull(row, 'waits_until'),
 })
 
 const sources: readonly DocumentSource[] = ['file', 'text', 'url']

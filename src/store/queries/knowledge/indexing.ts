@@ -9,12 +9,14 @@ import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from '../columns.ts'
 import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
+import { findNext } from './indexing-queue.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 import { termsVersion } from './terms.ts'
 import { recordEvent } from '../webhooks/events.ts'
 
 export type ClaimedDocument = StoredDocument & {
   contentId: string | null
+  ownerId: string
   fence: number
   /** The number of this attempt, 1 to 3. */
   attempt: number
@@ -59,19 +61,18 @@ export type IndexedDocument = {
 // A crash may be caused by the machine, even a second one. A document that has crashed three processes would crash the next one.
 const maxAttempts = 3
 
-/** Claims the oldest document that is queued or whose lease has expired. Undefined if there is nothing to index. */
+/**
+ * Claims a document that is queued or whose lease has expired. Owners take turns: first an owner with the fewest documents in work, then the
+ * one that was served longest ago, then the one whose document has waited longest. An owner that has used up its CPU time is left out. `served`: the owners whose documents the caller claimed,
+ * the latest last. Undefined if there is nothing to index.
+ */
 export async function claimDocument(
   sql: Sql,
-  { holder, leaseMs }: { holder: string; leaseMs: number },
+  { holder, leaseMs, served = [] }: { holder: string; leaseMs: number; served?: string[] },
 ): Promise<ClaimedDocument | undefined> {
   const now = await sql.now()
   for (;;) {
-    const [row] = await sql.all(
-      `select ${documentColumns}, d.content_id, d.fence, d.attempt from documents d join agents a on a.id = d.agent_id
-       where (d.status = 'queued' or (d.status = 'indexing' and d.lease_until <= $1)) and d.deleted_at is null and a.deleted_at is null
-       order by d.updated_at, d.id limit 1 ${sql.engine === 'postgres' ? 'for update of d skip locked' : ''}`,
-      now,
-    )
+    const row = await findNext(sql, now, served)
     if (!row) return undefined
     const id = text(row, 'id')
     await discardGenerations(sql, id, 'unfinished')
@@ -98,7 +99,8 @@ async function takeDocument(sql: Sql, row: Row, { holder, leaseUntil }: { holder
     knowledge.embeddingModel,
     document.id,
   )
-  return { ...document, status: 'indexing', progress: 0, reason: null, contentId: textOrNull(row, 'content_id'), fence, attempt, knowledge }
+  const [contentId, ownerId] = [textOrNull(row, 'content_id'), text(row, 'owner_id')]
+  return { ...document, status: 'indexing', progress: 0, reason: null, contentId, ownerId, fence, attempt, knowledge }
 }
 
 async function endIndexing(sql: Sql, id: string, reason: string): Promise<void> {
@@ -220,7 +222,10 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, text
   const outcome = await putDocument(sql, given)
   if (outcome === 'document_not_found') throw new Error(`document ${documentId} belongs to another agent`)
   if (outcome !== 'put') throw new Error(`document ${documentId} cannot be put in: ${outcome}`)
-  const [row] = await sql.all(`select ${documentColumns}, d.content_id, d.fence, d.attempt from documents d where d.id = $1`, documentId)
+  const [row] = await sql.all(
+    `select ${documentColumns}, d.content_id, d.fence, d.attempt, a.owner_id from documents d join agents a on a.id = d.agent_id where d.id = $1`,
+    documentId,
+  )
   const { fence, knowledge } = await takeDocument(sql, row!, { holder: 'indexed at once', leaseUntil: 0 })
   await addChunks(sql, { documentId, fence, title, from: 0, chunks: chunks.map((chunk) => ({ ...chunk, vector: null })) })
   const made = { documentId, fence, title, bytes, chunks: chunks.length, language: knowledge.language, embeddingModel: null }

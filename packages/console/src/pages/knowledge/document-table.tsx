@@ -11,6 +11,7 @@ import { writeBytes, writeCount } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
 import { IndexedWith } from './indexed-with.tsx'
+import { WaitsUntil } from './waits-until.tsx'
 
 type Acts = {
   onSelect(ids: readonly string[], isSelected: boolean): void
@@ -103,6 +104,7 @@ const Row = memo(function Row({ document, agent, isSelected, onSelect, onReplace
       <Table.Td miw={150} maw={300}>
         <StateBadge state={status} />
         {status === 'indexing' ? <Progress mt={4} value={progress ?? 0} aria-label={`Indexing ${title}`} /> : null}
+        <WaitsUntil document={document} />
         <IndexedWith document={document} agent={agent} />
       </Table.Td>
       <Table.Td ta="right" className="figures">

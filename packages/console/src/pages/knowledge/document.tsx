@@ -14,6 +14,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { ChunkList } from './chunk-list.tsx'
 import { isBusy, whileBusyMs } from './documents.ts'
 import { IndexedWith } from './indexed-with.tsx'
+import { WaitsUntil } from './waits-until.tsx'
 
 type DocumentPageProps = { agentId: string; documentId: string }
 
@@ -67,6 +68,7 @@ function Facts({ document, agent }: { document: Document; agent: Agent | undefin
     <Figures>
       <Figure label="Status" note={agent ? <IndexedWith document={document} agent={agent} /> : null}>
         <StateBadge state={status} />
+        <WaitsUntil document={document} />
       </Figure>
       <Figure label="Chunks" note="found by searches">
         {writeCount(chunks)}
