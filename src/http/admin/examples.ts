@@ -58,6 +58,7 @@ const turn = {
   agent_id: agent,
   agent_version: 3,
   key_id: key,
+  status: 'completed',
   state: 'completed',
   run: 1,
   attempts: 1,
@@ -167,6 +168,7 @@ export const answerExamples: Record<string, object> = {
     message_count: 2,
     turn: {
       request_id: exampleId,
+      status: 'completed',
       state: 'completed',
       rating: 'down',
       created_at: asked,
@@ -181,7 +183,7 @@ export const answerExamples: Record<string, object> = {
     request_id: exampleId,
     citations: [source],
     tool_calls: [call],
-    turn: { state: 'completed', agent_version: 3, incomplete: false, finish_reason: 'stop', rating: 'down', usage },
+    turn: { status: 'completed', state: 'completed', agent_version: 3, incomplete: false, finish_reason: 'stop', rating: 'down', usage },
   },
   Turn: turn,
   TurnWithSteps: {
@@ -211,6 +213,7 @@ export const answerExamples: Record<string, object> = {
     conversation_id: conversation,
     external_user_id: 'customer-8812',
     key_id: key,
+    status: 'completed',
     state: 'completed',
     message: 'Where is order 4711?',
     reply: 'Order 4711 was sent. It may be returned within 30 days.',
