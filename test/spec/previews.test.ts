@@ -219,7 +219,7 @@ void test('rerun.harmless: a preview streams its text while it is generated, and
 void test('rerun.harmless: a streamed preview is refused as JSON before it runs, and a failing model is in its last event', async () => {
   await using app = await startTestApp()
   const refused = await request(app, { message: 'hi', version: 9 }, 'text/event-stream')
-  assert.deepEqual([refused.status, ((await refused.json()) as Json)['error'].code], [404, 'not_found'])
+  assert.deepEqual([refused.status, ((await refused.json()) as Json)['error'].code], [422, 'validation_error'])
   app.model.script({ status: 401, body: { error: { message: 'no such key' } } })
   const failed = parseEvents(await (await request(app, { message: 'hi' }, 'text/event-stream')).text())
   assert.deepEqual(

@@ -15,13 +15,14 @@ import { isLanguage, languages } from '../../store/queries/knowledge/stems.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
-import { changedFields, contentOf, fieldsOf, newFields, providersOf } from './agent-fields.ts'
+import { changedFields, contentOf, fieldsOf, newFields, providersOf, smallestHold } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
 import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool, unusableOf } from './agent-tools.ts'
 import type { GivenTool, ShownTool, ToolComparison } from './agent-tools.ts'
 import { findKnown } from '../providers/model-prices.ts'
 import { nearestProvider, refuseUnknownProvider } from '../providers/unknown-provider.ts'
 import type { Ids } from '../../ids.ts'
+import { limitWarnings } from '../../spend-limits.ts'
 
 /** Contains no value of a header or secret of a tool. */
 export type ShownFields = Omit<AgentFields, 'tools'> & { tools: ShownTool[] }
@@ -33,6 +34,8 @@ export type Agent = ShownFields & {
   enabled: boolean
   /** `billing.spend-limit` */
   spendLimits: NewSpendLimit[]
+  /** What is allowed, but surely not intended. */
+  warnings: string[]
   createdAt: number
   /** The time of the last change of a version, of `enabled` or of the spend limits. */
   updatedAt: number
@@ -225,7 +228,12 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
   }
 }
 
-const show = ({ present, ...agent }: StoredAgent): Agent => ({ ...agent, ...showFields(present), version: present.version })
+const show = ({ present, ...agent }: StoredAgent): Agent => ({
+  ...agent,
+  ...showFields(present),
+  version: present.version,
+  warnings: limitWarnings(agent.spendLimits, smallestHold(fieldsOf(present))),
+})
 const showVersion = (version: StoredVersion): AgentVersion => ({
   ...showFields(version),
   version: version.version,

@@ -63,7 +63,8 @@ export function define(group: Command, run: CommandRun): void {
     async (requestId: string, options: ServerOptions) => {
       const turn = await client(options).call('GET', turnPath(requestId))
       if (options.json) return printRecord(run, turn, options)
-      const { steps, price_calculation: calculation, ...rest } = turn
+      // `state` is the old name of `status`.
+      const { steps, price_calculation: calculation, state: _, ...rest } = turn
       await write(run, `${recordLines(rest).join('\n')}\n\n`)
       if (isFields(calculation))
         await write(

@@ -32,8 +32,8 @@ export async function writeEvents(
   requestId: () => string,
   id: unknown,
 ): Promise<void> {
-  const error = { code: internalError, message: `service_unavailable: ${failures.service_unavailable.message}` }
-  const refusal = `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, error })}\n\n`
+  const refused = { code: internalError, message: `service_unavailable: ${failures.service_unavailable.message}` }
+  const refusal = `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, error: refused })}\n\n`
 
   const reader = events.getReader()
   const watchReader = cutOffWhenStalled(response, times)
