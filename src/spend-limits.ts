@@ -2,7 +2,6 @@
  * `billing.spend-limit`: limits on what an end user, an API key or an agent may spend in a UTC calendar day, a calendar month, or in all. Pure:
  * the store decides with its own clock and stores what is spent in each window.
  */
-import { formatUsd } from './ledger/ledger.ts'
 import type { Amount } from './ledger/ledger.ts'
 
 export const spendScopes = ['end_user', 'api_key', 'agent'] as const
@@ -19,15 +18,6 @@ export type SpendLimit = {
   /** When a limit of this scope and span was set, in epoch milliseconds. What was charged earlier in the same window counts, too. */
   since: number
 }
-
-/** One sentence for each limit that is below `hold`, the smallest hold of a turn, so that it lets no message through. */
-export const limitWarnings = (limits: Pick<SpendLimit, 'scope' | 'span' | 'amount'>[], hold: Amount): string[] =>
-  limits
-    .filter(({ amount }) => amount < hold)
-    .map(
-      ({ scope, span, amount }) =>
-        `The limit of ${formatUsd(amount)} USD (${scope}, ${span}) rejects every message, because a turn holds at least ${formatUsd(hold)} USD. Raise the limit, or lower max_output_tokens, knowledge.max_tokens or the price.`,
-    )
 
 export type SpendWindow = { startsAt: number; /** Null: never. */ endsAt: number | null }
 

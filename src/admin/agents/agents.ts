@@ -17,12 +17,12 @@ import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { changedFields, contentOf, fieldsOf, newFields, providersOf, smallestHold } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
+import { limitWarnings } from './spend-limits.ts'
 import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool, unusableOf } from './agent-tools.ts'
 import type { GivenTool, ShownTool, ToolComparison } from './agent-tools.ts'
 import { findKnown } from '../providers/model-prices.ts'
 import { nearestProvider, refuseUnknownProvider } from '../providers/unknown-provider.ts'
 import type { Ids } from '../../ids.ts'
-import { limitWarnings } from '../../spend-limits.ts'
 
 /** Contains no value of a header or secret of a tool. */
 export type ShownFields = Omit<AgentFields, 'tools'> & { tools: ShownTool[] }

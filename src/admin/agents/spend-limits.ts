@@ -1,7 +1,8 @@
 /** `billing.spend-limit`: what is spent in the windows of an agent's limits, and the limits of single end users. */
 import { ApiError } from '../../errors.ts'
 import type { EndUser, EndUserLimits, NewSpendLimit, Spending } from '../../store/queries/spend-limits.ts'
-import { limitWarnings } from '../../spend-limits.ts'
+import { formatUsd } from '../../ledger/ledger.ts'
+import type { Amount } from '../../ledger/ledger.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf, smallestHold } from './agent-fields.ts'
 
@@ -50,5 +51,14 @@ export function createSpendLimitsAdmin({ store }: { store: AdminStore }): SpendL
     },
   }
 }
+
+/** One sentence for each limit that is below `hold`, the smallest hold of a turn, so that it lets no message through. */
+export const limitWarnings = (limits: NewSpendLimit[], hold: Amount): string[] =>
+  limits
+    .filter(({ amount }) => amount < hold)
+    .map(
+      ({ scope, span, amount }) =>
+        `The limit of ${formatUsd(amount)} USD (${scope}, ${span}) rejects every message, because a turn holds at least ${formatUsd(hold)} USD. Raise the limit, or lower max_output_tokens, knowledge.max_tokens or the price.`,
+    )
 
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')
