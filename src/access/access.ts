@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { createThrottle } from '../observability/throttle.ts'
 import { noFailpoints } from '../failpoints.ts'
 import type { Failpoints } from '../failpoints.ts'
+import { maxSecretsPerKey } from '../store/queries/api-keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { digestSecret, parseApiKey } from './api-key.ts'
@@ -33,8 +34,6 @@ export type AccessOptions = {
 const maxHeader = 256
 // Compared in place of a missing secret, so that timing does not differ. It matches no known secret.
 const noDigest = new Uint8Array(32)
-// A key has one secret, or two during a rotation. An unknown key causes the same number of comparisons.
-const usualSecrets = 2
 
 export function createAccess({
   store,
@@ -63,12 +62,12 @@ export function createAccess({
     log.warn({ cause: error.message }, 'could not look up API keys: rejecting requests')
   }
 
-  /** `order.authentication`: an unknown ID and a wrong secret take the same path to the same response. */
+  /** `order.authentication`: an unknown ID and a wrong secret take the same path to the same response, with the same number of comparisons. */
   function checkSecret(digest: Uint8Array, { key, readAt }: FoundKey): Authenticated {
     const secrets = key?.secrets ?? []
     const age = monotonicMs() - readAt
     let matches = false
-    for (let slot = 0; slot < Math.max(usualSecrets, secrets.length); slot++) {
+    for (let slot = 0; slot < Math.max(maxSecretsPerKey, secrets.length); slot++) {
       const secret = secrets[slot]
       const live = secret !== undefined && (secret.expiresInMs === null || age < secret.expiresInMs)
       if (timingSafeEqual(digest, live ? secret.digest : noDigest)) matches = true

@@ -2,6 +2,7 @@
 import { digestSecret, makeApiKey } from '../access/api-key.ts'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'
+import { maxSecretsPerKey } from '../store/queries/api-keys.ts'
 import type { ApiKeyChange, ApiKeyOutcome, ApiKeyRecord } from '../store/queries/api-key-records.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
@@ -69,7 +70,9 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
       const record = await store.read.findApiKeyRecord(id)
       if (!record) throw noSuchKey()
       const { secret, text } = makeApiKey(randomBytes, record.keyId)
-      return { ...changed(await store.write.rotateApiKey(id, digestSecret(secret), graceSeconds * 1000)), text }
+      const outcome = await store.write.rotateApiKey(id, digestSecret(secret), graceSeconds * 1000)
+      if (outcome.kind === 'too_many_secrets') throw tooManySecrets('API key', maxSecretsPerKey, outcome.endsAt)
+      return { ...changed(outcome), text }
     },
   }
 }
@@ -84,5 +87,11 @@ function changed(outcome: ApiKeyOutcome): ApiKeyRecord {
       throw new ApiError('conflict', 'This API key is revoked and cannot be changed.')
   }
 }
+
+export const tooManySecrets = (what: string, max: number, endsAt: number): ApiError =>
+  new ApiError(
+    'conflict',
+    `This ${what} has ${max} valid secrets, the maximum. The first old one ends at ${new Date(endsAt).toISOString()}. Rotate again after that, or with grace_seconds 0, which ends all old secrets immediately.`,
+  )
 
 const noSuchKey = (): ApiError => new ApiError('not_found', 'This API key does not exist.')

@@ -3,6 +3,8 @@ import { ApiError } from '../errors.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
 import type { TracedTurn } from '../store/queries/traces.ts'
 import type { AdminStore } from './admin-store.ts'
+import { refuseUnknownProvider } from './providers/unknown-provider.ts'
+import type { ProviderNames } from './providers/unknown-provider.ts'
 import { contextOf, findTraced } from './traces.ts'
 import { maxHistory, runUnstored, withinWindow } from './unstored-run.ts'
 import type { Overrides, UnstoredRun, UnstoredRunOptions } from './unstored-run.ts'
@@ -12,13 +14,13 @@ type Asked = { overrides: Overrides & { message?: string | undefined }; requestI
 
 export type RerunsAdmin = {
   /**
-   * Throws ApiError `not_found` for a turn that does not exist or was erased, `conflict` while it runs, and `service_unavailable` if the
+   * Throws ApiError `not_found` for a turn that does not exist or was erased, `conflict` while it runs, `validation_error` for a model of an unknown provider, and `service_unavailable` if the
    * store is unavailable or the server stops meanwhile. A failure of the model is part of the result. The cost is at the price of the turn.
    */
   rerunTurn(turnId: string, asked: Asked): Promise<UnstoredRun>
 }
 
-type Options = UnstoredRunOptions & { store: AdminStore }
+type Options = UnstoredRunOptions & ProviderNames
 
 export function createRerunsAdmin(options: Options): RerunsAdmin {
   const { store } = options
@@ -27,6 +29,8 @@ export function createRerunsAdmin(options: Options): RerunsAdmin {
       const turn = await findTraced(store, turnId)
       if (turn.state === 'running') throw new ApiError('conflict', 'This turn is still running. Run it again when it has ended.')
       const context = await contextOf(store, turn)
+      // `rerun.harmless`
+      await refuseUnknownProvider(options, overrides.model ?? context.config.model)
       const history = await historyBefore(store, turn, context.config.historyMaxTokens)
       const { message = turn.message, ...changes } = overrides
       const { agentId, agentVersion, price } = turn

@@ -10,13 +10,16 @@ import type { Delivery, DeliveryState } from '../store/queries/webhooks/deliveri
 import { maxReplayed } from '../store/queries/webhooks/deliveries.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
+import { maxSecretsPerWebhook } from '../store/queries/webhooks/webhooks.ts'
 import type { Webhook as StoredWebhook, WebhookChange, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
 import { bodyOf, newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
 import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
 import type { AdminStore } from './admin-store.ts'
+import { tooManySecrets } from './api-keys.ts'
 
 export type { Delivery, WebhookTest }
-export type Webhook = Omit<StoredWebhook, 'sealedSecret' | 'previousSealedSecret'>
+/** `oldSecretsUntil`: when the last of the old secrets stops signing. */
+export type Webhook = Omit<StoredWebhook, 'sealedSecret' | 'oldSecrets'> & { oldSecretsUntil: number | null }
 export type NewWebhook = Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages'>
 
 /** Each throws ApiError `not_found` if the webhook does not exist, and `validation_error` for a URL, owner or agent that is not allowed. */
@@ -28,7 +31,7 @@ export type WebhooksAdmin = {
   findWebhook(id: string): Promise<Webhook>
   changeWebhook(id: string, change: WebhookChange): Promise<Webhook>
   deleteWebhook(id: string): Promise<void>
-  /** The previous secret signs as well for `graceSeconds`. */
+  /** The previous secret signs as well for `graceSeconds`, and older ones until their own time. Throws ApiError `conflict` if these are too many. */
   rotateWebhookSecret(id: string, graceSeconds: number): Promise<Webhook & { secret: string }>
   /** Sends one event. A failure is a result, not an error. */
   testWebhook(id: string): Promise<WebhookTest>
@@ -90,9 +93,10 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
     async rotateWebhookSecret(id, graceSeconds) {
       const secret = newSecret()
       const sealedSecret = sealer.seal(secret, secretBoundTo(id))
-      const webhook = await store.write.rotateWebhookSecret(id, { sealedSecret, graceMs: graceSeconds * 1000 })
-      if (!webhook) throw noSuchWebhook()
-      return { ...withoutSecret(webhook), secret }
+      const outcome = await store.write.rotateWebhookSecret(id, { sealedSecret, graceMs: graceSeconds * 1000 })
+      if (outcome.kind === 'not_found') throw noSuchWebhook()
+      if (outcome.kind === 'too_many_secrets') throw tooManySecrets('webhook', maxSecretsPerWebhook, outcome.endsAt)
+      return { ...withoutSecret(outcome.webhook), secret }
     },
 
     testWebhook: async (id) => webhooks.test(await stored(id)),
@@ -138,7 +142,10 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
   }
 }
 
-const withoutSecret = ({ sealedSecret: _, previousSealedSecret: __, ...webhook }: StoredWebhook): Webhook => webhook
+const withoutSecret = ({ sealedSecret: _, oldSecrets, ...webhook }: StoredWebhook): Webhook => ({
+  ...webhook,
+  oldSecretsUntil: oldSecrets.length === 0 ? null : Math.max(...oldSecrets.map(({ until }) => until)),
+})
 
 function changed(outcome: WebhookOutcome): Webhook {
   switch (outcome.kind) {
@@ -150,6 +157,11 @@ function changed(outcome: WebhookOutcome): Webhook {
       throw new ApiError('validation_error', 'owner_id: this owner does not exist.')
     case 'agent_not_found':
       throw new ApiError('validation_error', 'agent_id: this agent does not exist.')
+    case 'agent_of_another':
+      throw new ApiError(
+        'validation_error',
+        'agent_id: this agent belongs to another owner than owner_id. Choose an agent of that owner, or set owner_id to null.',
+      )
     case 'too_wide':
       throw new ApiError(
         'validation_error',

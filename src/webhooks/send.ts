@@ -21,9 +21,6 @@ export type Attempt =
 
 export type Sender = { guard: Pick<Guard, 'webFetch'>; sealer: Sealer; timeoutMs: number; stopping: AbortSignal }
 
-// Enough for a receiver's own error message to end. It is not stored.
-const maxAnswerBytes = 4_096
-
 /** `now` in epoch milliseconds: by the clock of this machine, which the receiver compares with its own. */
 export async function send(
   webhook: Webhook,
@@ -39,31 +36,16 @@ export async function send(
       body,
       signal: AbortSignal.any([stopping, timeout]),
     })
-    await readSome(response)
+    // The status decides. The body is not waited for, so a receiver that sends it slowly does not hold a slot.
+    void response.body?.cancel().catch(() => undefined)
     return judge(response.status)
   } catch (error) {
     if (stopping.aborted) return { kind: 'released' }
     if (timeout.aborted) return failed('timeout', `the endpoint did not answer within ${timeoutMs / 1000} s`)
     if (error instanceof UnsealError) return failed('secret', `the signing secret cannot be used: ${error.message}`)
-    if (error instanceof GuardRefused) return failed(error.sent ? 'redirect' : 'refused', error.forOperator)
+    if (error instanceof GuardRefused) return error.redirect === undefined ? failed('refused', error.forOperator) : judge(error.redirect)
     if (error instanceof GuardFailed) return failed('connection', error.message)
     throw error
-  }
-}
-
-/** The status has decided by now, so a body that breaks off, or does not end, changes nothing. */
-async function readSome({ body }: Response): Promise<void> {
-  if (!body) return
-  const reader = body.getReader()
-  try {
-    for (let bytes = 0; bytes < maxAnswerBytes;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      bytes += value.length
-    }
-    await reader.cancel()
-  } catch (error) {
-    if (!(error instanceof GuardFailed) && !(error instanceof DOMException)) throw error
   }
 }
 
@@ -79,9 +61,8 @@ const failed = (reason: FailureReason, error: string, status: number | null = nu
 /** Nothing was sent, because there is nothing to send. */
 export const eventFailed = (problem: string): Attempt => failed('event', `the event cannot be read: ${problem}`)
 
-/** The current secret, and the previous one while it is valid. */
-function secretsOf({ id, sealedSecret, previousSealedSecret, previousSecretUntil }: Webhook, sealer: Sealer, now: number): string[] {
-  const sealed = [sealedSecret]
-  if (previousSealedSecret !== null && previousSecretUntil !== null && previousSecretUntil > now) sealed.push(previousSealedSecret)
+/** The current secret, and the old ones whose grace periods have not ended. */
+function secretsOf({ id, sealedSecret, oldSecrets }: Webhook, sealer: Sealer, now: number): string[] {
+  const sealed = [sealedSecret, ...oldSecrets.filter(({ until }) => until > now).map((old) => old.sealed)]
   return sealed.map((one) => sealer.open(one, secretBoundTo(id)))
 }

@@ -72,8 +72,8 @@ inConsole(
   async ({ page, app, open }) => {
     await page.setViewportSize({ width: 390, height: 844 })
     const pages = [
-      { path: '/conversations?status=failed&rating=down', field: 'State of a turn', value: 'Failed', count: 2 },
-      { path: '/turns?status=failed', field: 'State', value: 'Failed', count: 1 },
+      { path: '/conversations?status=failed&rating=down', field: 'Status of a turn', value: 'Failed', count: 2 },
+      { path: '/turns?status=failed', field: 'Status', value: 'Failed', count: 1 },
       { path: '/feedback?rating=down', field: 'Rating', value: 'Down', count: 1 },
       { path: `/usage?agent_id=${app.caller.agentId}`, field: 'End user', value: '', count: 1 },
       { path: '/audit?verb=create', field: 'Action', value: 'create', count: 1 },

@@ -109,7 +109,7 @@ inConsole(
       .first()
     const [first, second] = [(await row.locator('td').nth(0).boundingBox())!, (await row.locator('td').nth(1).boundingBox())!]
     assert.ok(second.y >= first.y + first.height - 1, 'the cells are beside each other')
-    assert.equal(await row.locator('td').nth(0).getAttribute('data-label'), 'State')
+    assert.equal(await row.locator('td').nth(0).getAttribute('data-label'), 'Status')
     await page.getByRole('button', { name: 'Find' }).click()
     await page.getByRole('combobox', { name: /^Search pages/ }).waitFor()
     assert.deepEqual(await barriersOf(page), [])

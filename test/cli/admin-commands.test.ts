@@ -401,6 +401,9 @@ describe('turnkeep reports', () => {
   test('reports: options that contradict each other, and unknown months, groups and filters, are refused', async () => {
     const cases: [string[], number, RegExp][] = [
       [['usage', '--month', '2026-13'], 2, /must be a month, such as 2026-10/],
+      [['usage', '--month', '0026-10'], 2, /must be a month, such as 2026-10/],
+      [['usage', '--month', '9999-12'], 2, /must be a month, such as 2026-10/],
+      [['usage', '--from', '2026-02-31'], 1, /from is a day or a time that does not exist/],
       [['usage', '--month', '2026-10', '--from', '2026-10-02'], 2, /--month is the whole time range/],
       [['usage', '--bucket', 'day', '--csv'], 2, /--bucket is not for --csv/],
       [['usage', '--csv', '--json'], 2, /two formats/],

@@ -84,7 +84,7 @@ describe('turnkeep apply: interrupted in the middle', () => {
         method === 'POST' && asked === path && count === 0 ? 'lose' : 'forward',
       )
       const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-      assert.equal(ran.code, 1)
+      assert.equal(ran.code, 2)
       assert.match(ran.stderr, /^turnkeep: cannot create \w+ Lost .*: cannot reach /)
       assert.match(ran.stderr, /\nIt may have been created anyway; running the command again does not create it twice\.\n/)
       assert.match(ran.stderr, /\nNot applied: .* and [34] more\. Run the same command again to continue\.\n$/)
@@ -109,7 +109,7 @@ describe('turnkeep apply: interrupted in the middle', () => {
       method === 'POST' && path.endsWith('/documents') ? 'drop' : 'forward',
     )
     const ran = await fixture.apply(['--json'], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.equal(ran.code, 1)
+    assert.equal(ran.code, 2)
     const { changes, applied } = JSON.parse(ran.stdout) as Json
     assert.equal(applied, false)
     assert.deepEqual(
@@ -132,7 +132,7 @@ describe('turnkeep apply: interrupted in the middle', () => {
       return 'forward'
     })
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.equal(ran.code, 1)
+    assert.equal(ran.code, 2)
     assert.match(ran.stderr, /it was changed after the plan was made: the plan is for version 1, and it is now at version 2/)
     assert.deepEqual(
       [(await fixture.one('/agents', 'Moved one')).system_prompt, (await fixture.one('/agents', 'Moved one')).version],
@@ -150,7 +150,7 @@ describe('turnkeep apply: interrupted in the middle', () => {
     })
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.ok(other)
-    assert.equal(ran.code, 1)
+    assert.equal(ran.code, 2)
     assert.match(ran.stderr, /^turnkeep: cannot create owner Both: another client created it after the plan was made \(own_\w+\)\n/)
     await assertOnce('Both')
     assert.match((await fixture.applied(declared('Both'))).stdout, /^No changes\. 5 unchanged/)
@@ -164,7 +164,7 @@ describe('turnkeep apply: interrupted in the middle', () => {
     })
     assert.equal((await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })).code, 0)
     const ran = await fixture.apply()
-    assert.deepEqual([ran.code, /the server has 2 owners named Moment: own_\w+, own_\w+\./.test(ran.stderr)], [1, true])
+    assert.deepEqual([ran.code, /the server has 2 owners named Moment: own_\w+, own_\w+\./.test(ran.stderr)], [2, true])
   })
 
   /** Of an existing agent: a key whose secret is in no file, and a document after it. */
@@ -186,7 +186,7 @@ owners:
   }
 
   for (const flags of [[], ['--json']])
-    test(`a file that disappears before it is sent is reported with exit code 1, and no secret is lost: ${flags.join('')}`, async () => {
+    test(`a file that disappears before it is sent is reported with exit code 2, and no secret is lost: ${flags.join('')}`, async () => {
       const owner = `Vanished${flags.length}`
       const file = fixture.write(`${owner}.md`, '# A file')
       fixture.write('agents.yaml', withSecret(owner))
@@ -195,7 +195,7 @@ owners:
         return 'forward'
       })
       const ran = await fixture.apply(flags, { TURNKEEP_PUBLIC_URL: gate.url })
-      assert.deepEqual([ran.code, /\n {4}at /.test(ran.stderr)], [1, false], ran.stderr)
+      assert.deepEqual([ran.code, /\n {4}at /.test(ran.stderr)], [2, false], ran.stderr)
       assert.match(ran.stderr, /^turnkeep: cannot create document Vanished\d\.md of .*: cannot read .*: ENOENT.*; it was not uploaded$/m)
       assert.match(ran.stderr, /\nNot applied: document .*\. Run the same command again to continue\.\n$/)
       assert.match(ran.stdout, /svc_live_/)
@@ -225,7 +225,7 @@ owners:
   })
 
   for (const flags of [[], ['--json']])
-    test(`stdout that is closed in the middle is reported with exit code 1, and a secret goes to stderr instead: ${flags.join('')}`, async () => {
+    test(`stdout that is closed in the middle is reported with exit code 2, and a secret goes to stderr instead: ${flags.join('')}`, async () => {
       const owner = `Closed${flags.length}`
       await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
         if (method === 'POST' && path.endsWith('/keys')) {
@@ -238,14 +238,14 @@ owners:
       child.stdout.resume()
       let reported = ''
       child.stderr.setEncoding('utf8').on('data', (piece: string) => (reported += piece))
-      assert.equal((await once(child, 'close'))[0], 1)
+      assert.equal((await once(child, 'close'))[0], 2)
       assert.match(reported, /^turnkeep: stopped midway: stdout was closed\. Run the same command again to continue\.$/m)
       assert.match(reported, /^svc_live_\S+$/m)
       const { id } = await fixture.one('/agents', `${owner} one`)
       assert.deepEqual(await fixture.list(`/agents/${id}/documents`), [])
     })
 
-  test('a server that goes away during --wait is exit code 1, since something was changed', async () => {
+  test('a server that goes away during --wait is exit code 2 and says that all changes were applied', async () => {
     fixture.write('agents.yaml', declared('Waiting'))
     let sent = false
     await using gate = await openGate(app.url, ({ method, path }) => {
@@ -254,7 +254,7 @@ owners:
       return 'forward'
     })
     const ran = await fixture.apply(['--wait'], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.equal(ran.code, 1)
+    assert.equal(ran.code, 2)
     assert.match(ran.stderr, /^turnkeep: all changes were applied, but cannot wait for the documents: cannot reach /m)
   })
 
@@ -268,6 +268,6 @@ owners:
     })
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.match(ran.stderr, /^turnkeep: cannot create owner Many 104: another client created it after the plan was made \(own_\w+\)\n/)
-    assert.deepEqual([ran.code, asked], [1, 1 + names.length])
+    assert.deepEqual([ran.code, asked], [2, 1 + names.length])
   })
 })

@@ -63,13 +63,13 @@ owners:
     const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{file: picture.pdf}, {title: Last, text: The last one.}]}]}]'
     fixture.write('agents.yaml', declared)
     const ran = await fixture.apply(['--wait'])
-    assert.equal(ran.code, 1)
+    assert.equal(ran.code, 2)
     assert.match(ran.stdout, /^Created document Last of A/m)
     assert.match(ran.stderr, /^turnkeep: cannot read document picture\.pdf of A: .*PNG/m)
     assert.equal((await fixture.one(`/agents/${(await fixture.one('/agents', 'A')).id}/documents`, 'Last')).status, 'ready')
     // It exists as declared: its error is reported again.
     const again = await fixture.apply(['--wait'])
-    assert.deepEqual([again.code, again.stdout.startsWith('No changes.'), /picture\.pdf/.test(again.stderr)], [1, true, true])
+    assert.deepEqual([again.code, again.stdout.startsWith('No changes.'), /picture\.pdf/.test(again.stderr)], [2, true, true])
   })
 
   test('a document from before digests were stored is sent again once', async () => {

@@ -175,7 +175,7 @@ owners:
 `,
     )
     const ran = await fixture.apply()
-    assert.equal(ran.code, 1)
+    assert.equal(ran.code, 2)
     for (const line of [
       /:2:30: cannot change the kind of scripted from openai-compatible:/,
       /:2:45: the new provider new requires api_key_env/,
@@ -188,7 +188,7 @@ owners:
       assert.match(ran.stderr, line)
     fixture.write('agents.yaml', 'providers: [{name: scripted, kind: openai-compatible, base_url: http://127.0.0.1:1/v1}]')
     const moved = await fixture.apply()
-    assert.equal(moved.code, 1)
+    assert.equal(moved.code, 2)
     assert.match(moved.stderr, /:1:\d+: api_key_env is required, because the base_url of scripted moves to another server/)
     assert.deepEqual(await fixture.traces(), before)
   })

@@ -100,7 +100,7 @@ describe('turnkeep apply: secrets of the service', () => {
     for (const value of [adminToken, `Bearer ${adminToken}`, key]) {
       fixture.write('agents.yaml', toolWith('secrets: {k: {env: COPIED}}'))
       const ran = await fixture.apply([], { COPIED: value })
-      assert.deepEqual([ran.code, ran.stdout], [1, ''])
+      assert.deepEqual([ran.code, ran.stdout], [2, ''])
       assert.match(ran.stderr, /: COPIED contains TURNKEEP_(ADMIN_TOKEN|ENCRYPTION_KEY), a secret of Turnkeep itself: use another value\n$/)
     }
     assert.match(

@@ -174,7 +174,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.equal((await fixture.one('/agents', 'Support')).version, 4)
     assert.ok(![same, other].some(({ stdout, stderr }) => (stdout + stderr).includes('canary')))
     const unset = await fixture.apply(['--secrets'], { LOCAL_KEY: 'x' })
-    assert.deepEqual([unset.code, /:\d+:\d+: the environment variable SHOP_KEY is not set\n$/.test(unset.stderr)], [1, true])
+    assert.deepEqual([unset.code, /:\d+:\d+: the environment variable SHOP_KEY is not set\n$/.test(unset.stderr)], [2, true])
   })
 
   test('deletes only with --prune, and then only keys and documents of lists that the file contains', async () => {
@@ -227,7 +227,7 @@ owners:
     const second = await app.made('POST', '/owners', { name: 'Twin' })
     fixture.write('agents.yaml', 'owners:\n  - name: Twin\n')
     const refused = await fixture.apply()
-    assert.equal(refused.code, 1)
+    assert.equal(refused.code, 2)
     assert.match(
       refused.stderr,
       new RegExp(`agents\\.yaml:2:5: the server has 2 owners named Twin: ${second.id}, ${first.id}\\. Specify one of them, such as id: `),
@@ -296,7 +296,7 @@ owners:
     const taken = await fixture.apply()
     assert.deepEqual(
       [taken.code, /cannot create key mine of B: .*taken\.key exists, and is never overwritten/.test(taken.stderr)],
-      [1, true],
+      [2, true],
     )
     fixture.write('agents.yaml', declared('no-folder/mine.key'))
     assert.match((await fixture.apply()).stderr, /the folder .*no-folder does not exist/)

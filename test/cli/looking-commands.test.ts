@@ -60,7 +60,7 @@ describe('turnkeep conversation and turn', () => {
     app.model.script([{ toolCall: { id: 'c1', name: 'now', arguments: '{}' } }], 'It is late.')
     const { json: reply } = await app.chat('what time is it?', { user: 'eve' })
     const { stdout } = await turnkeep('turn', 'show', reply.request_id)
-    assert.match(stdout, new RegExp(`^request_id +${reply.request_id}\n[^]*^state +completed$[^]*\nrun +step +time`, 'm'))
+    assert.match(stdout, new RegExp(`^request_id +${reply.request_id}\n[^]*^status +completed$[^]*\nrun +step +time`, 'm'))
     assert.match(stdout, / model .* calls \[.*now/)
     assert.match(stdout, / now succeeded +\d+ ms /)
     app.model.script({ status: 400, body: { error: { message: 'no such model' } } })

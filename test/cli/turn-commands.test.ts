@@ -62,7 +62,7 @@ describe('turnkeep turn cancel', () => {
     assert.match(spent, / · cut off by a content filter\n$/)
     late.open()
     const shown = (await turnkeep('turn', 'show', second.requestId)).stdout
-    assert.match(shown, /^state +completed$/m)
+    assert.match(shown, /^status +completed$/m)
     assert.match(shown, /^incomplete +yes$/m)
     assert.match(shown, /^cancel_requested_at +\d{4}-/m)
     const json = JSON.parse((await turnkeep('turn', 'cancel', second.requestId, '--json')).stdout) as Json
@@ -148,7 +148,7 @@ describe('turnkeep feedback', () => {
     const { stdout } = await turnkeep('feedback', 'list')
     assert.match(
       stdout,
-      /^changed \(UTC\) +rating +tags +comment +state +agent +request ID\n.* down +wrong, price +Wrong price \\u\{1b\}\[31m +completed .*\n.* up +/,
+      /^changed \(UTC\) +rating +tags +comment +status +agent +request ID\n.* down +wrong, price +Wrong price \\u\{1b\}\[31m +completed .*\n.* up +/,
     )
     const filtered = JSON.parse(
       (await turnkeep('feedback', 'list', '--agent', 'Test agent', '--rating', 'down', '--tag', 'wrong', '--json')).stdout,

@@ -173,7 +173,7 @@ test('turn trace: of a running turn it prints what is known so far; of an unknow
   assert.deepEqual([none.code, none.stdout], [1, ''])
   assert.match(
     none.stderr,
-    /^turnkeep: no trace is stored for this turn: it is older than TURNKEEP_TRACE_DAYS, traces are off \(0\), or all attempts died\.\nFor its state, cost and failure: npx --no-install turnkeep turn show /,
+    /^turnkeep: no trace is stored for this turn: it is older than TURNKEEP_TRACE_DAYS, traces are off \(0\), or all attempts died\.\nFor its status, cost and failure: npx --no-install turnkeep turn show /,
   )
   const booked = (await untraced.chat('book', { user: 'booked' })).json['request_id']
   const journal = await runCommand(['turn', 'trace', booked], environment(untraced))

@@ -108,7 +108,7 @@ test('apply restricts a webhook to an owner and an agent by name, whether they e
   ] as const) {
     fixture.write('agents.yaml', declaration(given))
     const refused = await fixture.apply(['--yes'])
-    assert.equal(refused.code, 1, refused.stderr)
+    assert.equal(refused.code, 2, refused.stderr)
     assert.match(refused.stderr, message)
   }
   assert.equal(await found(), undefined)

@@ -763,6 +763,7 @@ create table webhooks (
   listening_since bigint not null,
   created_at bigint not null,
   updated_at bigint not null,
+  earlier_secrets text not null default '[]'::text,
   constraint only_a_disabled_webhook_has_a_reason CHECK (((disabled_reason IS NULL) OR (enabled = 0))),
   constraint previous_secret_has_an_end CHECK (((previous_sealed_secret IS NULL) = (previous_secret_until IS NULL))),
   constraint webhooks_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id),

@@ -708,6 +708,6 @@ CREATE TABLE webhooks (
   -- later events that it matches are recorded for it: when it was created, enabled, or got other events
   listening_since integer not null,
   created_at integer not null,
-  updated_at integer not null,
+  updated_at integer not null, earlier_secrets text not null default '[]',
   constraint previous_secret_has_an_end check ((previous_sealed_secret is null) = (previous_secret_until is null))
 ) strict;

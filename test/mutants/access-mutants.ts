@@ -25,6 +25,12 @@ export const accessMutants: Mutant[] = [
   },
   {
     rule: 'conversation.identity',
+    removes: 'a second rotation leaves the first secret its grace period',
+    edits: [edit('graceMs === 0 ? Number.MAX_SAFE_INTEGER : now', 'Number.MAX_SAFE_INTEGER')],
+    caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity: each secret works until its own grace period ends' },
+  },
+  {
+    rule: 'conversation.identity',
     removes: 'a rotated secret belongs to the same key',
     edits: [edit('makeApiKey(randomBytes, record.keyId)', 'makeApiKey(randomBytes)')],
     caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity: a key with a rotated secret keeps its history' },

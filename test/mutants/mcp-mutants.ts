@@ -89,7 +89,7 @@ export const mcpMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'the result of an MCP call that is not read counts',
-    edits: [edit('!unread.take(response, value.length)', '!unread')],
+    edits: [edit('const isTaken = unread.take(response, value.length)', 'const isTaken = unread !== undefined')],
     caughtBy: { file: http, title: 'overload.unread: a result that is not read counts for its key' },
   },
   {

@@ -55,6 +55,12 @@ export const overloadMutants: Mutant[] = [
   },
   {
     rule: 'overload.unread',
+    removes: 'a stream whose end is refused ends with an error event',
+    edits: [edit('this.#pending + this.#format.refused(this.#requestId)', 'this.#pending')],
+    caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread: a reply on /chat, and the end of a stream' },
+  },
+  {
+    rule: 'overload.unread',
     removes: 'a page of messages is limited by bytes',
     edits: [edit('> maxBytes && index > 0', '> maxBytes && index < 0')],
     caughtBy: { file: 'store/conversations.test.ts', title: 'paging overload.unread: a page of messages has at most 2 MiB of JSON' },
@@ -89,7 +95,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'the end of a stream counts',
-    edits: [edit('    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()\n')],
+    edits: [edit('const isTaken = this.#unread.take(this.#response, Buffer.byteLength(whole))', 'const isTaken = true')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread: a reply on /chat, and the end of a stream, count' },
   },
   {

@@ -82,6 +82,12 @@ export const traceMutants: Mutant[] = [
   },
   {
     rule: 'rerun.harmless',
+    removes: 'a rerun with a model of an unknown provider is refused',
+    edits: [edit('await refuseUnknownProvider(options, overrides.model ?? context.config.model)\n')],
+    caughtBy: { file: 'spec/reruns.test.ts', title: 'rerun.harmless: a failure of the model is part of the result' },
+  },
+  {
+    rule: 'rerun.harmless',
     removes: 'a rerun makes no call with side effects',
     edits: [edit(' ?? (unstored && sideEffects ? notUnstored : undefined)')],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'a call with side effects is not made; nothing is stored' },

@@ -150,6 +150,18 @@ export const webhookMutants: Mutant[] = [
     caughtBy: { file: spec, title: 'webhook.signed: for the grace period both secrets verify' },
   },
   {
+    rule: 'webhook.signed',
+    removes: 'a second rotation leaves the first secret its grace period',
+    edits: [edit('const earlier = graceMs > 0 ? webhook.oldSecrets.filter', 'const earlier = graceMs < 0 ? webhook.oldSecrets.filter')],
+    caughtBy: { file: spec, title: 'webhook.signed: each secret signs until its own grace period ends' },
+  },
+  {
+    rule: 'webhook.slots',
+    removes: 'a response whose body does not end occupies no slot',
+    edits: [edit('void response.body?.cancel().catch(() => undefined)', 'await response.arrayBuffer()')],
+    caughtBy: { file: spec, title: 'webhook.slots: a response whose body does not end' },
+  },
+  {
     rule: 'webhook.messages',
     removes: 'a webhook without messages gets none',
     edits: [

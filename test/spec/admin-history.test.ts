@@ -78,6 +78,7 @@ void test('conversations: messages are newest first, each with its turn and cost
   const reply = messages[2]!
   assert.deepEqual([reply.id, reply.content, reply.request_id], [json.message.id, 'Good day.', json.request_id])
   assert.deepEqual(reply.turn, {
+    status: 'completed',
     state: 'completed',
     agent_version: 1,
     incomplete: false,

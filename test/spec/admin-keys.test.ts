@@ -111,12 +111,28 @@ void test('keys: a revoked key is 401 from the next request on, also for a repla
   await refused(app.admin('POST', `/keys/${key.id}/rotate`), 409, 'conflict', /revoked/)
 })
 
-void test('conversation.identity: a second rotation within the grace period of the first ends the oldest secret, so two are valid', async () => {
+void test('conversation.identity: each secret works until its own grace period ends, whatever is rotated in the meantime', async () => {
   const key = await make({ name: 'bot' })
-  const rotated = (): Promise<Json> => app.made('POST', `/keys/${key.id}/rotate`, { grace_seconds: 60 })
-  const [first, second, third] = [callerOf(key), callerOf(await rotated()), callerOf(await rotated())]
-  await refused(app.chat('x', { caller: first }), 401, 'invalid_api_key')
-  for (const caller of [second, third]) assert.equal((await app.chat('x', { caller })).status, 200)
+  const rotated = async (graceSeconds: number): Promise<Caller> =>
+    callerOf(await app.made('POST', `/keys/${key.id}/rotate`, { grace_seconds: graceSeconds }))
+  const first = callerOf(key)
+  const second = await rotated(100_000)
+  const third = await rotated(1_000)
+  for (const caller of [first, second, third]) assert.equal((await app.chat('x', { caller })).status, 200)
+  await app.moveClock(2_000_000)
+  // A change of the key ends what the cache remembers.
+  await app.made('PATCH', `/keys/${key.id}`, { name: 'bot 2' })
+  await refused(app.chat('x', { caller: second }), 401, 'invalid_api_key')
+  for (const caller of [first, third]) assert.equal((await app.chat('x', { caller })).status, 200)
+  const ended = third
+  const more = [await rotated(200_000), await rotated(200_000), await rotated(200_000)]
+  const refusal = await app.admin('POST', `/keys/${key.id}/rotate`, { grace_seconds: 60 })
+  assert.deepEqual([refusal.status, refusal.json.error.code], [409, 'conflict'])
+  assert.match(refusal.json.error.message, /^This API key has 5 valid secrets, the maximum\. The first old one ends at 20/)
+  for (const caller of [first, ended, ...more]) assert.equal((await app.chat('x', { caller })).status, 200)
+  const last = await rotated(0)
+  for (const caller of [first, ended, ...more]) await refused(app.chat('x', { caller }), 401, 'invalid_api_key')
+  assert.equal((await app.chat('x', { caller: last })).status, 200)
 })
 
 void test('conversation.identity: a key with a rotated secret keeps its history, and the old secret ends with its grace period', async () => {

@@ -147,6 +147,7 @@ void test('feedback: a turn shows it, and the list filters by agent, rating and 
     conversation_id: two.conversation_id,
     external_user_id: 'b',
     key_id: key.id,
+    status: 'completed',
     state: 'completed',
     message: '2',
     reply: two.message.content,

@@ -31,6 +31,7 @@ void test('conversation.search: text, state and feedback are filters of the list
   const { data } = await app.made('GET', `/conversations?q=z%C3%BCrich`)
   assert.deepEqual(data[0].turn, {
     request_id: found.json['request_id'],
+    status: 'completed',
     state: 'completed',
     rating: 'down',
     created_at: data[0].turn.created_at,

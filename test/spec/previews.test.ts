@@ -108,11 +108,22 @@ void test('rerun.harmless: a preview of an unknown agent or version, or with wro
     [{ message: 'hi', version: 0 }, 422],
     [{ message: 'hi', overrides: { temperature: 3 } }, 422],
     [{ message: 'hi', overrides: { tools: [] } }, 422],
-    [{ message: 'hi', version: 9 }, 404],
+    [{ message: 'hi', version: 9 }, 422],
+    [{ message: 'hi', overrides: { model: 'gone/model' } }, 422],
+    [{ message: 'hi', overrides: { model: 'model' } }, 422],
   ] as const)
     assert.equal((await preview(app, body)).status, status, JSON.stringify(body))
   assert.match((await preview(app, { message: '123456' })).json['error'].message, /at most 5 characters/)
   assert.match((await preview(app, { message: 'hi', version: 9 })).json['error'].message, /no version 9/)
+  assert.match(
+    (await preview(app, { message: 'hi', overrides: { model: 'scriptd/model' } })).json['error'].message,
+    /^The provider of the model scriptd\/model does not exist\. Did you mean scripted\?$/,
+  )
+  assert.deepEqual(
+    (await app.made('GET', '/audit')).data.filter((entry: Json) => entry['verb'] === 'try'),
+    [],
+    'nothing has started',
+  )
   assert.equal((await app.admin('POST', '/agents/agt_none/preview', { message: 'hi' })).status, 404)
   assert.equal(app.model.calls.length, calls)
   app.model.script({ status: 401, body: { error: { message: 'no such key' } } })
@@ -208,7 +219,7 @@ void test('rerun.harmless: a preview streams its text while it is generated, and
 void test('rerun.harmless: a streamed preview is refused as JSON before it runs, and a failing model is in its last event', async () => {
   await using app = await startTestApp()
   const refused = await request(app, { message: 'hi', version: 9 }, 'text/event-stream')
-  assert.deepEqual([refused.status, ((await refused.json()) as Json)['error'].code], [404, 'not_found'])
+  assert.deepEqual([refused.status, ((await refused.json()) as Json)['error'].code], [422, 'validation_error'])
   app.model.script({ status: 401, body: { error: { message: 'no such key' } } })
   const failed = parseEvents(await (await request(app, { message: 'hi' }, 'text/event-stream')).text())
   assert.deepEqual(

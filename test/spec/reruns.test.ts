@@ -112,7 +112,12 @@ void test('rerun.harmless: a failure of the model is part of the result; running
   const { json } = await rerun(app, id)
   assert.deepEqual([json['text'], json['failure'].cause_kind], ['', 'provider_401'])
   assert.match(json['failure'].cause, /no such key/)
-  assert.equal((await rerun(app, id, { model: 'gone/model' })).json['failure'].cause_kind, 'provider_not_found')
+  const calls = app.model.calls.length
+  const unknown = await rerun(app, id, { model: 'scriptd/model' })
+  assert.deepEqual([unknown.status, unknown.json['error'].code], [422, 'validation_error'])
+  assert.equal(unknown.json['error'].message, 'The provider of the model scriptd/model does not exist. Did you mean scripted?')
+  assert.equal((await rerun(app, id, { model: 'model' })).status, 422)
+  assert.equal(app.model.calls.length, calls)
   assert.equal((await rerun(app, id)).json['text'], 'You said: hello')
 
   const held = gate()

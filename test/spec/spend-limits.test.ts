@@ -33,6 +33,27 @@ async function holdOf(app: TestApp): Promise<bigint> {
   return units(hold)
 }
 
+void test('billing.spend-limit: a limit below what a turn holds at least is accepted with a warning, and the smallest hold without one', async () => {
+  await using app = await startTestApp({ agent })
+  const hold = await holdOf(app)
+  const enough = await setLimits(app, limit('agent', usd(hold), 'total'), limit('end_user', usd(hold)))
+  assert.deepEqual(enough['warnings'], [])
+  const warning = (scope: string, window: string): RegExp =>
+    new RegExp(
+      `^The limit of ${usd(hold - 1n)} USD \\(${scope}, ${window}\\) rejects every message, because a turn holds at least ${usd(hold)} USD\\.`,
+    )
+  const low = await setLimits(app, limit('agent', '5', 'total'), limit('end_user', usd(hold - 1n)))
+  assert.equal(low['warnings'].length, 1)
+  assert.match(low['warnings'][0], warning('end_user', 'day'))
+  assert.deepEqual((await app.made('GET', `/agents/${app.caller.agentId}`))['warnings'], low['warnings'])
+  assert.deepEqual(codeOf(await app.chat('a', { user: 'ann' })), [402, 'spend_limit_exceeded'])
+  const put = (amount: bigint): Promise<Json> =>
+    app.made('PUT', ownPath(app), { external_user_id: 'ann', spend_limits: [limit('end_user', usd(amount), 'month')] })
+  assert.match((await put(hold - 1n))['warnings'][0], warning('end_user', 'month'))
+  assert.deepEqual((await put(hold))['warnings'], [])
+  assert.equal((await app.chat('a', { user: 'ann' })).status, 200)
+})
+
 void test('billing.spend-limit: over a limit a message is 402 with the seconds to the end of the window, on both transports, and nothing is stored', async () => {
   await using app = await startTestApp({ agent })
   const changed = await setLimits(app, limit('end_user', '0.00000001'), limit('agent', '5', 'month'))

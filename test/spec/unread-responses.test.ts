@@ -65,7 +65,16 @@ void test('overload.unread: a reply on /chat, and the end of a stream, count, to
   assert.deepEqual([refused.status, refused.headers.get('x-ratelimit-limit')], [503, null])
   const error = ((await refused.json()) as any).error
   assert.deepEqual([error.code, error.request_id], ['service_unavailable', refused.headers.get('x-request-id')])
-  await assert.rejects(layer.chat({ headers, path: '/v1/agents/agt_door/chat/stream' }).then((stream) => stream.text()))
+  const events = await (await layer.chat({ headers, path: '/v1/agents/agt_door/chat/stream' })).text()
+  assert.match(events, /^event: response\.created\nid: 0-0\ndata: .*\n\nevent: error\nid: 0-0\ndata: \{"code":"service_unavailable".*\n\n$/)
+  const completion = await fetch(`${layer.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'agt_door', stream: true, user: 'ann', messages: [{ role: 'user', content: 'hello' }] }),
+  })
+  const chunks = await completion.text()
+  assert.match(chunks, /^data: \{"error":\{.*"code":"service_unavailable".*\n\n$/m)
+  assert.doesNotMatch(chunks, /\[DONE\]/)
   unread.socket.destroy()
   while ((await layer.chat({ headers }).then(async (answer) => (await answer.arrayBuffer(), answer.status))) === 503) await pass(5)
   assert.match(await (await layer.chat({ headers, path: '/v1/agents/agt_door/chat/stream' })).text(), /response\.completed/)

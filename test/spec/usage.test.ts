@@ -131,12 +131,36 @@ const refusals: Record<string, RegExp> = {
   'from=2026-13-01': /from/,
   'to=2026-01-01T00:00:00': /to/,
   'bucket=week': /bucket/,
+  'from=1969-12-31': /from must be a date/,
   'days=7': /days/,
 }
 for (const [query, words] of Object.entries(refusals)) {
   void test(`usage: ${query} is refused with the parameter name`, () =>
     refused(app.admin('GET', `/usage?${query}`), 422, 'validation_error', words))
 }
+
+const impossible = {
+  days: ['2026-02-29', '2026-02-31', '2026-04-31', '2026-00-10', '2026-13-01', '2026-01-00', '2026-01-32', '2026-13-01T00:00:00Z'],
+  daysWithZone: ['2026-02-30T12:00:00Z', '2026-02-29T23:00:00-05:00'],
+  times: ['2026-01-01T24:00Z', '2026-01-01T24:00:00.000+02:00', '2026-01-01T25:00Z', '2026-01-01T10:60Z', '2016-12-31T23:59:60Z'],
+  zones: ['2026-01-01T10:00:00+24:00'],
+}
+void test('usage: days and times that do not exist are refused with the field, in queries and bodies', async () => {
+  const { id: webhookId } = await app.made('POST', '/webhooks', { url: 'https://example.com/hook', events: ['*'] })
+  for (const text of Object.values(impossible).flat()) {
+    const query = encodeURIComponent(text)
+    for (const path of ['/usage', '/ledger', '/audit', '/conversations', `/owners/${app.caller.ownerId}/ledger`]) {
+      await refused(app.admin('GET', `${path}?from=${query}`), 422, 'validation_error', /^from is a day or a time that does not exist/)
+      await refused(app.admin('GET', `${path}?to=${query}`), 422, 'validation_error', /^to is a day or a time that does not exist/)
+    }
+    const range = { from: '2026-01-01', to: text }
+    await refused(app.admin('POST', `/webhooks/${webhookId}/replay`, range), 422, 'validation_error', /^to is a day/)
+    const token = { name: text, role: 'viewer', expires_at: text }
+    await refused(app.admin('POST', '/tokens', token), 422, 'validation_error', /^expires_at is a day/)
+  }
+  const possible = ['2024-02-29', '2000-02-29T23:59:59.999Z', '2026-03-01T00:30:00+14:00', '2026-02-28T23:30-11:00']
+  for (const text of possible) assert.ok(await app.made('GET', `/audit?from=${encodeURIComponent(text)}`), text)
+})
 
 void test('usage: percentiles are exact by nearest rank, in every bucket and over all of them', async () => {
   const turn = fc.record({ endedAt: fc.integer({ min: 5 * hourMs, max: 9 * hourMs - 1 }), latency: fc.integer({ min: 0, max: 50 }) })

@@ -1,5 +1,6 @@
 /** Webhooks over HTTP: what a receiver gets, and what the operator can do (docs/spec.md, "Webhooks"). */
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
@@ -212,6 +213,8 @@ test('webhook.delivered: redirects, errors, no answer and closed connections are
   // Of those that never end. On a busy machine, the others could be as late.
   await using hasty = await startAppFor(receiver, { webhookSettings: { timeoutMs: 5_000 } })
   receiver.on('/redirect', (_, response) => void response.writeHead(307, { location: receiver.url('/ok') }).end())
+  receiver.on('/nowhere', (_, response) => void response.writeHead(301, { location: 'http://[' }).end())
+  receiver.on('/not-modified', (_, response) => void response.writeHead(304).end())
   receiver.on('/error', (_, response) => void response.writeHead(404).end())
   receiver.on('/hang', () => undefined)
   receiver.on('/reset', (_, response) => void response.socket!.destroy())
@@ -221,7 +224,7 @@ test('webhook.delivered: redirects, errors, no answer and closed connections are
   })
   receiver.on('/large', (_, response) => void response.writeHead(200).end('x'.repeat(1_000_000)))
   receiver.on('/endless', (_, response) => void response.writeHead(202).write('x'))
-  const paths = ['/redirect', '/error', '/hang', '/reset', '/cut', '/large', '/endless']
+  const paths = ['/redirect', '/nowhere', '/not-modified', '/error', '/hang', '/reset', '/cut', '/large', '/endless']
   const webhooks: [string, Json][] = []
   const appOf = (path: string): TestApp => (path === '/hang' || path === '/endless' ? hasty : app)
   for (const path of paths) webhooks.push([path, await makeWebhook(appOf(path), receiver, path)])
@@ -236,7 +239,9 @@ test('webhook.delivered: redirects, errors, no answer and closed connections are
     }),
   )
   assert.deepEqual(outcomes, [
-    ['/redirect', 'pending', null, 'the server redirects, and redirects are not followed'],
+    ['/redirect', 'pending', 307, 'the endpoint answered 307; redirects are not followed'],
+    ['/nowhere', 'pending', 301, 'the endpoint answered 301; redirects are not followed'],
+    ['/not-modified', 'pending', 304, 'the endpoint answered 304; redirects are not followed'],
     ['/error', 'pending', 404, 'the endpoint answered 404'],
     ['/hang', 'pending', null, 'the endpoint did not answer within 5 s'],
     ['/reset', 'pending', null, 'the server closed the connection before sending a complete response (UND_ERR_SOCKET)'],
@@ -272,6 +277,38 @@ test('webhook.delivered: 410 disables the webhook, and an operator enables it ag
   await app.verify()
 })
 
+test('webhook.delivered: what is pending when a 410 disables the webhook waits, and is sent when the webhook is enabled again', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver, { webhookSettings: { pollMs: 20 } })
+  const webhook = await makeWebhook(app, receiver, '/gone')
+  receiver.on('/gone', (_, response) => void response.writeHead(500).end())
+  const waiting = (await app.chat('hello')).json.request_id as string
+  await until('an attempt has failed', async () => (await deliveriesOf(app, webhook)).some((one) => one['last_status'] === 500))
+  receiver.on('/gone', (one, response) => void response.writeHead(one.id.includes(waiting) ? 500 : 410).end())
+  await app.chat('hello again')
+  await until('disabled', async () => (await app.made('GET', `/webhooks/${webhook.id}`))['enabled'] === false)
+  const statuses = async (): Promise<unknown[]> =>
+    (await deliveriesOf(app, webhook)).map(({ id, status }) => [id.includes(waiting), status]).toSorted()
+  await until('the other one has failed', async () => (await deliveriesOf(app, webhook, '&status=failed')).length === 1)
+  const attempted = async (): Promise<number> => receiver.at('/gone').length
+  await app.moveClock(10 * 60 * 60 * 1000)
+  const before = await attempted()
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  assert.equal(await attempted(), before, 'nothing is sent to a disabled webhook')
+  assert.deepEqual(await statuses(), [
+    [false, 'failed'],
+    [true, 'pending'],
+  ])
+  receiver.on('/gone', (_, response) => void response.writeHead(204).end())
+  await app.made('PATCH', `/webhooks/${webhook.id}`, { enabled: true })
+  await until('the waiting one is sent', async () => (await deliveriesOf(app, webhook, '&status=delivered')).length === 1)
+  assert.deepEqual(await statuses(), [
+    [false, 'failed'],
+    [true, 'delivered'],
+  ])
+  await app.verify()
+})
+
 test('webhook.signed: for the grace period both secrets verify, and after it only the new one', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver)
@@ -291,6 +328,48 @@ test('webhook.signed: for the grace period both secrets verify, and after it onl
   await verifyAll(one, again['secret'])
   assert.throws(() => new StandardWebhook(rotated['secret']).verify(one.body, one.headers))
   for (const secret of [webhook.secret, rotated['secret'], again['secret']])
+    assert.equal(await app.occurrences(secret.slice('whsec_'.length)), 0, 'secrets are encrypted at rest')
+})
+
+test('webhook.signed: each secret signs until its own grace period ends, whatever is rotated in the meantime', async () => {
+  await using receiver = await startReceiver()
+  await using app = await startAppFor(receiver)
+  const webhook = await makeWebhook(app, receiver, '/hook')
+  const rotate = (graceSeconds: number): Promise<Json> =>
+    app.made('POST', `/webhooks/${webhook.id}/rotate-secret`, { grace_seconds: graceSeconds })
+  let sent = 0
+  /** The secrets of which the next delivery has a signature. */
+  const signers = async (secrets: string[]): Promise<string[]> => {
+    await app.chat('hello')
+    const one = (await receiver.got('/hook', ++sent))[sent - 1]!
+    assert.ok(one.headers['webhook-signature']!.split(' ').length <= secrets.length)
+    const signs = (secret: string): boolean => {
+      try {
+        return new StandardWebhook(secret).verify(one.body, one.headers) !== undefined
+      } catch {
+        return false
+      }
+    }
+    return secrets.filter(signs)
+  }
+  const first = webhook.secret
+  const rotated = await rotate(100_000)
+  const second = rotated.secret
+  const again = await rotate(1)
+  const third = again.secret
+  assert.equal(again['previous_secret_expires_at'], rotated['previous_secret_expires_at'], 'the end of the last of the old secrets')
+  // The sender compares with the clock of the machine, which a test does not move.
+  const until = performance.now() + 1_500
+  while (performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
+  assert.deepEqual(await signers([first, second, third]), [first, third])
+  const more = [await rotate(100_000), await rotate(100_000), await rotate(100_000)].map(({ secret }) => secret)
+  const refusal = await app.admin('POST', `/webhooks/${webhook.id}/rotate-secret`, { grace_seconds: 60 })
+  assert.deepEqual([refusal.status, refusal.json['error'].code], [409, 'conflict'])
+  assert.match(refusal.json['error'].message, /^This webhook has 5 valid secrets, the maximum\. The first old one ends at 20/)
+  assert.deepEqual(await signers([first, third, ...more]), [first, third, ...more])
+  const last = (await rotate(0)).secret
+  assert.deepEqual(await signers([first, third, ...more, last]), [last])
+  for (const secret of [first, second, third, ...more, last])
     assert.equal(await app.occurrences(secret.slice('whsec_'.length)), 0, 'secrets are encrypted at rest')
 })
 
@@ -389,6 +468,28 @@ test('webhook.slots: an endpoint that hangs does not delay another one', async (
   assert.equal(receiver.at('/hang').length, 16, 'no more than its own slots')
 })
 
+test('webhook.slots: a response whose body does not end occupies no slot after its status', async () => {
+  await using receiver = await startReceiver()
+  // Longer than the test, so that no timeout frees a slot.
+  await using app = await startAppFor(receiver, { webhookSettings: { timeoutMs: 300_000, leaseMs: 400_000 } })
+  const good = await makeWebhook(app, receiver, '/drips')
+  const bad = await makeWebhook(app, receiver, '/drips-and-fails')
+  let open = 0
+  const drip = (status: number) => (_: Received, response: ServerResponse) => {
+    open++
+    response.on('close', () => open--)
+    response.writeHead(status).write('x')
+  }
+  receiver.on('/drips', drip(200))
+  receiver.on('/drips-and-fails', drip(500))
+  await Promise.all(Array.from({ length: 40 }, (_, n) => app.chat('hello', { user: `user-${n}` })))
+  await receiver.got('/drips', 40)
+  await receiver.got('/drips-and-fails', 40)
+  assert.ok((await whenEnded(app, good, 40)).every(({ status }) => status === 'delivered'))
+  await until('the failed attempts are stored', async () => (await deliveriesOf(app, bad)).every((one) => one['last_status'] === 500))
+  await until('the connections are closed', async () => open === 0)
+})
+
 test('webhook.replay: a range is sent again under the same IDs, and a test event is sent at once', async () => {
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver)
@@ -418,6 +519,9 @@ test('webhooks: bad input gets a sentence that says what is wrong, and nothing i
   await using receiver = await startReceiver()
   await using app = await startAppFor(receiver)
   const good = { url: receiver.url('/hook'), events: ['*'] }
+  const other = await app.makeCaller()
+  const deleted = await app.makeAgent(other.ownerId, { name: 'Deleted' })
+  await app.made('DELETE', `/agents/${deleted.id}`)
   const refused: [Json, RegExp][] = [
     [{ ...good, url: 'http://127.0.0.1:1/' }, /^url is not allowed: .*TURNKEEP_ALLOW_PRIVATE_HOSTS/],
     [{ ...good, url: 'http://example.com/' }, /^url is not allowed: /],
@@ -428,6 +532,8 @@ test('webhooks: bad input gets a sentence that says what is wrong, and nothing i
     [{ ...good, events: ['*', 'turn.failed'] }, /^events must be/],
     [{ ...good, owner_id: 'own_x' }, /^owner_id: this owner does not exist/],
     [{ ...good, agent_id: 'agt_x' }, /^agent_id: this agent does not exist/],
+    [{ ...good, agent_id: deleted.id }, /^agent_id: this agent does not exist/],
+    [{ ...good, owner_id: other.ownerId, agent_id: app.caller.agentId }, /^agent_id: this agent belongs to another owner than owner_id/],
     [{ ...good, secret: 'mine' }, /secret/],
   ]
   for (const [body, message] of refused) {
@@ -438,6 +544,9 @@ test('webhooks: bad input gets a sentence that says what is wrong, and nothing i
   assert.deepEqual((await app.made('GET', '/webhooks')).data, [])
   const webhook = await makeWebhook(app, receiver, '/hook', { description: 'Orders', agent_id: app.caller.agentId })
   const { secret: _, ...shown } = webhook
+  const ofAnother = await app.admin('PATCH', `/webhooks/${webhook.id}`, { owner_id: other.ownerId })
+  assert.equal(ofAnother.status, 422)
+  assert.match(ofAnother.json['error'].message, /^agent_id: this agent belongs to another owner than owner_id/)
   assert.deepEqual((await app.made('GET', '/webhooks')).data, [shown])
   const changed = await app.made('PATCH', `/webhooks/${webhook.id}`, { events: ['turn.failed'], agent_id: null, description: null })
   assert.deepEqual(

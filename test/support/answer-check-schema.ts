@@ -11,7 +11,7 @@ export type SchemaCheck = (value: unknown) => string[]
 // `time.format`; the format alone allows more.
 const moment = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$'
 
-const words = new Set(['title', 'description', 'examples', 'default', 'discriminator'])
+const words = new Set(['title', 'description', 'examples', 'default', 'deprecated', 'discriminator'])
 const plain = new Set([
   'type',
   'const',

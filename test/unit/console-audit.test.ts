@@ -17,5 +17,6 @@ void test('console audit: the address has the filters and keeps what else it has
 void test('console audit: the request includes the last day, and an address with invalid values is not filtered by them', () => {
   assert.deepEqual(queryOf({ ...none, verb: 'read', to: '2026-11-30' }), { verb: 'read', to: '2026-12-01' })
   assert.deepEqual(readAsked(new URLSearchParams('who=toString&from=yesterday&to=2026-13-01&verb=read')), { ...none, verb: 'read' })
+  assert.deepEqual(readAsked(new URLSearchParams('from=2026-02-31&to=2026-03-01')), { ...none, to: '2026-03-01' })
   assert.deepEqual([isFiltered(none), isFiltered({ ...none, from: '2026-11-01' })], [false, true])
 })

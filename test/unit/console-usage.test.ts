@@ -17,6 +17,7 @@ void test('console: a custom range includes both days, by hour if it is short', 
   assert.deepEqual(own('2026-02-27', '2026-03-02'), { bucket: 'day', from: '2026-02-27T00:00:00.000Z', to: '2026-03-03T00:00:00.000Z' })
   assert.deepEqual(own('', '2026-11-20'), { field: 'from', wrong: 'Choose a start date.' })
   assert.deepEqual(own('2026-11-20', 'soon'), { field: 'to', wrong: 'Choose an end date.' })
+  assert.deepEqual(own('2026-02-29', '2026-03-02'), { field: 'from', wrong: 'Choose a start date.' })
   assert.deepEqual(own('2026-11-21', '2026-11-20'), { field: 'to', wrong: 'The end date is before the start date.' })
   assert.deepEqual(own('2025-01-01', '2026-11-20'), { field: 'to', wrong: 'Choose at most 400 days; this range has 689.' })
 })

@@ -6,7 +6,8 @@ import { tokenBound } from '../../agent/tokens.ts'
 import { definitionsOf, toolTokens } from '../../agent/tools/tools.ts'
 import type { ToolConfig } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
-import type { Price } from '../../ledger/ledger.ts'
+import { boundCost } from '../../ledger/ledger.ts'
+import type { Amount, Price } from '../../ledger/ledger.ts'
 import { priceList } from '../providers/known-price.ts'
 import type { KnownModel } from '../providers/known-price.ts'
 import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
@@ -106,6 +107,13 @@ export function contentOf(fields: AgentFields): AgentContent {
     price,
   }
 }
+
+/** `billing.hold`: what the first turn of a conversation holds at least, with the shortest message. */
+export const smallestHold = (fields: AgentFields): Amount =>
+  boundCost(
+    { promptTokens: fixedTokens(fields) + fields.knowledge.maxTokens + tokenBound('a'), completionTokens: fields.maxOutputTokens },
+    fields.price,
+  )
 
 /** `billing.hold`: the tokens that every prompt contains, whatever the message. */
 const fixedTokens = ({ systemPrompt, tools }: AgentFields): number => tokenBound(systemPrompt) + toolTokens(definitionsOf(tools))

@@ -15,12 +15,13 @@ import { isLanguage, languages } from '../../store/queries/knowledge/stems.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
-import { builtInProvider, changedFields, contentOf, fieldsOf, newFields, providerOf, providersOf } from './agent-fields.ts'
+import { changedFields, contentOf, fieldsOf, newFields, providersOf, smallestHold } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
+import { limitWarnings } from './spend-limits.ts'
 import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool, unusableOf } from './agent-tools.ts'
 import type { GivenTool, ShownTool, ToolComparison } from './agent-tools.ts'
 import { findKnown } from '../providers/model-prices.ts'
-import { nearestWord } from '../../config/nearest-word.ts'
+import { nearestProvider, refuseUnknownProvider } from '../providers/unknown-provider.ts'
 import type { Ids } from '../../ids.ts'
 
 /** Contains no value of a header or secret of a tool. */
@@ -33,6 +34,8 @@ export type Agent = ShownFields & {
   enabled: boolean
   /** `billing.spend-limit` */
   spendLimits: NewSpendLimit[]
+  /** What is allowed, but surely not intended. */
+  warnings: string[]
   createdAt: number
   /** The time of the last change of a version, of `enabled` or of the spend limits. */
   updatedAt: number
@@ -67,9 +70,6 @@ export type AgentsAdmin = {
   /** Calls the MCP servers again. With `approve`, pins what they offer now in a new version. Throws as `createAgent`. */
   refreshTools(id: string, approve: boolean): Promise<ToolComparison>
 }
-
-// Of an installation with more providers, a message does not list the others.
-const maxNamed = 20
 
 type Options = {
   store: AdminStore
@@ -121,7 +121,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
     if (!provider)
       throw new ApiError(
         'validation_error',
-        `The provider of the embedding model ${embeddingModel} does not exist.${await nearestProvider(name?.provider ?? embeddingModel)}`,
+        `The provider of the embedding model ${embeddingModel} does not exist.${await nearestProvider({ store, isRestricted }, name?.provider ?? embeddingModel)}`,
       )
     if (!canEmbed(provider.kind))
       throw new ApiError(
@@ -130,27 +130,12 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
       )
   }
 
-  /** Call it before the price is looked up: a model of an unknown provider has none, and asking for a price would be the wrong advice. */
-  async function refuseUnknownProvider(model: string): Promise<void> {
-    const provider = providerOf(model)
-    if (provider !== null && !(await store.read.findProvider(provider)))
-      throw new ApiError('validation_error', `The provider of the model ${model} does not exist.${await nearestProvider(provider)}`)
-  }
-
-  /** A sentence that follows "The provider … does not exist." */
-  async function nearestProvider(given: string): Promise<string> {
-    if (isRestricted) return ''
-    const names = (await store.read.listProviders(pageRequest({ limit: maxNamed }))).map(({ name }) => name)
-    const meant = nearestWord(given, [...names, builtInProvider])
-    if (meant !== undefined) return ` Did you mean ${meant}?`
-    return names.length === 0 ? ' No providers exist yet.' : ` The providers are ${names.toSorted().join(', ')}.`
-  }
-
   return {
     async createAgent({ ownerId, spendLimits, ...given }) {
       const id = newId('agt')
       await refuseKnowledge(given)
-      await refuseUnknownProvider(given.model)
+      // Before the price is looked up: a model of an unknown provider has none, and asking for a price would be the wrong advice.
+      await refuseUnknownProvider({ store, isRestricted }, given.model)
       const known = await findKnown(store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
       const content = contentOf(fields)
@@ -177,7 +162,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
     async changeAgent(id, { enabled, spendLimits, ...given }) {
       await stored(id)
       await refuseKnowledge(given)
-      if (given.model !== undefined) await refuseUnknownProvider(given.model)
+      if (given.model !== undefined) await refuseUnknownProvider({ store, isRestricted }, given.model)
       const known = await findKnown(store, given.model)
       const asked = new Map()
       const outcome = await change(id, { enabled, spendLimits }, async (present) => {
@@ -243,7 +228,12 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
   }
 }
 
-const show = ({ present, ...agent }: StoredAgent): Agent => ({ ...agent, ...showFields(present), version: present.version })
+const show = ({ present, ...agent }: StoredAgent): Agent => ({
+  ...agent,
+  ...showFields(present),
+  version: present.version,
+  warnings: limitWarnings(agent.spendLimits, smallestHold(fieldsOf(present))),
+})
 const showVersion = (version: StoredVersion): AgentVersion => ({
   ...showFields(version),
   version: version.version,

@@ -5,7 +5,8 @@ import { ApiError } from '../../errors.ts'
 import { parseAgentConfig } from '../../agent/agent-config.ts'
 import { definitionsOf } from '../../agent/tools/tools.ts'
 import type { HistoryMessage } from '../../store/turn-records.ts'
-import type { AdminStore } from '../admin-store.ts'
+import { refuseUnknownProvider } from '../providers/unknown-provider.ts'
+import type { ProviderNames } from '../providers/unknown-provider.ts'
 import { historyBefore } from '../reruns.ts'
 import { findTraced, modelOf } from '../traces.ts'
 import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
@@ -22,8 +23,8 @@ export type RunPreview = (listener?: ReplyListener) => Promise<Preview>
 export type PreviewsAdmin = {
   /**
    * Checks what was asked, and returns the run. `version`: by default the current one. The cost is at the price of the version. Throws ApiError
-   * `not_found` for an agent, a version or a turn that does not exist, `validation_error` for a message that is longer than the version accepts,
-   * and `service_unavailable` if the store is unavailable.
+   * `not_found` for an agent or a turn that does not exist, `validation_error` for a version or a provider of the model that does not exist and
+   * for a message that is longer than the version accepts, and `service_unavailable` if the store is unavailable.
    */
   preparePreview(
     agentId: string,
@@ -42,7 +43,7 @@ export type PreviewsAdmin = {
 /** The history: of the playground's conversation with this end user, or what this turn of the agent had. */
 type History = { externalUserId: string } | { beforeTurn: string }
 
-type Options = UnstoredRunOptions & { store: AdminStore }
+type Options = UnstoredRunOptions & ProviderNames
 
 export function createPreviewsAdmin(options: Options): PreviewsAdmin {
   const { store } = options
@@ -65,11 +66,13 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { present } = agent
       const chosen = version === undefined || version === present.version ? present : await store.read.agentVersion(agentId, version)
-      if (!chosen) throw new ApiError('not_found', `This agent has no version ${version}.`)
+      if (!chosen) throw new ApiError('validation_error', `version: this agent has no version ${version}.`)
       const config = parseAgentConfig(chosen)
       const { maxMessageLength, historyMaxTokens } = config
       if (message.length > maxMessageLength && [...message].length > maxMessageLength)
         throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+      // `rerun.harmless`
+      await refuseUnknownProvider(options, overrides.model ?? config.model)
       // mutant: audit.trials-2
       await store.write.recordTrial({ agentId, tool: null })
       const history = await readHistory(agentId, historyOf, historyMaxTokens)

@@ -1,16 +1,22 @@
 /** `billing.spend-limit`: what is spent in the windows of an agent's limits, and the limits of single end users. */
 import { ApiError } from '../../errors.ts'
 import type { EndUser, EndUserLimits, NewSpendLimit, Spending } from '../../store/queries/spend-limits.ts'
+import { formatUsd } from '../../ledger/ledger.ts'
+import type { Amount } from '../../ledger/ledger.ts'
 import type { AdminStore } from '../admin-store.ts'
+import { fieldsOf, smallestHold } from './agent-fields.ts'
+
+/** `warnings`: about own limits that let no message through. */
+export type LimitsOfEndUser = { own: EndUserLimits | undefined; spending: Spending[]; warnings: string[] }
 
 /** Each throws ApiError `not_found` for an agent that does not exist or was deleted. */
 export type SpendLimitsAdmin = {
   /** The present windows of the agent and of those of its keys with any spending. */
   listSpending(agentId: string): Promise<Spending[]>
   /** `own`: the limits of the end user itself, if it has any. `spending`: its windows and those of the agent and its keys. */
-  findEndUserLimits(endUser: EndUser): Promise<{ own: EndUserLimits | undefined; spending: Spending[] }>
+  findEndUserLimits(endUser: EndUser): Promise<LimitsOfEndUser>
   /** Replaces the limits that the agent has for end users. None: nothing limits this end user but its key and its agent. */
-  putEndUserLimits(endUser: EndUser, limits: NewSpendLimit[]): Promise<{ own: EndUserLimits; spending: Spending[] }>
+  putEndUserLimits(endUser: EndUser, limits: NewSpendLimit[]): Promise<LimitsOfEndUser>
   /** From the next message on, the limits of the agent apply again. */
   deleteEndUserLimits(endUser: EndUser): Promise<void>
 }
@@ -21,16 +27,23 @@ export function createSpendLimitsAdmin({ store }: { store: AdminStore }): SpendL
     if (!spending) throw noSuchAgent()
     return spending
   }
+  async function warningsOf(agentId: string, limits: NewSpendLimit[]): Promise<string[]> {
+    const agent = await store.read.findAgent(agentId)
+    if (!agent) throw noSuchAgent()
+    return limitWarnings(limits, smallestHold(fieldsOf(agent.present)))
+  }
   return {
     listSpending: (agentId) => spendingOf(agentId),
     async findEndUserLimits(endUser) {
       const spending = await spendingOf(endUser.agentId, endUser.externalUserId)
-      return { own: await store.read.findEndUserLimits(endUser), spending }
+      const own = await store.read.findEndUserLimits(endUser)
+      return { own, spending, warnings: await warningsOf(endUser.agentId, own?.limits ?? []) }
     },
     async putEndUserLimits(endUser, limits) {
       const own = await store.write.putEndUserLimits({ ...endUser, limits })
       if (!own) throw noSuchAgent()
-      return { own, spending: await spendingOf(endUser.agentId, endUser.externalUserId) }
+      const spending = await spendingOf(endUser.agentId, endUser.externalUserId)
+      return { own, spending, warnings: await warningsOf(endUser.agentId, limits) }
     },
     async deleteEndUserLimits(endUser) {
       await spendingOf(endUser.agentId)
@@ -38,5 +51,14 @@ export function createSpendLimitsAdmin({ store }: { store: AdminStore }): SpendL
     },
   }
 }
+
+/** One sentence for each limit that is below `hold`, the smallest hold of a turn, so that it lets no message through. */
+export const limitWarnings = (limits: NewSpendLimit[], hold: Amount): string[] =>
+  limits
+    .filter(({ amount }) => amount < hold)
+    .map(
+      ({ scope, span, amount }) =>
+        `The limit of ${formatUsd(amount)} USD (${scope}, ${span}) rejects every message, because a turn holds at least ${formatUsd(hold)} USD. Raise the limit, or lower max_output_tokens, knowledge.max_tokens or the price.`,
+    )
 
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')

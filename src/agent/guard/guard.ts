@@ -72,8 +72,8 @@ const connectionHeaders = ['host', 'connection', 'content-length', 'transfer-enc
 
 type Hop = { url: string; method: string; headers: Record<string, string>; body: string | Uint8Array | undefined }
 
-/** The progress of a request over all its redirects. `sent`: a request may have been sent. */
-type Way = { sent: boolean }
+/** The progress of a request over all its redirects. `sent`: a request may have been sent. `redirect`: the status of the last redirect. */
+type Way = { sent: boolean; redirect?: number }
 
 export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): Guard {
   const permitted = permittedPairs(allowPrivateHosts)
@@ -104,7 +104,7 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
         const within = reachableFrom(url, permitted)
         for (let followed = 0; ; followed++) {
           const answer = await deadline.bound(send(hop, within, request.maxBytes, deadline, way))
-          const next = redirected(hop, answer)
+          const next = redirected(hop, answer, way)
           if (!next) return { ...(await deadline.bound(read(answer, request.maxBytes))), url: hop.url }
           answer.close()
           if (followed === request.redirects) throw tooManyRedirects(request.redirects)
@@ -125,7 +125,7 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
         const body = request.body ? new Uint8Array(await deadline.bound(request.arrayBuffer())) : undefined
         const hop = { url: request.url, method: request.method, headers: lowered(Object.fromEntries(request.headers)), body }
         const answer = await deadline.bound(send(hop, permitted, webFetchBytes, deadline, way))
-        if (redirected(hop, answer)) throw tooManyRedirects(0)
+        if (redirected(hop, answer, way)) throw tooManyRedirects(0)
         return response(answer, deadline)
       } catch (error) {
         const reason = marked(deadline.reasonOf(error), way)
@@ -140,9 +140,10 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
   }
 }
 
-/** Adds to an error whether a request may have been sent, which is possible from the first connection on. */
-function marked(reason: unknown, { sent }: Way): unknown {
+/** Adds to an error whether a request may have been sent, which is possible from the first connection on, and which redirect led to it. */
+function marked(reason: unknown, { sent, redirect }: Way): unknown {
   if (reason instanceof GuardRefused || reason instanceof GuardFailed) reason.sent = sent
+  if (reason instanceof GuardRefused) reason.redirect = redirect
   return reason
 }
 
@@ -197,9 +198,10 @@ function response(answer: HopAnswer, deadline: Deadline): Response {
 }
 
 /** Returns the request that a redirect leads to; undefined if the answer is not a redirect. */
-function redirected(hop: Hop, { status, headers }: HopAnswer): Hop | undefined {
+function redirected(hop: Hop, { status, headers }: HopAnswer, way: Way): Hop | undefined {
   const location = headers.get('location')
   if (![301, 302, 303, 307, 308].includes(status) || location === null) return undefined
+  way.redirect = status
   // The header contains UTF-8, as browsers assume.
   const url = URL.parse(Buffer.from(location, 'latin1').toString(), hop.url)
   if (!url) throw new GuardRefused('the server redirects to an invalid URL')

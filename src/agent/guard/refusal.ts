@@ -8,6 +8,8 @@ import { errors } from './undici.ts'
 export class GuardRefused extends Error {
   /** Whether an earlier request may have been sent: the one whose answer was the redirect. */
   sent = false
+  /** The status of the redirect that is not followed. Undefined if the request itself was refused. */
+  redirect: number | undefined
   /** The `host:port` that the operator could allow; undefined if that would not help. */
   readonly allow: string | undefined
 

@@ -43,17 +43,22 @@ export function define(command: Command, run: CommandRun): void {
       .option('--exit-code', 'With --dry-run: exit with 1 if there are changes')
       .option('--prune', 'Revoke keys and delete documents that are missing from the lists of the file')
       .option('--secrets', 'Send all API keys, headers and secrets again; stored values cannot be compared')
-      .option('--wait', 'Wait until documents are indexed; exit with 1 if one cannot be read')
+      .option('--wait', 'Wait until documents are indexed; fail if one cannot be read')
       .option('-y, --yes', 'Delete without confirmation, with --prune')
       .option('--json', 'Print the changes as JSON')
       .option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)'),
     'apply -f agents.yaml --dry-run',
     writeExitCodes(
       'success, or no changes',
-      'refused, stopped midway, or a document cannot be read; with --exit-code: there are changes',
-      'the files are invalid, or the server could not be reached; nothing was changed',
+      'with --exit-code: there are changes',
+      'any error; the message says whether something was applied',
     ),
-  ).action((flags: Flags) => apply(run, flags))
+  ).action((flags: Flags) => apply(run, flags).catch(asError))
+}
+
+/** Every error of `apply` has exit code 2, because 1 means that there are changes. */
+function asError(error: unknown): never {
+  throw error instanceof CommandFailed ? new CommandFailed(2, error.message) : error
 }
 
 const gather = (file: string, earlier: string[] = []): string[] => [...earlier, file]
@@ -89,7 +94,7 @@ async function apply(run: CommandRun, flags: Flags): Promise<void> {
   }
 }
 
-/** Throws CommandFailed with code 1 if it stops midway for any reason, because code 2 means that nothing was changed. */
+/** Throws CommandFailed if it stops midway for any reason. */
 async function doAll(run: CommandRun, work: Item[], { known }: Plan, client: AdminClient, report: Report): Promise<void> {
   const uploads = work.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
   const progress = showProgress(undefined, run.stderr)
@@ -111,20 +116,20 @@ async function doAll(run: CommandRun, work: Item[], { known }: Plan, client: Adm
       await carryOut(item, doing)
     } catch (error) {
       progress.end()
-      throw new CommandFailed(1, escapeForTerminal(stoppedWords(item, error, work.slice(index)), true))
+      throw new CommandFailed(2, escapeForTerminal(stoppedWords(item, error, work.slice(index)), true))
     }
   }
 }
 
-/** Throws CommandFailed with code 1. */
+/** Throws CommandFailed if a document cannot be read. */
 async function waitForAll(run: CommandRun, plan: Plan, client: AdminClient): Promise<void> {
   const progress = showProgress(undefined, run.stderr)
   const onWarning = (line: string): void => tell(run, `Warning: ${line}`)
   const failed = await waitForDocuments(plan.items, client, { progress, onWarning }).catch((error: unknown) => {
     progress.end()
-    throw new CommandFailed(1, `all changes were applied, but cannot wait for the documents: ${causeOf(error)}`)
+    throw new CommandFailed(2, `all changes were applied, but cannot wait for the documents: ${causeOf(error)}`)
   })
-  if (failed.length > 0) throw new CommandFailed(1, failed.join('\n'))
+  if (failed.length > 0) throw new CommandFailed(2, failed.join('\n'))
 }
 
 /** Asks for confirmation on a terminal. Without a terminal, --prune is enough. Throws CommandFailed if the user declines. */
@@ -137,5 +142,5 @@ async function askFirst({ stdin, stdout, stderr }: CommandRun, taken: Item[], fi
   terminal.once('close', () => ended.abort())
   const answer = await terminal.question(`Permanently delete ${counted(taken)}? [y/N] `, { signal: ended.signal }).catch(() => '')
   terminal.close()
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed(1, 'nothing was applied')
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed(2, 'nothing was applied')
 }

@@ -39,7 +39,7 @@ export function inOrder(items: Item[]): Item[] {
   return [...order.flatMap((kind) => put.filter((item) => item.kind === kind)), ...items.filter(({ action }) => action === 'delete')]
 }
 
-/** Throws CommandFailed with code 1 if the item was not changed. After any other error it is unknown whether the change happened. */
+/** Throws CommandFailed if the item was not changed. After any other error it is unknown whether the change happened. */
 export async function carryOut(item: Item, doing: Doing): Promise<void> {
   const { client, done } = doing
   if (item.action === 'delete') return done(item, await client.call('DELETE', pathOf(item)))
@@ -106,7 +106,7 @@ function contentOf({ title, content }: WantedDocument): Call {
   if (content.source === 'text') return { body: { title, text: content.text } }
   const bytes = read(content.path)
   if (digestOf(bytes).sha256 !== content.sha256)
-    throw new CommandFailed(1, `${content.path} was changed after the plan was made; it was not uploaded`)
+    throw new CommandFailed(2, `${content.path} was changed after the plan was made; it was not uploaded`)
   const form = new FormData()
   if (title !== undefined) form.set('title', title)
   form.set('file', new Blob([bytes]), content.fileName)
@@ -117,7 +117,7 @@ function read(path: string): Buffer<ArrayBuffer> {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw new CommandFailed(1, `cannot read ${path}: ${causeOf(error)}; it was not uploaded`)
+    throw new CommandFailed(2, `cannot read ${path}: ${causeOf(error)}; it was not uploaded`)
   }
 }
 
@@ -130,7 +130,7 @@ async function refuseMadeMeanwhile(item: Item, { client, known, made, others }: 
   const fresh = [...newest.filter(({ id }) => !made.has(id)), ...(before ?? [])]
   others.set(path, [...new Map(fresh.map((one) => [one.id, one])).values()])
   const same = fresh.find((one) => isSame(item, one))
-  if (same) throw new CommandFailed(1, `another client created it after the plan was made (${same.id})`)
+  if (same) throw new CommandFailed(2, `another client created it after the plan was made (${same.id})`)
 }
 
 function isSame(item: Item, present: Present): boolean {

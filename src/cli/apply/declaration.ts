@@ -59,7 +59,7 @@ const maxFileBytes = 20 * 1024 * 1024
 // As JSON, the text must fit the maximum body size of 1 MiB.
 const maxTextBytes = 500_000
 
-/** Reads all files (`-` is stdin). Throws CommandFailed with code 2 and one line per problem. */
+/** Reads all files (`-` is stdin). Throws CommandFailed and one line per problem. */
 export async function readDeclaration(run: CommandRun, files: string[]): Promise<Declaration> {
   if (files.filter((file) => file === '-').length > 1) throw new CommandFailed(2, 'stdin can be read only once, but -f - is given twice')
   const problems = new Problems()
@@ -73,7 +73,7 @@ export async function readDeclaration(run: CommandRun, files: string[]): Promise
   const wanted = owners && mergeOwners(owners, declaredFiles, problems)
   const wantedWebhooks = webhooks?.map((webhook) => wantedWebhook(webhook, declaredFiles, problems))
   refuseTwice(wantedWebhooks ?? [], 'webhook', problems)
-  problems.refuse(2)
+  problems.refuse()
   return { providers, webhooks: wantedWebhooks, owners: wanted, filesRead: declaredFiles.read }
 }
 

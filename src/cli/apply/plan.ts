@@ -32,7 +32,7 @@ type Options = {
   secretsAgain: boolean
 }
 
-/** Throws CommandFailed with code 1 if the declaration cannot be applied to this server. */
+/** Throws CommandFailed if the declaration cannot be applied to this server. */
 export const makePlan = (declaration: Declaration, options: Options): Promise<Plan> => new Planner(options).make(declaration)
 
 class Planner {
@@ -74,7 +74,7 @@ class Planner {
       for (const { wanted, present } of pairs) await this.#planOwner(wanted, present, agents)
     }
     if (webhooks) await this.#planWebhooks(webhooks)
-    this.#problems.refuse(1)
+    this.#problems.refuse()
     return this.#plan
   }
 

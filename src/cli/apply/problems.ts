@@ -15,8 +15,8 @@ export class Problems {
     this.#problems.push({ place, message })
   }
 
-  /** Throws CommandFailed with this code and one line per problem, if there are problems. */
-  refuse(exitCode: 1 | 2): void {
+  /** Throws CommandFailed with one line per problem, if there are problems. */
+  refuse(): void {
     if (this.#problems.length === 0) return
     const files = [...new Set(this.#problems.map(({ place }) => place.file))]
     const lines = this.#problems
@@ -24,6 +24,6 @@ export class Problems {
       .map(({ place: { file, line, column }, message }) => escapeForTerminal(`${file}:${line}:${column}: ${message}`))
     const distinct = [...new Set(lines)]
     const more = distinct.length > maxLines ? [`and ${(distinct.length - maxLines).toLocaleString('en-US')} more problems`] : []
-    throw new CommandFailed(exitCode, `nothing was applied:\n${[...distinct.slice(0, maxLines), ...more].join('\n')}`)
+    throw new CommandFailed(2, `nothing was applied:\n${[...distinct.slice(0, maxLines), ...more].join('\n')}`)
   }
 }

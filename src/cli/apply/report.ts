@@ -9,7 +9,7 @@ import type { Item, Plan } from './item.ts'
 import { doneLine } from './show-plan.ts'
 
 export type Report = {
-  /** Call it first. From then on, if stdout is closed, the process reports that and exits with code 1. */
+  /** Call it first. From then on, if stdout is closed, the process reports that and exits with code 2. */
   begin(): void
   /** Reports a change. `secret` is set for a new key or webhook whose secret was not written to a file. Resolves when everything is written. */
   done(item: Item, answer: Fields, secret?: string): Promise<void>
@@ -43,7 +43,7 @@ export function createReport(run: CommandRun, { items, notes, reads }: Plan, wor
       run.whenOutputFails = () => {
         tell(run, 'turnkeep: stopped midway: stdout was closed. Run the same command again to continue.')
         if (onItsWay !== undefined) tell(run, `Secret (shown only once):\n${onItsWay}`)
-        return 1
+        return 2
       }
     },
     async done(item, answer, secret) {

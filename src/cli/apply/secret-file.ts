@@ -12,13 +12,13 @@ export type SecretFile = {
   discard(): void
 }
 
-/** Throws CommandFailed with code 1 if the file is not empty or cannot be created. */
+/** Throws CommandFailed if the file is not empty or cannot be created. */
 export function openSecretFile(path: string): SecretFile {
   const file = open(path)
   const isEmpty = (): boolean => fstatSync(file).size === 0
   if (!isEmpty()) {
     closeSync(file)
-    throw new CommandFailed(1, `${path} exists, and is never overwritten`)
+    throw new CommandFailed(2, `${path} exists, and is never overwritten`)
   }
   return {
     write(secret) {
@@ -58,4 +58,4 @@ function open(path: string): number {
 }
 
 const cannotBeMade = (path: string, error: unknown): CommandFailed =>
-  new CommandFailed(1, `cannot write ${path}: ${causeOf(error)}; no key was created`)
+  new CommandFailed(2, `cannot write ${path}: ${causeOf(error)}; no key was created`)

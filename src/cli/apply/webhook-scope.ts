@@ -40,7 +40,7 @@ export function scopeOf(
 
 function idOf(kind: string, { name, id }: Reference): string {
   const found = id()
-  if (found === undefined) throw new CommandFailed(1, `the ${kind} ${escapeForTerminal(name)} was not created`)
+  if (found === undefined) throw new CommandFailed(2, `the ${kind} ${escapeForTerminal(name)} was not created`)
   return found
 }
 

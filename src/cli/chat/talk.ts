@@ -62,7 +62,7 @@ export class Talk {
     if (counted) return counted
     this.leave(requestId)
     const turn = await this.#look(`/turns/${encodeURIComponent(requestId)}`)
-    if (turn['state'] === 'running') return undefined
+    if (turn['status'] === 'running') return undefined
     this.#unheard.delete(requestId)
     const { usage } = turn
     if (!isFields(usage)) return undefined

@@ -45,7 +45,7 @@ export function define(group: Command, run: CommandRun): void {
     .option('--from <time>', 'Started at or after this time, such as 2026-11-21 or 2026-11-21T12:00:00Z')
     .option('--to <time>', 'Started before this time')
     .option('--text <text>', 'Filter by a text in a message or a reply')
-    .option('--status <status>', 'Filter by the state of a turn: running, completed, failed, released or cancelled')
+    .option('--status <status>', 'Filter by the status of a turn: running, completed, failed, released or cancelled')
     .option('--rating <rating>', 'Filter by the feedback on a turn: up or down')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
     .action(async ({ agent, key, user, from, to, text, status, rating, ...options }: ListOptions) => {

@@ -14,7 +14,7 @@ const columns: Column[] = [
   { title: 'rating', path: 'rating' },
   { title: 'tags', path: 'tags', as: 'short' },
   { title: 'comment', path: 'comment', as: 'short' },
-  { title: 'state', path: 'state' },
+  { title: 'status', path: 'status' },
   { title: 'agent', path: 'agent_id', as: 'id' },
   { title: 'request ID', path: 'request_id', as: 'id' },
 ]

@@ -45,7 +45,7 @@ export async function followTurn(
     const attempt = await readOnce()
     if (signal.aborted) return undefined
     const turn = attempt.kind === 'ended' ? await client.call('GET', turnPath(requestId), { signal }).catch(passAbort) : undefined
-    if (turn && turn['state'] !== 'running') return turn
+    if (turn && turn['status'] !== 'running') return turn
     if (signal.aborted) return undefined
     const { why, afterSeconds } = attempt.kind === 'again' ? attempt : { why: 'the server is stopping', afterSeconds: undefined }
     // Without jitter: one person follows, not many programs.
@@ -122,10 +122,10 @@ export function whyCutOff(finish: unknown): string {
 }
 
 /** How a turn ended, in one sentence. `turn` is one that has ended. */
-export function endOfTurn({ state, incomplete, finish_reason: finish, failure, usage }: Fields): string {
+export function endOfTurn({ status, incomplete, finish_reason: finish, failure, usage }: Fields): string {
   const charged = isFields(usage) ? `${String(usage['charged_usd'])} USD charged.` : 'Nothing was charged.'
   const { code, cause } = isFields(failure) ? failure : {}
-  switch (state) {
+  switch (status) {
     case 'completed':
       return `Completed${incomplete === true ? `, incomplete: ${whyCutOff(finish)}` : finish === 'refused' ? ': the model refused' : ''}. ${charged}`
     case 'cancelled':

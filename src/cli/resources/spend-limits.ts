@@ -102,6 +102,8 @@ export function define(group: Command, run: CommandRun): void {
         : await server.call('PUT', `${path}/end-users/limits`, { body: { external_user_id: externalUser, spend_limits } })
     if (options.json) return write(run, `${jsonText(changed, 2)}\n`)
     await printTable(run, limitColumns, listOf({ data: changed['spend_limits'] }), 'No limits.')
+    const { warnings } = changed
+    if (Array.isArray(warnings)) for (const warning of warnings) tell(run, `Warning: ${escapeForTerminal(String(warning))}`)
   }
 }
 

@@ -22,7 +22,7 @@ import { hasContent, readTrace } from './trace.ts'
 const columns: Column[] = [
   { title: 'request ID', path: 'request_id', as: 'id' },
   { title: 'started (UTC)', path: 'started_at', as: 'time' },
-  { title: 'state', path: 'state' },
+  { title: 'status', path: 'status' },
   { title: 'attempts', path: 'attempts', as: 'number' },
   { title: 'tokens', path: 'usage.total_tokens', as: 'number' },
   { title: 'charged $', path: 'usage.charged_usd', as: 'usd' },
@@ -48,7 +48,7 @@ export function define(group: Command, run: CommandRun): void {
   const client = (options: ServerOptions) => createAdminClient(run.environment, options)
 
   serverCommand(group, 'list', 'List turns, newest first', 'turn list --status failed --limit 20')
-    .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released', 'cancelled']))
+    .addOption(new Option('--status <status>', 'Filter by status').choices(['running', 'completed', 'failed', 'released', 'cancelled']))
     .option('--agent <agent>', 'Filter by agent')
     .option('--conversation <conversation-id>', 'Filter by conversation')
     .option('--limit <count>', 'Maximum number of results', countFromOne)
@@ -59,11 +59,12 @@ export function define(group: Command, run: CommandRun): void {
       await printList(run, server, '/turns', columns, { ...options, query, ifEmpty: () => refuseUnknownFilters(server, filters) })
     })
 
-  serverCommand(group, 'show <request-id>', 'Show the state, cost, failure, feedback and steps of a turn', `turn show ${example}`).action(
+  serverCommand(group, 'show <request-id>', 'Show the status, cost, failure, feedback and steps of a turn', `turn show ${example}`).action(
     async (requestId: string, options: ServerOptions) => {
       const turn = await client(options).call('GET', turnPath(requestId))
       if (options.json) return printRecord(run, turn, options)
-      const { steps, price_calculation: calculation, ...rest } = turn
+      // `state` is the old name of `status`.
+      const { steps, price_calculation: calculation, state: _, ...rest } = turn
       await write(run, `${recordLines(rest).join('\n')}\n\n`)
       if (isFields(calculation))
         await write(
@@ -102,7 +103,7 @@ export function define(group: Command, run: CommandRun): void {
   ).action(async (requestId: string, options: ServerOptions) => {
     const turn = await client(options).call('POST', `${turnPath(requestId)}/cancel`)
     if (options.json) return printRecord(run, turn, options)
-    if (turn['state'] !== 'running') return tell(run, endOfTurn(turn))
+    if (turn['status'] !== 'running') return tell(run, endOfTurn(turn))
     return tell(
       run,
       `Cancel requested. The turn ends when its current tool call has ended: npx --no-install turnkeep turn show ${escapeForTerminal(requestId)}`,
@@ -120,7 +121,7 @@ async function printTrace(run: CommandRun, server: AdminClient, requestId: strin
   if (trace.status !== 'running' && !trace.complete && !hasContent(trace))
     throw new CommandFailed(
       1,
-      `no trace is stored for this turn: ${why}.\nFor its state, cost and failure: npx --no-install turnkeep turn show ${id}`,
+      `no trace is stored for this turn: ${why}.\nFor its status, cost and failure: npx --no-install turnkeep turn show ${id}`,
     )
   await write(run, `${traceLines(trace, { width: terminalWidth(run) ?? Infinity, prompt }).join('\n')}\n`)
   if (trace.status === 'running') return tell(run, `The turn is still running. To follow it: npx --no-install turnkeep turn follow ${id}`)
@@ -159,7 +160,7 @@ async function follow(run: CommandRun, server: AdminClient, requestId: string, {
       `stopped following. The turn continues: npx --no-install turnkeep turn follow ${escapeForTerminal(requestId)}`,
     )
   if (json) return printRecord(run, turn, { json })
-  if (turn['state'] !== 'completed') throw new CommandFailed(1, endOfTurn(turn))
+  if (turn['status'] !== 'completed') throw new CommandFailed(1, endOfTurn(turn))
   tell(run, endOfTurn(turn))
 }
 

@@ -61,7 +61,7 @@ export function countFromOne(text: string): number {
 export type Month = { from: string; to: string }
 
 export function month(text: string): Month {
-  const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? []
+  const [, year, number] = /^(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])$/.exec(text) ?? []
   if (year === undefined) throw new InvalidArgumentError('It must be a month, such as 2026-10.')
   return { from: `${text}-01`, to: new Date(Date.UTC(Number(year), Number(number))).toISOString().slice(0, 10) }
 }

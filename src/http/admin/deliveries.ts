@@ -57,11 +57,11 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Webhooks',
           'rotateWebhookSecret',
           'Rotate the signing secret',
-          'Only this response contains the new secret. For `grace_seconds` (default: a day), deliveries have two signatures: of the new and of the previous secret.',
+          'Only this response contains the new secret. For `grace_seconds` (default: a day), deliveries also have a signature of the previous secret. Secrets of earlier rotations sign until their own grace periods end. With `grace_seconds` 0, all old secrets end immediately. A webhook has at most 5 valid secrets.',
         ),
         params: WebhookParams,
         body: Rotation,
-        response: answers(ShownWebhook, 'not_found'),
+        response: answers(ShownWebhook, 'not_found', 'conflict'),
       },
     },
     async (request) => {

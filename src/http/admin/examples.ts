@@ -8,6 +8,8 @@ import { exampleId } from '../public/answers.ts'
 import { ownerExamples } from './owner-answers.ts'
 import { webhookExamples } from './webhook-answers.ts'
 
+const completed = { status: 'completed', state: 'completed' }
+const limits = { spend_limits: [], warnings: [] }
 const owner = 'own_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const agent = 'agt_01jd3v9qk8x2m5n7p4r6t8w0yc'
 const key = 'key_01jd3v9qk8x2m5n7p4r6t8w0ye'
@@ -58,7 +60,7 @@ const turn = {
   agent_id: agent,
   agent_version: 3,
   key_id: key,
-  state: 'completed',
+  ...completed,
   run: 1,
   attempts: 1,
   price,
@@ -116,7 +118,7 @@ export const answerExamples: Record<string, object> = {
     updated_at: morning,
   },
   ProviderTest: { ok: true, model: 'gpt-5.4-mini', latency_ms: 412 },
-  Agent: { id: agent, owner_id: owner, version: 3, enabled: true, spend_limits: [], ...content, created_at: morning, updated_at: morning },
+  Agent: { id: agent, owner_id: owner, version: 3, enabled: true, ...limits, ...content, created_at: morning, updated_at: morning },
   AgentVersion: { version: 3, ...content, created_at: morning },
   PriceOfVersion: { version: 3, price, price_source: priceSource, created_at: morning },
   PriceCalculation: calculationExample,
@@ -168,7 +170,7 @@ export const answerExamples: Record<string, object> = {
     message_count: 2,
     turn: {
       request_id: exampleId,
-      state: 'completed',
+      ...completed,
       rating: 'down',
       created_at: asked,
       excerpt: { role: 'assistant', text: 'Order 4711 was sent. It may be returned within 30 days.' },
@@ -182,7 +184,7 @@ export const answerExamples: Record<string, object> = {
     request_id: exampleId,
     citations: [source],
     tool_calls: [call],
-    turn: { state: 'completed', agent_version: 3, incomplete: false, finish_reason: 'stop', rating: 'down', usage },
+    turn: { ...completed, agent_version: 3, incomplete: false, finish_reason: 'stop', rating: 'down', usage },
   },
   Turn: turn,
   TurnWithSteps: {
@@ -212,7 +214,7 @@ export const answerExamples: Record<string, object> = {
     conversation_id: conversation,
     external_user_id: 'customer-8812',
     key_id: key,
-    state: 'completed',
+    ...completed,
     message: 'Where is order 4711?',
     reply: 'Order 4711 was sent. It may be returned within 30 days.',
     ...feedback,

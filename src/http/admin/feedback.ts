@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, gone, pageOf } from './answers.ts'
-import { Feedback, StoredFeedback } from './turn-answers.ts'
+import { Feedback, StoredFeedback, writeStatus } from './turn-answers.ts'
 import { TurnParams, idGiven, pageQuery, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { FeedbackRequest } from '../public/turn-schemas.ts'
 import { Type } from '../edge/schema.ts'
@@ -102,7 +102,7 @@ const writeListedFeedback = (feedback: Listed): object => ({
   conversation_id: feedback.conversationId,
   external_user_id: feedback.externalUserId,
   key_id: feedback.apiKeyId,
-  state: feedback.state,
+  ...writeStatus(feedback.state),
   message: feedback.message,
   reply: feedback.reply,
   ...writeFeedback(feedback),

@@ -76,12 +76,21 @@ export const Moment = Type.String({
   description: 'A date such as 2026-11-21 (midnight UTC), or a time with a zone such as 2026-11-21T12:00:00Z.',
 })
 
-/** Returns epoch milliseconds. Throws ApiError `validation_error` naming the field. */
+/** Returns epoch milliseconds. Throws ApiError `validation_error` naming the field, also for days and times that do not exist. */
 export function readMoment(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  const known = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
+  const known = /^(\d{4}-\d{2}-\d{2})(T(\d{2}):\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.exec(text)
   const moment = known ? Date.parse(text) : NaN
-  if (Number.isNaN(moment) || moment < 0) {
+  const [, day = '', , hour] = known ?? []
+  // Date.parse reads February 31 as March 3, and 24:00 as the next day.
+  const exists = !Number.isNaN(moment) && hour !== '24' && new Date(day).toISOString().startsWith(day)
+  if (known && !exists) {
+    throw new ApiError(
+      'validation_error',
+      `${field} is a day or a time that does not exist. Check the month, the day, the hour (00 to 23), minutes, seconds and the zone.`,
+    )
+  }
+  if (!known || moment < 0) {
     throw new ApiError(
       'validation_error',
       `${field} must be a date such as 2026-11-21, or a time with a zone such as 2026-11-21T12:00:00Z.`,

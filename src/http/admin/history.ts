@@ -4,7 +4,7 @@ import { isCutOff } from '../../finish-reason.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf } from './answers.ts'
 import { refuseWithout } from './permissions.ts'
-import { ListedConversation, StoredConversation, StoredMessage } from './turn-answers.ts'
+import { ListedConversation, StoredConversation, StoredMessage, writeStatus } from './turn-answers.ts'
 import {
   idGiven,
   ConversationParams,
@@ -49,7 +49,7 @@ const ConversationQuery = Type.Object(
         examples: ['refund'],
       }),
     ),
-    status: Type.Optional(Type.Enum([...turnStatuses], { description: 'Only conversations with a turn in this state.' })),
+    status: Type.Optional(Type.Enum([...turnStatuses], { description: 'Only conversations with a turn that has this status.' })),
     rating: Type.Optional(Type.Enum(['up', 'down'], { description: 'Only conversations with this feedback on a turn.' })),
     excerpts: Type.Optional(
       Type.Literal('true', { description: 'Return the start of the newest reply of each. Needs the permission `conversations`.' }),
@@ -133,7 +133,7 @@ const writeListed = ({ turn, ...conversation }: Listed): object => ({
   ...writeConversation(conversation),
   turn: turn && {
     request_id: turn.requestId,
-    state: turn.state,
+    ...writeStatus(turn.state),
     rating: turn.rating,
     created_at: writeTime(turn.createdAt),
     excerpt: turn.excerpt,
@@ -149,7 +149,7 @@ export const writeMessage = ({ id, role, content, createdAt, requestId, citation
   citations: citations.map(({ documentId, title, section }) => ({ document_id: documentId, title, section })),
   tool_calls: toolCalls.map(writeCall),
   turn: {
-    state: turn.state,
+    ...writeStatus(turn.state),
     agent_version: turn.agentVersion,
     incomplete: isCutOff(turn),
     finish_reason: turn.finishReason,

@@ -135,7 +135,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Keys',
           'rotateKey',
           'Rotate the secret of an API key',
-          'The key keeps its ID, its public part and its conversations. The old secret stops working immediately, or after `grace_seconds`.',
+          'The key keeps its ID, its public part and its conversations. The old secret stops working immediately, or after `grace_seconds`. With `grace_seconds`, secrets of earlier rotations work until their own grace periods end. Without it, all old secrets end. A key has at most 5 valid secrets.',
         ),
         params: KeyParams,
         body: Rotation,

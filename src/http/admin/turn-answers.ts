@@ -6,6 +6,7 @@ import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, or
 import { PriceCalculation, usageDetails } from './price-answers.ts'
 import { define } from '../public/schemas.ts'
 import { turnStatuses } from '../public/turn-schemas.ts'
+import type { Static } from 'typebox'
 import { Type } from '../edge/schema.ts'
 
 const usageFields = {
@@ -24,7 +25,14 @@ const TurnUsage = Type.Object({
   ...usageDetails,
   tool_calls_usd: Type.String({ ...AmountUsd, description: 'The price of the finished tool calls. Part of `charged_usd`.' }),
 })
-const State = Type.Enum([...turnStatuses])
+const statusFields = {
+  status: Type.Enum([...turnStatuses], { description: 'Of the turn.' }),
+  state: Type.Enum([...turnStatuses], { deprecated: true, description: 'The old name of `status`, with the same value.' }),
+}
+export const writeStatus = (status: Static<typeof statusFields.status>): { status: typeof status; state: typeof status } => ({
+  status,
+  state: status,
+})
 const Incomplete = Type.Boolean({
   description: 'The reply ends before its end: at the token limit, by a content filter, or because the turn was cancelled.',
 })
@@ -46,7 +54,7 @@ const conversationFields = {
 
 const FoundTurn = Type.Object({
   request_id: RequestId,
-  state: State,
+  ...statusFields,
   rating: orNull(Rating),
   created_at: Time,
   excerpt: Type.Union([Type.Object({ role: Type.Enum(['user', 'assistant']), text: Type.String() }), Type.Null()], {
@@ -92,7 +100,7 @@ export const StoredMessage = define(
     citations: Type.Array(Source, { description: 'The passages that were in the prompt of this reply. Empty for user messages.' }),
     tool_calls: Type.Array(ToolCall, { description: 'The tool calls of this reply, kept for 30 days. Empty for user messages.' }),
     turn: Type.Object({
-      state: State,
+      ...statusFields,
       agent_version: Version,
       incomplete: Incomplete,
       finish_reason: FinishReason,
@@ -112,7 +120,7 @@ const turnFields = {
   agent_id: idOf('agt'),
   agent_version: Version,
   key_id: idOf('key'),
-  state: State,
+  ...statusFields,
   run: Type.Integer({ minimum: 1 }),
   attempts: Type.Integer({ minimum: 1, maximum: 3 }),
   price: Price,
@@ -170,7 +178,7 @@ export const Feedback = define(
     conversation_id: idOf('conv'),
     external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
     key_id: idOf('key'),
-    state: State,
+    ...statusFields,
     message: Type.Union([Type.String(), Type.Null()], { description: 'At most 200 characters of the message. Null after erasure.' }),
     reply: Type.Union([Type.String(), Type.Null()], {
       description: 'At most 200 characters of the reply. Null without one, and after erasure.',

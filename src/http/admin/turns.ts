@@ -7,7 +7,7 @@ import { isCutOff } from '../../finish-reason.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf, streamed } from './answers.ts'
 import { writeFeedback } from './feedback.ts'
-import { Turn as TurnAnswer, TurnWithSteps } from './turn-answers.ts'
+import { Turn as TurnAnswer, TurnWithSteps, writeStatus } from './turn-answers.ts'
 import {
   ExternalUserId,
   TurnParams,
@@ -35,7 +35,7 @@ type Step = DetailedTurn['steps'][number]
 
 const closed = { additionalProperties: false } as const
 
-const TurnState = Type.Enum([...turnStatuses], { description: 'Only turns in this state.' })
+const TurnState = Type.Enum([...turnStatuses], { description: 'Only turns with this status.' })
 const TraceId = Type.String({
   pattern: inWords('^[0-9a-f]{32}$', '32 lower-case hexadecimal digits'),
   description: 'Only turns whose request had this trace ID in its `traceparent` header.',
@@ -60,7 +60,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
     '/turns',
     {
       schema: {
-        ...about('History', 'listTurns', 'List turns, newest first', 'Includes the turns of all keys in every state.'),
+        ...about('History', 'listTurns', 'List turns, newest first', 'Includes the turns of all keys, whatever their status.'),
         querystring: TurnQuery,
         response: answers(pageOf(TurnAnswer)),
       },
@@ -82,7 +82,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
           'History',
           'findTurn',
           'Get a turn with its steps and feedback',
-          'Returns the state, the cost, the cause of a failure, the feedback and, for 30 days, the steps of the turn.',
+          'Returns the status, the cost, the cause of a failure, the feedback and, for 30 days, the steps of the turn.',
         ),
         params: TurnParams,
         response: answers(TurnWithSteps, 'not_found'),
@@ -158,7 +158,7 @@ export const writeTurn = (turn: Turn): object => ({
   agent_id: turn.agentId,
   agent_version: turn.agentVersion,
   key_id: turn.apiKeyId,
-  state: turn.state,
+  ...writeStatus(turn.state),
   run: turn.run,
   attempts: turn.attempt,
   price: writePrice(turn.price),

@@ -12,12 +12,16 @@ const webhookFields = {
   agent_id: Type.Union([idOf('agt'), Type.Null()], { description: 'Only events of this agent. Null: of all.' }),
   description: orNull(Type.String()),
   include_messages: Type.Boolean({ description: 'Whether the bodies contain messages and comments of end users.' }),
-  enabled: Type.Boolean(),
+  enabled: Type.Boolean({
+    description: 'If false, no events are recorded for the webhook, and its pending deliveries wait until it is enabled.',
+  }),
   disabled_reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'Why the service disabled the webhook. Null if it is enabled, or if you disabled it.',
+    description:
+      'Why the service disabled the webhook: its endpoint answered 410. The delivery that got this answer has failed, and the other pending ones wait until the webhook is enabled. Null if it is enabled, or if you disabled it.',
   }),
   previous_secret_expires_at: Type.Union([Time, Type.Null()], {
-    description: 'Until then, deliveries are also signed with the previous secret.',
+    description:
+      'Until then, deliveries are also signed with the previous secret. After several rotations: the end of the last of the old secrets.',
   }),
   created_at: Time,
   updated_at: Time,
@@ -47,8 +51,12 @@ const deliveryFields = {
     description: '`failed`: after the last attempt. It can be retried for 30 days.',
   }),
   attempts: Count,
-  next_attempt_at: Type.Union([Time, Type.Null()], { description: 'When a pending delivery is sent next. Null if it has ended.' }),
-  last_status: Type.Union([Type.Integer(), Type.Null()], { description: 'The HTTP status of the last attempt.' }),
+  next_attempt_at: Type.Union([Time, Type.Null()], {
+    description: 'When a pending delivery is sent next. While its webhook is disabled, it waits. Null if it has ended.',
+  }),
+  last_status: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'The HTTP status of the last attempt, also of a redirect. Null without a response.',
+  }),
   last_error: Type.Union([Type.String(), Type.Null()], { description: 'Why the last attempt failed.' }),
   created_at: Time,
   ended_at: TimeOrNull,

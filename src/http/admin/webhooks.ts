@@ -19,7 +19,7 @@ const Description = wellFormed({ maxLength: 1000 })
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()])
 const optional = {
   owner_id: Type.Optional(orNull(idGiven('own', 'Only events of this owner.'))),
-  agent_id: Type.Optional(orNull(idGiven('agt', 'Only events of this agent.'))),
+  agent_id: Type.Optional(orNull(idGiven('agt', 'Only events of this agent. With `owner_id`, it must be an agent of that owner.'))),
   description: Type.Optional(orNull(Description)),
   include_messages: Type.Optional(Type.Boolean({ description: 'Include messages and comments of end users. Default: false.' })),
 }
@@ -153,7 +153,7 @@ export const writeWebhook = (webhook: Webhook): object => ({
   include_messages: webhook.includeMessages,
   enabled: webhook.enabled,
   disabled_reason: webhook.disabledReason,
-  previous_secret_expires_at: writeTimeOrNull(webhook.previousSecretUntil),
+  previous_secret_expires_at: writeTimeOrNull(webhook.oldSecretsUntil),
   created_at: writeTime(webhook.createdAt),
   updated_at: writeTime(webhook.updatedAt),
 })

@@ -3,8 +3,17 @@
  * leaves or stops reading does not affect the turn (`stream.slow-reader`, `overload.unread`).
  */
 import type { ServerResponse } from 'node:http'
+import { failures } from '../../errors.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { cutOffWhenStalled } from '../public/slow-reader.ts'
+
+const internalError = -32_603
+
+/** Of a JSON-RPC request, whose answer has the same ID. */
+export const idOf = (message: unknown): string | number | null =>
+  typeof message === 'object' && message !== null && 'id' in message && (typeof message.id === 'string' || typeof message.id === 'number')
+    ? message.id
+    : null
 
 /** Returns the answer in the events that the SDK wrote: the last message, after those about progress. */
 export function answerIn(events: string): string {
@@ -13,7 +22,7 @@ export function answerIn(events: string): string {
 }
 
 /**
- * The headers are sent with the first event, because until then the request ID of the turn is not known. Resolves when all is written or the
+ * `id`: of the JSON-RPC request. The headers are sent with the first event, because until then the request ID of the turn is not known. Resolves when all is written or the
  * caller has left. Never rejects.
  */
 export async function writeEvents(
@@ -21,7 +30,11 @@ export async function writeEvents(
   events: ReadableStream<Uint8Array>,
   { times, unread, log }: StreamOptions,
   requestId: () => string,
+  id: unknown,
 ): Promise<void> {
+  const refused = { code: internalError, message: `service_unavailable: ${failures.service_unavailable.message}` }
+  const refusal = `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, error: refused })}\n\n`
+
   const reader = events.getReader()
   const watchReader = cutOffWhenStalled(response, times)
   const leave = (): void => void reader.cancel().catch(() => undefined)
@@ -41,9 +54,10 @@ export async function writeEvents(
       }
       if (done) break
       // The reply is in the last event, so a call with the same key gets it again.
-      if (!unread.take(response, value.length)) return void response.destroy()
-      response.write(value)
+      const isTaken = unread.take(response, value.length)
+      response.write(isTaken ? value : refusal)
       watchReader()
+      if (!isTaken) break
     }
     response.end()
     watchReader()

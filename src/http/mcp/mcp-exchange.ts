@@ -23,7 +23,7 @@ import type { Turns } from '../public/chat-routes.ts'
 import type { StoredReply } from '../public/chat-response.ts'
 import type { StreamOptions } from '../public/event-stream.ts'
 import { readTraceparent } from '../public/request-headers.ts'
-import { answerIn, writeEvents } from './mcp-events.ts'
+import { answerIn, idOf, writeEvents } from './mcp-events.ts'
 import { responseForm } from './response-form.ts'
 import { withoutNulls } from '../../mcp/without-nulls.ts'
 
@@ -69,7 +69,7 @@ export async function answerMcp(
   if (isStream && form !== 'json') {
     reply.hijack()
     note(raw, { transport: 'stream' })
-    return writeEvents(reply.raw, response.body!, options.streams, () => raw.noted?.requestId ?? request.id)
+    return writeEvents(reply.raw, response.body!, options.streams, () => raw.noted?.requestId ?? request.id, idOf(message))
   }
   // The SDK writes events whenever it can, and their last message is the answer.
   const text = isStream ? answerIn(await response.text()) : await response.text()

@@ -11,6 +11,7 @@ import { jsonType } from '../edge/envelope.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 import { limitUnread } from '../public/unread-responses.ts'
 import { admitMcpCaller } from './mcp-caller.ts'
+import { idOf } from './mcp-events.ts'
 import type { Exchange } from './mcp-exchange.ts'
 
 export type McpOptions = Exchange & { access: Access; publicUrl: string | undefined }
@@ -59,9 +60,6 @@ function receive(parse: () => unknown): Received {
 /** A stream of notifications that has no end. Nothing of this server changes while a client watches. */
 const isSubscription = (message: unknown): message is object =>
   typeof message === 'object' && message !== null && 'method' in message && message.method === 'subscriptions/listen'
-
-const idOf = (message: object): string | number | null =>
-  'id' in message && (typeof message.id === 'string' || typeof message.id === 'number') ? message.id : null
 
 const refuse = (reply: FastifyReply, code: number, message: string, id: string | number | null = null, status = 400): FastifyReply =>
   reply

@@ -5,6 +5,7 @@ import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
 import type { StoredReply } from '../public/chat-response.ts'
+import { endedLater } from '../public/event-stream.ts'
 import type { EventFormat } from '../public/event-stream.ts'
 import { openAiError } from './openai-error.ts'
 import type { OpenAiErrorObject } from './openai-error.ts'
@@ -92,6 +93,10 @@ export class CompletionChunks implements EventFormat {
     const rest = reply.content.slice(this.#sent)
     const usage = this.#includeUsage ? data({ ...this.#chunk, choices: [], usage: completionUsage(reply, details) }) : ''
     return `${rest && this.#delta(rest)}${this.#write({}, finishReason(reply))}${usage}data: [DONE]\n\n`
+  }
+
+  refused(): string {
+    return this.last(endedLater)
   }
 
   #delta(text: string): string {

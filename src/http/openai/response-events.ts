@@ -5,6 +5,7 @@
 import { ApiError } from '../../errors.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
+import { endedLater } from '../public/event-stream.ts'
 import type { EventFormat } from '../public/event-stream.ts'
 import { regenerated } from './completion-object.ts'
 import { openAiError } from './openai-error.ts'
@@ -104,6 +105,10 @@ export class ResponseEvents implements EventFormat {
       { type: `response.${state.status}`, response: responseObject(this.#facts, state) },
     ])
     return this.#deltas(this.#sent.pieces, pieces) + ending
+  }
+
+  refused(): string {
+    return this.last(endedLater)
   }
 
   /**

@@ -40,10 +40,15 @@ export interface EventFormat<End = TurnEnd> {
   reset(): { events: string; isLast: boolean }
   /** The events after the last text. */
   last(end: End): string
+  /** `overload.unread`: the events in place of an end that is not sent now. Another stream continues after the text that was accepted. */
+  refused(requestId: string): string
 }
 
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
 const unsentLimitBytes = 262_144
+/** `overload.unread`: how a stream ends whose caller gets the end of the turn later. The turn itself is as it is stored. */
+export const endedLater: TurnEnd = { kind: 'failed', code: 'service_unavailable', state: null }
+
 // The first event, which the socket may not have confirmed yet.
 const nearlyNothing = 16_384
 
@@ -108,6 +113,7 @@ class EventStream<End> {
   readonly #failpoints: Failpoints
   readonly #unread: UnreadResponses
   readonly #format: EventFormat<End>
+  readonly #requestId: string
   /** Passed to failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
@@ -129,6 +135,7 @@ class EventStream<End> {
     { times, failpoints, unread, caching }: StreamOptions,
   ) {
     this.#format = format
+    this.#requestId = requestId
     this.#response = response
     this.#message = message
     this.#failpoints = failpoints
@@ -194,9 +201,10 @@ class EventStream<End> {
     this.#dropping = true
     clearInterval(this.#heartbeat)
     this.#failpoints.hit('stream.before-end', this.#message, this.#drop)
-    const rest = this.#pending + last
-    // `overload.unread`: the same Idempotency-Key gets the reply when the key's other responses have been read.
-    if (!this.#unread.take(this.#response, Buffer.byteLength(rest))) return this.#drop()
+    const whole = this.#pending + last
+    // `overload.unread`: another stream, or the same Idempotency-Key, gets the rest when the key's other responses have been read.
+    const isTaken = this.#unread.take(this.#response, Buffer.byteLength(whole))
+    const rest = isTaken ? whole : this.#pending + this.#format.refused(this.#requestId)
     this.#response.end(this.#chunked ? `${chunk(rest)}${lastChunk}` : rest)
     this.#pending = ''
     this.#watchReader()

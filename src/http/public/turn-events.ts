@@ -9,6 +9,7 @@ import type { TextPosition } from '../../turn/turn-text.ts'
 import { errorObject } from '../edge/envelope.ts'
 import { chatResponse } from './chat-response.ts'
 import { lastEventId, writeEventId } from './event-id.ts'
+import { endedLater } from './event-stream.ts'
 import type { EventFormat } from './event-stream.ts'
 
 export class TurnEvents implements EventFormat {
@@ -47,6 +48,10 @@ export class TurnEvents implements EventFormat {
     const { code, message } = new ApiError(end.code)
     const id = end.state === 'failed' || end.state === 'cancelled' ? lastEventId : writeEventId(this.#position)
     return event('error', id, JSON.stringify(errorObject(code, message, this.#requestId)))
+  }
+
+  refused(): string {
+    return this.last(endedLater)
   }
 }
 

@@ -2,6 +2,7 @@
  * API keys as an operator creates, sees and changes them. Handles only digests of secrets. Authentication reads keys through api-keys.ts.
  */
 import type { Row, Sql } from '../sql.ts'
+import { maxSecretsPerKey } from './api-keys.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
@@ -67,6 +68,8 @@ export async function listApiKeys(sql: Sql, agentId: string, { limit, before }: 
 
 export type ApiKeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'permission' | 'rateLimit' | 'rateWindowSeconds' | keyof Adapted>>
 export type ApiKeyOutcome = { kind: 'changed'; apiKey: ApiKeyRecord } | { kind: 'not_found' } | { kind: 'revoked' }
+/** `endsAt`: when the first old secret ends, so that another one can be created. */
+export type RotationOutcome = ApiKeyOutcome | { kind: 'too_many_secrets'; endsAt: number }
 
 export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): Promise<ApiKeyOutcome> {
   const present = await findApiKeyRecord(sql, id)
@@ -98,16 +101,18 @@ export async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'r
 }
 
 /**
- * `conversation.identity`: a new secret for the same key, so end users keep their history. The previous secret stays valid for `graceMs`. A
- * secret that is already in its grace period ends now, so at most two are valid.
+ * `conversation.identity`: a new secret for the same key, so end users keep their history. The previous secret stays valid for `graceMs`, and
+ * each older one until its own time. Without a grace period, all of them end now.
  */
-export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: number): Promise<ApiKeyOutcome> {
+export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: number): Promise<RotationOutcome> {
   const apiKey = await findApiKeyRecord(sql, id)
   if (!apiKey) return { kind: 'not_found' }
   if (apiKey.revokedAt !== null) return { kind: 'revoked' }
   const now = await sql.now()
-  await sql.run('delete from api_key_secrets where api_key_id = $1 and expires_at is not null', id)
-  await sql.run('update api_key_secrets set expires_at = $1 where api_key_id = $2', now + graceMs, id)
+  await sql.run('delete from api_key_secrets where api_key_id = $1 and expires_at <= $2', id, graceMs === 0 ? Number.MAX_SAFE_INTEGER : now)
+  const [old] = await sql.all('select count(*) as secrets, min(expires_at) as ends_at from api_key_secrets where api_key_id = $1', id)
+  if (integer(old!, 'secrets') >= maxSecretsPerKey) return { kind: 'too_many_secrets', endsAt: integer(old!, 'ends_at') }
+  await sql.run('update api_key_secrets set expires_at = $1 where api_key_id = $2 and expires_at is null', now + graceMs, id)
   await insertSecret(sql, id, digest, now)
   return { kind: 'changed', apiKey }
 }

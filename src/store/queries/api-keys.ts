@@ -5,6 +5,9 @@ import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
 /** `expiresInMs` counts from the read. Null: valid until it is replaced or the key is revoked. */
 export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
 
+/** The current secret, and old ones in their grace periods. One more rotation with a grace period is refused. */
+export const maxSecretsPerKey = 5
+
 export type StoredApiKey = {
   id: string
   agentId: string

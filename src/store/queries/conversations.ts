@@ -14,8 +14,8 @@ import { readRating } from './feedback.ts'
 import { Values } from './reported-turns.ts'
 import { isAgentOf } from './scope-of.ts'
 import type { Rating } from './feedback.ts'
-import { listStepsOfTurns } from './turns.ts'
-import type { TurnStep } from './turns.ts'
+import { listStepsOfTurns, readState } from './turns.ts'
+import type { TurnState, TurnStep } from './turns.ts'
 
 export type Conversation = {
   id: string
@@ -43,7 +43,7 @@ export type AnyConversation = {
 export type MessageOfTurn = Message & { citations: Citation[]; steps: TurnStep[]; turn: TurnFigures }
 
 export type TurnFigures = {
-  state: string
+  state: TurnState
   agentVersion: number
   /** The reply is the text that had been generated when the turn was cancelled. */
   incomplete: boolean
@@ -281,7 +281,7 @@ const readEnd = (row: Row): ReplyEnd => ({ incomplete: integer(row, 'incomplete'
 
 function readFigures(row: Row): TurnFigures {
   return {
-    state: text(row, 'state'),
+    state: readState(row),
     agentVersion: integer(row, 'agent_version'),
     ...readEnd(row),
     rating: row['rating'] === null ? null : readRating(row),

@@ -5,6 +5,8 @@ import { recordEvent } from './webhooks/events.ts'
 import type { PageRequest } from './paging.ts'
 import { isAgentOf } from './scope-of.ts'
 import { excerptOf } from './text-search.ts'
+import { readState } from './turns.ts'
+import type { TurnState } from './turns.ts'
 
 export const ratings = ['up', 'down'] as const
 export type Rating = (typeof ratings)[number]
@@ -18,7 +20,7 @@ export type FeedbackOfTurn = Feedback & {
   /** Null after erasure. */
   externalUserId: string | null
   apiKeyId: string
-  state: string
+  state: TurnState
   message: string | null
   reply: string | null
 }
@@ -116,7 +118,7 @@ export async function listFeedback(
     conversationId: text(row, 'conversation_id'),
     externalUserId: textOrNull(row, 'external_user_id'),
     apiKeyId: text(row, 'api_key_id'),
-    state: text(row, 'state'),
+    state: readState(row),
     message: readExcerpt(row, 'message'),
     reply: readExcerpt(row, 'reply'),
   }))

@@ -204,7 +204,7 @@ export const writes = {
     changesCaches: true,
   }),
   rotateWebhookSecret: write(rotateWebhookSecret, {
-    audit: (webhook, [id]) => when(webhook, 'rotate', 'webhook', id),
+    audit: (outcome, [id]) => when(outcome.kind === 'rotated', 'rotate', 'webhook', id),
     changesCaches: true,
   }),
   deleteWebhook: write(deleteWebhook, {

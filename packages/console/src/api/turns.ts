@@ -10,7 +10,7 @@ export const useTurn = (requestId: string) =>
   useQuery({
     queryKey: ['turns', requestId],
     queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
-    refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
+    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2_000 : false),
   })
 
 export const useTrace = (requestId: string) =>

@@ -2,7 +2,7 @@
 import { Badge, Tooltip } from '@mantine/core'
 import type { Document, Turn } from '../api/types.ts'
 
-type State = Turn['state'] | Document['status']
+type State = Turn['status'] | Document['status']
 type Shown = { word: string; mark: string; color: string; means: string }
 
 const shown: Record<State, Shown> = {

@@ -18,7 +18,7 @@ export function TurnDetails({ requestId, withSteps = true }: { requestId: string
       {(read) => (
         <Stack gap="sm" maw={560}>
           <Group gap="xs">
-            <StateBadge state={read.state} />
+            <StateBadge state={read.status} />
             <ReplyEndBadge of={read} />
             <Text size="sm" span>
               Started <Moment at={read.created_at} />

@@ -11,7 +11,7 @@ export function TurnFigures({ turn }: { turn: Turn }) {
   const lost = turn.written_off_usd !== null && /[1-9]/.test(turn.written_off_usd) ? turn.written_off_usd : null
   return (
     <dl style={{ margin: 0 }}>
-      <Figure name="Charge">{usage ? <Money amount={usage.charged_usd} /> : turn.state === 'running' ? 'Pending' : 'None'}</Figure>
+      <Figure name="Charge">{usage ? <Money amount={usage.charged_usd} /> : turn.status === 'running' ? 'Pending' : 'None'}</Figure>
       <Figure name="Hold">{/[1-9]/.test(turn.held_usd) ? <Money amount={turn.held_usd} /> : 'Returned'}</Figure>
       {lost === null ? null : (
         <Figure name="Written off">

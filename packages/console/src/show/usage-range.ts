@@ -116,10 +116,12 @@ function ownSpan(from: string, to: string): Span | SpanWrong {
   }
 }
 
-/** The start of the day in UTC, epoch milliseconds. */
-function readDay(text: string): number | undefined {
+/** The start of the day in UTC, epoch milliseconds. Undefined for a day that does not exist, such as February 31. */
+export function readDay(text: string): number | undefined {
   const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : NaN
-  return Number.isNaN(start) || start < 0 ? undefined : start
+  // Date.parse reads February 31 as March 3.
+  const exists = start >= 0 && new Date(start).toISOString().startsWith(text)
+  return exists ? start : undefined
 }
 
 /** The initial custom range: the last seven days. */

@@ -1,6 +1,6 @@
 /** Response schemas of the admin API for agents, tools and documents. The others are in admin/answers.ts. */
 import { AmountUsd, Count, Price, PriceSource, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
-import { Limits } from './spend-limit-fields.ts'
+import { Limits, Warnings } from './spend-limit-fields.ts'
 import { warningKinds } from '../../../document-warnings.ts'
 import { define } from '../../public/schemas.ts'
 import { Type } from '../../edge/schema.ts'
@@ -165,6 +165,7 @@ export const Agent = define(
     version: Version,
     enabled: Type.Boolean(),
     spend_limits: Limits,
+    warnings: Warnings,
     ...agentContent,
     created_at: Time,
     updated_at: Time,

@@ -237,6 +237,7 @@ const writeAgent = (agent: Agent): object => ({
   version: agent.version,
   enabled: agent.enabled,
   spend_limits: writeSpendLimits(agent.spendLimits),
+  warnings: agent.warnings,
   ...writeFields(agent),
   created_at: writeTime(agent.createdAt),
   updated_at: writeTime(agent.updatedAt),

@@ -1,7 +1,7 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
-import { ApiError } from '../../../errors.ts'
+import { ApiError, failures } from '../../../errors.ts'
 import { textStart } from '../../../turn/turn-text.ts'
 import type { TextListener } from '../../../turn/turn-text.ts'
 import { callerGone } from '../../edge/caller-gone.ts'
@@ -48,6 +48,8 @@ const previewFormat: EventFormat<string> = {
   accepted: () => undefined,
   reset: () => ({ events: eventOf('response.output_text.reset', {}), isLast: false }),
   last: (end) => end,
+  // Responses of the admin API are not counted for a key, so this one is never refused.
+  refused: (requestId) => eventOf('error', errorObject('service_unavailable', failures.service_unavailable.message, requestId)),
 }
 
 /** Starts the run. `fails` returns the last event after an error. */

@@ -21,6 +21,10 @@ export const NewLimits = Type.Array(NewLimit, {
 
 export const Limits = Type.Array(Type.Object({ scope: Type.Enum([...spendScopes]), usd: AmountUsd, window }))
 
+export const Warnings = Type.Array(Type.String(), {
+  description: 'One sentence for each limit that is below what a turn holds at least, so that it rejects every message. Otherwise empty.',
+})
+
 export const SpendingAnswer = Type.Object({
   scope: Type.Enum([...spendScopes]),
   window,

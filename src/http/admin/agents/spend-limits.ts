@@ -9,6 +9,7 @@ import {
   Limits,
   NewLimits,
   SpendingAnswer,
+  Warnings,
   readSpendLimits,
   spendingExample,
   writeSpendLimits,
@@ -30,6 +31,7 @@ const endUserAnswer = {
     external_user_id: Type.String(),
     spend_limits: Type.Union([Limits, Type.Null()], { description: 'Null: the limits that the agent has for end users apply.' }),
     updated_at: TimeOrNull,
+    warnings: Warnings,
     spending: Type.Array(SpendingAnswer, {
       description: 'The present windows of the limits that apply to this end user, and of the keys.',
     }),
@@ -38,6 +40,7 @@ const endUserAnswer = {
     external_user_id: 'customer-4711',
     spend_limits: [{ scope: 'end_user', usd: '5.00000000', window: 'day' }],
     updated_at: '2026-11-21T09:00:00.000Z',
+    warnings: [],
     spending: [spendingExample],
   },
 }
@@ -125,9 +128,13 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeLimits = (externalUserIdOf: string, { own, spending }: Awaited<ReturnType<AdminCalls['findEndUserLimits']>>): object => ({
+const writeLimits = (
+  externalUserIdOf: string,
+  { own, spending, warnings }: Awaited<ReturnType<AdminCalls['findEndUserLimits']>>,
+): object => ({
   external_user_id: externalUserIdOf,
   spend_limits: own ? writeSpendLimits(own.limits) : null,
   updated_at: own ? writeTime(own.updatedAt) : null,
+  warnings,
   spending: spending.map(writeSpending),
 })

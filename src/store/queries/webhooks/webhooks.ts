@@ -22,25 +22,28 @@ export type Webhook = {
   /** Why the service disabled it. Null if it is enabled, or if the operator disabled it. */
   disabledReason: string | null
   sealedSecret: Uint8Array
-  /** While a secret rotates. */
-  previousSealedSecret: Uint8Array | null
-  previousSecretUntil: number | null
+  /** Those that sign as well, until their grace periods end. The newest is first. */
+  oldSecrets: OldSecret[]
   createdAt: number
   updatedAt: number
 }
+
+export type OldSecret = { sealed: Uint8Array; until: number }
 
 export type NewWebhook = Pick<Webhook, 'id' | 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'sealedSecret'>
 export type WebhookChange = Partial<Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'enabled'>>
 
 /**
- * `owner_not_found`, `agent_not_found`: the webhook is for an owner or an agent that does not exist. `too_wide`: it would also get events of
- * others than those that the caller is restricted to (`operator.scope`).
+ * `owner_not_found`, `agent_not_found`: the webhook is for an owner or an agent that does not exist. `agent_of_another`: its agent belongs to
+ * another owner than its owner, so it would never get an event. `too_wide`: it would also get events of others than those that the caller is
+ * restricted to (`operator.scope`).
  */
 export type WebhookOutcome =
   | { kind: 'stored'; webhook: Webhook }
   | { kind: 'not_found' }
   | { kind: 'owner_not_found' }
   | { kind: 'agent_not_found' }
+  | { kind: 'agent_of_another' }
   | TooWide
   | { kind: 'too_many'; limit: number }
 
@@ -92,7 +95,8 @@ export async function changeWebhook(sql: Sql, id: string, change: WebhookChange,
   const present = await findWebhook(sql, id, within)
   if (!present) return { kind: 'not_found' }
   const webhook = { ...present, ...change }
-  const unknown = await findUnknown(sql, webhook, within)
+  // A change of other fields is not refused because the agent was deleted.
+  const unknown = 'ownerId' in change || 'agentId' in change ? await findUnknown(sql, webhook, within) : undefined
   if (unknown) return unknown
   const matchesOthers = (['events', 'ownerId', 'agentId', 'enabled'] as const).some((field) => field in change)
   const since = matchesOthers ? await stopRecording(sql) : null
@@ -141,24 +145,38 @@ export async function disableWebhook(sql: Sql, id: string, reason: string): Prom
   return disabled === 1
 }
 
-/** The previous secret signs as well for `graceMs`. Undefined if the webhook does not exist. */
+/** `endsAt`: when the first old secret ends, so that another one can be created. */
+export type RotationOutcome = { kind: 'rotated'; webhook: Webhook } | { kind: 'not_found' } | { kind: 'too_many_secrets'; endsAt: number }
+
+/** The current secret, and old ones in their grace periods: each is a signature of every delivery. */
+export const maxSecretsPerWebhook = 5
+
+/**
+ * `webhook.signed`: the previous secret signs as well for `graceMs`, and each older one until its own time. Without a grace period, all of
+ * them end now.
+ */
 export async function rotateWebhookSecret(
   sql: Sql,
   id: string,
   { sealedSecret, graceMs }: { sealedSecret: Uint8Array; graceMs: number },
   within?: Within,
-): Promise<Webhook | undefined> {
-  if (!(await findWebhook(sql, id, within))) return undefined
+): Promise<RotationOutcome> {
+  const webhook = await findWebhook(sql, id, within)
+  if (!webhook) return { kind: 'not_found' }
   const now = await sql.now()
+  const earlier = graceMs > 0 ? webhook.oldSecrets.filter(({ until }) => until > now) : []
+  if (earlier.length + 2 > maxSecretsPerWebhook) return { kind: 'too_many_secrets', endsAt: Math.min(...earlier.map(({ until }) => until)) }
   await sql.run(
-    `update webhooks set previous_sealed_secret = ${graceMs > 0 ? 'sealed_secret' : 'null'}, previous_secret_until = $1, sealed_secret = $2, updated_at = $3
-      where id = $4`,
+    `update webhooks set previous_sealed_secret = ${graceMs > 0 ? 'sealed_secret' : 'null'}, previous_secret_until = $1, earlier_secrets = $2,
+       sealed_secret = $3, updated_at = $4
+      where id = $5`,
     graceMs > 0 ? now + graceMs : null,
+    JSON.stringify(earlier.map(({ sealed, until }) => ({ sealed: Buffer.from(sealed).toString('base64'), until }))),
     sealedSecret,
     now,
     id,
   )
-  return findWebhook(sql, id)
+  return { kind: 'rotated', webhook: (await findWebhook(sql, id))! }
 }
 
 /** Its deliveries are no longer sent, and deleted with their events. */
@@ -216,19 +234,20 @@ async function findUnknown(
   sql: Sql,
   { ownerId, agentId }: Pick<Webhook, 'ownerId' | 'agentId'>,
   within: Within | undefined,
-): Promise<{ kind: 'owner_not_found' } | { kind: 'agent_not_found' } | TooWide | undefined> {
+): Promise<Exclude<WebhookOutcome, { kind: 'stored' | 'not_found' | 'too_many' }> | undefined> {
   const [owner] = await sql.all('select id from owners where id = $1', ownerId)
   if (ownerId !== null && (!owner || (within && ownerId !== within.ownerId))) return { kind: 'owner_not_found' }
-  const [agent] = await sql.all('select id, owner_id from agents where id = $1', agentId)
+  const [agent] = await sql.all('select id, owner_id from agents where id = $1 and deleted_at is null', agentId)
   const isSeen = !within || (agent?.['owner_id'] === within.ownerId && (within.agentId ?? agentId) === agentId)
   if (agentId !== null && (!agent || !isSeen)) return { kind: 'agent_not_found' }
+  if (agentId !== null && ownerId !== null && agent?.['owner_id'] !== ownerId) return { kind: 'agent_of_another' }
   if (!within || agentId !== null) return undefined
   if (within.agentId !== null) return { kind: 'too_wide', needs: 'agent_id' }
   return ownerId === null ? { kind: 'too_wide', needs: 'owner_id or agent_id' } : undefined
 }
 
 const columns = `id, url, events, owner_id, agent_id, description, include_messages, enabled, disabled_reason, sealed_secret, previous_sealed_secret,
-  previous_secret_until, created_at, updated_at`
+  previous_secret_until, earlier_secrets, created_at, updated_at`
 
 export const readWebhook = (row: Row): Webhook => ({
   id: text(row, 'id'),
@@ -242,8 +261,15 @@ export const readWebhook = (row: Row): Webhook => ({
   enabled: integer(row, 'enabled') === 1,
   disabledReason: textOrNull(row, 'disabled_reason'),
   sealedSecret: bytes(row, 'sealed_secret'),
-  previousSealedSecret: row['previous_sealed_secret'] === null ? null : bytes(row, 'previous_sealed_secret'),
-  previousSecretUntil: integerOrNull(row, 'previous_secret_until'),
+  oldSecrets: readOldSecrets(row),
   createdAt: integer(row, 'created_at'),
   updatedAt: integer(row, 'updated_at'),
 })
+
+function readOldSecrets(row: Row): OldSecret[] {
+  const until = integerOrNull(row, 'previous_secret_until')
+  const previous = until === null ? [] : [{ sealed: bytes(row, 'previous_sealed_secret'), until }]
+  // As written above.
+  const earlier = JSON.parse(text(row, 'earlier_secrets')) as { sealed: string; until: number }[]
+  return [...previous, ...earlier.map((one) => ({ sealed: Buffer.from(one.sealed, 'base64'), until: one.until }))]
+}

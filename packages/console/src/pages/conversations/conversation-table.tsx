@@ -84,14 +84,14 @@ function FoundTurn({ turn, wanted }: { turn: ListedConversation['turn']; wanted:
   if (turn === null) return <Text size="sm">–</Text>
   return (
     <Group gap="xs" wrap="nowrap" align="flex-start">
-      {turn.state === 'completed' ? null : (
+      {turn.status === 'completed' ? null : (
         <Box style={{ flex: 'none' }}>
-          <StateBadge state={turn.state} />
+          <StateBadge state={turn.status} />
         </Box>
       )}
       {turn.rating === null ? null : <RatingIcon rating={turn.rating} />}
       {turn.excerpt === null ? (
-        turn.state === 'completed' && turn.rating === null ? (
+        turn.status === 'completed' && turn.rating === null ? (
           '–'
         ) : null
       ) : (

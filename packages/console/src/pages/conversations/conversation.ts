@@ -30,6 +30,6 @@ export function useUnanswered(conversationId: string) {
       const ends = found.flatMap(({ data, next_cursor: next }) => (next === null ? [] : (data.at(-1)?.created_at ?? [])))
       return { turns: found.flatMap(({ data }) => data), lookedBackTo: ends.toSorted().at(-1) ?? null }
     },
-    refetchInterval: ({ state }) => (state.data?.turns.some((turn) => turn.state === 'running') ? runningMs : false),
+    refetchInterval: ({ state }) => (state.data?.turns.some((turn) => turn.status === 'running') ? runningMs : false),
   })
 }

@@ -15,7 +15,7 @@ export function FilterChips({ filters, onRemove, onClear }: ChipsProps) {
     agent_id: ['Agent', (value) => agents.data?.find(({ id }) => id === value)?.name ?? value],
     key_id: ['API key', (value) => value],
     external_user_id: ['End user', (value) => value],
-    status: ['State', (value) => states.find((state) => state.value === value)?.label ?? value],
+    status: ['Status', (value) => states.find((state) => state.value === value)?.label ?? value],
     rating: ['Feedback', (value) => ratings.find((rating) => rating.value === value)?.label ?? value],
     from: ['Started on or after', (value) => value],
     to: ['Started on or before', (value) => value],

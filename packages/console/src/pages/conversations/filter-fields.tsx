@@ -78,8 +78,8 @@ export function FilterFields({ filters, draft, onDraft, onApply }: FieldsProps) 
       />
       <Select
         size="sm"
-        aria-label="State of a turn"
-        placeholder="State"
+        aria-label="Status of a turn"
+        placeholder="Status"
         w={width(120)}
         data={[...states]}
         value={filters.status || null}

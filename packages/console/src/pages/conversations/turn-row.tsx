@@ -26,18 +26,18 @@ type TurnRowProps = {
 }
 
 export const TurnRow = memo(function TurnRow({ turn, cancel, isOpen, onOpen }: TurnRowProps) {
-  const { request_id: requestId, state, failure, created_at: at, agent_id: agentId, owner_id: ownerId } = turn
-  const isFailure = failure !== null && state !== 'cancelled'
+  const { request_id: requestId, status, failure, created_at: at, agent_id: agentId, owner_id: ownerId } = turn
+  const isFailure = failure !== null && status !== 'cancelled'
   return (
     <>
       <WhatUserWrote requestId={requestId} at={at} />
       <Box className={style[isFailure ? 'failure' : 'ended']} mt="xs" {...(isOpen ? { 'data-open': true } : {})}>
         <Group gap="xs" mb={4}>
-          <StateBadge state={state} />
-          {state === 'running' ? null : <Text size="sm">{said[state]}</Text>}
+          <StateBadge state={status} />
+          {status === 'running' ? null : <Text size="sm">{said[status]}</Text>}
           <ClockTime at={turn.ended_at ?? at} />
         </Group>
-        {state === 'running' ? <LiveTurn requestId={requestId} cancel={cancel} /> : null}
+        {status === 'running' ? <LiveTurn requestId={requestId} cancel={cancel} /> : null}
         {isFailure ? (
           <>
             <div className={style['cause']}>

@@ -75,7 +75,7 @@ function Row({ feedback }: { feedback: Feedback }) {
   )
 }
 
-function Excerpts({ feedback: { message, reply, state } }: { feedback: Feedback }) {
+function Excerpts({ feedback: { message, reply, status } }: { feedback: Feedback }) {
   return (
     <Stack gap={4}>
       {message === null ? null : (
@@ -85,7 +85,7 @@ function Excerpts({ feedback: { message, reply, state } }: { feedback: Feedback 
       )}
       {reply === null ? (
         <div>
-          <StateBadge state={state} />
+          <StateBadge state={status} />
         </div>
       ) : (
         <Text size="sm" lineClamp={2} className="excerpt">

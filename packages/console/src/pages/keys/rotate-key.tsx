@@ -1,5 +1,5 @@
 /** Gives a key a new secret. Both secrets work during the grace period, so that callers can switch without a refused request. */
-import { Alert, Button, Group, Modal, NumberInput, Radio, Stack, Text } from '@mantine/core'
+import { Button, Group, Modal, NumberInput, Radio, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { Key, ShownKey } from '../../api/types.ts'
@@ -61,9 +61,10 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
               maw={240}
             />
           ) : null}
-          <Alert color="yellow" variant="light" title="A key has at most two secrets">
-            If you rotate again during a grace period, the two newest secrets work and the oldest one is rejected immediately.
-          </Alert>
+          <Text size="sm" c="dimmed">
+            Secrets of earlier rotations work until their own grace periods end. “Immediately” ends all of them. A key has at most five
+            secrets.
+          </Text>
           <FailureNote error={rotate.error} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>

@@ -1,5 +1,6 @@
 /** The filters of a ledger, as in the address, and as the API takes them. Days are UTC and inclusive. Pure. */
 import type { LedgerEntry } from '../../api/types.ts'
+import { readDay } from '../../show/usage-range.ts'
 
 export const kindLabels: Record<LedgerEntry['kind'], string> = { credit: 'Credit', adjustment: 'Adjustment', charge: 'Charge' }
 
@@ -7,11 +8,10 @@ export type LedgerFilters = { kind: LedgerEntry['kind'] | null; agentId: string 
 export const noLedgerFilters: LedgerFilters = { kind: null, agentId: null, from: '', to: '' }
 
 const dayMs = 24 * 60 * 60 * 1000
-const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
 
 export function readLedgerFilters(params: URLSearchParams): LedgerFilters {
   const kinds = Object.keys(kindLabels) as LedgerEntry['kind'][]
-  const dayOf = (name: string): string => (isDay(params.get(name) ?? '') ? (params.get(name) ?? '') : '')
+  const dayOf = (name: string): string => (readDay(params.get(name) ?? '') !== undefined ? (params.get(name) ?? '') : '')
   return {
     kind: kinds.find((kind) => kind === params.get('kind')) ?? null,
     agentId: params.get('agent_id'),

@@ -1,6 +1,7 @@
 /** The filters of the audit log, as in the address of the page and in GET /audit. */
 
 import { authors } from '../../show/author-of.ts'
+import { readDay } from '../../show/usage-range.ts'
 
 export type Author = keyof typeof authors
 export const authorNames = Object.keys(authors) as Author[]
@@ -13,13 +14,13 @@ const fields = Object.entries(names) as [keyof Asked, string][]
 const dayMs = 86_400_000
 
 const isAuthor = (text: string): text is Author => authorNames.some((name) => name === text)
-const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
+const dayOrNone = (text: string): string => (readDay(text) === undefined ? '' : text)
 
 /** A value that the server would refuse is left out. */
 export function readAsked(params: URLSearchParams): Asked {
   const given = Object.fromEntries(fields.map(([field, name]) => [field, params.get(name) ?? ''])) as Record<keyof Asked, string>
   const { who, from, to } = given
-  return { ...given, who: isAuthor(who) ? who : '', from: isDay(from) ? from : '', to: isDay(to) ? to : '' }
+  return { ...given, who: isAuthor(who) ? who : '', from: dayOrNone(from), to: dayOrNone(to) }
 }
 
 /** `others`: what else the address has. */

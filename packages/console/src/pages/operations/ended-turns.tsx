@@ -40,7 +40,7 @@ export function EndedTurns() {
   )
 }
 
-const useEnded = (status: Turn['state']): List<Turn> =>
+const useEnded = (status: Turn['status']): List<Turn> =>
   useList<Turn>(['turns', status], '/turns', { status }, { limit: shownFirst, refetchMs: seldomMs })
 
 function OneState({ state }: { state: Exclude<Ended, 'errors'> }) {
@@ -65,7 +65,7 @@ function EndedList({ list, name }: { list: List<Turn>; name: string }) {
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th scope="col">Turn</Table.Th>
-                  <Table.Th scope="col">State</Table.Th>
+                  <Table.Th scope="col">Status</Table.Th>
                   <Table.Th scope="col">Agent</Table.Th>
                   <Table.Th scope="col">Ended</Table.Th>
                   <Table.Th scope="col">Cause</Table.Th>
@@ -92,14 +92,14 @@ function EndedRow({ turn }: { turn: Turn }) {
     <Table.Tr>
       <TurnCell turn={turn} />
       <Table.Td>
-        <StateBadge state={turn.state} />
+        <StateBadge state={turn.status} />
       </Table.Td>
       <AgentCell agentId={turn.agent_id} />
       <Table.Td>
         <Moment at={turn.ended_at} />
       </Table.Td>
       <Table.Td>
-        <Text span size="xs" ff="monospace" {...(turn.state === 'cancelled' ? {} : { c: 'red' })}>
+        <Text span size="xs" ff="monospace" {...(turn.status === 'cancelled' ? {} : { c: 'red' })}>
           {turn.failure?.cause_kind ?? turn.failure?.code ?? '–'}
         </Text>
       </Table.Td>

@@ -95,13 +95,13 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
       {(read) => (
         <>
           <Group gap="xs">
-            <StateBadge state={read.state} />
+            <StateBadge state={read.status} />
             <ReplyEndBadge of={read} />
             <IdText id={read.request_id} />
           </Group>
           <TurnFigures turn={read} />
           <PriceOfTurn calculation={read.price_calculation} />
-          {read.failure && read.state !== 'cancelled' ? <Failure turn={read} failure={read.failure} /> : null}
+          {read.failure && read.status !== 'cancelled' ? <Failure turn={read} failure={read.failure} /> : null}
           <FeedbackOfTurn feedback={read.feedback} />
           {reply ? <Citations citations={reply.citations} /> : null}
           <Stack component="section" gap="sm" aria-label="Trace">

@@ -18,7 +18,7 @@ const refetchInterval = 30_000
 
 /** Failed turns are final; released ones may be run again by their caller. The operator needs to know both. */
 async function readNewest(signal: AbortSignal): Promise<Turn[]> {
-  const read = (status: Turn['state']) => call<Page<Turn>>('/turns', { query: { status, limit: 100 }, signal })
+  const read = (status: Turn['status']) => call<Page<Turn>>('/turns', { query: { status, limit: 100 }, signal })
   const [failed, released] = await Promise.all([read('failed'), read('released')])
   return [...failed.data, ...released.data]
 }

@@ -65,7 +65,7 @@ function Choice({ trace, onChoose }: { trace: TurnTrace; onChoose(requestId: str
           ) : (
             <Table aria-label="Turns of the same conversation">
               <Table.Tbody>
-                {others.map(({ request_id: requestId, state, started_at: at, agent_version: version }) => (
+                {others.map(({ request_id: requestId, status, started_at: at, agent_version: version }) => (
                   <Table.Tr key={requestId}>
                     <Table.Th scope="row" fw={400}>
                       <Anchor
@@ -80,7 +80,7 @@ function Choice({ trace, onChoose }: { trace: TurnTrace; onChoose(requestId: str
                       </Anchor>
                     </Table.Th>
                     <Table.Td>
-                      <StateBadge state={state} />
+                      <StateBadge state={status} />
                     </Table.Td>
                     <Table.Td>v{version}</Table.Td>
                     <Table.Td>
@@ -187,8 +187,8 @@ function Differences({ a, b }: { a: Side; b: Side }) {
   const lines = [
     line(
       'Status',
-      ({ turn }) => turn.state,
-      ({ turn }) => <StateBadge state={turn.state} />,
+      ({ turn }) => turn.status,
+      ({ turn }) => <StateBadge state={turn.status} />,
     ),
     line('Cause', ({ turn }) => turn.failure?.cause_kind ?? '–'),
     line('Version', ({ turn }) => `v${turn.agent_version}`),

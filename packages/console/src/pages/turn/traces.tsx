@@ -58,13 +58,13 @@ export function Traces() {
             onChange={(user) => change({ external_user_id: user })}
           />
           <Select
-            label="State"
-            placeholder="All states"
+            label="Status"
+            placeholder="All statuses"
             data={states}
             value={filters.status}
             onChange={(status) => change({ status })}
             clearable
-            clearButtonProps={{ 'aria-label': 'Clear state', 'aria-hidden': false, tabIndex: 0 }}
+            clearButtonProps={{ 'aria-label': 'Clear status', 'aria-hidden': false, tabIndex: 0 }}
             w="100%"
             maw={{ base: '100%', sm: 200 }}
           />
@@ -167,7 +167,7 @@ function TurnTable({ turns }: { turns: Turn[] }) {
     <ListTable minWidth={960} aria-label="Turns, newest first" highlightOnHover style={{ '--longest': longestMs } as CSSProperties}>
       <Table.Thead>
         <Table.Tr>
-          {['Turn', 'State', 'Agent', 'End user', 'Started'].map((name) => (
+          {['Turn', 'Status', 'Agent', 'End user', 'Started'].map((name) => (
             <Table.Th key={name} scope="col">
               {name}
             </Table.Th>
@@ -192,16 +192,16 @@ function TurnTable({ turns }: { turns: Turn[] }) {
 
 // Memoized, so that another page renders its own rows only.
 const TurnRow = memo(function Row({ turn }: { turn: Turn }) {
-  const { request_id: requestId, failure, usage, state } = turn
+  const { request_id: requestId, failure, usage, status } = turn
   const took = latencyOf(turn)
   return (
     <Table.Tr>
       <TraceCell requestId={requestId} />
       <Table.Td maw={280}>
         <Group gap={8} wrap="nowrap">
-          <StateBadge state={state} />
+          <StateBadge state={status} />
           <ReplyEndBadge of={turn} />
-          {failure && state !== 'cancelled' ? (
+          {failure && status !== 'cancelled' ? (
             <Text span size="xs" c="red" ff="monospace" className="as-name">
               {failure.cause_kind ?? failure.code}
             </Text>
@@ -224,7 +224,7 @@ const TurnRow = memo(function Row({ turn }: { turn: Turn }) {
             <span>{writeMs(took)}</span>
             <span className={classes['meter']} aria-hidden="true">
               <span
-                data-failed={failure && state !== 'cancelled' ? '' : undefined}
+                data-failed={failure && status !== 'cancelled' ? '' : undefined}
                 style={{ width: `min(100%, ${took} / var(--longest) * 100%)` }}
               />
             </span>

@@ -24,7 +24,7 @@ export function TurnFacts({ turn, conversation }: TurnFactsProps) {
     <dl className={classes['facts']} aria-label="Turn">
       <Fact name="Status">
         <Group gap={4} wrap="nowrap">
-          <StateBadge state={turn.state} />
+          <StateBadge state={turn.status} />
           <ReplyEndBadge of={turn} />
         </Group>
       </Fact>
@@ -49,8 +49,8 @@ export function TurnFacts({ turn, conversation }: TurnFactsProps) {
           ? `${writeCount(usage.prompt_tokens)} in, ${writeCount(usage.completion_tokens)} out${usage.estimated ? ' (estimated)' : ''}`
           : '–'}
       </Fact>
-      <Fact name={turn.state === 'running' ? 'Hold' : 'Charge'}>
-        {turn.state === 'running' ? <Money amount={turn.held_usd} /> : usage ? <Money amount={usage.charged_usd} /> : 'None'}
+      <Fact name={turn.status === 'running' ? 'Hold' : 'Charge'}>
+        {turn.status === 'running' ? <Money amount={turn.held_usd} /> : usage ? <Money amount={usage.charged_usd} /> : 'None'}
       </Fact>
       {lost === null ? null : (
         <Fact name="Written off">

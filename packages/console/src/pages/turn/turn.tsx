@@ -39,7 +39,7 @@ export function TurnPage({ requestId }: { requestId: string }) {
       actions={
         turn.data && message !== undefined ? (
           <>
-            {turn.data.state === 'running' ? <CancelButton requestId={requestId} cancel={cancel} size="sm" /> : null}
+            {turn.data.status === 'running' ? <CancelButton requestId={requestId} cancel={cancel} size="sm" /> : null}
             {user ? <TurnActions agentId={turn.data.agent_id} externalUserId={user} message={message} /> : null}
           </>
         ) : null

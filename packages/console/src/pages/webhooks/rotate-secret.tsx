@@ -47,8 +47,8 @@ export function RotateSecret({ id, onClose }: { id: string; onClose: () => void 
       <form noValidate onSubmit={submit}>
         <Stack>
           <Text>
-            Rotating creates a new secret, which is shown once. During the grace period, deliveries have two signatures: of the new and of
-            the old secret.
+            Rotating creates a new secret, which is shown once. During the grace period, deliveries also have a signature of the old secret.
+            Secrets of earlier rotations sign until their own grace periods end. “Immediately” ends all of them.
           </Text>
           <Radio.Group label="Grace period for the old secret" value={grace} onChange={setGrace}>
             <Stack gap="xs" mt={4}>

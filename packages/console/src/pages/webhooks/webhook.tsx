@@ -55,7 +55,8 @@ export function WebhookPage({ id }: { id: string }) {
             <Facts webhook={found} />
             {found.disabled_reason ? (
               <Alert color="red" title="The service disabled this webhook">
-                {found.disabled_reason}. Fix the endpoint, enable the webhook, and replay what it missed.
+                {found.disabled_reason}. Pending deliveries wait until you enable it, and no new events are recorded. Fix the endpoint,
+                enable the webhook, retry the delivery that failed, and replay what it missed.
               </Alert>
             ) : null}
             <div aria-live="polite">{test.data ? <TestResult test={test.data} /> : null}</div>

@@ -25,7 +25,7 @@ export function RecentTurns({ agentId }: { agentId: string }) {
           <ListTable minWidth={640} aria-label="Recent turns, newest first" highlightOnHover>
             <Table.Thead>
               <Table.Tr>
-                {['Turn', 'State', 'Started', 'Cause'].map((name) => (
+                {['Turn', 'Status', 'Started', 'Cause'].map((name) => (
                   <Table.Th key={name} scope="col">
                     {name}
                   </Table.Th>
@@ -51,15 +51,15 @@ export function RecentTurns({ agentId }: { agentId: string }) {
 }
 
 function Row({ turn }: { turn: Turn }) {
-  const { state, failure, usage } = turn
+  const { status, failure, usage } = turn
   const latencyMs = latencyOf(turn)
-  const cause = failure && state !== 'cancelled' ? failure : null
+  const cause = failure && status !== 'cancelled' ? failure : null
   return (
     <Table.Tr>
       <TraceCell requestId={turn.request_id} />
       <Table.Td>
         <Group gap={4} wrap="nowrap">
-          <StateBadge state={state} />
+          <StateBadge state={status} />
           <ReplyEndBadge of={turn} />
         </Group>
       </Table.Td>

@@ -1,5 +1,5 @@
 /** The spend limits of an agent, and how much of each present window is used. A change applies to the next message and creates no version. */
-import { Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call, segment } from '../../../api/client.ts'
@@ -52,6 +52,11 @@ export function LimitsTab({ agent }: { agent: Agent }) {
           setRemoving(limit)
         }}
       />
+      {agent.warnings.map((warning) => (
+        <Alert key={warning} color="yellow" variant="light" title="A limit rejects every message">
+          {warning}
+        </Alert>
+      ))}
       <AddLimit pending={save.isPending} onAdd={(limit) => save.mutateAsync({ limit, isRemoved: false })} />
       <FailureNote error={removing ? null : save.error} title="Could not change the limits" />
       <Confirm

@@ -1,0 +1,28 @@
+/** Refuses a model whose provider does not exist, before anything runs or is stored, and says which providers there are. */
+import { nearestWord } from '../../config/nearest-word.ts'
+import { ApiError } from '../../errors.ts'
+import { pageRequest } from '../../store/queries/paging.ts'
+import type { AdminStore } from '../admin-store.ts'
+import { builtInProvider, providerOf } from '../agents/agent-fields.ts'
+
+/** `isRestricted`: the caller sees one owner only, and therefore no list of providers. */
+export type ProviderNames = { store: AdminStore; isRestricted: boolean }
+
+// Of an installation with more providers, a message does not list the others.
+const maxNamed = 20
+
+/** Throws ApiError `validation_error` if the model is not `<provider name>/<model id>`, or its provider does not exist. */
+export async function refuseUnknownProvider(names: ProviderNames, model: string): Promise<void> {
+  const provider = providerOf(model)
+  if (provider !== null && !(await names.store.read.findProvider(provider)))
+    throw new ApiError('validation_error', `The provider of the model ${model} does not exist.${await nearestProvider(names, provider)}`)
+}
+
+/** A sentence that follows "The provider … does not exist." */
+export async function nearestProvider({ store, isRestricted }: ProviderNames, given: string): Promise<string> {
+  if (isRestricted) return ''
+  const names = (await store.read.listProviders(pageRequest({ limit: maxNamed }))).map(({ name }) => name)
+  const meant = nearestWord(given, [...names, builtInProvider])
+  if (meant !== undefined) return ` Did you mean ${meant}?`
+  return names.length === 0 ? ' No providers exist yet.' : ` The providers are ${names.toSorted().join(', ')}.`
+}
