@@ -40,7 +40,6 @@ import { sendFailure } from './edge/envelope.ts'
 import type { StreamOptions } from './public/event-stream.ts'
 import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
-import { createExchangeLimit } from './console/sign-in/exchange-limit.ts'
 import { createPasswordLimit } from './console/sign-in/password-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
 import { lateValidators } from './edge/late-validators.ts'
@@ -288,10 +287,9 @@ async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Pro
   const now = (): number => performance.now()
   const guesses = createGuessLimit(now)
   const limit = createPasswordLimit(now)
-  const mayExchange = createExchangeLimit(now)
   const byTls = options.consoleUrl?.startsWith('https:') ?? false
   const consoleUrl = (request: IncomingMessage): string => options.consoleUrl ?? originAskedFor(request, byTls)
-  const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit, mayExchange, byTls, apiUrl, consoleUrl }
+  const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit, byTls, apiUrl, consoleUrl }
   await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service, described })
 }
 

@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { ApiError } from '../../errors.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import type { RunningTurn, TurnEnd } from '../../turn/outcome.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
@@ -23,6 +24,8 @@ export type StreamOptions = {
   unread: UnreadResponses
   /** What caches may do: `no-cache` on the public API, `no-store` on the admin API, like the other responses of the admin API. */
   caching: 'no-cache' | 'no-store'
+  /** Aborted when the caller may no longer receive the stream (`operator.ends-streams`). Its reason, an ApiError, is the last event. Default: never. */
+  access?: AbortSignal | undefined
 }
 
 /** A run as a stream needs it: a turn, or a run of the operator that is not stored. */
@@ -40,6 +43,8 @@ export interface EventFormat<End = TurnEnd> {
   reset(): { events: string; isLast: boolean }
   /** The events after the last text. */
   last(end: End): string
+  /** The last event of a stream whose caller may no longer receive it. The run itself may go on. Default: none. */
+  refused?(error: ApiError): string
 }
 
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
@@ -69,10 +74,19 @@ export async function streamRun<End>(
   }
   const stopListening = run.listen(listener, after)
   response.once('close', stopListening)
-  const end = await run.end
+  const { access } = options
+  const end = access ? await Promise.race([run.end, refusal(access)]) : await run.end
   stopListening()
-  closeOnError(() => stream.end(end))
+  closeOnError(() => (end instanceof ApiError ? stream.refuse(end) : stream.end(end)))
 }
+
+/** Resolves with the reason when the access has ended. */
+const refusal = (access: AbortSignal): Promise<ApiError> =>
+  new Promise((resolve) => {
+    const end = (): void => resolve(access.reason as ApiError)
+    if (access.aborted) end()
+    else access.addEventListener('abort', end, { once: true })
+  })
 
 /** Sends a stored reply: the first event, then the end (`idempotency.replay`). Never throws. */
 export function streamReply(
@@ -187,6 +201,10 @@ class EventStream<End> {
 
   end(end: End): void {
     if (!this.#ended) this.#end(this.#format.last(end))
+  }
+
+  refuse(error: ApiError): void {
+    if (!this.#ended) this.#end(this.#format.refused?.(error) ?? '')
   }
 
   #end(last: string): void {

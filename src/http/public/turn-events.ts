@@ -44,8 +44,15 @@ export class TurnEvents implements EventFormat {
   /** An end that is final has an ID after which nothing follows. After any other one, the turn may still go on (`unavailable.unknown`). */
   last(end: TurnEnd): string {
     if (end.kind === 'completed') return event('response.completed', lastEventId, chatResponse(end.reply))
-    const { code, message } = new ApiError(end.code)
     const id = end.state === 'failed' || end.state === 'cancelled' ? lastEventId : writeEventId(this.#position)
+    return this.#error(id, new ApiError(end.code))
+  }
+
+  refused(error: ApiError): string {
+    return this.#error(writeEventId(this.#position), error)
+  }
+
+  #error(id: string, { code, message }: ApiError): string {
     return event('error', id, JSON.stringify(errorObject(code, message, this.#requestId)))
   }
 }

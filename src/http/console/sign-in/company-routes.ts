@@ -7,6 +7,7 @@ import type { FastifyReply } from 'fastify'
 import { about, guessFailure } from '../../admin/answers.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { Type } from '../../edge/schema.ts'
+import { createExchangeLimit } from './exchange-limit.ts'
 import { createOpening } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
 
@@ -26,7 +27,8 @@ const redirects = {
 const cookieSeconds = 10 * 60
 
 export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, options) => {
-  const { admin, mayExchange } = options
+  const { admin } = options
+  const mayExchange = createExchangeLimit(() => performance.now())
   const { openFor, callsOf, sessionOf, browserOf, oidcCookieOf, setOidcCookie } = createOpening(options)
   const sendTo = (reply: FastifyReply, url: string): FastifyReply =>
     reply.code(302).headers({ location: url, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).send()

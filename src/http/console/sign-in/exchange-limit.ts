@@ -4,11 +4,12 @@
  * and a fixed number is exchanged at the same time. A browser in which an operator has signed in before has counts and slots of its own.
  */
 import type { FastifyRequest } from 'fastify'
-import type { MayExchange } from '../../../admin/sign-in/company-sign-in.ts'
+import type { AdminCalls } from '../../../admin/admin.ts'
 import { networkOf } from '../guess-limit.ts'
 import { createSignInGuesses } from '../sign-in-guesses.ts'
 
-export type ExchangeLimit = (request: FastifyRequest) => MayExchange
+type MayExchange = Parameters<AdminCalls['verifyCompanyAccount']>[2]
+type ExchangeLimit = (request: FastifyRequest) => MayExchange
 
 // An exchange takes less than a second, and ten if the provider hangs. No address, and no browser, takes more than half of the slots.
 const slots = 16

@@ -15,7 +15,6 @@ import { writeTime } from '../../admin/fields.ts'
 import { describeHeaders } from '../../public/answers.ts'
 import { cameByTls, isFromOtherSite, readCookie, sessionCookie, writeCookie } from '../cookie.ts'
 import type { GuessLimit } from '../guess-limit.ts'
-import type { ExchangeLimit } from './exchange-limit.ts'
 import type { Actor } from '../../../store/queries/audit.ts'
 import { Type } from '../../edge/schema.ts'
 
@@ -23,8 +22,6 @@ export type SignInOptions = {
   admin: Admin
   /** Of tokens and links, which are random. Passwords have limits of their own. */
   guesses: GuessLimit
-  /** Of sign-ins with the company account. */
-  mayExchange: ExchangeLimit
   /** Browsers reach this server over TLS, even if no proxy header says so. */
   byTls: boolean
   /** Base URL of the public API; null if this server serves it. */
