@@ -50,6 +50,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   readEvents: ({ events }) => events.map(({ id }) => reading('event', id)),
 
   findInvitation: null,
+  isTokenUnused: null,
   findPasskey: null,
   listPasskeys: null,
   findScopeOf: null,

@@ -161,7 +161,7 @@ export const signInMutants: Mutant[] = [
     rule: 'operator.single-use',
     removes: 'an expired token that was forgotten is still refused',
     edits: [edit("  if (expiresAt <= now) return 'expired'\n", '  expiresAt = Math.max(expiresAt, now + 1)\n')],
-    caughtBy: { file: linkTest, title: 'operator.single-use: what was used is forgotten when it would have expired' },
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.single-use: of many uses of one state at the same time one is accepted' },
   },
   {
     rule: 'operator.single-use',
@@ -201,6 +201,12 @@ export const signInMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: linkTest, title: 'operator.recovery: of twenty uses of one link at the same time' },
+  },
+  {
+    rule: 'operator.recovery',
+    removes: 'a used link costs no hash',
+    edits: [edit('if (!token || !(await store.read.isTokenUnused(token.use)))', 'if (!token)', { at: 'operator.recovery-2' })],
+    caughtBy: { file: linkTest, title: 'operator.recovery: a link that was used costs no hash of a password' },
   },
   {
     rule: 'operator.recovery',

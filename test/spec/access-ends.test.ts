@@ -3,7 +3,7 @@
  * PostgreSQL a second app on the same database makes the change; SQLite has one process.
  */
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { after, before, test } from 'node:test'
 import { byPage } from '../support/console-visitor.ts'
@@ -19,6 +19,8 @@ let app: TestApp
 /** Where access is changed: another process, if the store allows one. */
 let other: TestApp
 let ended: string
+// A caller that keeps its connection open has not left.
+const agent = new Agent({ keepAlive: true })
 
 before(async () => {
   const folder = await makeFolder()
@@ -29,6 +31,7 @@ before(async () => {
 })
 
 after(async () => {
+  agent.destroy()
   await app.verify()
   if (other !== app) await other.close()
   await app.close()
@@ -101,14 +104,14 @@ const causes: Cause[] = [
 ]
 
 type Ended = { status: number; text: string; isWhole: boolean }
-type Opened = { end: Promise<Ended>; isOpen: () => boolean; text: () => string }
+type Opened = { end: Promise<Ended>; isOpen: () => boolean; isOver: () => boolean }
 
 function open(who: Principal, method: string, path: string, body?: Json, headers: Record<string, string> = {}, start?: string): Opened {
   let answer: IncomingMessage | undefined
   let text = ''
   let isOver = false
   const given = body === undefined ? {} : { 'content-type': 'application/json' }
-  const asked = httpRequest(`${app.adminUrl}/admin/v1${path}`, { method, agent: false, headers: { ...who.headers, ...given, ...headers } })
+  const asked = httpRequest(`${app.adminUrl}/admin/v1${path}`, { method, agent, headers: { ...who.headers, ...given, ...headers } })
   const end = new Promise<Ended>((resolve, reject) => {
     const finish = (): void => {
       isOver = true
@@ -123,7 +126,7 @@ function open(who: Principal, method: string, path: string, body?: Json, headers
   })
   if (start === undefined) asked.end(body && JSON.stringify(body))
   else asked.write(start)
-  return { end, isOpen: () => !isOver && answer !== undefined, text: () => text }
+  return { end, isOpen: () => !isOver && answer !== undefined, isOver: () => isOver }
 }
 
 let messages = 0
@@ -228,12 +231,15 @@ for (const { what, who, happens, movesClock } of causes)
     const bystander = movesClock ? undefined : await kinds[1]!.open(await operator())
     await happens(principal)
     for (const { kind, opened, message, held, user } of all) {
+      await until(`${kind.what} ends`, opened.isOver)
       const end = await opened.end
       assert.deepEqual([end.status, codeOf(end, kind.isStream)], [kind.isStream ? 200 : 401, 'unauthorized'], `${kind.what}: ${end.text}`)
       assert.equal(end.isWhole, true, kind.what)
       if (!kind.isTurn) {
         const call = app.model.calls.find(({ messages: sent }) => sent.at(-1)!.content === message)
-        if (call) assert.equal(await call.ended, 'aborted', `${kind.what}: the call of the model`)
+        let how: unknown
+        void call?.ended.then((end) => (how = end))
+        if (call) await until(`${kind.what}: the call of the model is aborted`, () => how === 'aborted')
         continue
       }
       held.open()

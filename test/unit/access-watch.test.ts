@@ -87,6 +87,14 @@ async function read(asked: ClientRequest): Promise<{ status: number; text: strin
   return { status: answer.statusCode!, text, isWhole: answer.complete }
 }
 
+/** Fails the test, instead of waiting for its timeout, if the response does not end. */
+async function ending<Answer>(what: string, answer: Promise<Answer>): Promise<Answer> {
+  let isOver = false
+  void answer.finally(() => (isOver = true)).catch(() => undefined)
+  await until(`${what} ends`, () => isOver)
+  return answer
+}
+
 for (const [what, lose] of [
   ['a token that is gone', (known: Map<string, Principal>) => known.delete('a')],
   ['a token that may do less', (known: Map<string, Principal>) => known.set('a', viewer)],
@@ -111,12 +119,12 @@ for (const [what, lose] of [
     await until('all have arrived', () => arrived() === 5)
     lose(known)
     const expected = what.includes('less') ? 403 : 401
-    const cut = await downloaded
+    const cut = await ending('the download', downloaded)
     assert.deepEqual([cut.status, cut.isWhole], [200, false])
-    const { status, text } = await report
+    const { status, text } = await ending('the report', report)
     assert.equal(status, expected)
     assert.ok(!text.includes('late'))
-    assert.equal((await refused).status, expected)
+    assert.equal((await ending('the unfinished request', refused)).status, expected)
     goOn()
     assert.deepEqual(await write, { status: 200, text: '{"stored":true}', isWhole: true })
     assert.deepEqual(stored, [{ n: 1 }])
@@ -156,7 +164,7 @@ for (const [what, answer] of [
     const report = read(watched.ask('a', 'GET', '/report').end())
     await until('a read', () => watched.reads.length > 0)
     watched.answer(answer)
-    const { status, text } = await report
+    const { status, text } = await ending('the report', report)
     assert.equal(status, 503)
     assert.match(text, /could not be confirmed/)
   })

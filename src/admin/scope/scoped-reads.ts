@@ -80,6 +80,7 @@ export const scopedReads: Rules<Reads> = {
   // Asked before an entry of the audit log is added.
   wasReadRecently: unrestricted,
   findInvitation: refused,
+  isTokenUnused: refused,
   findPasskey: refused,
   listPasskeys: refused,
   findAdminToken: refused,

@@ -25,7 +25,7 @@ import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminToken, findValidAdminTokens, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
 import { findPasskey, listPasskeys } from './passkeys.ts'
-import { findInvitation } from './sign-in-secrets.ts'
+import { findInvitation, isTokenUnused } from './sign-in-secrets.ts'
 import { findSession, findSessions, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
@@ -38,6 +38,7 @@ import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
   findInvitation,
+  isTokenUnused,
   findPasskey,
   listPasskeys,
   agentVersion,
