@@ -33,6 +33,8 @@ export type AdminTokensAdmin = {
   revokeAdminToken(id: string): Promise<void>
   /** Returns undefined for a text that is no token, or one that was revoked or has expired. Records the use, to the minute. */
   findPrincipalOfToken(text: string): Promise<Principal | undefined>
+  /** For open responses: who these tokens are now, with one read. Records no use. */
+  findPrincipalsOfTokens(texts: string[]): Promise<Map<string, Principal>>
 }
 
 const prefix = 'svc_admin_'
@@ -78,6 +80,12 @@ export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): 
       if (!token) return undefined
       if (token.lastUsedAt === null || token.now - token.lastUsedAt >= usedEveryMs) await store.write.touchAdminToken(token.id)
       return principalOf('token', token)
+    },
+
+    async findPrincipalsOfTokens(texts) {
+      if (texts.length === 0) return new Map()
+      const found = await store.read.findValidAdminTokens(texts.map(digest))
+      return new Map(texts.flatMap((text, at) => (found[at] ? [[text, principalOf('token', found[at])] as const] : [])))
     },
   }
 }

@@ -51,6 +51,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   readEvents: ({ events }) => events.map(({ id }) => reading('event', id)),
 
   findInvitation: null,
+  isTokenUnused: null,
   findPasskey: null,
   listPasskeys: null,
   findScopeOf: null,
@@ -105,6 +106,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   wasReadRecently: null,
   findPlaygroundKey: null,
   findSession: null,
+  findSessions: null,
   listSessions: null,
   findOperator: null,
   findOperatorByEmail: null,
@@ -112,6 +114,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   listOperators: null,
   findAdminToken: null,
   findValidAdminToken: null,
+  findValidAdminTokens: null,
   listAdminTokens: null,
   storeTime: null,
   usageByBucket: null,

@@ -9,7 +9,7 @@ import { ApiError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import { adminTokenPrincipal, permissionsOf } from '../operators/principal.ts'
 import type { Principal } from '../operators/principal.ts'
-import type { Session, SignInMethod } from '../store/queries/sessions.ts'
+import type { Session, SessionOfOperator, SignInMethod } from '../store/queries/sessions.ts'
 import type { AdminStore } from './admin-store.ts'
 
 /** `replaces`: the session of the same browser, which ends. */
@@ -26,6 +26,8 @@ export type SessionsAdmin = {
   openSession(signIn: SignIn): Promise<{ secret: string; session: Session; lifetimeSeconds: number }>
   /** Returns undefined for a secret without a session, or whose session has ended. */
   findSession(secret: string): Promise<{ session: Session; principal: Principal } | undefined>
+  /** For open responses: whose sessions these secrets are now, with one read. */
+  findPrincipalsOfSessions(secrets: string[]): Promise<Map<string, Principal>>
   /** The sessions of an operator, newest first. */
   listSessions(operatorId: string): Promise<Session[]>
   /** Returns whether there was one. With `operatorId`, only a session of this operator is closed. */
@@ -71,7 +73,12 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
       const found = await store.read.findSession(digest(secret), digestOfToken(secret))
       if (!found) return undefined
       const { operator, ...session } = found
-      return { session, principal: operator ? principalOf('operator', operator) : adminTokenPrincipal }
+      return { session, principal: principalOfSession(operator) }
+    },
+    async findPrincipalsOfSessions(secrets) {
+      if (secrets.length === 0) return new Map()
+      const found = await store.read.findSessions(secrets.map((secret) => ({ digest: digest(secret), ofToken: digestOfToken(secret) })))
+      return new Map(secrets.flatMap((secret, at) => (found[at] ? [[secret, principalOfSession(found[at].operator)] as const] : [])))
     },
     listSessions: (operatorId) => store.read.listSessions(operatorId),
     closeSession: (id, operatorId) => store.write.closeSession(id, operatorId),
@@ -80,6 +87,9 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
     },
   }
 }
+
+const principalOfSession = (operator: SessionOfOperator['operator']): Principal =>
+  operator ? principalOf('operator', operator) : adminTokenPrincipal
 
 /** The same for every reason, so that no one learns which accounts exist. */
 export const wrongSignIn = 'The email address or the password is wrong, or the account cannot sign in this way.'

@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import type { ClientAuth, Configuration } from 'openid-client'
 import { needsUserInfo, readClaims, withUserInfo } from './company-claims.ts'
 import type { ClaimRules, Claims, ClaimsRefused, Person } from './company-claims.ts'
+import { createThrottle } from '../observability/throttle.ts'
 import type { SignedToken, SignedTokens } from './signed-tokens.ts'
 
 export type OidcSettings = ClaimRules & {
@@ -23,14 +24,21 @@ export type OidcSettings = ClaimRules & {
 /** `oidc_failed`: the provider's response is not valid. `oidc_cancelled`: the person refused. `oidc_expired`: the state is unknown or old. */
 export type OidcRefused = ClaimsRefused | 'oidc_unavailable' | 'oidc_failed' | 'oidc_cancelled' | 'oidc_expired'
 /** `replaces`: the session that the browser had at the start. */
-export type CompanyAccount = Person & { issuer: string; state: SignedToken; replaces: string | null }
+export type CompanyAccount = Person & { issuer: string; replaces: string | null }
+/** What the browser brought back. `browser` identifies one in which an operator has signed in before; null: any other one. */
+export type OidcResponse = { query: URLSearchParams; stateText: string; state: SignedToken; browser: string | null }
 
 export type Oidc = {
   name: string
   /** Returns the provider's address for the browser and the text of its cookie, or undefined if the provider cannot be reached. */
-  begin(expiresAt: number, replaces: string | null): Promise<{ url: string; cookie: string } | undefined>
-  /** `search`: the query of the request to the redirect URI. `cookie`: undefined without one. Does not check the time. */
-  finish(search: string, cookie: string | undefined): Promise<CompanyAccount | OidcRefused>
+  begin(expiresAt: number, from: { replaces: string | null; browser: string | null }): Promise<{ url: string; cookie: string } | undefined>
+  /**
+   * `search`: the query of the request to the redirect URI. `cookie`: undefined without one. Returns undefined unless the state is one that this
+   * browser was sent away with. Checks neither the time nor whether the state was used, and asks no one.
+   */
+  read(search: string, cookie: string | undefined): OidcResponse | undefined
+  /** Asks the provider, with the secret of the client. Use the state before, so that a response is exchanged once (`operator.single-use`). */
+  exchange(response: OidcResponse): Promise<CompanyAccount | OidcRefused>
 }
 
 /** How long a person may take at the provider, in milliseconds. */
@@ -41,12 +49,15 @@ const timeoutSeconds = 10
 const discoveredMs = 60 * 60 * 1000
 // While the provider cannot be reached, a request in this time is answered without asking it again.
 const retryMs = 5000
+// Of the codes of the package and of the provider that occur in one process.
+const maxCauses = 100
 const stateForm = /^[\w-]{1,1000}$/
 
 type Options = { settings: OidcSettings; tokens: SignedTokens; log: Logger; monotonicMs: () => number }
 
 export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oidc {
   const provider = createProvider(settings, log, monotonicMs)
+  const warn = createWarning(log, monotonicMs)
   const scopes = ({ scopes_supported = [] }: { scopes_supported?: string[] }): string => {
     const claim = settings.roles?.claim ?? ''
     // Zitadel lists none of its own scopes.
@@ -57,12 +68,12 @@ export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oid
   return {
     name: settings.name,
 
-    async begin(expiresAt, replaces) {
+    async begin(expiresAt, { replaces, browser }) {
       const config = await provider()
       if (!config) return undefined
       const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client')
       const cookie = randomBytes(32).toString('base64url')
-      const state = tokens.sign('oidc', expiresAt, { cookie: digest(cookie), replaces })
+      const state = tokens.sign('oidc', expiresAt, { cookie: digest(cookie), replaces, browser })
       const secrets = tokens.read('oidc', state)!
       const url = buildAuthorizationUrl(config, {
         redirect_uri: settings.redirectUri(),
@@ -75,20 +86,22 @@ export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oid
       return { url: url.href, cookie }
     },
 
-    async finish(search, cookie) {
+    read(search, cookie) {
       const query = new URLSearchParams(search)
       const given = query.getAll('state')
       const state = given.length === 1 && stateForm.test(given[0]!) ? tokens.read('oidc', given[0]!) : undefined
-      if (!state || cookie === undefined || !isSame(digest(cookie), state.content['cookie'] ?? '')) return 'oidc_expired'
+      if (!state || cookie === undefined || !isSame(digest(cookie), state.content['cookie'] ?? '')) return undefined
+      return { query, stateText: given[0]!, state, browser: state.content['browser'] ?? null }
+    },
+
+    async exchange({ query, stateText, state }) {
       const config = await provider()
       if (!config) return 'oidc_unavailable'
-      const claims = await exchange(config, new URL(`?${query.toString()}`, settings.redirectUri()), given[0]!, state)
+      const claims = await exchange(config, new URL(`?${query.toString()}`, settings.redirectUri()), stateText, state)
       if (typeof claims === 'string') return claims
       const person = readClaims(claims, settings)
       // The issuer of the verified ID token, which is the provider's.
-      return typeof person === 'string'
-        ? person
-        : { ...person, issuer: String(claims['iss']), state, replaces: state.content['replaces'] ?? null }
+      return typeof person === 'string' ? person : { ...person, issuer: String(claims['iss']), replaces: state.content['replaces'] ?? null }
     },
   }
 
@@ -109,9 +122,24 @@ export function createOidc({ settings, tokens, log, monotonicMs }: Options): Oid
       return withUserInfo(claims, { ...more })
     } catch (error) {
       if (error instanceof AuthorizationResponseError && error.error === 'access_denied') return 'oidc_cancelled'
-      log.warn({ cause: causeOf(error) }, 'sign-in with the company account failed')
+      warn(causeOf(error))
       return isUnreachable(error) ? 'oidc_unavailable' : 'oidc_failed'
     }
+  }
+}
+
+/** Anyone can make a sign-in fail, so each cause is logged once immediately and then every ten seconds, with how often it occurred. */
+function createWarning(log: Logger, monotonicMs: () => number): (cause: string) => void {
+  const causes = new Map<string, { mayLog: () => boolean; times: number }>()
+  return (cause) => {
+    // A provider may name any cause.
+    const kind = causes.has(cause) || causes.size < maxCauses ? cause : 'other'
+    const counted = causes.get(kind) ?? { mayLog: createThrottle(monotonicMs), times: 0 }
+    causes.set(kind, counted)
+    counted.times++
+    if (!counted.mayLog()) return
+    log.warn({ cause: kind, times: counted.times }, 'sign-in with the company account failed')
+    counted.times = 0
   }
 }
 

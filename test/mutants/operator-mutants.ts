@@ -63,14 +63,14 @@ export const operatorMutants: Mutant[] = [
   {
     rule: 'operator.token',
     removes: 'a revoked token is wrong',
-    edits: [edit('where digest = $1 and revoked_at is null and', 'where digest = $1 and')],
+    edits: [edit('and revoked_at is null and (expires_at is null', 'and (expires_at is null')],
     caughtBy: { file: operators, title: 'operator.token: it is shown once' },
   },
   {
     rule: 'operator.token',
     removes: 'an expired token is wrong',
     edits: [
-      edit('(expires_at is null or expires_at > $2)', '(expires_at is null or expires_at > $2 - 86400000)', { at: 'operator.token' }),
+      edit('(expires_at is null or expires_at > $1)', '(expires_at is null or expires_at > $1 - 86400000)', { at: 'operator.token' }),
     ],
     caughtBy: { file: operators, title: 'operator.token: an end in the past' },
   },

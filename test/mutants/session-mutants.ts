@@ -4,6 +4,8 @@ import type { Mutant } from './mutant.ts'
 
 const unauthenticated = 'spec/unauthenticated.test.ts'
 const file = 'spec/console-session.test.ts'
+const endsTest = 'spec/access-ends.test.ts'
+const watchUnit = 'unit/access-watch.test.ts'
 
 /** Counts and delays everything like a wrong guess, and then accepts what is right. */
 const limited = (isWrong: string): string =>
@@ -37,7 +39,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.ends',
     removes: 'a session is over after its time',
-    edits: [edit('and s.expires_at > $3', 'and s.expires_at > $3 - 86400000')],
+    edits: [edit('and s.expires_at > $1', 'and s.expires_at > $1 - 86400000')],
     caughtBy: { file, title: "session.ends: a session ends after 12 hours by the store's clock on every process" },
   },
   {
@@ -126,13 +128,65 @@ export const sessionMutants: Mutant[] = [
     removes: 'a session is not subject to the limit',
     edits: [
       edit(
-        'return (await known.findSession(secret)) ?? brake.refuse(request)',
-        `const session = (await known.findSession(secret))!\n    await ${limited('!session')}\n    return session`,
+        'const found = (await known.findSession(secret)) ?? (await brake.refuse(request))\n',
+        `const found = (await known.findSession(secret))!\n    await ${limited('!found')}\n`,
       ),
     ],
     caughtBy: {
       file: unauthenticated,
       title: 'admin.guesses: while guesses of the same address wait, the right token and a session are served, also at /metrics',
     },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'open responses are asked about at all',
+    edits: [edit('} else if (!isAsking) check()', '}'), edit('if (open.size > 0) check()\n    },', '},')],
+    caughtBy: { file: watchUnit, title: 'operator.ends-streams: a token that is gone' },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'the permission of the route is still needed',
+    edits: [edit('    checkNeeds(now, route)\n', '', { at: 'operator.ends-streams' })],
+    caughtBy: { file: watchUnit, title: 'operator.ends-streams: a token that may do less' },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'the restriction is still the same',
+    edits: [edit('now.scope?.ownerId !== principal.scope?.ownerId || now.scope?.agentId !== principal.scope?.agentId', 'false')],
+    caughtBy: { file: watchUnit, title: 'operator.ends-streams: a token for another owner' },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'a write that is being made is answered',
+    edits: [
+      edit(
+        "request.method === 'GET' || request.method === 'HEAD' || !request.raw.complete || request.isForCallerOnly",
+        "request.method !== ''",
+      ),
+    ],
+    caughtBy: { file: watchUnit, title: 'operator.ends-streams: a token that is gone' },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'a store that does not answer is waited for only so long',
+    edits: [edit('if (now - one.confirmedAt > times.maxUnknownMs)', 'if (now < one.confirmedAt)')],
+    caughtBy: { file: watchUnit, title: 'operator.ends-streams: a store that fails' },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'a stream ends with an error event',
+    edits: [
+      edit(
+        'access ? await Promise.race([run.end, refusal(access)]) : await run.end',
+        'access?.aborted ? await refusal(access) : await run.end',
+      ),
+    ],
+    caughtBy: { file: endsTest, title: 'operator.ends-streams: the token is revoked' },
+  },
+  {
+    rule: 'operator.ends-streams',
+    removes: 'a preview and a rerun end at the model',
+    edits: [edit('return request.access ? AbortSignal.any([gone, request.access]) : gone', 'return gone')],
+    caughtBy: { file: endsTest, title: 'operator.ends-streams: the token is revoked' },
   },
 ]

@@ -6,7 +6,7 @@ const passwordTest = 'spec/operator-password.test.ts'
 const passwordUnit = 'unit/passwords.test.ts'
 const signInUnit = 'unit/password-sign-in.test.ts'
 const claimsUnit = 'unit/company-claims.test.ts'
-const guessUnit = 'unit/password-guesses.test.ts'
+const guessUnit = 'unit/sign-in-guesses.test.ts'
 const linkTest = 'spec/operator-links.test.ts'
 const passkeyTest = 'spec/operator-passkeys.test.ts'
 const oidcTest = 'spec/operator-oidc.test.ts'
@@ -93,11 +93,20 @@ export const signInMutants: Mutant[] = [
   {
     rule: 'operator.guesses',
     removes: 'a known browser has counts of its own',
-    edits: [
-      edit('knownBrowser === undefined\n      ?', "knownBrowser !== ''\n      ?", { at: 'operator.guesses-2' }),
-      edit("[['browser', knownBrowser]]", "[['browser', String(knownBrowser)]]"),
-    ],
+    edits: [edit('    if (knownBrowser !== undefined) return', "    if (knownBrowser === '') return", { at: 'operator.guesses-2' })],
     caughtBy: { file: guessUnit, title: 'operator.guesses: a browser that is known to the account' },
+  },
+  {
+    rule: 'operator.guesses',
+    removes: 'a failed response of the provider counts as wrong',
+    edits: [edit('          if (isVerified) guess.right()', '          guess.right()')],
+    caughtBy: { file: oidcTest, title: 'operator.guesses: made-up codes make the next of their address wait' },
+  },
+  {
+    rule: 'operator.guesses',
+    removes: 'few responses are exchanged at the same time',
+    edits: [edit('if (all >= slots || own >= slotsOfOne)', 'if (all >= 16 * slots)', { at: 'operator.guesses-4' })],
+    caughtBy: { file: oidcTest, title: 'operator.guesses: a provider that hangs holds few sign-ins' },
   },
   {
     rule: 'operator.guesses',
@@ -152,7 +161,17 @@ export const signInMutants: Mutant[] = [
     rule: 'operator.single-use',
     removes: 'an expired token that was forgotten is still refused',
     edits: [edit("  if (expiresAt <= now) return 'expired'\n", '  expiresAt = Math.max(expiresAt, now + 1)\n')],
-    caughtBy: { file: linkTest, title: 'operator.single-use: what was used is forgotten when it would have expired' },
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'operator.single-use: of many uses of one state at the same time one is accepted' },
+  },
+  {
+    rule: 'operator.single-use',
+    removes: 'a state is used before the provider is asked',
+    edits: [
+      edit("if ((await store.write.useSignInState(response.state.use)) !== 'accepted')", 'if (response.state.use.expiresAt <= 0)', {
+        at: 'operator.single-use',
+      }),
+    ],
+    caughtBy: { file: oidcTest, title: 'operator.single-use: a state is used up by its first response' },
   },
   {
     rule: 'operator.invitation',
@@ -182,6 +201,12 @@ export const signInMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: linkTest, title: 'operator.recovery: of twenty uses of one link at the same time' },
+  },
+  {
+    rule: 'operator.recovery',
+    removes: 'a used link costs no hash',
+    edits: [edit('if (!token || !(await store.read.isTokenUnused(token.use)))', 'if (!token)', { at: 'operator.recovery-2' })],
+    caughtBy: { file: linkTest, title: 'operator.recovery: a link that was used costs no hash of a password' },
   },
   {
     rule: 'operator.recovery',

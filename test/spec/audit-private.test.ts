@@ -200,7 +200,7 @@ async function signInOperators(app: TestApp): Promise<string[]> {
   assert.equal((await store.writeAs(author()).addPasskey({ ...passkey, challenge: used() })).kind, 'added')
   assert.equal(await store.writeAs(author()).removePasskey(id, passkey.id, null), 'removed')
   const account = { issuer: 'https://login.example', subject: secret, email: 'eve@shop.example', name: 'Eve', role: 'viewer' as const }
-  const company = { ...account, state: used(), id: `opr_${randomUUID()}` }
+  const company = { ...account, id: `opr_${randomUUID()}` }
   assert.equal((await store.writeAs(author()).signInWithCompany(company)).kind, 'accepted')
   const recovery = { token: used(), id: `opr_${randomUUID()}`, email: account.email, name: null, passwordHash: `${secret} hashed` }
   assert.equal((await store.writeAs(author()).recoverOperator(recovery)).kind, 'recovered')

@@ -189,6 +189,18 @@ void test('operator.recovery: a link that has expired, of another key, for anoth
   refusedWith(await newBrowser().ask('POST', '/session/recovery', { token: valid, email, password: goodPassword }), 401, 'unauthorized')
 })
 
+void test('operator.recovery: a link that was used costs no hash of a password, so many requests with it keep no one waiting', async () => {
+  await using own = await startTestApp()
+  const token = recoveryLink(own)
+  const given = { token, email: 'a@acme.example', password: goodPassword }
+  await newBrowser(own).made('POST', '/session/recovery', given)
+  // More than may wait for a hash, each from an address of its own.
+  const asked = Array.from({ length: 60 }, (_, index) =>
+    new ConsoleBrowser(own.adminUrl, `127.0.2.${index + 1}`).ask('POST', '/session/recovery', given),
+  )
+  for (const answer of await Promise.all(asked)) refusedWith(answer, 401, 'unauthorized', /was used or has expired/)
+})
+
 void test('operator.single-use: what was used is forgotten when it would have expired, and still refused', async () => {
   await using own = await startTestApp()
   const token = recoveryLink(own)
@@ -200,5 +212,6 @@ void test('operator.single-use: what was used is forgotten when it would have ex
     401,
     'unauthorized',
   )
-  assert.deepEqual(await own.query('select count(*) as n from sign_in_secrets'), [{ n: 0 }])
+  await newBrowser(own).made('POST', '/session/recovery', { token: recoveryLink(own, 60), email: 'a@acme.example', password: goodPassword })
+  assert.deepEqual(await own.query('select count(*) as n from sign_in_secrets'), [{ n: 1 }], 'the next use forgets it')
 })

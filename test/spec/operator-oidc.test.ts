@@ -1,10 +1,12 @@
 /** `operator.oidc`: signing in with the company account, at a real identity provider on this machine. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { createLog } from '../../src/observability/log.ts'
 import { RedirectFollower, startIdentityProvider } from '../support/identity-provider.ts'
 import { ConsoleBrowser, goodPassword, invite, refusedWith, sessionsOf, startOperator } from '../support/operators.ts'
 import { startTestApp } from '../support/test-app.ts'
+import { until } from '../support/until.ts'
 import type { Json, TestApp, TestAppOptions } from '../support/test-app.ts'
 
 const minute = 60_000
@@ -41,6 +43,25 @@ async function signIn({ start }: Company, browser = new RedirectFollower()): Pro
   assert.equal(status, 302, text)
   return location!
 }
+
+/** Another browser with the same cookies. */
+function copyOf(browser: RedirectFollower): RedirectFollower {
+  const copy = new RedirectFollower()
+  for (const [key, cookie] of browser.cookies) copy.cookies.set(key, cookie)
+  return copy
+}
+
+/** A sign-in that was started by this browser, which comes back with a code that no provider has made. */
+async function madeUp({ start }: Company, browser = new RedirectFollower()): Promise<string> {
+  const asked = new URL((await browser.get(start)).location!)
+  const [state, redirect] = ['state', 'redirect_uri'].map((name) => asked.searchParams.get(name)!)
+  const back = new URL(redirect!)
+  back.search = new URLSearchParams({ code: randomUUID(), state: state!, iss: asked.origin }).toString()
+  return back.href
+}
+
+const errorAt = async (browser: RedirectFollower, url: string): Promise<string | null> =>
+  new URL((await browser.get(url)).location!, 'http://x').searchParams.get('error')
 
 /** The console in the browser that followed the redirects. */
 function consoleOf({ app }: Company, follower: RedirectFollower): ConsoleBrowser {
@@ -240,27 +261,22 @@ void test('operator.oidc: a response is accepted once, in the browser that start
   ] as const) {
     const changed = new URL(url)
     changed.searchParams.set(name, value)
-    const copy = new RedirectFollower()
-    for (const [key, cookie] of browser.cookies) copy.cookies.set(key, cookie)
-    assert.equal(await errorOf(copy, changed.href), 'oidc_expired', `${name}=${value}`)
+    assert.equal(await errorOf(copyOf(browser), changed.href), 'oidc_expired', `${name}=${value}`)
   }
   const twice = new URL(url)
   twice.searchParams.append('state', url.searchParams.get('state')!)
-  for (const [changed, expected] of [
-    [twice.href, 'oidc_expired'],
-    [`${back}&iss=https%3A%2F%2Fevil.example`, 'oidc_failed'],
-    [back.replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example'), 'oidc_failed'],
-  ] as const) {
-    const copy = new RedirectFollower()
-    for (const [key, cookie] of browser.cookies) copy.cookies.set(key, cookie)
-    assert.equal(await errorOf(copy, changed), expected, changed)
+  assert.equal(await errorOf(copyOf(browser), twice.href), 'oidc_expired')
+  for (const change of [
+    (own: string) => `${own}&iss=https%3A%2F%2Fevil.example`,
+    (own: string) => own.replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example'),
+  ]) {
+    const other = new RedirectFollower()
+    const own = (await other.follow(start, isBack)).location!
+    assert.equal(await errorOf(copyOf(other), change(own)), 'oidc_failed')
+    assert.equal(await errorOf(copyOf(other), own), 'oidc_expired', 'the state is used up')
   }
-  // The same browser at the same time: the provider exchanges the code once, and the state is used once.
-  const copies = Array.from({ length: 8 }, () => {
-    const copy = new RedirectFollower()
-    for (const [key, cookie] of browser.cookies) copy.cookies.set(key, cookie)
-    return copy
-  })
+  // The same browser at the same time: the state is used once, and the provider is asked once.
+  const copies = Array.from({ length: 8 }, () => copyOf(browser))
   const ends = await Promise.all(copies.map(async (copy) => (await copy.get(back)).location))
   assert.equal(ends.filter((end) => end === '/console').length, 1, ends.join())
   assert.equal(await errorOf(copies[0]!, back), 'oidc_expired', 'the cookie is gone')
@@ -361,4 +377,89 @@ void test('operator.oidc: a sign-in replaces the session of the browser, and a c
     for (const name of ['code', 'state', 'nonce']) secrets.push(...new URL(url).searchParams.getAll(name))
   assert.ok(secrets.length > 6)
   for (const secret of [...secrets, provider.clientSecret]) assert.ok(!lines.join('').includes(secret), secret)
+})
+
+void test('operator.single-use: a state is used up by its first response, right or wrong, so the provider is asked once for each', async () => {
+  const company = await startCompany(mapped)
+  const { app, provider, start } = company
+  provider.person = { sub: 'person-1', email: 'ada@acme.example', email_verified: true, groups: ['admins'] }
+  const tokens = (): number => provider.requests.get('/token') ?? 0
+
+  const attacker = new RedirectFollower()
+  const invented = await madeUp(company, attacker)
+  const invent = (): string => invented.replace(/code=[^&]*/, `code=${randomUUID()}`)
+  const ends = await Promise.all(Array.from({ length: 6 }, () => errorAt(copyOf(attacker), invent())))
+  assert.deepEqual(ends.toSorted(), ['oidc_expired', 'oidc_expired', 'oidc_expired', 'oidc_expired', 'oidc_expired', 'oidc_failed'])
+  assert.equal(await errorAt(copyOf(attacker), invent()), 'oidc_expired', 'one after another')
+  assert.equal(tokens(), 1)
+
+  for (const [what, change] of [
+    ['a wrong code', (back: string) => back.replace(/code=[^&]*/, 'code=wrong')],
+    ['no code', (back: string) => back.replace(/code=[^&]*&?/, '')],
+    ['an error', (back: string) => back.replace(/code=[^&]*/, 'error=access_denied')],
+  ] as const) {
+    const browser = new RedirectFollower()
+    const back = (await browser.follow(start, (next) => next.startsWith(company.callback))).location!
+    assert.notEqual(await errorAt(copyOf(browser), change(back)), 'oidc_expired', what)
+    const asked = tokens()
+    assert.equal(await errorAt(copyOf(browser), back), 'oidc_expired', `the right code after ${what}`)
+    assert.equal(tokens(), asked, what)
+  }
+  assert.deepEqual(await app.query('select count(*) as n from operators'), [{ n: 0 }])
+  assert.equal(await signIn(company), '/console')
+})
+
+void test('operator.guesses: made-up codes make the next of their address wait; a browser that has signed in before does not wait', async () => {
+  const lines: string[] = []
+  const log = createLog('trace', { destination: { write: (line) => void lines.push(line) } })
+  const company = await startCompany(mapped, { log })
+  const { app, provider } = company
+  provider.person = { sub: 'person-1', email: 'ada@acme.example', email_verified: true, groups: ['admins'] }
+  const ada = new RedirectFollower()
+  assert.equal(await signIn(company, ada), '/console')
+  const before = provider.requests.get('/token')!
+  const stored = Number((await app.query("select count(*) as n from sign_in_secrets where purpose = 'used'"))[0]!['n'])
+
+  const ends: (string | null)[] = []
+  for (let round = 0; round < 45; round++) {
+    const attacker = new RedirectFollower()
+    ends.push(await errorAt(attacker, await madeUp(company, attacker)))
+  }
+  const failed = ends.filter((end) => end === 'oidc_failed').length
+  // Thirty wait for nothing. A slow machine takes long enough for a few more.
+  assert.ok(failed >= 30 && failed < 45, `${failed} of ${ends.length}`)
+  assert.equal(failed + ends.filter((end) => end === 'oidc_busy').length, ends.length, ends.join())
+  assert.equal(provider.requests.get('/token')! - before, failed)
+  const now = Number((await app.query("select count(*) as n from sign_in_secrets where purpose = 'used'"))[0]!['n'])
+  assert.equal(now - stored, failed, 'what has to wait writes nothing')
+  const warnings = lines.filter((line) => line.includes('sign-in with the company account failed'))
+  assert.ok(warnings.length > 0 && warnings.length < failed / 2, `${warnings.length} lines`)
+
+  assert.equal(await signIn(company, ada), '/console', 'the browser of an operator')
+})
+
+void test('operator.guesses: a provider that hangs holds few sign-ins, and those of browsers that have signed in before get slots of their own', async () => {
+  const company = await startCompany(mapped)
+  const { provider } = company
+  provider.person = { sub: 'person-1', email: 'ada@acme.example', email_verified: true, groups: ['admins'] }
+  const ada = new RedirectFollower()
+  assert.equal(await signIn(company, ada), '/console')
+  const held = provider.holdTokens()
+  const attackers = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const browser = new RedirectFollower()
+      return { browser, back: await madeUp(company, browser) }
+    }),
+  )
+  const ends = attackers.map(({ browser, back }) => errorAt(browser, back))
+  await until('eight requests for a token', () => held.waiting() === 8)
+  const refused: (string | null)[] = []
+  for (const one of ends) void one.then((end) => refused.push(end))
+  await until('twelve refusals', () => refused.length === 12)
+  assert.deepEqual([...new Set(refused)], ['oidc_busy'])
+  const adas = signIn(company, ada)
+  await until('that of the operator', () => held.waiting() === 9)
+  held.release()
+  assert.equal(await adas, '/console')
+  assert.equal((await Promise.all(ends)).filter((end) => end === 'oidc_failed').length, 8)
 })

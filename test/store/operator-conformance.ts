@@ -52,6 +52,16 @@ export function operatorConformance(check: Check): void {
     assert.equal(await isSignedIn(store, session), false)
   })
 
+  check('operator.single-use: of many uses of one state at the same time one is accepted, and none after its time', async (store) => {
+    for (let round = 0; round < 5; round++) {
+      const state = { digest: randomBytes(32), expiresAt: (await store.read.storeTime()) + hour }
+      const uses = await Promise.all(Array.from({ length: 10 }, () => store.write.useSignInState(state)))
+      assert.deepEqual(uses.toSorted(), ['accepted', ...Array.from({ length: 9 }, () => 'used')])
+      assert.equal(await store.write.useSignInState(state), 'used')
+      assert.equal(await store.write.useSignInState({ digest: randomBytes(32), expiresAt: await store.read.storeTime() }), 'expired')
+    }
+  })
+
   check('operator.change: a sign-in during a disabling leaves no session behind, however they are interleaved', async (store) => {
     await makeOperator(store)
     for (let round = 0; round < 10; round++) {

@@ -3,7 +3,7 @@
  * when a record expires.
  */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { Admission, AdmissionOutcome, AdmittedTurn } from '../../src/store/turn-records.ts'
 import type { Each, Later } from '../../src/store/store.ts'
@@ -227,5 +227,18 @@ void test(
     for (let round = 0; round < 50; round++) won[await raceForOneFinish(older, newer)]++
     t.diagnostic(`the older one was first ${won.older} times, the newer one ${won.newer} times`)
     await older.verify()
+  },
+)
+
+void test(
+  'postgres: operator.single-use: of many uses of one state at the same time through three stores, one is accepted',
+  { skip: noPostgres() },
+  async (t) => {
+    const stores = await openThree(await ownPostgres(t))
+    for (let round = 0; round < 20; round++) {
+      const state = { digest: randomBytes(32), expiresAt: (await stores[0]!.read.storeTime()) + dayMs }
+      const uses = await Promise.all(Array.from({ length: 12 }, (_, index) => stores[index % 3]!.write.useSignInState(state)))
+      assert.equal(uses.filter((use) => use === 'accepted').length, 1, uses.join())
+    }
   },
 )

@@ -25,6 +25,8 @@ export type IdentityProvider = {
   forge: 'none' | 'other-key' | 'client-secret' | undefined
   /** Removes claims from the ID token, which are then only in UserInfo. */
   onlyInUserInfo: string[]
+  /** Requests for a token wait until `release`. `waiting`: how many wait now. */
+  holdTokens(): { waiting(): number; release(): void }
   /** How often each path was requested. */
   requests: Map<string, number>
   close(): Promise<void>
@@ -34,9 +36,11 @@ export type IdentityProvider = {
 export async function startIdentityProvider(): Promise<IdentityProvider & { allow(redirectUri: string): void }> {
   const keys = [newKey('first'), newKey('other')] as const
   let handle: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => void response.writeHead(503).end()
+  let waiting: (() => void)[] | undefined
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0]!
     provider.requests.set(path, (provider.requests.get(path) ?? 0) + 1)
+    if (path === '/token' && waiting) return void waiting.push(() => handle(request, response))
     handle(request, response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -52,6 +56,16 @@ export async function startIdentityProvider(): Promise<IdentityProvider & { allo
     forge: undefined as IdentityProvider['forge'],
     onlyInUserInfo: [] as string[],
     requests: new Map<string, number>(),
+    holdTokens() {
+      const held: (() => void)[] = (waiting = [])
+      return {
+        waiting: () => held.length,
+        release() {
+          waiting = undefined
+          for (const go of held) go()
+        },
+      }
+    },
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

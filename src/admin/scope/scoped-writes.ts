@@ -49,6 +49,7 @@ export const scopedWrites: Rules<Writes> = {
   recoverOperator: refused,
   setPassword: refused,
   upgradePasswordHash: refused,
+  useSignInState: refused,
   signInWithCompany: refused,
   addPasskey: refused,
   usePasskey: refused,

@@ -49,7 +49,9 @@ export function createLinkSignIn({ store, passwords, tokens, newId }: Options): 
 
     async findRecovery({ token: text, email }) {
       const token = text.startsWith(recoveryPrefix) ? tokens.read('recovery', text.slice(recoveryPrefix.length)) : undefined
-      if (!token) throw new ApiError('unauthorized', usedRecovery)
+      // A link that was used or has expired costs no hash of a password, which would keep others waiting.
+      // mutant: operator.recovery-2
+      if (!token || !(await store.read.isTokenUnused(token.use))) throw new ApiError('unauthorized', usedRecovery)
       const address = readEmail(email)
       return { token, email: address, operatorId: (await store.read.findOperatorByEmail(address))?.id ?? newId('opr') }
     },

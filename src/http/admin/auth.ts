@@ -27,7 +27,11 @@ export type TokenAuth = (request: IncomingMessage) => Promise<Principal>
  * Resolves with the principal, and with the session if the request has a session cookie. Rejects with ApiError `unauthorized`, with the same
  * message for every reason, with `rate_limit_exceeded`, and with `service_unavailable` if the store cannot be reached.
  */
-export type AdminAuth = (request: IncomingMessage) => Promise<{ principal: Principal; session: Session | undefined }>
+export type AdminAuth = (
+  request: IncomingMessage,
+) => Promise<{ principal: Principal; session: Session | undefined; credential: Credential | undefined }>
+/** What a caller has shown. The admin token is not one, because it does not change while the server runs. */
+export type Credential = { kind: 'session' | 'token'; text: string }
 
 /** `adminToken` is undefined if it is switched off (`operator.admin-token`): then every token is wrong. */
 export function createTokenCheck(adminToken: string | undefined): TokenCheck {
@@ -44,10 +48,7 @@ export function createTokenAuth(
   brake: Brake,
 ): TokenAuth {
   return async (request) => {
-    // Of two such headers Node keeps the first, while a proxy in front may have checked the second.
-    const header = countHeader(request, 'authorization') === 1 ? request.headers.authorization : undefined
-    // The scheme is case-insensitive (`order.authentication`).
-    const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
+    const token = tokenOf(request)
     if (token === undefined) throw new ApiError('unauthorized')
     if (isAdminToken(token)) return adminTokenPrincipal
     return (await findPrincipalOfToken(token)) ?? brake.refuse(request)
@@ -58,9 +59,21 @@ export function createAdminAuth(isAdminToken: TokenCheck, known: Known, brake: B
   const byToken = createTokenAuth(isAdminToken, known, brake)
   return async (request) => {
     const secret = request.headers.authorization === undefined ? readSessionSecret(request) : undefined
-    if (secret === undefined) return { principal: await byToken(request), session: undefined }
-    return (await known.findSession(secret)) ?? brake.refuse(request)
+    if (secret === undefined) {
+      const principal = await byToken(request)
+      const text = principal.who === 'token' ? tokenOf(request) : undefined
+      return { principal, session: undefined, credential: text === undefined ? undefined : { kind: 'token', text } }
+    }
+    const found = (await known.findSession(secret)) ?? (await brake.refuse(request))
+    return { ...found, credential: { kind: 'session', text: secret } }
   }
+}
+
+function tokenOf(request: IncomingMessage): string | undefined {
+  // Of two such headers Node keeps the first, while a proxy in front may have checked the second.
+  const header = countHeader(request, 'authorization') === 1 ? request.headers.authorization : undefined
+  // The scheme is case-insensitive (`order.authentication`).
+  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1]
 }
 
 /** Slows down programs that send wrong admin tokens or session secrets (`admin.guesses`). */

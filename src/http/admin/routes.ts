@@ -11,6 +11,8 @@ import type { Erasure } from '../../turn/erasure.ts'
 import { attentionRoutes } from './attention.ts'
 import { auditRoutes } from './audit.ts'
 import { agentRoutes, versionRoutes } from './agents/agents.ts'
+import { createAccessWatch } from './access-watch.ts'
+import type { AccessWatchTimes } from './access-watch.ts'
 import type { AdminAuth } from './auth.ts'
 import { endUserRoutes } from './end-users.ts'
 import { erasureRoutes } from './erasure.ts'
@@ -57,6 +59,8 @@ export type AdminRoutesOptions = {
   publicUrl: string | undefined
   session: Omit<SessionOptions, 'admin'>
   service: ModulesOfRoutes['service']
+  /** For tests. Default: those of production. */
+  accessTimes?: AccessWatchTimes | undefined
   /** Receives the function that returns the description of these routes, for the reference page. */
   described?: (describe: () => Promise<object>) => void
 }
@@ -65,6 +69,13 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who makes this request and what it may do. Only set in the admin API, and not on routes that need no sign-in. */
     principal: Principal
+    /**
+     * Aborted when this principal may no longer receive the response (`operator.ends-streams`), with an ApiError as its reason. Undefined for
+     * the admin token, which does not change while the server runs.
+     */
+    access: AbortSignal | undefined
+    /** Whether the work of this request is lost without its response, as `leftBy` says. Only set in the admin API. */
+    isForCallerOnly: boolean
     /** The same, as the audit log names it (`audit`). */
     actor: Actor
     /** The admin operations for this request: with its author, and restricted to what its principal may see. Only set in the admin API. */
@@ -73,6 +84,9 @@ declare module 'fastify' {
     modules: RequestModules
   }
 }
+
+// A change there is noticed immediately in this process, and within half a second in the others.
+const changesAccess = /^\/admin\/v1\/(operators|tokens|session|me)\b/
 
 const nounRoutes = [
   ownerRoutes,
@@ -99,19 +113,25 @@ const nounRoutes = [
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
   const { admin, auth, streams, publicUrl } = options
-  app.addHook('onRequest', async (request) => {
+  const watch = createAccessWatch(admin, () => performance.now(), options.accessTimes)
+  app.addHook('onRequest', async (request, reply) => {
     const route = request.routeOptions.config.needs
     if (route === 'open') return
-    const { principal, session } = await auth(request.raw)
+    const { principal, session, credential } = await auth(request.raw)
     // A path that does not exist has no entry: after the authentication it is a 404.
     if (route) checkNeeds(principal, route)
+    if (route && credential) request.access = watch.add({ request, reply, credential, principal, route })
     // No database stores it, so nothing has such an ID.
     if (Object.values(request.params as Record<string, string>).some((given) => given.includes('\0'))) throw new ApiError('not_found')
     request.principal = principal
     request.session = session
     request.actor = actorOf(principal, request.id)
     request.admin = admin.calledBy(request.actor, principal.scope)
+    request.isForCallerOnly = false
     request.modules = modulesOf(options, request.admin, request.actor, principal.scope)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    if (request.method !== 'GET' && reply.statusCode < 400 && changesAccess.test(request.routeOptions.url ?? '')) watch.checkNow()
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {

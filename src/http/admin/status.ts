@@ -44,6 +44,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       // No data is sent while the check runs, and the server would close the idle connection too early.
       reply.raw.setTimeout(maxVerificationMs + graceMs)
+      request.isForCallerOnly = true
       return writeVerification(await request.modules.verify())
     },
   )

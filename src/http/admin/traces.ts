@@ -1,7 +1,7 @@
 /** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. Previews share what a rerun may change. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { callerGone } from '../edge/caller-gone.ts'
+import { leftBy } from './access-watch.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 import { Model } from './agents/agent-bodies.ts'
@@ -81,7 +81,7 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { message, ...changes } = request.body?.overrides ?? {}
       const overrides = { ...readOverrides(changes), message }
-      const asked = { overrides, requestId: request.id, left: callerGone(reply) }
+      const asked = { overrides, requestId: request.id, left: leftBy(request, reply) }
       return writeUnstored(await request.admin.rerunTurn(request.params.request_id, asked))
     },
   )

@@ -121,7 +121,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
       await resource.find(wanted)
       // mutant: audit.reads-2
       await request.admin.recordTurnReading(requestId)
-      return followTurn(request, reply, wanted, request.query.after, { resource, streams })
+      return followTurn(request, reply, wanted, request.query.after, { resource, streams: { ...streams, access: request.access } })
     },
   )
 

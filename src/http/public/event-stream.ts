@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { ApiError } from '../../errors.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import type { RunningTurn, TurnEnd } from '../../turn/outcome.ts'
 import type { TextPosition } from '../../turn/turn-text.ts'
@@ -23,6 +24,8 @@ export type StreamOptions = {
   unread: UnreadResponses
   /** What caches may do: `no-cache` on the public API, `no-store` on the admin API, like the other responses of the admin API. */
   caching: 'no-cache' | 'no-store'
+  /** Aborted when the caller may no longer receive the stream (`operator.ends-streams`). Its reason, an ApiError, is the last event. Default: never. */
+  access?: AbortSignal | undefined
 }
 
 /** A run as a stream needs it: a turn, or a run of the operator that is not stored. */
@@ -40,8 +43,11 @@ export interface EventFormat<End = TurnEnd> {
   reset(): { events: string; isLast: boolean }
   /** The events after the last text. */
   last(end: End): string
-  /** `overload.unread`: the events in place of an end that is not sent now. Another stream continues after the text that was accepted. */
-  refused(requestId: string): string
+  /**
+   * The event in place of an end that is not sent: of a caller that has too much unread (`overload.unread`), or may no longer receive the stream
+   * (`operator.ends-streams`). The run itself may go on, and another stream continues after the text that was accepted.
+   */
+  refused(error: ApiError): string
 }
 
 // `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
@@ -74,10 +80,19 @@ export async function streamRun<End>(
   }
   const stopListening = run.listen(listener, after)
   response.once('close', stopListening)
-  const end = await run.end
+  const { access } = options
+  const end = access ? await Promise.race([run.end, refusal(access)]) : await run.end
   stopListening()
-  closeOnError(() => stream.end(end))
+  closeOnError(() => (end instanceof ApiError ? stream.refuse(end) : stream.end(end)))
 }
+
+/** Resolves with the reason when the access has ended. */
+const refusal = (access: AbortSignal): Promise<ApiError> =>
+  new Promise((resolve) => {
+    const end = (): void => resolve(access.reason as ApiError)
+    if (access.aborted) end()
+    else access.addEventListener('abort', end, { once: true })
+  })
 
 /** Sends a stored reply: the first event, then the end (`idempotency.replay`). Never throws. */
 export function streamReply(
@@ -113,7 +128,6 @@ class EventStream<End> {
   readonly #failpoints: Failpoints
   readonly #unread: UnreadResponses
   readonly #format: EventFormat<End>
-  readonly #requestId: string
   /** Passed to failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
@@ -135,7 +149,6 @@ class EventStream<End> {
     { times, failpoints, unread, caching }: StreamOptions,
   ) {
     this.#format = format
-    this.#requestId = requestId
     this.#response = response
     this.#message = message
     this.#failpoints = failpoints
@@ -196,6 +209,10 @@ class EventStream<End> {
     if (!this.#ended) this.#end(this.#format.last(end))
   }
 
+  refuse(error: ApiError): void {
+    if (!this.#ended) this.#end(this.#format.refused(error))
+  }
+
   #end(last: string): void {
     this.#ended = true
     this.#dropping = true
@@ -204,7 +221,7 @@ class EventStream<End> {
     const whole = this.#pending + last
     // `overload.unread`: another stream, or the same Idempotency-Key, gets the rest when the key's other responses have been read.
     const isTaken = this.#unread.take(this.#response, Buffer.byteLength(whole))
-    const rest = isTaken ? whole : this.#pending + this.#format.refused(this.#requestId)
+    const rest = isTaken ? whole : this.#pending + this.#format.refused(new ApiError('service_unavailable'))
     this.#response.end(this.#chunked ? `${chunk(rest)}${lastChunk}` : rest)
     this.#pending = ''
     this.#watchReader()

@@ -9,7 +9,6 @@ import type { TextPosition } from '../../turn/turn-text.ts'
 import { errorObject } from '../edge/envelope.ts'
 import { chatResponse } from './chat-response.ts'
 import { lastEventId, writeEventId } from './event-id.ts'
-import { endedLater } from './event-stream.ts'
 import type { EventFormat } from './event-stream.ts'
 
 export class TurnEvents implements EventFormat {
@@ -45,13 +44,16 @@ export class TurnEvents implements EventFormat {
   /** An end that is final has an ID after which nothing follows. After any other one, the turn may still go on (`unavailable.unknown`). */
   last(end: TurnEnd): string {
     if (end.kind === 'completed') return event('response.completed', lastEventId, chatResponse(end.reply))
-    const { code, message } = new ApiError(end.code)
     const id = end.state === 'failed' || end.state === 'cancelled' ? lastEventId : writeEventId(this.#position)
-    return event('error', id, JSON.stringify(errorObject(code, message, this.#requestId)))
+    return this.#error(id, new ApiError(end.code))
   }
 
-  refused(): string {
-    return this.last(endedLater)
+  refused(error: ApiError): string {
+    return this.#error(writeEventId(this.#position), error)
+  }
+
+  #error(id: string, { code, message }: ApiError): string {
+    return event('error', id, JSON.stringify(errorObject(code, message, this.#requestId)))
   }
 }
 

@@ -15,6 +15,7 @@ import {
 import { acceptInvitation, recoverOperator, setPassword, signInWithCompany, upgradePasswordHash } from './operator-sign-in.ts'
 import { addPasskey, removePasskey, usePasskey } from './passkeys.ts'
 import { closeSession, openSession } from './sessions.ts'
+import { useToken } from './sign-in-secrets.ts'
 
 export const accessWrites = {
   createOperator: write(createOperator, {
@@ -56,6 +57,8 @@ export const accessWrites = {
     changesCaches: false,
   }),
   upgradePasswordHash: write(upgradePasswordHash, { audit: null, changesCaches: false }),
+  // Before the identity provider is asked, so there is no one yet whom an entry could name.
+  useSignInState: write(useToken, { audit: null, changesCaches: false }),
   signInWithCompany: write(signInWithCompany, {
     before: async (sql, [{ issuer, subject, email }]) =>
       (await findOperatorByIdentity(sql, issuer, subject)) ?? (await findOperatorByEmail(sql, email)),

@@ -1,6 +1,6 @@
 /** Tokens of the admin API for programs. Only a digest of each is stored (`operator.token`). */
 import type { Row, Sql } from '../sql.ts'
-import { integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { byDigest, integer, integerOrNull, listOf, text, textOrNull } from './columns.ts'
 import { readAccess } from './operators.ts'
 import type { Operator } from './operators.ts'
 import type { PageRequest } from './paging.ts'
@@ -56,14 +56,20 @@ export async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<
 
 /** Returns undefined if it does not exist, was revoked or has expired. */
 export async function findValidAdminToken(sql: Sql, digest: Uint8Array): Promise<(AdminToken & { now: number }) | undefined> {
+  return (await findValidAdminTokens(sql, [digest]))[0]
+}
+
+/** The same for several tokens with one statement, in the order of their digests. */
+export async function findValidAdminTokens(sql: Sql, digests: Uint8Array[]): Promise<((AdminToken & { now: number }) | undefined)[]> {
   const now = await sql.now()
-  const [row] = await sql.all(
+  const rows = await sql.all(
     // mutant: operator.token
-    `select ${columns} from admin_tokens where digest = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
-    digest,
+    `select digest, ${columns} from admin_tokens
+      where digest in (${listOf(digests, 2)}) and revoked_at is null and (expires_at is null or expires_at > $1)`,
     now,
+    ...digests,
   )
-  return row && { ...readAdminToken(row), now }
+  return digests.map(byDigest(rows, (row) => ({ ...readAdminToken(row), now })))
 }
 
 export async function findAdminToken(sql: Sql, id: string): Promise<AdminToken | undefined> {

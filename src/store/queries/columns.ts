@@ -65,3 +65,13 @@ export const readFinishReason = (row: Row): ReplyFinishReason | null => textOrNu
 
 const unexpected = (column: string, value: unknown): Error =>
   new Error(`column ${column} holds a ${value === null ? 'null' : typeof value}`)
+
+/** The parameters of a list of values, from `$first` on. */
+export const listOf = (values: unknown[], first: number): string => values.map((_, index) => `$${first + index}`).join(', ')
+
+/** Finds what a row says by the value of its column `digest`. */
+export function byDigest<Value>(rows: Row[], read: (row: Row) => Value): (digest: Uint8Array) => Value | undefined {
+  const keyOf = (digest: unknown): string => Buffer.from(digest as Uint8Array).toString('base64')
+  const found = new Map(rows.map((row) => [keyOf(row['digest']), read(row)]))
+  return (digest) => found.get(keyOf(digest))
+}

@@ -102,7 +102,6 @@ export async function recoverOperator(sql: Sql, { token, id, email, name, passwo
  * has to be created.
  */
 export type CompanySignIn = {
-  state: UsedToken
   issuer: string
   subject: string
   email: string
@@ -114,16 +113,13 @@ export type CompanySignInOutcome =
   | { kind: 'accepted'; operator: Operator }
   | { kind: 'unknown' | 'other_account' | 'disabled' }
   | { kind: 'no_role'; operator: Operator | undefined }
-  | TokenRefused
 
 /**
  * Finds the operator of a company account, or gives it to the operator with its email address that has none (`operator.oidc`). Its role
  * follows the claims.
  */
 export async function signInWithCompany(sql: Sql, given: CompanySignIn): Promise<CompanySignInOutcome> {
-  const { state, issuer, subject, email, role } = given
-  const use = await useToken(sql, state)
-  if (use !== 'accepted') return { kind: use }
+  const { issuer, subject, email, role } = given
   if (role !== 'none' && role !== 'unmapped') await createFromClaims(sql, { ...given, role })
   const bound = await findOperatorByIdentity(sql, issuer, subject)
   const found = bound ?? (await findOperatorByEmail(sql, email))

@@ -22,11 +22,11 @@ import { findOwner, listOwners } from './owners.ts'
 import { findScopeOf } from './scope-of.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
-import { findAdminToken, findValidAdminToken, listAdminTokens } from './admin-tokens.ts'
+import { findAdminToken, findValidAdminToken, findValidAdminTokens, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
 import { findPasskey, listPasskeys } from './passkeys.ts'
-import { findInvitation } from './sign-in-secrets.ts'
-import { findSession, listSessions } from './sessions.ts'
+import { findInvitation, isTokenUnused } from './sign-in-secrets.ts'
+import { findSession, findSessions, listSessions } from './sessions.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
@@ -38,6 +38,7 @@ import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
 export const reads = {
   findInvitation,
+  isTokenUnused,
   findPasskey,
   listPasskeys,
   agentVersion,
@@ -105,6 +106,7 @@ export const reads = {
   wasReadRecently,
   findPlaygroundKey,
   findSession,
+  findSessions,
   listSessions,
   findOperator,
   findOperatorByEmail,
@@ -112,6 +114,7 @@ export const reads = {
   listOperators,
   findAdminToken,
   findValidAdminToken,
+  findValidAdminTokens,
   listAdminTokens,
   findScopeOf,
   storeTime,

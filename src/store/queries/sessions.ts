@@ -3,7 +3,7 @@
  * the cookie.
  */
 import type { Row, Sql } from '../sql.ts'
-import { integer, text, textOrNull } from './columns.ts'
+import { byDigest, integer, listOf, text, textOrNull } from './columns.ts'
 import { readAccess } from './operators.ts'
 import type { Operator } from './operators.ts'
 
@@ -85,15 +85,29 @@ export async function closeSession(sql: Sql, id: string, operatorId?: string): P
  * operator is not active.
  */
 export async function findSession(sql: Sql, digest: Uint8Array, ofToken: Uint8Array): Promise<SessionOfOperator | undefined> {
-  const [row] = await sql.all(
-    `select ${columns}, operator_id, o.name, o.role, o.permissions, o.owner_id
+  return (await findSessions(sql, [{ digest, ofToken }]))[0]
+}
+
+/** The same for several sessions with one statement, in the order of what is asked. */
+export async function findSessions(
+  sql: Sql,
+  asked: { digest: Uint8Array; ofToken: Uint8Array }[],
+): Promise<(SessionOfOperator | undefined)[]> {
+  const [own, ofTokens] = [asked.map(({ digest }) => digest), asked.map(({ ofToken }) => ofToken)]
+  const rows = await sql.all(
+    `select s.digest, ${columns}, operator_id, o.name, o.role, o.permissions, o.owner_id
        from console_sessions s left join operators o on o.id = s.operator_id and o.state = 'active'
-      where (s.digest = $1 and o.id is not null or s.digest = $2 and s.operator_id is null) and s.expires_at > $3`,
-    digest,
-    ofToken,
+      where (s.digest in (${listOf(own, 2)}) and o.id is not null or s.digest in (${listOf(ofTokens, 2 + own.length)}) and s.operator_id is null)
+        and s.expires_at > $1`,
     await sql.now(),
+    ...own,
+    ...ofTokens,
   )
-  if (!row) return undefined
+  const found = byDigest(rows, readSessionOfOperator)
+  return asked.map(({ digest, ofToken }) => found(digest) ?? found(ofToken))
+}
+
+function readSessionOfOperator(row: Row): SessionOfOperator {
   const operatorId = textOrNull(row, 'operator_id')
   return { ...readSession(row), operator: operatorId === null ? null : { id: operatorId, name: text(row, 'name'), ...readAccess(row) } }
 }

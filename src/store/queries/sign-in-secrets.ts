@@ -25,6 +25,12 @@ export async function useToken(sql: Sql, { digest, expiresAt }: UsedToken): Prom
   return stored > 0 ? 'accepted' : 'used'
 }
 
+/** Whether a signed token would be accepted now. Only `useToken` decides: others may use it at the same time. */
+export async function isTokenUnused(sql: Sql, { digest, expiresAt }: UsedToken): Promise<boolean> {
+  if (expiresAt <= (await sql.now())) return false
+  return (await sql.all('select digest from sign_in_secrets where digest = $1', digest)).length === 0
+}
+
 /** Returns undefined for an invitation that does not exist, was used or has expired, and if its operator is disabled. */
 export async function findInvitation(sql: Sql, digest: Uint8Array): Promise<{ operator: Operator; expiresAt: number } | undefined> {
   const [row] = await sql.all(

@@ -86,7 +86,7 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOption
     const agentId = request.params.id
     const started = await request.modules.beginInPlayground({ agentId, idempotencyKey, externalUserId, message })
     try {
-      return await sendBeginResult(request, reply, started, message, streams)
+      return await sendBeginResult(request, reply, started, message, { ...streams, access: request.access })
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'insufficient_balance') throw error
       const { ownerId } = await request.admin.findAgent(agentId)

@@ -1,10 +1,10 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
-import { ApiError, failures } from '../../../errors.ts'
+import { ApiError } from '../../../errors.ts'
 import { textStart } from '../../../turn/turn-text.ts'
 import type { TextListener } from '../../../turn/turn-text.ts'
-import { callerGone } from '../../edge/caller-gone.ts'
+import { leftBy } from '../access-watch.ts'
 import { note } from '../../edge/access-log.ts'
 import { errorObject } from '../../edge/envelope.ts'
 import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
@@ -42,15 +42,14 @@ type RunPreview = Awaited<ReturnType<AdminCalls['preparePreview']>>
 const eventOf = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** The end of the run is its last event. No other stream can continue it, so events have no ID. */
-const previewFormat: EventFormat<string> = {
+const previewFormat = (requestId: string): EventFormat<string> => ({
   first: '',
   text: (text) => eventOf('response.output_text.delta', { delta: text }),
   accepted: () => undefined,
   reset: () => ({ events: eventOf('response.output_text.reset', {}), isLast: false }),
   last: (end) => end,
-  // Responses of the admin API are not counted for a key, so this one is never refused.
-  refused: (requestId) => eventOf('error', errorObject('service_unavailable', failures.service_unavailable.message, requestId)),
-}
+  refused: ({ code, message }) => eventOf('error', errorObject(code, message, requestId)),
+})
 
 /** Starts the run. `fails` returns the last event after an error. */
 function streamed(requestId: string, runPreview: RunPreview, fails: (error: unknown) => string): StreamedRun<string> {
@@ -94,7 +93,14 @@ export const previewRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }
           'Use either external_user_id or before_turn: each of them says which history the message has.',
         )
       const historyOf = beforeTurn === undefined ? { externalUserId: externalUserId ?? usualUser } : { beforeTurn }
-      const asked = { message, historyOf, version, overrides: readOverrides(overrides), requestId: request.id, left: callerGone(reply) }
+      const asked = {
+        message,
+        historyOf,
+        version,
+        overrides: readOverrides(overrides),
+        requestId: request.id,
+        left: leftBy(request, reply),
+      }
       const runPreview = await request.admin.preparePreview(request.params.id, asked)
       if (!request.headers.accept?.includes('text/event-stream')) {
         const preview = await runPreview()
@@ -108,7 +114,8 @@ export const previewRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }
       }
       note(request.raw, { transport: 'stream' })
       reply.hijack()
-      return streamRun(reply.raw, streamed(request.id, runPreview, fails), previewFormat, message, streams)
+      const whileAllowed = { ...streams, access: request.access }
+      return streamRun(reply.raw, streamed(request.id, runPreview, fails), previewFormat(request.id), message, whileAllowed)
     },
   )
 }

@@ -7,6 +7,7 @@ import type { FastifyReply } from 'fastify'
 import { about, guessFailure } from '../../admin/answers.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { Type } from '../../edge/schema.ts'
+import { createExchangeLimit } from './exchange-limit.ts'
 import { createOpening } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
 
@@ -27,7 +28,8 @@ const cookieSeconds = 10 * 60
 
 export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, options) => {
   const { admin } = options
-  const { openFor, callsOf, sessionOf, oidcCookieOf, setOidcCookie } = createOpening(options)
+  const mayExchange = createExchangeLimit(() => performance.now())
+  const { openFor, callsOf, sessionOf, browserOf, oidcCookieOf, setOidcCookie } = createOpening(options)
   const sendTo = (reply: FastifyReply, url: string): FastifyReply =>
     reply.code(302).headers({ location: url, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).send()
   const sendBack = (reply: FastifyReply, error: string): FastifyReply => sendTo(reply, `/console/sign-in?error=${error}`)
@@ -47,7 +49,7 @@ export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
       },
     },
     async (request, reply) => {
-      const started = await admin.beginCompanySignIn(await sessionOf(request.raw))
+      const started = await admin.beginCompanySignIn({ replaces: await sessionOf(request.raw), browser: browserOf(request.raw) })
       setOidcCookie(request, reply, started?.cookie ?? '', started ? cookieSeconds : 0)
       return started ? sendTo(reply, started.url) : sendBack(reply, 'oidc_unavailable')
     },
@@ -69,7 +71,7 @@ export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
     },
     async (request, reply) => {
       const { search } = new URL(request.raw.url ?? '', 'http://localhost')
-      const verified = await admin.verifyCompanyAccount(search, oidcCookieOf(request.raw))
+      const verified = await admin.verifyCompanyAccount(search, oidcCookieOf(request.raw), mayExchange(request))
       setOidcCookie(request, reply, '', 0)
       if (typeof verified === 'string') return sendBack(reply, verified)
       const { account, operatorId } = verified

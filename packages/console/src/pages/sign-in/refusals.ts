@@ -1,5 +1,6 @@
 /** Why a sign-in with the company account was refused, by the code that the server puts into the address. */
 const refusals: Record<string, string> = {
+  oidc_busy: 'Too many sign-ins with a company account have failed or are in progress. Wait ten seconds, then try again.',
   oidc_cancelled: 'The sign-in with the company account was cancelled.',
   oidc_disabled: 'Your account is disabled. Ask an admin to enable it.',
   oidc_domain: 'Your email address is not of a domain that may sign in here. Use your company account, or ask an admin.',

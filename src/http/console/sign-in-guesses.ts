@@ -1,14 +1,14 @@
 /**
- * Slows down guesses of passwords by account and by address (`operator.guesses`). After several wrong ones, each further one makes the next
- * wait longer, up to a fixed time, so no account is ever locked. A browser that has signed in to the account before has counts of its own: the
- * guesses of others do not delay it. The counts are in the memory of this process, with a fixed maximum size.
+ * Slows down wrong passwords, and wrong responses of the identity provider, by account and by address (`operator.guesses`). After several wrong
+ * ones, each further one makes the next wait longer, up to a fixed time, so no account is ever locked. A browser that has signed in before has
+ * counts of its own: the guesses of others do not delay it. The counts are in the memory of this process, with a fixed maximum size.
  */
 import { networkOf } from './guess-limit.ts'
 
-/** `knownBrowser` identifies a browser that has signed in to this account before. */
-export type Guess = { account: string; address: string; knownBrowser: string | undefined }
+/** `account`: undefined if it is not known yet. `knownBrowser` identifies a browser that has signed in to this account before. */
+export type Guess = { account: string | undefined; address: string; knownBrowser: string | undefined }
 
-export type PasswordGuesses = {
+export type SignInGuesses = {
   /**
    * Starts a guess. It counts as wrong until `right` is called, so that many at the same time are not one. Returns how many seconds it has to
    * wait instead, and then nothing is counted.
@@ -33,17 +33,15 @@ const forgetMs = 60 * 60 * 1000
 // About a megabyte for each kind. When a map is full, the entry with the oldest guess is removed.
 const maxEntries = 4096
 
-export function createPasswordGuesses(monotonicMs: () => number): PasswordGuesses {
+export function createSignInGuesses(monotonicMs: () => number): SignInGuesses {
   const counts: Record<Kind, Map<string, Count>> = { account: new Map(), network: new Map(), browser: new Map() }
 
-  const keysOf = ({ account, address, knownBrowser }: Guess): [Kind, string][] =>
+  function keysOf({ account, address, knownBrowser }: Guess): [Kind, string][] {
     // mutant: operator.guesses-2
-    knownBrowser === undefined
-      ? [
-          ['account', account],
-          ['network', networkOf(address)],
-        ]
-      : [['browser', knownBrowser]]
+    if (knownBrowser !== undefined) return [['browser', knownBrowser]]
+    const network: [Kind, string] = ['network', networkOf(address)]
+    return account === undefined ? [network] : [['account', account], network]
+  }
 
   function find(kind: Kind, key: string): Count | undefined {
     const count = counts[kind].get(key)

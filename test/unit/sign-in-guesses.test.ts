@@ -1,12 +1,12 @@
 /** `operator.guesses` with a moved clock: how long a guess waits, what the guesses of others change, and how much is stored. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPasswordGuesses } from '../../src/http/console/password-guesses.ts'
-import type { Guess } from '../../src/http/console/password-guesses.ts'
+import { createSignInGuesses } from '../../src/http/console/sign-in-guesses.ts'
+import type { Guess } from '../../src/http/console/sign-in-guesses.ts'
 
 function guessing() {
   const clock = { now: 5_000 }
-  const guesses = createPasswordGuesses(() => clock.now)
+  const guesses = createSignInGuesses(() => clock.now)
   const from = (account: string, address: string, knownBrowser?: string): Guess => ({ account, address, knownBrowser })
   /** Seconds to wait; 0 for a wrong guess that was counted. */
   const wrong = (guess: Guess): number => {
