@@ -19,6 +19,15 @@ export const accessMutants: Mutant[] = [
   },
   {
     rule: 'order.authentication',
+    removes: 'other reads do not delay look-ups of API keys on PostgreSQL',
+    edits: [edit("if (name === 'findApiKey') return 'key'", "if (name === 'findApiKey') return 'look-up'")],
+    caughtBy: {
+      file: 'store/postgres-bounds.test.ts',
+      title: 'fault.pool-exhausted postgres: 600 reads that wait delay no look-up of an API key',
+    },
+  },
+  {
+    rule: 'order.authentication',
     removes: 'the secret is compared',
     edits: [edit('if (!key || !matches)', 'if (!key)')],
     caughtBy: { file: accessTest, title: 'order.authentication: unknown id, wrong secret, malformed, revoked' },

@@ -9,13 +9,13 @@ import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failu
 import { within } from '../../deadline.ts'
 
 /**
- * Eleven in total: two for admissions and rate windows, two to end turns and renew leases, two for look-ups, two for searches, one for
- * operators' writes, one for reports, one that listens; and one for a vacuum when there is something to vacuum. Operators' writes wait for
- * each other and never delay a look-up.
+ * Twelve in total: two for admissions and rate windows, two to end turns and renew leases, one for look-ups of API keys, two for other
+ * look-ups, two for searches, one for operators' writes, one for reports, one that listens; and one for a vacuum when there is something to
+ * vacuum. Operators' writes wait for each other and never delay a look-up.
  */
-export type Purpose = 'admission' | 'settlement' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
+export type Purpose = 'admission' | 'settlement' | 'key' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
 const ofTurns: Purpose[] = ['admission', 'settlement']
-const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, search: 2, write: 1, report: 1, vacuum: 1 }
+const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, key: 1, 'look-up': 2, search: 2, write: 1, report: 1, vacuum: 1 }
 
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 
