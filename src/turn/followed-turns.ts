@@ -57,6 +57,8 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
   const wanted = new Map<string, { sent: number; until: number }>()
   let sender: NodeJS.Timeout | undefined
   let asker: NodeJS.Timeout | undefined
+  const outbox: Message[] = []
+  let sending = false
   let reading = false
   let readAgain = false
   let stopped = false
@@ -76,11 +78,23 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
   })
 
   function send(list: Message[]): void {
-    if (list.length === 0) return
-    messages?.send(list.map((message) => JSON.stringify(message))).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) warnings.warn('could not send the text of a turn to another process', error.message)
-      else log.error({ err: error }, 'could not send the text of a turn to another process')
-    })
+    if (!messages || list.length === 0) return
+    outbox.push(...list)
+    if (!sending) void sendAll(messages)
+  }
+
+  /** What is to be sent while messages are on their way is sent together: hundreds of callers may start to follow turns at once. */
+  async function sendAll({ send: sendTexts }: NonNullable<typeof messages>): Promise<void> {
+    sending = true
+    while (outbox.length > 0) {
+      try {
+        await sendTexts(outbox.splice(0).map((message) => JSON.stringify(message)))
+      } catch (error) {
+        if (error instanceof StoreUnavailable) warnings.warn('could not send the text of a turn to another process', error.message)
+        else log.error({ err: error }, 'could not send the text of a turn to another process')
+      }
+    }
+    sending = false
   }
 
   function sendFrom({ turn, fence, offset }: Extract<Message, { kind: 'follow' }>): void {
@@ -111,9 +125,9 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
     sender = undefined
   }
 
-  /** Asks for the text of all turns that are followed here, and reads which of them have ended. */
-  function ask(): void {
-    const remote = [...followed.values()].filter((turn) => !turn.followsLive(live.get(turn.requestId)))
+  /** Asks for the text of turns that are followed here, and reads which of all of them have ended. */
+  function ask(turns: FollowedTurn[] = [...followed.values()]): void {
+    const remote = turns.filter((turn) => !turn.followsLive(live.get(turn.requestId)))
     send(remote.map(({ requestId, fence, offset }) => ({ kind: 'follow', turn: requestId, fence, offset })))
     void readEnds()
   }
@@ -154,7 +168,7 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
       })
       if (stopped) return turn
       asker ??= setInterval(ask, askMs)
-      ask()
+      ask([turn])
       return turn
     },
     cancel(requestId, run) {

@@ -88,7 +88,7 @@ export const scopedReads: Rules<Reads> = {
   findSession: refused,
   listSessions: refused,
   findScopeOf: refused,
-  findApiKey: refused,
+  findApiKeys: refused,
   findReplies: refused,
   findTurnMessage: refused,
   findNewestTurn: refused,

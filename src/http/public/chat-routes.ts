@@ -7,7 +7,7 @@ import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../turn/
 import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
 import type { ChatRequest } from './schemas.ts'
-import { rateHeaders } from './caller.ts'
+import { rateHeaders, readerOf } from './caller.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { jsonType, sendFailure } from '../edge/envelope.ts'
@@ -19,7 +19,7 @@ import { continueTurn } from './turn-routes.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { prefersAsync, readTraceparent } from './request-headers.ts'
-import type { TurnResource } from '../../turn/turn-resource.ts'
+import type { Reader, TurnResource } from '../../turn/turn-resource.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 
 /** The part of the turn module that these routes use. */
@@ -75,24 +75,24 @@ async function sendStream(
   const after = typeof header === 'string' ? readEventId(header) : undefined
   // mutant: stream.resume
   if (after === undefined) return sendBeginResult(request, reply, started, message, streams)
-  const apiKeyId = request.caller.apiKey.id
+  const reader = readerOf(request)
   // A released turn runs again: its text may be the one that the client has.
   if (started.kind === 'running' && started.turn.fence > 1 && after !== lastEventId) {
     noteBeginResult(request.raw, started, 'stream')
     reply.hijack()
     return streamRun(reply.raw, started.turn, new TurnEvents(started.turn, after), message, streams, after)
   }
-  const requestId = await startedBefore(started, { apiKeyId, idempotencyKey: request.idempotencyKey }, turns.resource)
+  const requestId = await startedBefore(started, { ...reader, idempotencyKey: request.idempotencyKey }, turns.resource)
   if (requestId === undefined) return sendBeginResult(request, reply, started, message, streams)
   noteBeginResult(request.raw, started, 'stream')
   reply.header('x-request-id', requestId)
-  return continueTurn(request, reply, { requestId, apiKeyId }, after, { resource: turns.resource, streams })
+  return continueTurn(request, reply, { requestId, ...reader }, after, { resource: turns.resource, streams })
 }
 
 /** The request ID of a turn that an earlier request with this key and body has started; undefined if this request has. */
 async function startedBefore(
   started: BeginResult,
-  wanted: { apiKeyId: string; idempotencyKey: string },
+  wanted: Reader & { idempotencyKey: string },
   resource: TurnResource,
 ): Promise<string | undefined> {
   if (started.kind === 'replay') return started.reply.requestId

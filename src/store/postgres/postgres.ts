@@ -122,9 +122,12 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   const queries = createQueries(connections, failpoints, deadlines)
   const writesOf = (author: Author | undefined): Methods<Writes> =>
     methodsOf<Writes>(writes, async (name, args) => {
-      const value = await queries.write({ name, args, author })
-      if (writes[name].changesCaches) notify()
-      return value
+      try {
+        return await queries.write({ name, args, author })
+      } finally {
+        // Also after a failure: the change may be stored although its answer was lost.
+        if (writes[name].changesCaches) notify()
+      }
     })
   let vacuumedAt = 0
 

@@ -40,7 +40,7 @@ export const beginSnapshot = 'begin isolation level repeatable read, read only'
 
 /** Every request waits for the look-up of its API key, so no other read delays it. */
 function purposeOf(name: keyof Reads): 'key' | 'report' | 'search' | 'look-up' {
-  if (name === 'findApiKey') return 'key'
+  if (name === 'findApiKeys') return 'key'
   if (reports.has(name)) return 'report'
   return searches.has(name) ? 'search' : 'look-up'
 }
