@@ -21,6 +21,7 @@ import { TakesNoWrites, asStoreError } from './failure.ts'
 import { createTurnPath } from './turn-path.ts'
 import type { Deadlines } from './turn-path.ts'
 import { listen, ofTurns } from './listen.ts'
+import { createProcessWatch } from './process-watch.ts'
 import { migrate, readMigrations, readState } from './migrate.ts'
 import type { Migration, SchemaState } from './migrate.ts'
 import { vacuumErased } from './vacuum.ts'
@@ -155,6 +156,7 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
             )
           },
         },
+    processes: createProcessWatch(connections, () => listener?.pid(), deadlines.settlementMs),
     async ping() {
       await connections.ask('look-up', deadlines.admissionMs, async (connection) => {
         const { rows } = await connection.query('show transaction_read_only')
