@@ -44,7 +44,7 @@ export function createAccess({
   failpoints = noFailpoints,
   log,
 }: AccessOptions): Access {
-  const keys = createKeyCache({ load: (keyId) => store.read.findApiKey(keyId), monotonicMs })
+  const keys = createKeyCache({ load: (keyIds) => store.read.findApiKeys(keyIds), monotonicMs })
   store.onChange(keys.clear)
   const mayLogRefusal = createThrottle(monotonicMs)
   const mayLogOutage = createThrottle(monotonicMs)

@@ -62,7 +62,7 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   listPriceChanges: null,
   findApiKeyId: null,
   findApiKeyRecord: null,
-  findApiKey: null,
+  findApiKeys: null,
   listApiKeys: null,
   listLedger: null,
   findOwner: null,

@@ -63,7 +63,7 @@ async function isRevoked(store: Store, keyId: string): Promise<boolean> {
 
 /** The agent of a valid key, or undefined. */
 async function agentOfKey(store: Store, key: { keyId: string; secret: string }): Promise<Demo | undefined> {
-  const stored = await store.read.findApiKey(key.keyId)
+  const [stored] = await store.read.findApiKeys([key.keyId])
   const digest = digestSecret(key.secret)
   if (!stored?.secrets.some((secret) => timingSafeEqual(secret.digest, digest))) return undefined
   return { agentId: stored.agentId, agentName: stored.agentName }

@@ -52,6 +52,21 @@ export interface SharedStore extends Store {
   spendWindows(items: WindowSpend[]): Promise<WindowSpent[]>
 }
 
+/** What a process knows about the others that share its store. */
+export type ProcessWatch = {
+  /**
+   * Compares the processes with those of the last call. `changed`: one has ended or started, so every process renews its leases now.
+   * `endedAt`: one has ended, or this one has just started, by the store's clock; undefined if the connection of this process was lost
+   * meanwhile, because all others may have been lost with it.
+   */
+  look(): Promise<{ changed: boolean; endedAt: number | undefined }>
+  /**
+   * Ends the leases that expire before `before`, unless a process of an older version is connected: it does not renew its leases when
+   * another process ends.
+   */
+  endLeases(before: number): Promise<void>
+}
+
 export interface Store {
   /**
    * Each item is atomic. Items may share a commit; their outcomes are returned after the commit is durable.
@@ -101,6 +116,11 @@ export interface Store {
    * only one process has the store, or if they cannot be sent (behind a connection pooler). A message has at most 7,999 bytes.
    */
   messages: { send(messages: string[]): Promise<void>; onMessage(listener: (message: string) => void): void } | undefined
+  /**
+   * What is known about the other processes that share the store: src/store/postgres/process-watch.ts. Undefined if only one process has the
+   * store.
+   */
+  processes: ProcessWatch | undefined
   /** Resolves if the store can read and write. Otherwise rejects with StoreUnavailable. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -3,13 +3,12 @@
  * Never reveals that a conversation of another key, or an erased one, exists.
  */
 import { ApiError } from '../errors.ts'
-import { maxBytes } from '../store/budget.ts'
 import type { Message } from '../store/queries/conversations.ts'
 import { boundedPageOf, boundedRequest, pageOf, pageRequest } from '../store/queries/paging.ts'
-import type { BoundedItems, Page, PageRequest } from '../store/queries/paging.ts'
+import type { BoundedItems, Page } from '../store/queries/paging.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
-import { Batcher } from './batcher.ts'
+import { ReadQueue } from './read-queue.ts'
 
 /** Times are epoch milliseconds. */
 export type ConversationSummary = {
@@ -26,6 +25,8 @@ export type ConversationsWanted = {
   limit: number
   cursor: string | undefined
   externalUserId: string | undefined
+  /** The owner whose turn it is when many reads wait. */
+  shareOf: string
 }
 
 export type MessagesWanted = {
@@ -33,7 +34,7 @@ export type MessagesWanted = {
   conversationId: string
   limit: number
   cursor: string | undefined
-  /** The owner whose turn it is when many pages wait. */
+  /** As in `ConversationsWanted`. */
   shareOf: string
   /** Called right before the page is read. If it returns false, the request is refused with `service_unavailable`. */
   mayRead: () => boolean
@@ -46,44 +47,37 @@ export interface Conversations {
   /** Conversations with at least one message, newest first. */
   list(wanted: ConversationsWanted): Promise<Page<ConversationSummary>>
   /** The conversation of an end user, from the admission of the first message on. */
-  idOf(apiKeyId: string, externalUserId: string): Promise<string | undefined>
+  idOf(wanted: { apiKeyId: string; externalUserId: string; shareOf: string }): Promise<string | undefined>
   /** Newest first. Pages are limited by bytes, and a few are read at a time, so that they delay no one and fill no memory (`overload.unread`). */
   messages(wanted: MessagesWanted): Promise<MessagesFound>
 }
 
-// A full page has `maxBytes`, and this many of them are in memory before they are written. PostgreSQL has two connections for them.
-const pagesAtATime = 2
-
-type MessagesRead = { kind: 'found'; part: BoundedItems<Message> } | { kind: 'not_found' }
-type WaitingPage = { request: PageRequest & { apiKeyId: string; conversationId: string }; mayRead: () => boolean }
-
 export function createConversations({ store }: { store: Store }): Conversations {
-  const pages = new Batcher<WaitingPage, MessagesRead>(
-    (waiting) => Promise.all(waiting.map((page) => readMessages(page).catch((error: Error) => ({ kind: 'error' as const, error })))),
-    () => [],
-    () => maxBytes / pagesAtATime,
-  )
-
-  async function readMessages({ request, mayRead }: WaitingPage): Promise<MessagesRead> {
-    if (!mayRead()) throw new ApiError('service_unavailable')
-    const part = await store.read.listMessages(request).catch(refuseUnavailable)
-    return part ? { kind: 'found', part } : { kind: 'not_found' }
-  }
+  // `overload.reads`
+  const lookUps = new ReadQueue()
+  // A full page has two MiB, and no more of them are in memory before they are written than are read at a time.
+  const pages = new ReadQueue()
 
   return {
-    async list({ apiKeyId, externalUserId, ...wanted }) {
+    async list({ apiKeyId, externalUserId, shareOf, ...wanted }) {
       const request = { ...pageRequest(wanted), apiKeyId, externalUserId }
-      const page = pageOf(await store.read.listConversations(request).catch(refuseUnavailable), wanted)
+      const page = pageOf(await lookUps.run(shareOf, () => store.read.listConversations(request)).catch(refuseUnavailable), wanted)
       return { ...page, data: page.data.map(({ id, ...conversation }) => ({ conversationId: id, ...conversation })) }
     },
 
-    idOf: (apiKeyId, externalUserId) => store.read.findConversationId(apiKeyId, externalUserId).catch(refuseUnavailable),
+    idOf: ({ apiKeyId, externalUserId, shareOf }) =>
+      lookUps.run(shareOf, () => store.read.findConversationId(apiKeyId, externalUserId)).catch(refuseUnavailable),
 
     async messages({ apiKeyId, conversationId, shareOf, mayRead, ...wanted }) {
       // PostgreSQL does not accept U+0000 in text.
       if (conversationId.includes('\0')) return { kind: 'not_found' }
-      const found = await pages.push({ request: { ...boundedRequest(wanted), apiKeyId, conversationId }, mayRead }, shareOf)
-      return found.kind === 'found' ? { kind: 'found', ...boundedPageOf(found.part) } : found
+      const request = { ...boundedRequest(wanted), apiKeyId, conversationId }
+      const read = async (): Promise<BoundedItems<Message> | undefined> => {
+        if (!mayRead()) throw new ApiError('service_unavailable')
+        return store.read.listMessages(request)
+      }
+      const part = await pages.run(shareOf, read).catch(refuseUnavailable)
+      return part ? { kind: 'found', ...boundedPageOf(part) } : { kind: 'not_found' }
     },
   }
 }

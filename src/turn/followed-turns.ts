@@ -57,8 +57,9 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
   const wanted = new Map<string, { sent: number; until: number }>()
   let sender: NodeJS.Timeout | undefined
   let asker: NodeJS.Timeout | undefined
-  let reading = false
-  let readAgain = false
+  const outbox: Message[] = []
+  let sending = false
+  let [reading, readAgain] = [false, false]
   let stopped = false
 
   messages?.onMessage((text) => {
@@ -75,12 +76,19 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
     }
   })
 
-  function send(list: Message[]): void {
-    if (list.length === 0) return
-    messages?.send(list.map((message) => JSON.stringify(message))).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) warnings.warn('could not send the text of a turn to another process', error.message)
-      else log.error({ err: error }, 'could not send the text of a turn to another process')
-    })
+  const report = (what: string, error: unknown): void =>
+    error instanceof StoreUnavailable ? warnings.warn(what, error.message) : log.error({ err: error }, what)
+
+  /** What is to be sent while messages are on their way is sent together: hundreds of callers may start to follow turns at once. */
+  async function send(list: Message[]): Promise<void> {
+    outbox.push(...list)
+    if (sending) return
+    sending = true
+    for (let next = outbox.splice(0); next.length > 0; next = outbox.splice(0))
+      await messages
+        ?.send(next.map((message) => JSON.stringify(message)))
+        .catch((error: unknown) => report('could not send the text of a turn to another process', error))
+    sending = false
   }
 
   function sendFrom({ turn, fence, offset }: Extract<Message, { kind: 'follow' }>): void {
@@ -89,7 +97,7 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
     const until = performance.now() + followedMs
     const before = wanted.get(turn)
     const from = fence === running.admitted.fence ? Math.min(offset, running.text.length) : 0
-    send(textOf(running, from, before?.sent ?? running.text.length))
+    void send(textOf(running, from, before?.sent ?? running.text.length))
     wanted.set(turn, { sent: before?.sent ?? running.text.length, until })
     sender ??= setInterval(sendNew, sendMs)
   }
@@ -105,16 +113,16 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
         want.sent = running.text.length
       }
     }
-    send(list)
+    void send(list)
     if (wanted.size > 0) return
     clearInterval(sender)
     sender = undefined
   }
 
-  /** Asks for the text of all turns that are followed here, and reads which of them have ended. */
-  function ask(): void {
-    const remote = [...followed.values()].filter((turn) => !turn.followsLive(live.get(turn.requestId)))
-    send(remote.map(({ requestId, fence, offset }) => ({ kind: 'follow', turn: requestId, fence, offset })))
+  /** Asks for the text of turns that are followed here, and reads which of all of them have ended. */
+  function ask(turns: FollowedTurn[] = [...followed.values()]): void {
+    const remote = turns.filter((turn) => !turn.followsLive(live.get(turn.requestId)))
+    void send(remote.map(({ requestId, fence, offset }) => ({ kind: 'follow', turn: requestId, fence, offset })))
     void readEnds()
   }
 
@@ -128,8 +136,7 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
       try {
         for (const status of await store.read.listEnded(requestIds)) followed.get(status.requestId)?.finish(endOf(status), status.fence)
       } catch (error) {
-        if (error instanceof StoreUnavailable) warnings.warn('could not read the end of a turn, retrying', error.message)
-        else log.error({ err: error }, 'could not read the end of a turn, retrying')
+        report('could not read the end of a turn, retrying', error)
         for (const requestId of requestIds) followed.get(requestId)?.finishIfOverdue()
       }
     }
@@ -154,17 +161,17 @@ export function followTurns({ store, live, log, warnings }: FollowedTurnsOptions
       })
       if (stopped) return turn
       asker ??= setInterval(ask, askMs)
-      ask()
+      ask([turn])
       return turn
     },
     cancel(requestId, run) {
       const running = live.get(requestId)
       if (running) running.cancel(run)
-      else send([{ kind: 'cancel', turn: requestId, run }])
+      else void send([{ kind: 'cancel', turn: requestId, run }])
     },
     ended(turn) {
       if (followed.has(turn.requestId)) void readEnds()
-      if (wanted.delete(turn.requestId)) send([{ kind: 'ended', turn: turn.requestId }])
+      if (wanted.delete(turn.requestId)) void send([{ kind: 'ended', turn: turn.requestId }])
     },
     stop() {
       stopped = true

@@ -1,7 +1,8 @@
 /**
  * Renews leases and recovers turns on one timer, renewal first: after the event loop was blocked, a separate recovery timer would fire
- * before the renewal and claim turns that are still running. A process never claims a turn that it runs itself. `turn.states`: at most
- * three attempts; turns that may crash the process run last and alone.
+ * before the renewal and claim turns that are still running. A process never claims a turn that it runs itself. When a process ends or
+ * starts, all renew their leases at once; what has not been renewed two rounds later has no process, and is claimed (`turn.orphans`).
+ * `turn.states`: at most three attempts; turns that may crash the process run last and alone.
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
@@ -14,6 +15,13 @@ import type { LiveTurn } from './live-turn.ts'
 
 // The size of one claim, so that a start with many orphans leaves slots for callers. The next claim follows when these turns have ended.
 const maxClaimed = 100
+
+// The rounds in which a process renews its leases after another one has ended or started, and after which the leases that were not renewed are ended.
+// The processes notice it within one round of each other.
+const roundsToRenew = 2
+
+/** `turn.orphans`: how long after the death of a process its turns are claimed, if the store notices the death and answers. */
+export const orphanMs = ({ sweepMs }: { sweepMs: number }): number => (1 + roundsToRenew) * sweepMs
 
 export type LeasesOptions = {
   store: Store
@@ -61,11 +69,36 @@ export function keepLeases({
   let stopped = false
   let suspectRuns = false
   let freshRuns = 0
+  let renewsUntil = 0
+  /** The ends of other processes: when by the store's clock, and when their leases are ended by the clock of this process. */
+  let endsOfOthers: { endedAt: number; dueAt: number }[] = []
+
+  /** `turn.orphans` */
+  async function lookForEnds(): Promise<void> {
+    if (!store.processes) return
+    const { changed, endedAt } = await store.processes.look()
+    const dueAt = performance.now() + roundsToRenew * sweepMs
+    // A round more than the others wait.
+    if (changed) {
+      renewsUntil = dueAt + sweepMs
+      await renew()
+    }
+    if (endedAt !== undefined) endsOfOthers.push({ endedAt, dueAt })
+  }
+
+  async function endLeasesOfEnded(): Promise<void> {
+    const now = performance.now() + sweepMs / 2
+    const due = endsOfOthers.filter(({ dueAt }) => dueAt <= now)
+    if (due.length === 0) return
+    endsOfOthers = endsOfOthers.filter(({ dueAt }) => dueAt > now)
+    // A process that runs has set its leases to end this long after a later moment.
+    await store.processes?.endLeases(Math.max(...due.map(({ endedAt }) => endedAt)) + leaseMs)
+  }
 
   async function renew(): Promise<void> {
     // Renews half a sweep early rather than half a sweep late.
-    if (performance.now() - renewedAt < renewMs - sweepMs / 2) return
     const startedAt = performance.now()
+    if (startedAt > renewsUntil && startedAt - renewedAt < renewMs - sweepMs / 2) return
     const turns = [...live.values()]
     if (turns.length > 0) await renewAll(turns)
     renewedAt = startedAt
@@ -159,6 +192,8 @@ export function keepLeases({
       runAgain = false
       try {
         await renew()
+        await lookForEnds()
+        await endLeasesOfEnded()
         // mutant: turn.cancel
         await cancelRequested()
         await sweep()

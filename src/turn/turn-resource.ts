@@ -17,27 +17,28 @@ import type { FollowedTurns } from './followed-turns.ts'
 import { endOf } from './followed-turns.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { RunningTurn } from './outcome.ts'
+import { ReadQueue } from './read-queue.ts'
 import { TurnText } from './turn-text.ts'
 
 export type { TurnStatus }
 
+/** A caller by its API key. `shareOf` is the owner whose turn it is when many reads wait (`overload.reads`). */
+export type Reader = { apiKeyId: string; shareOf: string }
+
 /** `apiKeyId` undefined: the operator, who may see every turn. */
-export type TurnWanted = { requestId: string; apiKeyId: string | undefined }
+export type TurnWanted = { requestId: string; apiKeyId: string | undefined; shareOf: string }
 
 /** All throw ApiError: `not_found` for a turn that the caller may not see, does not exist or was erased; `service_unavailable`. */
 export interface TurnResource {
   find(wanted: TurnWanted): Promise<TurnStatus>
   /** The user's message of a turn. */
-  readMessage(wanted: { requestId: string; apiKeyId: string }): Promise<string>
+  readMessage(wanted: Reader & { requestId: string }): Promise<string>
   /** The newest turn of the key whose Idempotency-Key starts with `keyPrefix`, if it was started at most `withinMs` ago. */
-  findNewest(wanted: { apiKeyId: string; keyPrefix: string; withinMs: number }): Promise<KeyedTurn | undefined>
+  findNewest(wanted: Reader & { keyPrefix: string; withinMs: number }): Promise<KeyedTurn | undefined>
   /** The turn that the Idempotency-Key has. */
-  findOfKey(wanted: { apiKeyId: string; idempotencyKey: string }): Promise<TurnStatus>
+  findOfKey(wanted: Reader & { idempotencyKey: string }): Promise<TurnStatus>
   /** The request ID of the running turn because of which a message was refused. Undefined if it is not found, or not now. Never throws. */
-  findBlocking(
-    code: FailureCode,
-    refused: { apiKeyId: string; idempotencyKey: string; externalUserId: string },
-  ): Promise<string | undefined>
+  findBlocking(code: FailureCode, refused: Reader & { idempotencyKey: string; externalUserId: string }): Promise<string | undefined>
   /** The turn, to follow it from any position, whether or not it has ended. */
   open(wanted: TurnWanted): Promise<{ turn: RunningTurn; status: TurnStatus }>
   /**
@@ -46,7 +47,7 @@ export interface TurnResource {
    */
   cancel(wanted: TurnWanted, author?: Author): Promise<TurnStatus>
   /** Replaces earlier feedback. A turn that still runs has none. */
-  giveFeedback(wanted: { requestId: string; apiKeyId: string }, feedback: GivenFeedback): Promise<Feedback>
+  giveFeedback(wanted: Reader & { requestId: string }, feedback: GivenFeedback): Promise<Feedback>
 }
 
 // A model call ends at once. A tool call with side effects may take longer, and the caller can read the status again.
@@ -65,8 +66,11 @@ export type TurnResourceOptions = {
 }
 
 export function createTurnResource({ store, live, followed }: TurnResourceOptions): TurnResource {
-  async function find({ requestId, apiKeyId }: TurnWanted): Promise<TurnStatus> {
-    const status = isRequestId(requestId) && (await store.read.findTurnStatus(requestId, apiKeyId).catch(refuseUnavailable))
+  const queue = new ReadQueue()
+  const read = <Value>(shareOf: string, ask: () => Promise<Value>): Promise<Value> => queue.run(shareOf, ask).catch(refuseUnavailable)
+
+  async function find({ requestId, apiKeyId, shareOf }: TurnWanted): Promise<TurnStatus> {
+    const status = isRequestId(requestId) && (await read(shareOf, () => store.read.findTurnStatus(requestId, apiKeyId)))
     if (!status) throw new ApiError('not_found', 'This turn does not exist.')
     return status
   }
@@ -82,33 +86,35 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
   return {
     find,
 
-    async readMessage({ requestId, apiKeyId }) {
-      const message = isRequestId(requestId) && (await store.read.findTurnMessage(requestId, apiKeyId).catch(refuseUnavailable))
+    async readMessage({ requestId, apiKeyId, shareOf }) {
+      const message = isRequestId(requestId) && (await read(shareOf, () => store.read.findTurnMessage(requestId, apiKeyId)))
       if (typeof message !== 'string') throw new ApiError('not_found', 'This turn does not exist.')
       return message
     },
 
-    async findNewest(wanted) {
+    async findNewest({ shareOf, ...wanted }) {
       const release = lookUps.take(wanted.apiKeyId)
       if (!release) throw new ApiError('service_unavailable')
-      return store.read.findNewestTurn(wanted).catch(refuseUnavailable).finally(release)
+      return read(shareOf, () => store.read.findNewestTurn(wanted)).finally(release)
     },
 
-    async findOfKey(wanted) {
-      const status = await store.read.findTurnStatusOfKey(wanted).catch(refuseUnavailable)
+    async findOfKey({ shareOf, ...wanted }) {
+      const status = await read(shareOf, () => store.read.findTurnStatusOfKey(wanted))
       if (!status) throw new ApiError('not_found', 'This API key has no turn with this Idempotency-Key.')
       return status
     },
 
-    async findBlocking(code, { apiKeyId, idempotencyKey, externalUserId }) {
+    async findBlocking(code, { apiKeyId, shareOf, idempotencyKey, externalUserId }) {
       if (code !== 'idempotency_in_progress' && code !== 'conversation_busy') return undefined
       const release = lookUps.take(apiKeyId)
       if (!release) return undefined
-      const found =
+      const find = (): Promise<string | undefined> =>
         code === 'idempotency_in_progress'
           ? store.read.findTurnOfKey({ apiKeyId, idempotencyKey })
           : store.read.findRunningTurn(apiKeyId, externalUserId)
-      return found.catch(() => undefined).finally(release)
+      return read(shareOf, find)
+        .catch(() => undefined)
+        .finally(release)
     },
 
     async open(wanted) {
@@ -131,7 +137,8 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
     async giveFeedback(wanted, feedback) {
       const { state } = await find(wanted)
       if (state === 'running') throw new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')
-      const given = await store.write.putFeedback({ ...wanted, ...feedback }).catch(refuseUnavailable)
+      const { requestId, apiKeyId } = wanted
+      const given = await store.write.putFeedback({ requestId, apiKeyId, ...feedback }).catch(refuseUnavailable)
       // It was erased, or runs again, since it was read.
       if (!given) throw new ApiError('not_found', 'This turn does not exist.')
       return given

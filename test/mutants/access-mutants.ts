@@ -19,6 +19,33 @@ export const accessMutants: Mutant[] = [
   },
   {
     rule: 'order.authentication',
+    removes: 'other reads do not delay look-ups of API keys on PostgreSQL',
+    edits: [edit("if (name === 'findApiKeys') return 'key'", "if (name === 'findApiKeys') return 'look-up'")],
+    caughtBy: {
+      file: 'store/postgres-bounds.test.ts',
+      title: 'fault.pool-exhausted postgres: 600 reads that wait delay no look-up of an API key',
+    },
+  },
+  {
+    rule: 'order.authentication',
+    removes: 'a key is not accepted for longer than five seconds without the store',
+    edits: [edit('known && ageOf(known) < maxUnconfirmedMs', 'known')],
+    caughtBy: { file: 'unit/key-cache.test.ts', title: 'order.authentication: while the store does not answer, a key counts as it was' },
+  },
+  {
+    rule: 'order.authentication',
+    removes: 'a key that was not there is forgotten',
+    edits: [edit('if (!found.key) kept.delete(keyId)', 'if (!found.key) kept.size')],
+    caughtBy: { file: 'unit/key-cache.test.ts', title: 'order.authentication: a key that was not there when it was last read' },
+  },
+  {
+    rule: 'order.authentication',
+    removes: 'made-up keys do not delay known ones',
+    edits: [edit('const queue = isKnown ? known : others', 'const queue = others')],
+    caughtBy: { file: 'unit/key-cache.test.ts', title: 'order.authentication: made-up ids are read together, and after a key that was' },
+  },
+  {
+    rule: 'order.authentication',
     removes: 'the secret is compared',
     edits: [edit('if (!key || !matches)', 'if (!key)')],
     caughtBy: { file: accessTest, title: 'order.authentication: unknown id, wrong secret, malformed, revoked' },

@@ -20,8 +20,8 @@ export const openAiMutants: Mutant[] = [
     removes: 'a key sees its own responses only',
     edits: [
       edit(
-        '  requestId,\n  apiKeyId: request.caller.apiKey.id,\n})',
-        '  requestId,\n  apiKeyId: request.caller ? (undefined as unknown as string) : requestId,\n})',
+        '  requestId,\n  ...readerOf(request),\n})',
+        '  requestId,\n  ...readerOf(request),\n  apiKeyId: undefined as unknown as string,\n})',
         { at: 'openai.model-is-the-agent' },
       ),
     ],

@@ -74,8 +74,22 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'two pages are read at a time',
-    edits: [edit('maxBytes / pagesAtATime', '0 / pagesAtATime')],
+    edits: [edit('maxBytes / atATime', '0 / atATime')],
     caughtBy: { file: 'store/conversations.test.ts', title: 'overload.unread: pages of messages are read two at a time' },
+  },
+  {
+    rule: 'overload.reads',
+    removes: 'owners take turns',
+    edits: [
+      edit('this.#batcher.push({ place: ++this.#pushed, read }, shareOf)', "this.#batcher.push({ place: ++this.#pushed, read }, '')"),
+    ],
+    caughtBy: { file: 'unit/read-queue.test.ts', title: 'overload.reads: two reads run at a time, and owners take turns' },
+  },
+  {
+    rule: 'overload.reads',
+    removes: 'the reads that wait do not each wait for a store that does not answer',
+    edits: [edit('    if (this.#away && place <= this.#away.place) throw this.#away.error\n')],
+    caughtBy: { file: 'unit/read-queue.test.ts', title: 'overload.reads: those that wait for a store that does not answer fail' },
   },
   {
     rule: 'overload.unread',

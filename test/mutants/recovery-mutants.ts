@@ -5,7 +5,38 @@ import type { Mutant } from './mutant.ts'
 const suite = 'store/sqlite.test.ts'
 const orphan = 'turn.states: an orphan is claimed when its lease has expired, counted and fenced'
 
+const processes = 'store/postgres-processes.test.ts'
+
 export const recoveryMutants: Mutant[] = [
+  {
+    rule: 'turn.orphans',
+    removes: 'leases are renewed at once when another process has ended',
+    edits: [edit('renewsUntil = dueAt + sweepMs\n      await renew()', 'await renew()')],
+    caughtBy: { file: 'unit/leases.test.ts', title: 'turn.orphans: when a process has ended, a process renews its leases at once' },
+  },
+  {
+    rule: 'turn.orphans',
+    removes: 'leases that were renewed since do not end',
+    edits: [
+      edit(
+        "where state = 'running' and lease_until < $1 and lease_until > 0",
+        "where state = 'running' and lease_until < $1::bigint + 60000 and lease_until > 0",
+      ),
+    ],
+    caughtBy: { file: processes, title: 'turn.orphans: postgres: the end of another process is seen once' },
+  },
+  {
+    rule: 'turn.orphans',
+    removes: 'a process that lost its own connection draws no conclusion',
+    edits: [edit('(own === before.own && hasEnded)', 'hasEnded')],
+    caughtBy: { file: processes, title: 'turn.orphans: postgres: a process that lost its own connection knows no end' },
+  },
+  {
+    rule: 'turn.orphans',
+    removes: 'no lease ends early beside an older version',
+    edits: [edit("a.query like 'listen turnkeep_changed%'", "a.query like 'no such query'")],
+    caughtBy: { file: processes, title: 'turn.orphans: postgres: a process that lost its own connection knows no end' },
+  },
   {
     rule: 'turn.states',
     removes: 'turns without an attempt left do not wait for other suspects',

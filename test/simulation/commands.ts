@@ -266,7 +266,7 @@ const cancel = command(
   fc.record({ place, which: fc.nat() }),
   (simulation, { place, which }) => {
     const { requestId, request } = turnOf(simulation, which)!
-    operate(simulation, place, ({ turns }) => turns.resource.cancel({ requestId, apiKeyId: request.apiKeyId }))
+    operate(simulation, place, ({ turns }) => turns.resource.cancel({ requestId, apiKeyId: request.apiKeyId, shareOf: request.shareOf }))
   },
   (simulation, given) => up(simulation, given) && turnOf(simulation, given.which) !== undefined,
 )
@@ -281,7 +281,7 @@ const follow = command(
     const { requestId, request } =
       (seen && startedTurns(simulation).find((one) => one.requestId === seen.requestId)) ?? turnOf(simulation, which)!
     operate(simulation, place, async (processRun) => {
-      const { turn } = await processRun.turns.resource.open({ requestId, apiKeyId: request.apiKeyId })
+      const { turn } = await processRun.turns.resource.open({ requestId, apiKeyId: request.apiKeyId, shareOf: request.shareOf })
       callers.follow(turn, processRun, seen, leaves)
     })
   },

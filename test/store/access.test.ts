@@ -22,14 +22,14 @@ type Watched = { store: Store; reads: string[]; before: () => Promise<void>; aft
 /** The real store; its reads are counted, and a test may delay one before or after it. */
 function watch(store: Store): Watched {
   const watched: Watched = { store, reads: [], before: async () => {}, after: async () => {} }
-  const findApiKey: Store['read']['findApiKey'] = async (keyId) => {
-    watched.reads.push(keyId)
+  const findApiKeys: Store['read']['findApiKeys'] = async (keyIds) => {
+    watched.reads.push(...keyIds)
     await watched.before()
-    const value = await store.read.findApiKey(keyId)
+    const value = await store.read.findApiKeys(keyIds)
     await watched.after()
     return value
   }
-  watched.store = { ...store, read: { ...store.read, findApiKey } }
+  watched.store = { ...store, read: { ...store.read, findApiKeys } }
   return watched
 }
 
@@ -281,4 +281,50 @@ void test('rate.fail-closed: an error or a timeout of the window is unavailable,
       [1, 4],
     )
   }
+})
+
+// The ends of a key that a process makes or hears of, while its store does not answer afterwards.
+for (const [end, expected, act] of [
+  ['nothing', 'authenticated', async () => undefined],
+  ['a revocation', 'service_unavailable', ({ store, id }) => store.write.revokeApiKey(id)],
+  ['a rotation that ends the old secret', 'service_unavailable', ({ store, id, digest }) => store.write.rotateApiKey(id, digest, 0)],
+  ['the deletion of the agent', 'service_unavailable', ({ store, bench }) => store.write.deleteAgent(bench.agentId)],
+] as [string, string, (at: { store: OwnStore; bench: Bench; id: string; digest: Uint8Array }) => Promise<unknown>][])
+  void test(`order.authentication: the store does not answer: after ${end} a known key is ${expected}`, async (t) => {
+    const { store, bench, access, watched, clock } = await setUp(t)
+    const { text, id, keyId } = await makeKey(store, bench.agentId)
+    assert.equal((await enter(access, text)).kind, 'authenticated')
+    if (end === 'nothing') await settledNotifications(access, text, clock)
+    await act({ store, bench, id, digest: digestSecret(makeApiKey(randomBytes, keyId).secret) })
+    watched.before = () => Promise.reject(new StoreUnavailable('away'))
+    clock.now += 1_000
+    assert.equal((await enter(access, text)).kind, expected)
+    clock.now += 4_000
+    assert.equal((await enter(access, text)).kind, 'service_unavailable', 'five seconds later')
+  })
+
+/** PostgreSQL sends the notification of the key's creation at any time, and forgets the key then. */
+async function settledNotifications(access: Access, text: string, clock: { now: number }): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    clock.now += 1_000
+    assert.equal((await enter(access, text)).kind, 'authenticated')
+  }
+}
+
+void test('order.authentication: the store does not answer: the grace period of a rotated secret ends on time', async (t) => {
+  const { store, bench, access, watched, clock } = await setUp(t)
+  const old = await makeKey(store, bench.agentId)
+  const fresh = makeApiKey(randomBytes, old.keyId)
+  await store.write.rotateApiKey(old.id, digestSecret(fresh.secret), 60_000)
+  await settledNotifications(access, fresh.text, clock)
+  await store.moveClock(58_000)
+  clock.now += 1_000
+  assert.equal((await enter(access, old.text)).kind, 'authenticated')
+  watched.before = () => Promise.reject(new StoreUnavailable('away'))
+  clock.now += 1_000
+  assert.equal((await enter(access, old.text)).kind, 'authenticated')
+  clock.now += 1_001
+  assert.deepEqual(await enter(access, old.text), refused)
+  assert.equal((await enter(access, fresh.text)).kind, 'authenticated')
 })

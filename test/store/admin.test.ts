@@ -180,7 +180,7 @@ check('conversation.identity: a key has at most two live secrets, and a revoked 
   const { store } = bench
   const { keyId } = (await store.read.findApiKeyRecord(bench.apiKeyId))!
   const live = async (): Promise<string[]> =>
-    ((await store.read.findApiKey(keyId))?.secrets ?? []).map(({ digest }) => Buffer.from(digest).toString().trim())
+    ((await store.read.findApiKeys([keyId]))[0]?.secrets ?? []).map(({ digest }) => Buffer.from(digest).toString().trim())
   const rotate = (digest: string, graceMs: number) => store.write.rotateApiKey(bench.apiKeyId, Buffer.from(digest), graceMs)
 
   await rotate('second', 60_000)

@@ -48,7 +48,7 @@ void test('conversations: lists those that have a message, newest first, and one
   await bench.fail(await bench.admitted({ externalUserId: 'never answered' }), 'failed')
   await bench.admitted({ externalUserId: 'still running' })
 
-  const { data, nextCursor } = await conversations.list({ apiKeyId: bench.apiKeyId, limit: 20, ...first })
+  const { data, nextCursor } = await conversations.list({ shareOf: 'own_a', apiKeyId: bench.apiKeyId, limit: 20, ...first })
   assert.equal(nextCursor, null)
   assert.deepEqual(
     data.map(({ conversationId, externalUserId, messageCount }) => ({ conversationId, externalUserId, messageCount })),
@@ -59,7 +59,8 @@ void test('conversations: lists those that have a message, newest first, and one
   )
   assert.ok(data[1]!.lastMessageAt >= data[1]!.createdAt + 20)
 
-  const only = (externalUserId: string) => conversations.list({ apiKeyId: bench.apiKeyId, limit: 20, cursor: undefined, externalUserId })
+  const only = (externalUserId: string) =>
+    conversations.list({ shareOf: 'own_a', apiKeyId: bench.apiKeyId, limit: 20, cursor: undefined, externalUserId })
   assert.deepEqual((await only('ann')).data, [data[1]])
   for (const other of ['Ann', 'ann ', '', "ann' or 1=1", 'still running']) assert.deepEqual((await only(other)).data, [])
 })
@@ -90,13 +91,19 @@ void test("conversations: another API key's conversation is indistinguishable fr
   const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
   const conversations = createConversations({ store })
   const { conversationId } = await converse(a, 'ann', 'canary')
-  const listA = await conversations.list({ apiKeyId: a.apiKeyId, limit: 1, ...first })
+  const listA = await conversations.list({ shareOf: 'own_a', apiKeyId: a.apiKeyId, limit: 1, ...first })
   assert.equal(listA.data.length, 1)
-  assert.deepEqual(await conversations.list({ apiKeyId: b.apiKeyId, limit: 20, ...first }), { data: [], nextCursor: null })
-  assert.deepEqual(await conversations.list({ apiKeyId: b.apiKeyId, limit: 20, cursor: undefined, externalUserId: 'ann' }), {
+  assert.deepEqual(await conversations.list({ shareOf: 'own_a', apiKeyId: b.apiKeyId, limit: 20, ...first }), {
     data: [],
     nextCursor: null,
   })
+  assert.deepEqual(
+    await conversations.list({ shareOf: 'own_a', apiKeyId: b.apiKeyId, limit: 20, cursor: undefined, externalUserId: 'ann' }),
+    {
+      data: [],
+      nextCursor: null,
+    },
+  )
   const wanted = { limit: 20, cursor: undefined }
   for (const id of [conversationId, 'conv_unknown', '', "' or 1=1 --"]) {
     assert.deepEqual(await conversations.messages({ ...reading, apiKeyId: b.apiKeyId, conversationId: id, ...wanted }), {
@@ -105,8 +112,8 @@ void test("conversations: another API key's conversation is indistinguishable fr
   }
   // A cursor from another key's list says where to continue, not what may be read.
   await converse(a, 'bob')
-  const { nextCursor } = await conversations.list({ apiKeyId: a.apiKeyId, limit: 1, ...first })
-  const stolen = { apiKeyId: b.apiKeyId, limit: 20, cursor: nextCursor!, externalUserId: undefined }
+  const { nextCursor } = await conversations.list({ shareOf: 'own_a', apiKeyId: a.apiKeyId, limit: 1, ...first })
+  const stolen = { shareOf: 'own_a', apiKeyId: b.apiKeyId, limit: 20, cursor: nextCursor!, externalUserId: undefined }
   assert.deepEqual(await conversations.list(stolen), { data: [], nextCursor: null })
 })
 
@@ -122,7 +129,7 @@ void test('paging: every conversation and message once, in order, while rows are
   })
   await store.settleMany(turns.map((turn) => bench.settlement(turn)))
   for (let n = 0; n < 5; n++) await converse(bench, 'user-0', `message ${n}`)
-  const whole = await conversations.list({ apiKeyId: bench.apiKeyId, limit: 100, ...first })
+  const whole = await conversations.list({ shareOf: 'own_a', apiKeyId: bench.apiKeyId, limit: 100, ...first })
   assert.equal(whole.data.length, 40)
   assert.ok(new Set(whole.data.map(({ createdAt }) => createdAt)).size < 40)
   const order = whole.data.map(({ createdAt, conversationId }) => `${createdAt} ${conversationId}`)
@@ -131,7 +138,7 @@ void test('paging: every conversation and message once, in order, while rows are
   for (const limit of [7, 13, 40]) {
     let added = 0
     const listed = await pages(
-      (cursor) => conversations.list({ apiKeyId: bench.apiKeyId, limit, cursor, externalUserId: undefined }),
+      (cursor) => conversations.list({ shareOf: 'own_a', apiKeyId: bench.apiKeyId, limit, cursor, externalUserId: undefined }),
       async () => {
         await store.moveClock(5)
         await converse(bench, `late-${limit}-${added++}`)
@@ -245,7 +252,7 @@ void test('paging: a cursor that this service did not create is validation_error
   const store = await openOwnStore(t)
   const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code
   const ask = ({ list, messages }: ReturnType<typeof createConversations>, cursor: string | undefined) => [
-    list({ apiKeyId: 'key_a', limit: 1, cursor, externalUserId: undefined }),
+    list({ shareOf: 'own_a', apiKeyId: 'key_a', limit: 1, cursor, externalUserId: undefined }),
     messages({ ...reading, apiKeyId: 'key_a', conversationId: 'conv_a', limit: 1, cursor }),
   ]
   for (const answer of ask(createConversations({ store }), 'made up')) await assert.rejects(answer, isCode('validation_error'))

@@ -3,10 +3,15 @@
  * delay turns.
  */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { pino } from 'pino'
+import { createAccess } from '../../src/access/access.ts'
+import { digestSecret, makeApiKey } from '../../src/access/api-key.ts'
+import { createMemoryWindow } from '../../src/access/rate-window.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import type { StoredReply } from '../../src/store/turn-records.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
 import { ownPostgres } from '../support/own-postgres.ts'
 import { until } from '../support/until.ts'
 import { noPostgres, withClient } from '../support/postgres-server.ts'
@@ -145,5 +150,80 @@ void test(
       await client.query('rollback')
       for (const { status } of await written) assert.equal(status, 'fulfilled')
     })
+  },
+)
+
+void test('fault.pool-exhausted postgres: 600 reads that wait delay no look-up of an API key', { skip: noPostgres() }, async (t) => {
+  const database = await ownPostgres(t)
+  const store = await database.open({ deadlines: { ...deadlines, lookUpMs: 10_000 } })
+  const bench = await Bench.make(store, 1_000_000n)
+  await withClient(database.url, async (client) => {
+    await client.query('begin; lock table turns in access exclusive mode')
+    const reads = Array.from({ length: 600 }, () => store.read.findTurnStatus(randomUUID(), bench.apiKeyId))
+    let over = 0
+    const ended = Promise.allSettled(reads.map((read) => read.finally(() => over++)))
+    await until(
+      'reads are stuck',
+      async () =>
+        (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
+    )
+    assert.deepEqual(await store.read.findApiKeys(['unknown']), [undefined])
+    assert.equal(over, 0, 'all reads still wait')
+    await client.query('rollback')
+    await ended
+  })
+})
+
+void test(
+  'order.authentication fault.postgres-unreachable: postgres: a key that another process revokes meanwhile is accepted for five seconds at most',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const other = await database.open()
+    const proxy = await startFaultProxy(Number(new URL(database.url).port))
+    t.after(() => proxy.close())
+    const store = await database.open({ url: proxy.through(database.url), deadlines: { lookUpMs: 300 } })
+    const bench = await Bench.make(other, 1_000_000n)
+    const clock = { now: 0 }
+    const monotonicMs = (): number => clock.now
+    const window = createMemoryWindow({ monotonicMs, wallMs: monotonicMs })
+    const access = createAccess({ store, window, monotonicMs, windowDeadlineMs: slackMs, log: pino({ level: 'silent' }) })
+    const [known, unknown] = [makeApiKey(randomBytes), makeApiKey(randomBytes)]
+    for (const key of [known, unknown])
+      await other.write.createApiKey({
+        id: `key_${key.keyId}`,
+        keyId: key.keyId,
+        agentId: bench.agentId,
+        name: null,
+        permission: 'full',
+        rateLimit: 1,
+        rateWindowSeconds: 1,
+        digest: digestSecret(key.secret),
+      })
+    const enter = async ({ text }: { text: string }): Promise<string> => (await access.authenticate(`Bearer ${text}`)).kind
+    const confirm = async (): Promise<void> => {
+      clock.now += 1_000
+      assert.equal(await enter(known), 'authenticated')
+    }
+    // Notifications arrive in order, so those of the creation have arrived.
+    let heard = false
+    store.messages!.onMessage(() => (heard = true))
+    await until('the process listens', async () => {
+      await database.rows(`select pg_notify('turnkeep_turns', '')`)
+      return heard
+    })
+    await confirm()
+    proxy.blackhole()
+    await other.write.revokeApiKey(`key_${known.keyId}`)
+    clock.now += 1_000
+    assert.deepEqual(await Promise.all([enter(known), enter(unknown)]), ['authenticated', 'service_unavailable'])
+    clock.now += 3_999
+    assert.equal(await enter(known), 'authenticated')
+    clock.now += 1
+    assert.equal(await enter(known), 'service_unavailable')
+    proxy.reset()
+    await proxy.pass()
+    await until('the store answers', async () => (await enter(unknown)) === 'authenticated')
+    assert.equal(await enter(known), 'invalid_api_key')
   },
 )

@@ -108,7 +108,7 @@ void test('sqlite: a lookup does not wait for an earlier report, and a close wai
   await hours(1)
   const answered: string[] = []
   const report = hours(8_000).then(({ buckets }) => answered.push(`a report of ${buckets.length}`))
-  const lookUps = [1, 2, 3].map((n) => store.read.findApiKey('nobody').then(() => answered.push(`look-up ${n}`)))
+  const lookUps = [1, 2, 3].map((n) => store.read.findApiKeys(['nobody']).then(() => answered.push(`look-up ${n}`)))
   await Promise.all(lookUps)
   const closed = store.close().then(() => answered.push('closed'))
   await report

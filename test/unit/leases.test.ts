@@ -6,7 +6,7 @@ import { noFailpoints } from '../../src/failpoints.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import type { Store } from '../../src/store/store.ts'
-import { keepLeases } from '../../src/turn/leases.ts'
+import { keepLeases, orphanMs } from '../../src/turn/leases.ts'
 import { LiveTurn } from '../../src/turn/live-turn.ts'
 import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
@@ -81,4 +81,52 @@ void test('turn.states: if another process had the turn in between, the run here
     launched.map(({ fence }) => fence),
     [3],
   )
+})
+
+void test('turn.orphans: a turn of a killed process is claimed in at most five seconds, two of them left for its run', () => {
+  assert.ok(orphanMs(turnDefaults) <= 3_000)
+  // The lease is longer, so that a process that is frozen for a few seconds keeps its turns.
+  assert.ok(turnDefaults.leaseMs - turnDefaults.renewMs >= 8_000)
+})
+
+void test('turn.orphans: when a process has ended, a process renews its leases at once and again before it ends those that were not renewed', async () => {
+  const own = new LiveTurn({ ...admitted }, { turnMs: 1_000_000, answerMs: 1_000_000 })
+  const calls: string[] = []
+  const ended = Promise.withResolvers<number>()
+  let looks = 0
+  const log = pino({ level: 'silent' })
+  const store = {
+    renewLeases: async () => (calls.push('renew'), []),
+    read: { listCancelRequests: async () => [] },
+    claimOrphans: async () => (calls.push('claim'), { turns: [], exhausted: [] }),
+    processes: {
+      async look() {
+        calls.push('look')
+        return ++looks === 2 ? { changed: true, endedAt: 5_000 } : { changed: false, endedAt: undefined }
+      },
+      async endLeases(before: number) {
+        calls.push('end')
+        ended.resolve(before)
+      },
+    },
+  } as unknown as Store
+  const leases = keepLeases({
+    store,
+    live: new Map([[own.requestId, own]]),
+    log,
+    failpoints: noFailpoints,
+    warnings: createStoreWarnings(log),
+    metrics: createMetrics(),
+    settings: { leaseMs: 12_000, renewMs: 1_000_000, sweepMs: 20 },
+    capacity: () => 1,
+    begin: () => () => undefined,
+    mayClaim: () => true,
+    launch: () => assert.fail('nothing was claimed'),
+  })
+  leases.start()
+  assert.equal(await ended.promise, 17_000)
+  await leases.stop()
+  own.finish({ kind: 'failed', code: 'service_unavailable', state: null })
+  const steps = calls.join(' ')
+  assert.match(steps, /^look claim claim look renew claim claim (renew look (claim claim )?)+end claim claim/, steps)
 })

@@ -91,7 +91,7 @@ export const scopedReads: Rules<Reads> = {
   findSessions: refused,
   listSessions: refused,
   findScopeOf: refused,
-  findApiKey: refused,
+  findApiKeys: refused,
   findReplies: refused,
   findTurnMessage: refused,
   findNewestTurn: refused,

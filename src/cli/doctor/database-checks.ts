@@ -11,7 +11,7 @@ import { checkVerdicts } from './store-checks.ts'
 import { docPage } from '../terminal/doc-page.ts'
 
 // What one process opens (src/store/postgres/connections.ts), and what PostgreSQL reserves for superusers by default.
-const connectionsEach = 11
+const connectionsEach = 12
 const reserved = 3
 // A smaller difference can come from the network and from clock adjustments.
 const maxSkewMs = 5_000

@@ -65,7 +65,7 @@ export function modulesOf(modules: ModulesOfRoutes, calls: AdminCalls, actor: Ac
     },
     async cancelTurn(requestId) {
       await refuseUnknown(requestId)
-      await turns.resource.cancel({ requestId, apiKeyId: undefined }, admin.authorOf(actor))
+      await turns.resource.cancel({ requestId, apiKeyId: undefined, shareOf: operatorShare }, admin.authorOf(actor))
     },
     async beginInPlayground(message) {
       const apiKeyId = await calls.openPlayground(message.agentId)

@@ -27,6 +27,7 @@ import type { StreamOptions } from '../public/event-stream.ts'
 import { followTurn } from '../public/turn-routes.ts'
 import { turnStatuses } from '../public/turn-schemas.ts'
 import { Type } from '../edge/schema.ts'
+import { operatorShare } from '../../turn/outcome.ts'
 
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
 type Turn = Awaited<ReturnType<AdminCalls['listTurns']>>['data'][number]
@@ -115,7 +116,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
     },
     async (request, reply) => {
       const requestId = request.params.request_id
-      const wanted = { requestId, apiKeyId: undefined }
+      const wanted = { requestId, apiKeyId: undefined, shareOf: operatorShare }
       const resource = request.modules.turns
       // `audit.reads`; an unknown turn is a 404 and no reading.
       await resource.find(wanted)

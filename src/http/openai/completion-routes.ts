@@ -4,7 +4,7 @@ import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { BeginResult } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
 import { jsonType } from '../edge/envelope.ts'
-import { rateHeaders } from '../public/caller.ts'
+import { rateHeaders, readerOf } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Completed, Turns } from '../public/chat-routes.ts'
 import { streamReply, streamRun } from '../public/event-stream.ts'
@@ -86,6 +86,6 @@ export async function detailsOf(
   { turns }: OpenAiOptions,
 ): Promise<UsageDetails | undefined> {
   if (details) return details
-  const status = await turns.resource.find({ requestId: reply.requestId, apiKeyId: request.caller.apiKey.id })
+  const status = await turns.resource.find({ requestId: reply.requestId, ...readerOf(request) })
   return status.usage ?? undefined
 }

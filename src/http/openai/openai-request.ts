@@ -81,14 +81,14 @@ export async function beginTurn(
   if ('idempotencyKey' in request.sent) return turns.begin({ ...wanted, idempotencyKey: request.sent.idempotencyKey })
   const keyPrefix = ownKeyPrefix(externalUserId, request.sent.bodyDigest)
   const ownKey = `${keyPrefix}${request.id}`
-  const findWithin = (withinMs: number) => turns.resource.findNewest({ apiKeyId, keyPrefix, withinMs })
+  const findWithin = (withinMs: number) => turns.resource.findNewest({ apiKeyId, shareOf, keyPrefix, withinMs })
   const retries = retryCount(request.raw)
   const first = retries > 0 ? await findWithin(joinsWithinMs(retries)) : undefined
   const started = await turns.begin({ ...wanted, idempotencyKey: first?.idempotencyKey ?? ownKey })
   if (started.kind !== 'refused') return started
   if (first) {
     if (started.code !== 'idempotency_in_progress') return started
-    const { turn } = await turns.resource.open({ requestId: first.requestId, apiKeyId })
+    const { turn } = await turns.resource.open({ requestId: first.requestId, apiKeyId, shareOf })
     return { kind: 'running', turn: stream ? turn : endingWithin(limits.answerMs, turn) }
   }
   if (!isRepeated(started.code)) return started

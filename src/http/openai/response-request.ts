@@ -8,6 +8,8 @@ import { invalidField, OpenAiError } from './openai-error.ts'
 import { requestIdOf } from './openai-ids.ts'
 import { refuseOtherModel, userOf } from './openai-request.ts'
 import { readParameters, responseParameters } from './parameters.ts'
+import { readerOf } from '../public/caller.ts'
+import type { Reader } from '../../turn/turn-resource.ts'
 
 export type WantedResponse = {
   externalUserId: string
@@ -30,19 +32,19 @@ export async function readResponseRequest(request: FastifyRequest, modules: Modu
   if (read['previous_response_id'] !== undefined && read['conversation'] !== undefined)
     throw invalidField('conversation', 'Send previous_response_id or conversation, not both.')
   refuseOtherModel(request.caller.apiKey, read['model'] as string)
-  const apiKeyId = request.caller.apiKey.id
-  const previousRequestId = await findPrevious(read['previous_response_id'] as string | undefined, { apiKeyId, externalUserId }, modules)
-  await refuseOtherConversation(read['conversation'], { apiKeyId, externalUserId }, modules)
+  const user = { ...readerOf(request), externalUserId }
+  const previousRequestId = await findPrevious(read['previous_response_id'] as string | undefined, user, modules)
+  await refuseOtherConversation(read['conversation'], user, modules)
   return { externalUserId, message, stream: read['stream'] === true, background: read['background'] === true, previousRequestId }
 }
 
-type User = { apiKeyId: string; externalUserId: string }
+type User = Reader & { externalUserId: string }
 
 /** `openai.conversation`: a user has one conversation, so this can only be a response of it. */
-async function findPrevious(id: string | undefined, { apiKeyId, externalUserId }: User, { turns }: Modules): Promise<string | undefined> {
+async function findPrevious(id: string | undefined, { externalUserId, ...reader }: User, { turns }: Modules): Promise<string | undefined> {
   if (id === undefined) return undefined
   const requestId = requestIdOf(id)
-  const status = requestId === undefined ? undefined : await turns.resource.find({ requestId, apiKeyId }).catch(undefinedIfNotFound)
+  const status = requestId === undefined ? undefined : await turns.resource.find({ requestId, ...reader }).catch(undefinedIfNotFound)
   if (requestId !== undefined && status?.externalUserId === externalUserId) return requestId
   throw new OpenAiError('not_found', {
     code: 'previous_response_not_found',
@@ -51,10 +53,10 @@ async function findPrevious(id: string | undefined, { apiKeyId, externalUserId }
   })
 }
 
-async function refuseOtherConversation(given: unknown, { apiKeyId, externalUserId }: User, { conversations }: Modules): Promise<void> {
+async function refuseOtherConversation(given: unknown, user: User, { conversations }: Modules): Promise<void> {
   if (given === undefined) return
   const id = typeof given === 'string' ? given : (given as { id: string }).id
-  if (id === (await conversations.idOf(apiKeyId, externalUserId))) return
+  if (id === (await conversations.idOf(user))) return
   throw new OpenAiError('not_found', {
     code: 'conversation_not_found',
     param: 'conversation',

@@ -1,10 +1,10 @@
 /** /v1/responses: the turn of /chat, and the turn resource, in the format of OpenAI's Responses (`openai.same-turn`). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
-import type { TurnStatus } from '../../turn/turn-resource.ts'
+import type { Reader, TurnStatus } from '../../turn/turn-resource.ts'
 import { note, noteBeginResult } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
-import { rateHeaders } from '../public/caller.ts'
+import { rateHeaders, readerOf } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Conversations } from '../public/conversation-routes.ts'
 import { streamReply, streamRun } from '../public/event-stream.ts'
@@ -94,7 +94,7 @@ async function storedRoutes(app: FastifyInstance, options: ResponseOptions): Pro
   app.get('/v1/responses/:response_id/input_items', { schema: inputItemsSchema }, async (request, reply) => {
     const after = readInputItemsQuery(request.query)
     const requestId = requestIdIn(request)
-    const message = await resource.readMessage({ requestId, apiKeyId: request.caller.apiKey.id }).catch(notFound)
+    const message = await resource.readMessage(wantedTurn(request, requestId)).catch(notFound)
     const item = inputItem(requestId, message)
     const data = after === item.id ? [] : [item]
     const ids = { first_id: data[0]?.id ?? null, last_id: data[0]?.id ?? null }
@@ -133,10 +133,10 @@ const onlyAttempt = (turn: RunningTurn, fence: number): StreamedRun => ({
     turn.listen({ onText: (text, position) => (turn.fence === fence ? onText(text, position) : onReset()), onReset }),
 })
 
-const wantedTurn = (request: FastifyRequest, requestId: string): { requestId: string; apiKeyId: string } => ({
+const wantedTurn = (request: FastifyRequest, requestId: string): Reader & { requestId: string } => ({
   // mutant: openai.model-is-the-agent
   requestId,
-  apiKeyId: request.caller.apiKey.id,
+  ...readerOf(request),
 })
 
 /** What is no ID of a response is not found either. */

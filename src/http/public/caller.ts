@@ -34,6 +34,12 @@ export function admitCaller(access: Access, agentOf?: (request: FastifyRequest) 
   }
 }
 
+/** The caller as a reader of what it has stored, and the owner to whose share its reads count. */
+export const readerOf = ({ caller: { apiKey } }: FastifyRequest): { apiKeyId: string; shareOf: string } => ({
+  apiKeyId: apiKey.id,
+  shareOf: apiKey.ownerId,
+})
+
 export const agentInPath = (request: FastifyRequest): string => (request.params as { agent_id: string }).agent_id
 
 /** Throws ApiError `invalid_api_key` or `service_unavailable`. */

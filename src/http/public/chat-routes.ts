@@ -7,7 +7,7 @@ import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../turn/
 import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
 import type { ChatRequest } from './schemas.ts'
-import { rateHeaders } from './caller.ts'
+import { rateHeaders, readerOf } from './caller.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { jsonType, sendFailure } from '../edge/envelope.ts'
@@ -75,7 +75,7 @@ async function sendStream(
   const after = typeof header === 'string' ? readEventId(header) : undefined
   // mutant: stream.resume
   if (after === undefined) return sendBeginResult(request, reply, started, message, streams)
-  const apiKeyId = request.caller.apiKey.id
+  const reader = readerOf(request)
   // A released turn runs again: its text may be the one that the client has.
   if (started.kind === 'running' && started.turn.fence > 1 && after !== lastEventId) {
     noteBeginResult(request.raw, started, 'stream')
@@ -86,7 +86,7 @@ async function sendStream(
   if (requestId === undefined) return sendBeginResult(request, reply, started, message, streams)
   noteBeginResult(request.raw, started, 'stream')
   reply.header('x-request-id', requestId)
-  return continueTurn(request, reply, { requestId, apiKeyId }, after, { resource: turns.resource, streams })
+  return continueTurn(request, reply, { requestId, ...reader }, after, { resource: turns.resource, streams })
 }
 
 /** The request ID of a turn that an earlier request with this key and body has started; undefined if this request has. */

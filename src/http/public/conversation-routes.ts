@@ -3,21 +3,21 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { conversationsSchema, defaultLimit, messagesSchema } from './conversation-schemas.ts'
-import { rateHeaders } from './caller.ts'
+import { rateHeaders, readerOf } from './caller.ts'
 import type { UnreadResponses } from './unread-responses.ts'
 
-type PageWanted = { apiKeyId: string; limit: number; cursor: string | undefined }
+type PageWanted = { apiKeyId: string; shareOf: string; limit: number; cursor: string | undefined }
 type Page<Item> = { data: Item[]; nextCursor: string | null }
 type Conversation = { conversationId: string; externalUserId: string; createdAt: number; lastMessageAt: number; messageCount: number }
 type Message = { id: string; role: 'user' | 'assistant'; content: string; createdAt: number; requestId: string; cutOff: boolean }
 
-/** The queries that these routes use. Times are epoch milliseconds. */
+/** The queries that these routes use. `shareOf` is the owner of the key. Times are epoch milliseconds. */
 export type Conversations = {
   list(wanted: PageWanted & { externalUserId: string | undefined }): Promise<Page<Conversation>>
-  idOf(apiKeyId: string, externalUserId: string): Promise<string | undefined>
-  /** `shareOf` is the owner of the key. Throws ApiError `service_unavailable` if `mayRead` returns false when it is this page's turn to be read. */
+  idOf(wanted: { apiKeyId: string; externalUserId: string; shareOf: string }): Promise<string | undefined>
+  /** Throws ApiError `service_unavailable` if `mayRead` returns false when it is this page's turn to be read. */
   messages(
-    wanted: PageWanted & { conversationId: string; shareOf: string; mayRead: () => boolean },
+    wanted: PageWanted & { conversationId: string; mayRead: () => boolean },
   ): Promise<({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }>
 }
 
@@ -28,26 +28,23 @@ export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conv
   app.addHook('preValidation', readQuery)
 
   app.get('/v1/agents/:agent_id/conversations', { schema: conversationsSchema }, async (request, reply) => {
-    const { apiKey, figures } = request.caller
     const { limit = defaultLimit, cursor, external_user_id: externalUserId } = request.query
-    const page = await conversations.list({ apiKeyId: apiKey.id, limit, cursor, externalUserId })
-    return reply.headers(rateHeaders(figures)).send({ data: page.data.map(writeConversation), next_cursor: page.nextCursor })
+    const page = await conversations.list({ ...readerOf(request), limit, cursor, externalUserId })
+    return reply.headers(rateHeaders(request.caller.figures)).send({ data: page.data.map(writeConversation), next_cursor: page.nextCursor })
   })
 
   app.get('/v1/agents/:agent_id/conversations/:conversation_id/messages', { schema: messagesSchema }, async (request, reply) => {
-    const { apiKey, figures } = request.caller
     const { limit = defaultLimit, cursor } = request.query
     const found = await conversations.messages({
-      apiKeyId: apiKey.id,
+      ...readerOf(request),
       conversationId: request.params.conversation_id,
       limit,
       cursor,
-      shareOf: apiKey.ownerId,
       // `overload.unread`
       mayRead: () => unread.allows(reply.raw),
     })
     if (found.kind === 'not_found') throw new ApiError('not_found')
-    return reply.headers(rateHeaders(figures)).send({ data: found.data.map(writeMessage), next_cursor: found.nextCursor })
+    return reply.headers(rateHeaders(request.caller.figures)).send({ data: found.data.map(writeMessage), next_cursor: found.nextCursor })
   })
 }
 

@@ -4,11 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, failures } from '../../errors.ts'
 import { isCutOff } from '../../finish-reason.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
-import type { TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
+import type { Reader, TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
 import { note } from '../edge/access-log.ts'
 import { receiveJson } from '../edge/request-body.ts'
 import { refuseBrokenQuery } from './conversation-routes.ts'
-import { rateHeaders } from './caller.ts'
+import { rateHeaders, readerOf } from './caller.ts'
 import { lastEventId, readEventId } from './event-id.ts'
 import type { EventPosition } from './event-id.ts'
 import { streamRun } from './event-stream.ts'
@@ -26,7 +26,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
 
   app.get('/v1/agents/:agent_id/turns', { schema: turnOfKeySchema, preValidation: refuseBrokenQuery }, async (request, reply) => {
     const { idempotency_key: idempotencyKey } = request.query
-    const status = await resource.findOfKey({ apiKeyId: request.caller.apiKey.id, idempotencyKey: keyOf(idempotencyKey) })
+    const status = await resource.findOfKey({ ...readerOf(request), idempotencyKey: keyOf(idempotencyKey) })
     return sendTurn(request, reply, status)
   })
 
@@ -45,11 +45,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
 
   app.post('/v1/agents/:agent_id/turns/:request_id/feedback', { schema: feedbackSchema }, async (request, reply) => {
     const { rating, comment = null, tags = [] } = request.body
-    const { requestId } = wantedBy(request)
-    const given = await resource.giveFeedback(
-      { requestId, apiKeyId: request.caller.apiKey.id },
-      { rating, comment, tags: [...new Set(tags)] },
-    )
+    const given = await resource.giveFeedback(wantedBy(request), { rating, comment, tags: [...new Set(tags)] })
     return reply.headers(rateHeaders(request.caller.figures)).send({
       request_id: given.requestId,
       rating: given.rating,
@@ -69,8 +65,8 @@ function keyOf(idempotencyKey: string): string {
 
 type TurnRequest = FastifyRequest<{ Params: { agent_id: string; request_id: string } }>
 
-function wantedBy(request: TurnRequest): TurnWanted {
-  return { requestId: request.params.request_id, apiKeyId: request.caller.apiKey.id }
+function wantedBy(request: TurnRequest): Reader & { requestId: string } {
+  return { requestId: request.params.request_id, ...readerOf(request) }
 }
 
 /** For actions whose request has no fields. An empty object is accepted, because some clients always send one. */

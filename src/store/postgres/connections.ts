@@ -9,18 +9,19 @@ import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failu
 import { within } from '../../deadline.ts'
 
 /**
- * Eleven in total: two for admissions and rate windows, two to end turns and renew leases, two for look-ups, two for searches, one for
- * operators' writes, one for reports, one that listens; and one for a vacuum when there is something to vacuum. Operators' writes wait for
- * each other and never delay a look-up.
+ * Twelve in total: two for admissions and rate windows, two to end turns and renew leases, one for look-ups of API keys, two for other
+ * look-ups, two for searches, one for operators' writes, one for reports, one that listens; and one for a vacuum when there is something to
+ * vacuum. Operators' writes wait for each other and never delay a look-up.
  */
-export type Purpose = 'admission' | 'settlement' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
-const ofTurns: Purpose[] = ['admission', 'settlement']
-const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, search: 2, write: 1, report: 1, vacuum: 1 }
+export type Purpose = 'admission' | 'settlement' | 'key' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
+// A first message needs one connection of each of these.
+const firstNeeded: Purpose[] = ['admission', 'settlement', 'key', 'look-up']
+const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, key: 1, 'look-up': 2, search: 2, write: 1, report: 1, vacuum: 1 }
 
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 
 export type Connections = {
-  /** Opens the first connections before a turn needs them, because opening one may take longer than a deadline. Never rejects. */
+  /** Opens the first connections before a request needs them, because opening one may take longer than a deadline. Never rejects. */
   greet(): Promise<void>
   /**
    * Runs `work` on one connection. `deadlineMs` counts from now and includes the wait for the connection. Rejects with StoreUnavailable or
@@ -113,7 +114,7 @@ export function createConnections(url: string, log: Log): Connections {
     })
 
   async function greet(): Promise<void> {
-    for (const outcome of await Promise.allSettled(ofTurns.map((purpose) => pools[purpose].connect()))) {
+    for (const outcome of await Promise.allSettled(firstNeeded.map((purpose) => pools[purpose].connect()))) {
       if (outcome.status === 'fulfilled') outcome.value.release()
       else log.warn({ cause: asStoreError(outcome.reason).message }, 'could not open a database connection at startup')
     }

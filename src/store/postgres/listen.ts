@@ -6,6 +6,7 @@
 import pg from 'pg'
 import { clientOptions, hangUp } from './connections.ts'
 import type { Log } from './connections.ts'
+import { lockOfProcess } from './process-watch.ts'
 
 /** The names of the channels. */
 export const changed = 'turnkeep_changed'
@@ -16,7 +17,11 @@ const reconnectMs = 500
 // No request waits for it, so a busy start may take its time.
 const connectMs = 5_000
 
-export type Listener = { close(): Promise<void> }
+export type Listener = {
+  /** The session that listens and holds the lock of this process; undefined while it is not connected. */
+  pid(): number | undefined
+  close(): Promise<void>
+}
 export type Notified = {
   /** Called for each change, and after each time in which one may have been missed. */
   onChange(): void
@@ -27,6 +32,7 @@ export type Notified = {
 /** Never rejects; continues until it is closed. */
 export function listen(url: string, { onChange, onMessage }: Notified, log: Log): Listener {
   let client: pg.Client | undefined
+  let pid: number | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
   let wasThere = true
@@ -41,6 +47,7 @@ export function listen(url: string, { onChange, onMessage }: Notified, log: Log)
     try {
       await fresh.connect()
       await fresh.query(`listen ${changed}; listen ${ofTurns}`)
+      pid = Number((await fresh.query(lockOfProcess)).rows[0].pid)
       wasThere = true
       onChange()
     } catch (error) {
@@ -58,11 +65,13 @@ export function listen(url: string, { onChange, onMessage }: Notified, log: Log)
   function reconnectLater(ended: pg.Client): void {
     if (closed || ended !== client) return
     client = undefined
+    pid = undefined
     timer = setTimeout(() => void connect(), reconnectMs)
   }
 
   void connect()
   return {
+    pid: () => pid,
     async close() {
       closed = true
       clearTimeout(timer)

@@ -21,6 +21,7 @@ import { TakesNoWrites, asStoreError } from './failure.ts'
 import { createTurnPath } from './turn-path.ts'
 import type { Deadlines } from './turn-path.ts'
 import { listen, ofTurns } from './listen.ts'
+import { createProcessWatch } from './process-watch.ts'
 import { migrate, readMigrations, readState } from './migrate.ts'
 import type { Migration, SchemaState } from './migrate.ts'
 import { vacuumErased } from './vacuum.ts'
@@ -122,9 +123,12 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   const queries = createQueries(connections, failpoints, deadlines)
   const writesOf = (author: Author | undefined): Methods<Writes> =>
     methodsOf<Writes>(writes, async (name, args) => {
-      const value = await queries.write({ name, args, author })
-      if (writes[name].changesCaches) notify()
-      return value
+      try {
+        return await queries.write({ name, args, author })
+      } finally {
+        // Also after a failure: the change may be stored although its answer was lost.
+        if (writes[name].changesCaches) notify()
+      }
     })
   let vacuumedAt = 0
 
@@ -152,6 +156,7 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
             )
           },
         },
+    processes: createProcessWatch(connections, () => listener?.pid(), deadlines.settlementMs),
     async ping() {
       await connections.ask('look-up', deadlines.admissionMs, async (connection) => {
         const { rows } = await connection.query('show transaction_read_only')

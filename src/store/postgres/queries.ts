@@ -38,6 +38,13 @@ const adminWriteLockId = 7_264_011
 
 export const beginSnapshot = 'begin isolation level repeatable read, read only'
 
+/** Every request waits for the look-up of its API key, so no other read delays it. */
+function purposeOf(name: keyof Reads): 'key' | 'report' | 'search' | 'look-up' {
+  if (name === 'findApiKeys') return 'key'
+  if (reports.has(name)) return 'report'
+  return searches.has(name) ? 'search' : 'look-up'
+}
+
 export type AdminQueries = {
   read(name: keyof Reads, args: unknown[]): Promise<unknown>
   write(call: WriteCall): Promise<unknown>
@@ -48,10 +55,10 @@ export function createQueries(
   failpoints: Failpoints,
   { lookUpMs, searchMs, writeMs }: Pick<Deadlines, 'lookUpMs' | 'searchMs' | 'writeMs'>,
 ): AdminQueries {
-  const limitsMs = { 'look-up': lookUpMs, search: searchMs, report: reportMs }
+  const limitsMs = { key: lookUpMs, 'look-up': lookUpMs, search: searchMs, report: reportMs }
   return {
     read(name, args) {
-      const purpose = reports.has(name) ? 'report' : searches.has(name) ? 'search' : 'look-up'
+      const purpose = purposeOf(name)
       const limitMs = limitsMs[purpose]
       return connections.ask(purpose, limitMs, async (connection) => {
         // The database aborts as well, because an abandoned report would otherwise continue. The planner underestimates reading all chunks

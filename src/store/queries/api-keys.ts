@@ -1,5 +1,5 @@
 /** API keys for authentication. The secret is never stored, only its digest. */
-import type { Sql } from '../sql.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
 
 /** `expiresInMs` counts from the read. Null: valid until it is replaced or the key is revoked. */
@@ -26,28 +26,36 @@ export type StoredApiKey = {
 }
 
 /**
- * The key with this public ID, or undefined if it does not exist or is revoked. Keys of a deleted agent stay valid, so that their requests
- * get `agent_not_found` (`order.authentication`).
+ * The keys with these public IDs, in their order; undefined for one that does not exist or is revoked. At most a few hundred. Keys of a
+ * deleted agent stay valid, so that their requests get `agent_not_found` (`order.authentication`).
  */
-export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
-  const [key] = await sql.all(
-    `select k.id, k.agent_id, a.owner_id, v.name as agent_name, a.created_at as agent_created_at, k.permission, k.rate_limit, k.rate_window_seconds,
-       k.default_external_user_id, k.mcp
+export async function findApiKeys(sql: Sql, keyIds: string[]): Promise<(StoredApiKey | undefined)[]> {
+  const keys = await sql.all(
+    `select k.key_id, k.id, k.agent_id, a.owner_id, v.name as agent_name, a.created_at as agent_created_at, k.permission, k.rate_limit,
+       k.rate_window_seconds, k.default_external_user_id, k.mcp
      from api_keys k join agents a on a.id = k.agent_id join agent_versions v on v.agent_id = a.id and v.version = a.version
-     where k.key_id = $1 and k.revoked_at is null and k.playground = 0`,
-    keyId,
+     where k.key_id in (${placesFrom(1, keyIds)}) and k.revoked_at is null and k.playground = 0`,
+    ...keyIds,
   )
-  if (!key) return undefined
+  if (keys.length === 0) return keyIds.map(() => undefined)
   const now = await sql.now()
   const secrets = await sql.all(
-    `select digest, expires_at - $2 as expires_in_ms from api_key_secrets
-     where api_key_id = $1 and (expires_at is null or expires_at > $2)
+    `select api_key_id, digest, expires_at - $1 as expires_in_ms from api_key_secrets
+     where api_key_id in (${placesFrom(2, keys)}) and (expires_at is null or expires_at > $1)
      order by created_at`,
-    text(key, 'id'),
     now,
+    ...keys.map((key) => text(key, 'id')),
   )
+  const found = new Map(keys.map((key) => [text(key, 'key_id'), readKey(key, secrets)]))
+  return keyIds.map((keyId) => found.get(keyId))
+}
+
+const placesFrom = (first: number, values: unknown[]): string => values.map((_, index) => `$${first + index}`).join(', ')
+
+function readKey(key: Row, secrets: Row[]): StoredApiKey {
+  const id = text(key, 'id')
   return {
-    id: text(key, 'id'),
+    id,
     agentId: text(key, 'agent_id'),
     ownerId: text(key, 'owner_id'),
     agentName: text(key, 'agent_name'),
@@ -57,6 +65,8 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
     rateWindowSeconds: integer(key, 'rate_window_seconds'),
     defaultExternalUserId: textOrNull(key, 'default_external_user_id'),
     mcp: integer(key, 'mcp') === 1,
-    secrets: secrets.map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
+    secrets: secrets
+      .filter((row) => text(row, 'api_key_id') === id)
+      .map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
   }
 }

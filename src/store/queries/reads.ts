@@ -1,5 +1,5 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. */
-import { findApiKey } from './api-keys.ts'
+import { findApiKeys } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
 import { searchConversations } from './conversation-search.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
@@ -82,7 +82,7 @@ export const reads = {
   listNewestMessages,
   findFeedback,
   listFeedback,
-  findApiKey,
+  findApiKeys,
   listConversations,
   listMessages,
   listAllConversations,

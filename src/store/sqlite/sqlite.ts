@@ -117,6 +117,7 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
     forget: (depth) => writer.ask('forget', depth) as ReturnType<Store['forget']>,
     onChange: (listener) => void listeners.push(listener),
     messages: undefined,
+    processes: undefined,
     async ping() {
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
     },
