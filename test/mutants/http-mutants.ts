@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
+const largeBodies = 'unit/large-bodies.test.ts'
 
 const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
@@ -139,8 +140,8 @@ export const httpLayerMutants: Mutant[] = [
     edits: [
       edit('    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
       edit(
-        '    request.body = parseJson(request.raw, bytes)\n',
-        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
+        '    request.body = await parseJson(request, bytes)\n',
+        '    request.body = await parseJson(request, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
         { at: 'order.validation' },
       ),
     ],
@@ -149,8 +150,37 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a second content type and a compressed body are refused',
-    edits: [edit('  refuseAmbiguousContent(request)\n', '', { at: 'order.validation-2' })],
+    edits: [edit('  refuseAmbiguousContent(raw)\n', '', { at: 'order.validation-2' })],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a second Content-Type and any Content-Encoding but identity are refused' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'the values of a body are counted before it is parsed',
+    edits: [edit('  if (values > maxValues) throw', '  if (values > Infinity) throw')],
+    caughtBy: { file: 'spec/http-body-cost.test.ts', title: 'a message of 256 values is read, and one of 257 is refused' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'owners take turns',
+    edits: [
+      edit(
+        "  caller?.apiKey.ownerId ?? (actor && 'id' in actor ? actor.id : '')",
+        "  (caller ? '' : (actor && 'id' in actor ? actor.id : ''))",
+      ),
+    ],
+    caughtBy: { file: largeBodies, title: 'owners and operators take turns, whoever has sent more' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'other requests run between two large bodies',
+    edits: [edit("    await nextTick()\n    return [{ kind: 'parsed'", "    return [{ kind: 'parsed'")],
+    caughtBy: { file: largeBodies, title: 'the event loop runs other work between two large bodies' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'the body of a caller that has left is not parsed',
+    edits: [edit("    if (request.raw.socket.destroyed) throw new ApiError('bad_request')\n")],
+    caughtBy: { file: largeBodies, title: 'the body of a caller that has left is not parsed' },
   },
   {
     rule: 'order.validation',

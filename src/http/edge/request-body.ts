@@ -1,12 +1,29 @@
-/** Receives a request body within the size limit and parses it as JSON. Rules `order.body-size`, `text.well-formed`. */
+/**
+ * Receives a request body within the size limit and parses it as JSON, within the number of values that its route allows and one large body
+ * at a time. Rules `order.body-size`, `order.validation`, `overload.bodies`, `text.well-formed`.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { isMultipart } from '../admin/agents/document-upload.ts'
 import { countHeader } from './headers.ts'
 import { countNames, deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
+import { Batcher } from '../../turn/batcher.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How many fields and elements the body may have in all its objects and lists. Default: `defaultValues`. */
+    maxJsonValues?: number
+  }
+}
+
+/** Of a route that does not say otherwise. The largest of these bodies, a webhook or a passkey, has fewer than fifty. */
+const defaultValues = 256
+/** Of a route whose body has a history or the JSON Schemas of tools: for example two thousand messages of one text part each. */
+export const manyValues = 16_384
 
 /**
  * A `preParsing` hook that sets `request.body` to the parsed JSON, or leaves it undefined if there is no body. File uploads are received in
@@ -15,7 +32,7 @@ import { bodyLimitBytes, hasBody } from './polite-close.ts'
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!hasBody(request.raw)) return
   if (request.routeOptions.config.takesFile && isMultipart(request)) return refuseAmbiguousContent(request.raw)
-  request.body = parseJson(request.raw, await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
+  request.body = await parseJson(request, await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
 }
 
 const nothing = Buffer.alloc(0)
@@ -69,15 +86,43 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
   })
 }
 
-/** Throws ApiError `validation_error` with a message that never repeats the text. */
-export function parseJson(request: IncomingMessage, bytes: Buffer): unknown {
+/** A parse takes at most milliseconds below this size. */
+const largeBytes = 64 * 1024
+
+/** The parses of large bodies. A batch is one of them, because each counts as a full batch, so the callers take turns. */
+const largeParses = new Batcher<() => unknown, { kind: 'parsed'; value: unknown }>(
+  async ([parseOne]) => {
+    // Other requests run between two of them.
+    await nextTick()
+    return [{ kind: 'parsed', value: parseOne!() }]
+  },
+  () => [],
+  () => Infinity,
+)
+
+/** Rejects with ApiError `validation_error` and a message that never repeats the text, or `bad_request` if the caller has left. */
+export async function parseJson(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
+  if (bytes.length <= largeBytes) return parseBody(request, bytes)
+  const parseLater = (): unknown => {
+    if (request.raw.socket.destroyed) throw new ApiError('bad_request')
+    return parseBody(request, bytes)
+  }
+  return (await largeParses.push(parseLater, shareOf(request))).value
+}
+
+/** The owner of an API key, or the operator or token. */
+const shareOf = ({ caller, actor }: Partial<FastifyRequest>): string => caller?.apiKey.ownerId ?? (actor && 'id' in actor ? actor.id : '')
+
+function parseBody({ raw, routeOptions }: FastifyRequest, bytes: Buffer): unknown {
   // mutant: order.validation-2
-  refuseAmbiguousContent(request)
-  if (!isJson(request.headers['content-type'])) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
+  refuseAmbiguousContent(raw)
+  if (!isJson(raw.headers['content-type'])) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
   if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')
   const text = bytes.toString()
-  const { depth, names } = shapeOf(text)
+  const maxValues = routeOptions.config.maxJsonValues ?? defaultValues
+  const { depth, names, values } = shapeOf(text, maxValues)
   if (depth > deepest) throw invalid(`The body is nested too deeply. The maximum depth is ${deepest}.`)
+  if (values > maxValues) throw invalid(`The body has too many values. It may have at most ${maxValues} fields and list elements in all.`)
   const value = parse(text)
   if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')
   return value

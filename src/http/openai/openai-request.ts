@@ -29,7 +29,7 @@ export async function receiveMessage(request: FastifyRequest, reply: FastifyRepl
     request.headers['idempotency-key'] === undefined
       ? { bodyDigest: hash('sha256', bytes, 'base64url') }
       : { idempotencyKey: readIdempotencyKey(request.raw) }
-  request.body = parseJson(request.raw, bytes)
+  request.body = await parseJson(request, bytes)
 }
 
 /** `openai.model-is-the-agent`. Throws OpenAiError 404 `model_not_found`. */

@@ -39,7 +39,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
     const bytes = await receiveBody(request.raw, reply.raw)
     request.idempotencyKey = readIdempotencyKey(request.raw)
     // mutant: order.validation
-    request.body = parseJson(request.raw, bytes)
+    request.body = await parseJson(request, bytes)
   })
 
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
