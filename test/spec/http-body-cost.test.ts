@@ -1,7 +1,7 @@
 /** What the body of a request may cost, on every route that could take one. The routes are those of the three descriptions, and /mcp. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { askOpenAi, completionBody } from '../support/openai-caller.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
@@ -24,6 +24,7 @@ const textOf = (text: string): string => `{"message":"${repeated(text)}"}`
 const manyValues: Record<string, string> = {
   names: filled('{', '}', (at) => `"n${at}":0`),
   'names in an inner object': filled('{"_meta":{', '}}', (at) => `"n${at}":{}`),
+  'names in a call of MCP': filled('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{', '}}}', (at) => `"n${at}":0`),
   'names as numbers': filled('{', '}', (at) => `"${at * 7919}":0`),
   'names with escapes': filled('{', '}', (at) => `"\\u0061${at}":0`),
   'repeated names': filled('{', '}', () => '"a":0'),
@@ -94,9 +95,12 @@ async function cpuOf(route: Route, body: string): Promise<number> {
 
 let app: TestApp
 let routes: Route[]
-void test('the routes that could take a body', async () => {
+before(async () => {
   app = await startTestApp({ key: { mcp: true }, agent: { max_message_length: 1_000_000 } })
   routes = await bodyRoutes(app)
+})
+
+void test('the routes that could take a body', () => {
   for (const part of ['/mcp', '/chat', '/chat/stream', '/feedback', '/cancel', '/chat/completions', '/responses', '/agents', '/session'])
     assert.ok(
       routes.some(({ url }) => url.endsWith(part)),
