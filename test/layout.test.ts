@@ -97,6 +97,7 @@ const outside: Record<string, string[]> = {
   'finish-reason.ts': ['modules', 'observability/metrics.ts'],
   'spend-limits.ts': ['modules'],
   'agent-slug.ts': ['modules', 'main.ts'],
+  'code-points.ts': ['modules'],
   'event-types.ts': ['modules'],
   'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'document-warnings.ts': ['modules'],

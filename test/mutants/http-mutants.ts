@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
+const bodyQueue = 'spec/http-body-queue.test.ts'
 const largeBodies = 'unit/large-bodies.test.ts'
 
 const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
@@ -127,7 +128,7 @@ export const httpLayerMutants: Mutant[] = [
     edits: [
       edit("  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
       edit(
-        '        stop()\n        request.pause()\n        return reject(tooLarge())\n',
+        "        stop()\n        request.pause()\n        return reject(isTooLarge ? tooLarge() : new ApiError('service_unavailable', tooManyBytes))\n",
         "        return void request.once('end', () => reject(tooLarge()))\n",
       ),
     ],
@@ -138,10 +139,9 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.validation',
     removes: 'the Idempotency-Key is read before the JSON',
     edits: [
-      edit('    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
       edit(
-        '    request.body = await parseJson(request, bytes)\n',
-        '    request.body = await parseJson(request, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
+        '    request.body = await readJson(request, reply, () => void (request.idempotencyKey = readIdempotencyKey(request.raw)))\n',
+        '    request.body = await readJson(request, reply)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
         { at: 'order.validation' },
       ),
     ],
@@ -169,6 +169,36 @@ export const httpLayerMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: largeBodies, title: 'owners and operators take turns, whoever has sent more' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'the large bodies of an owner have a limit',
+    edits: [edit('isTooLarge || !held.grow(received + bytes.length)', 'isTooLarge || held.grow(received + bytes.length) === undefined')],
+    caughtBy: { file: bodyQueue, title: 'the unfinished large bodies of an owner have 16 MiB together' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'all large bodies have a limit',
+    edits: [edit('this.#total + more <= this.#maxOfAll', 'more <= this.#maxOfAll')],
+    caughtBy: { file: 'unit/byte-budget.test.ts', title: 'one and all have a limit' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'the bodies of others do not count against the first body of an owner',
+    edits: [edit('held === same || (held', 'held < 0 || (held')],
+    caughtBy: { file: 'unit/byte-budget.test.ts', title: 'one and all have a limit, and who holds nothing' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'what was parsed no longer counts',
+    edits: [edit('if (this.#bytes > 0) largeBodies.add(this.#owner, -this.#bytes)')],
+    caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'an unfinished body no longer counts when its request was answered',
+    edits: [edit("    if (this.#bytes === 0) this.#response.once('close', () => this.release())\n")],
+    caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
   },
   {
     rule: 'overload.bodies',
@@ -297,7 +327,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'idempotency.key-text',
     removes: 'lengths are code points',
-    edits: [edit('text.length > longest && [...text].length > longest', 'text.length > longest')],
+    edits: [edit("text === '' || isLongerThan(text, longest)", "text === '' || text.length > longest")],
     caughtBy: { file: refusals, title: 'idempotency.key-text: any other text is taken as it is: quotes, case, commas, UTF-8, latin1' },
   },
   {

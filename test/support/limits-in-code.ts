@@ -11,6 +11,12 @@ export const limitsInCode: LimitInCode[] = [
   at('`Idempotency-Key`', '255 characters', 'src/http/public/idempotency-key.ts', /const longest = 255$/m),
   at('idempotency record', '24 hours', 'src/store/turn-records.ts', /recordLifetimeMs = 24 \* 60 \* 60 \* 1000/),
   at('body of a request', '1 MiB', 'src/http/edge/polite-close.ts', /bodyLimitBytes = 1_048_576/),
+  at(
+    'bodies over 64 KiB of one owner that are received or wait to be parsed',
+    '16 MiB, and 64 MiB of all owners',
+    'src/http/edge/request-body.ts',
+    /largeBytes = 64 \* 1024$[\s\S]*maxOfOwner = 16 \* 1024 \* 1024$[\s\S]*maxOfAll = 64 \* 1024 \* 1024$/m,
+  ),
   at('fields and list elements of a body', '256;', 'src/http/edge/request-body.ts', /defaultValues = 256$/m),
   at('fields and list elements of a body', '1024 of an MCP message', 'src/http/mcp/mcp-routes.ts', /mcpValues = 1024$/m),
   at('fields and list elements of a body', '16384 of a chat completion', 'src/http/edge/request-body.ts', /manyValues = 16_384$/m),

@@ -11,6 +11,7 @@ import { isMultipart } from '../admin/agents/document-upload.ts'
 import { countHeader } from './headers.ts'
 import { countNames, deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
+import { ByteBudget } from './byte-budget.ts'
 import { Batcher } from '../../turn/batcher.ts'
 
 declare module 'fastify' {
@@ -32,13 +33,70 @@ export const manyValues = 16_384
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!hasBody(request.raw)) return
   if (request.routeOptions.config.takesFile && isMultipart(request)) return refuseAmbiguousContent(request.raw)
-  request.body = await parseJson(request, await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
+  request.body = await readJson(request, reply)
+}
+
+/**
+ * The parsed body. `beforeParse` gets its bytes first. Throws what `beforeParse` throws, and ApiError `payload_too_large`, `validation_error`
+ * with a message that never repeats the text, `bad_request` if the caller has left, or `service_unavailable` if its owner or all owners have
+ * too many bytes of large bodies here.
+ */
+export async function readJson(request: FastifyRequest, reply: FastifyReply, beforeParse?: (bytes: Buffer) => void): Promise<unknown> {
+  const held = new HeldBody(shareOf(request), reply.raw)
+  try {
+    const bytes = await receiveBody(request.raw, reply.raw, held, request.routeOptions.bodyLimit)
+    beforeParse?.(bytes)
+    if (bytes.length <= largeBytes) return parseBody(request, bytes)
+    return await parseInTurn(request, bytes)
+  } finally {
+    held.release()
+  }
+}
+
+/** A parse takes at most milliseconds below this size. */
+const largeBytes = 64 * 1024
+// 16 MiB, which take about a fifth of a second to parse. The bodies of usual callers are here for milliseconds.
+const maxOfOwner = 16 * 1024 * 1024
+// 64 MiB, as of unread responses.
+const maxOfAll = 64 * 1024 * 1024
+/** The large bodies of the process, which share its memory and its event loop, from their first byte over `largeBytes` until they are parsed. */
+const largeBodies = new ByteBudget(maxOfOwner, maxOfAll)
+
+class HeldBody {
+  readonly #owner: string
+  readonly #response: ServerResponse
+  #bytes = 0
+  #isReleased = false
+
+  constructor(owner: string, response: ServerResponse) {
+    this.#owner = owner
+    this.#response = response
+  }
+
+  /** Returns false if the body may not grow to this size. */
+  grow(bytes: number): boolean {
+    if (bytes <= largeBytes) return true
+    const more = bytes - this.#bytes
+    if (this.#isReleased || !largeBodies.allows(this.#owner, more, this.#bytes)) return false
+    // A request that was answered before its body was complete, for example because it was too slow, emits no event after that.
+    if (this.#bytes === 0) this.#response.once('close', () => this.release())
+    largeBodies.add(this.#owner, more)
+    this.#bytes = bytes
+    return true
+  }
+
+  release(): void {
+    if (this.#bytes > 0) largeBodies.add(this.#owner, -this.#bytes)
+    this.#bytes = 0
+    this.#isReleased = true
+  }
 }
 
 const nothing = Buffer.alloc(0)
+const tooManyBytes = 'Too many large request bodies are being received or wait to be read. Retry the request.'
 
 /** Rejects a body of more than `limitBytes`: immediately if Content-Length says so, otherwise at the first byte over the limit. */
-export function receiveBody(request: IncomingMessage, response: ServerResponse, limitBytes = bodyLimitBytes): Promise<Buffer> {
+function receiveBody(request: IncomingMessage, response: ServerResponse, held: HeldBody, limitBytes: number): Promise<Buffer> {
   const tooLarge = (): ApiError =>
     new ApiError(
       'payload_too_large',
@@ -53,10 +111,11 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
     let buffer: Buffer = nothing
     let received = 0
     const onData = (bytes: Buffer): void => {
-      if (received + bytes.length > limitBytes) {
+      const isTooLarge = received + bytes.length > limitBytes
+      if (isTooLarge || !held.grow(received + bytes.length)) {
         stop()
         request.pause()
-        return reject(tooLarge())
+        return reject(isTooLarge ? tooLarge() : new ApiError('service_unavailable', tooManyBytes))
       }
       if (received === 0) {
         buffer = bytes
@@ -86,9 +145,6 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
   })
 }
 
-/** A parse takes at most milliseconds below this size. */
-const largeBytes = 64 * 1024
-
 /** The parses of large bodies. A batch is one of them, because each counts as a full batch, so the callers take turns. */
 const largeParses = new Batcher<() => unknown, { kind: 'parsed'; value: unknown }>(
   async ([parseOne]) => {
@@ -100,9 +156,7 @@ const largeParses = new Batcher<() => unknown, { kind: 'parsed'; value: unknown 
   () => Infinity,
 )
 
-/** Rejects with ApiError `validation_error` and a message that never repeats the text, or `bad_request` if the caller has left. */
-export async function parseJson(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
-  if (bytes.length <= largeBytes) return parseBody(request, bytes)
+async function parseInTurn(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
   const parseLater = (): unknown => {
     if (request.raw.socket.destroyed) throw new ApiError('bad_request')
     return parseBody(request, bytes)

@@ -8,7 +8,7 @@ import type { Access } from '../../access/outcome.ts'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
 import { jsonType } from '../edge/envelope.ts'
-import { parseJson, receiveBody } from '../edge/request-body.ts'
+import { readJson } from '../edge/request-body.ts'
 import { limitUnread } from '../public/unread-responses.ts'
 import { admitMcpCaller } from './mcp-caller.ts'
 import type { Exchange } from './mcp-exchange.ts'
@@ -30,8 +30,7 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
   app.addHook('onRequest', admitMcpCaller(access, publicUrl))
   limitUnread(app, streams.unread)
   app.addHook('preParsing', async (request, reply) => {
-    const bytes = await receiveBody(request.raw, reply.raw)
-    request.body = await receive(parseJson(request, bytes))
+    request.body = await receive(readJson(request, reply))
   })
 
   app.post('/mcp', { schema: { hide: true }, config: { maxJsonValues: mcpValues } }, async (request, reply) => {
