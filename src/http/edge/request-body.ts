@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** Of a route that does not say otherwise. The largest of these bodies, a webhook or a passkey, has fewer than fifty. */
-const defaultValues = 256
+export const defaultValues = 256
 /** Of a route whose body has a history or the JSON Schemas of tools: for example two thousand messages of one text part each. */
 export const manyValues = 16_384
 
