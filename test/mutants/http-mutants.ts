@@ -235,7 +235,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a field of an inner object occurs once',
     edits: [
       edit('  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n'),
-      edit("character === ':') names++", "character === ':' && level === 1) names++"),
+      edit('case 0x3a:\n        names++', 'case 0x3a:\n        if (level === 1) names++'),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },

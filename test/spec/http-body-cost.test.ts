@@ -165,7 +165,7 @@ void test('order.validation: a message of 256 values is read, and one of 257 is 
 
 void test('order.validation: large bodies that callers really send are read', async () => {
   // Control characters take two bytes of JSON each.
-  const long = '\n'.repeat(499_995) + 'hello'
+  const long = `${'\n'.repeat(499_995)}hello`
   const { status, json, text } = await app.chat(long)
   assert.equal(status, 200, text.slice(0, 500))
   assert.equal(json.message.content, `You said: ${long}`)

@@ -1,6 +1,6 @@
 /**
- * Counts bytes of memory by the one for whom they are held, with a limit for each and one for all. Who holds nothing gets what it asks for, so
- * that no other can shut it out.
+ * `overload.bodies`, `overload.unread`: counts bytes of memory by the one for whom they are held, with a limit for each and one for all. Who
+ * holds nothing gets what it asks for, so that no other can shut it out.
  */
 export class ByteBudget {
   readonly #maxOfOne: number
