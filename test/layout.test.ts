@@ -44,8 +44,8 @@ const entryFiles: Record<string, string[]> = {
     'store-window.ts',
     'last-use.ts',
   ],
-  // turn-text.ts for the event IDs, which name positions in the text.
-  turn: ['turn.ts', 'outcome.ts', 'turn-resource.ts', 'turn-text.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
+  // turn-text.ts for the event IDs, which name positions in the text; batcher.ts for the turns that owners take with large bodies.
+  turn: ['turn.ts', 'outcome.ts', 'turn-resource.ts', 'turn-text.ts', 'batcher.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
   // journal.ts, prompt.ts, rebuilt-prompt.ts and trace*.ts for the operator, who reads the calls and what the agent would see and saw.
   agent: [
     'agent.ts',
@@ -97,6 +97,7 @@ const outside: Record<string, string[]> = {
   'finish-reason.ts': ['modules', 'observability/metrics.ts'],
   'spend-limits.ts': ['modules'],
   'agent-slug.ts': ['modules', 'main.ts'],
+  'code-points.ts': ['modules'],
   'event-types.ts': ['modules'],
   'provider-kinds.ts': ['modules', 'config/provider-address.ts'],
   'document-warnings.ts': ['modules'],

@@ -3,6 +3,7 @@
  * turn, and loads nothing of the MCP SDK.
  */
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
+import { isLongerThan } from '../code-points.ts'
 
 /** The arguments of a call. `idempotencyKey` is undefined if the caller gave none. */
 export type ToolCall = { message: string; externalUserId: string; idempotencyKey: string | undefined }
@@ -129,7 +130,7 @@ function problemOf(name: string, value: unknown, maxLength: number): string | un
   if (value === undefined) return `${name} is required.`
   if (typeof value !== 'string') return `${name} must be of type string.`
   if (value === '') return `${name} must not be empty.`
-  if (value.length > maxLength && [...value].length > maxLength) return `${name} must have at most ${maxLength} characters.`
+  if (isLongerThan(value, maxLength)) return `${name} must have at most ${maxLength} characters.`
   if (!value.isWellFormed() || value.includes('\0')) return `${name} must not contain U+0000 or unpaired surrogates.`
   return undefined
 }

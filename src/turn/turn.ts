@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import type { Agents } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Trace } from '../agent/trace.ts'
+import { codePoints } from '../code-points.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { bytesOf } from '../store/budget.ts'
@@ -67,9 +68,6 @@ export interface Turns {
   /** How many items wait for the next batch, by kind of write. */
   waiting(): { admission: number; advance: number; settlement: number; failure: number }
 }
-
-/** The number of Unicode code points. Every high surrogate is the first half of a pair (`text.well-formed`). */
-const codePoints = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
 
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, onEnd, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }

@@ -85,7 +85,7 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a length is counted in code points',
-    edits: [edit('text.length - (text.match', 'text.length - 0 * (text.match')],
+    edits: [edit('    count--\n    at++\n')],
     caughtBy: {
       file: 'spec/4-1-chat.test.ts',
       title: 'order.validation: a message may have as many code points as the agent currently allows',

@@ -5,6 +5,8 @@ import type { Mutant } from './mutant.ts'
 const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
+const bodyQueue = 'spec/http-body-queue.test.ts'
+const largeBodies = 'unit/large-bodies.test.ts'
 
 const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
@@ -126,7 +128,7 @@ export const httpLayerMutants: Mutant[] = [
     edits: [
       edit("  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
       edit(
-        '        stop()\n        request.pause()\n        return reject(tooLarge())\n',
+        "        stop()\n        request.pause()\n        return reject(isTooLarge ? tooLarge() : new ApiError('service_unavailable', tooManyBytes))\n",
         "        return void request.once('end', () => reject(tooLarge()))\n",
       ),
     ],
@@ -137,10 +139,9 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.validation',
     removes: 'the Idempotency-Key is read before the JSON',
     edits: [
-      edit('    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
       edit(
-        '    request.body = parseJson(request.raw, bytes)\n',
-        '    request.body = parseJson(request.raw, bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
+        '    request.body = await readJson(request, reply, () => void (request.idempotencyKey = readIdempotencyKey(request.raw)))\n',
+        '    request.body = await readJson(request, reply)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n',
         { at: 'order.validation' },
       ),
     ],
@@ -149,8 +150,67 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a second content type and a compressed body are refused',
-    edits: [edit('  refuseAmbiguousContent(request)\n', '', { at: 'order.validation-2' })],
+    edits: [edit('  refuseAmbiguousContent(raw)\n', '', { at: 'order.validation-2' })],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a second Content-Type and any Content-Encoding but identity are refused' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'the values of a body are counted before it is parsed',
+    edits: [edit('  if (values > maxValues) throw', '  if (values > Infinity) throw')],
+    caughtBy: { file: 'spec/http-body-cost.test.ts', title: 'a message of 256 values is read, and one of 257 is refused' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'owners take turns',
+    edits: [
+      edit(
+        "  caller?.apiKey.ownerId ?? (actor && 'id' in actor ? actor.id : '')",
+        "  (caller ? '' : (actor && 'id' in actor ? actor.id : ''))",
+      ),
+    ],
+    caughtBy: { file: largeBodies, title: 'owners and operators take turns, whoever has sent more' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'the large bodies of an owner have a limit',
+    edits: [edit('isTooLarge || !held.grow(received + bytes.length)', 'isTooLarge || held.grow(received + bytes.length) === undefined')],
+    caughtBy: { file: bodyQueue, title: 'the unfinished large bodies of an owner have 16 MiB together' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'all large bodies have a limit',
+    edits: [edit('this.#total + more <= this.#maxOfAll', 'more <= this.#maxOfAll')],
+    caughtBy: { file: 'unit/byte-budget.test.ts', title: 'one and all have a limit' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'the bodies of others do not count against the first body of an owner',
+    edits: [edit('held === same || (held', 'held < 0 || (held')],
+    caughtBy: { file: 'unit/byte-budget.test.ts', title: 'one and all have a limit, and who holds nothing' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'what was parsed no longer counts',
+    edits: [edit('if (this.#bytes > 0) largeBodies.add(this.#owner, -this.#bytes)')],
+    caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'an unfinished body no longer counts when its request was answered',
+    edits: [edit("    if (this.#bytes === 0) this.#response.once('close', () => this.release())\n")],
+    caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'other requests run between two large bodies',
+    edits: [edit("    await nextTick()\n    return [{ kind: 'parsed'", "    return [{ kind: 'parsed'")],
+    caughtBy: { file: largeBodies, title: 'the event loop runs other work between two large bodies' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'the body of a caller that has left is not parsed',
+    edits: [edit("    if (request.raw.socket.destroyed) throw new ApiError('bad_request')\n")],
+    caughtBy: { file: largeBodies, title: 'the body of a caller that has left is not parsed' },
   },
   {
     rule: 'order.validation',
@@ -175,7 +235,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a field of an inner object occurs once',
     edits: [
       edit('  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n'),
-      edit("character === ':') names++", "character === ':' && level === 1) names++"),
+      edit('case 0x3a:\n        names++', 'case 0x3a:\n        if (level === 1) names++'),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },
@@ -267,7 +327,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'idempotency.key-text',
     removes: 'lengths are code points',
-    edits: [edit('text.length > longest && [...text].length > longest', 'text.length > longest')],
+    edits: [edit("text === '' || isLongerThan(text, longest)", "text === '' || text.length > longest")],
     caughtBy: { file: refusals, title: 'idempotency.key-text: any other text is taken as it is: quotes, case, commas, UTF-8, latin1' },
   },
   {

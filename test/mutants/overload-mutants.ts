@@ -103,7 +103,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'an API key has a limit of unread bytes',
-    edits: [edit('own + bytes <= maxOfKey', 'own + bytes > maxOfKey')],
+    edits: [edit('held + more <= this.#maxOfOne', 'held + more > this.#maxOfOne')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread rate.headers: a key with 8 MiB unread gets 503' },
   },
   {

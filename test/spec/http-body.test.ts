@@ -148,7 +148,7 @@ for (const [title, text, message] of [
   ['65 levels', `{"external_user_id":"u","message":${'['.repeat(64)}${']'.repeat(64)}}`, /too deeply/],
   ['a million open brackets', '['.repeat(1_000_000), /too deeply/],
   ['half a million quotes', `{"external_user_id":"${'\\"'.repeat(500_000)}","message":"m"}`, /at most 255/],
-  ['90,000 fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`, /required/],
+  ['90,000 fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`, /too many values/],
 ] as const) {
   void test(`fault.json-too-deep: ${title} in a body of 1 MiB are refused fast`, async () => {
     await using layer = await startTestLayer()

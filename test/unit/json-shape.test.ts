@@ -7,7 +7,13 @@ import { countNames, shapeOf } from '../../src/http/edge/json-shape.ts'
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
 
-void test('order.validation: depth and names are those of the parsed value, with any spacing and escapes', () => {
+const countValues = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  const inner = Object.values(value)
+  return Math.max(1, inner.length) + inner.reduce((sum: number, one) => sum + countValues(one), 0)
+}
+
+void test('order.validation: depth, names and values are those of the parsed value, with any spacing and escapes', () => {
   const text = fc
     .tuple(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'))
     .map(([value, space]) => JSON.stringify(value, null, space))
@@ -15,7 +21,7 @@ void test('order.validation: depth and names are those of the parsed value, with
     fc.property(text, (json) => {
       const value: unknown = JSON.parse(json)
       const depth = depthOf(value)
-      assert.deepEqual(shapeOf(json), { depth, names: countNames(value, depth) })
+      assert.deepEqual(shapeOf(json), { depth, names: countNames(value, depth), values: countValues(value) })
     }),
   )
 })

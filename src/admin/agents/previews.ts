@@ -1,6 +1,7 @@
 /**
  * Runs a message with a version of an agent, and with drafted changes to it, before they are saved (`rerun.harmless`). The audit log names who made the run before it starts (`audit.trials`).
  */
+import { isLongerThan } from '../../code-points.ts'
 import { ApiError } from '../../errors.ts'
 import { parseAgentConfig } from '../../agent/agent-config.ts'
 import { definitionsOf } from '../../agent/tools/tools.ts'
@@ -69,7 +70,7 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       if (!chosen) throw new ApiError('validation_error', `version: this agent has no version ${version}.`)
       const config = parseAgentConfig(chosen)
       const { maxMessageLength, historyMaxTokens } = config
-      if (message.length > maxMessageLength && [...message].length > maxMessageLength)
+      if (isLongerThan(message, maxMessageLength))
         throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
       // `rerun.harmless`
       await refuseUnknownProvider(options, overrides.model ?? config.model)

@@ -4,6 +4,7 @@
  */
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as wait } from 'node:timers/promises'
+import { isLongerThan } from '../../code-points.ts'
 import type { Model, ModelRequest, ModelStep, Passage } from './model.ts'
 import { estimatedTokens } from '../tokens.ts'
 
@@ -62,9 +63,11 @@ function nothingFits(request: ModelRequest): string {
 /** Returns one line of at most `longest` code points, cut between words. */
 function excerpt(text: string, longest: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
-  const characters = Array.from(line)
-  if (characters.length <= longest) return line
-  const start = characters.slice(0, longest).join('')
+  if (!isLongerThan(line, longest)) return line
+  // The first characters are in the first two units for each.
+  const start = Array.from(line.slice(0, 2 * longest))
+    .slice(0, longest)
+    .join('')
   return `${start.slice(0, Math.max(start.lastIndexOf(' '), 0)) || start} …`
 }
 

@@ -8,7 +8,7 @@ import type { Access } from '../../access/outcome.ts'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
 import { jsonType } from '../edge/envelope.ts'
-import { parseJson, receiveBody } from '../edge/request-body.ts'
+import { readJson } from '../edge/request-body.ts'
 import { limitUnread } from '../public/unread-responses.ts'
 import { admitMcpCaller } from './mcp-caller.ts'
 import { idOf } from './mcp-events.ts'
@@ -17,6 +17,9 @@ import type { Exchange } from './mcp-exchange.ts'
 export type McpOptions = Exchange & { access: Access; publicUrl: string | undefined }
 
 type Received = { message: unknown } | { problem: string }
+
+// A call has about twenty. What the SDK checks and copies of a message costs more for each value than on any other route.
+const mcpValues = 1024
 
 const parseError = -32_700
 const invalidRequest = -32_600
@@ -28,11 +31,10 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
   app.addHook('onRequest', admitMcpCaller(access, publicUrl))
   limitUnread(app, streams.unread)
   app.addHook('preParsing', async (request, reply) => {
-    const bytes = await receiveBody(request.raw, reply.raw)
-    request.body = receive(() => parseJson(request.raw, bytes))
+    request.body = await receive(readJson(request, reply))
   })
 
-  app.post('/mcp', { schema: { hide: true } }, async (request, reply) => {
+  app.post('/mcp', { schema: { hide: true }, config: { maxJsonValues: mcpValues } }, async (request, reply) => {
     const received = request.body as Received
     if ('problem' in received) return refuse(reply, parseError, received.problem)
     const { message } = received
@@ -48,9 +50,9 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
 }
 
 /** A JSON-RPC error takes the place of `validation_error`. */
-function receive(parse: () => unknown): Received {
+async function receive(parsing: Promise<unknown>): Promise<Received> {
   try {
-    return { message: parse() }
+    return { message: await parsing }
   } catch (error) {
     if (error instanceof ApiError && error.code === 'validation_error') return { problem: error.message }
     throw error

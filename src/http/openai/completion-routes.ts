@@ -4,6 +4,7 @@ import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { BeginResult } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
 import { jsonType } from '../edge/envelope.ts'
+import { manyValues } from '../edge/request-body.ts'
 import { rateHeaders, readerOf } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Completed, Turns } from '../public/chat-routes.ts'
@@ -23,7 +24,7 @@ type Wanted = { externalUserId: string; message: string; stream: boolean; includ
 export async function completionRoutes(app: FastifyInstance, options: OpenAiOptions): Promise<void> {
   app.addHook('preParsing', receiveMessage)
 
-  app.post('/v1/chat/completions', { schema: completionSchema }, async (request, reply) => {
+  app.post('/v1/chat/completions', { schema: completionSchema, config: { maxJsonValues: manyValues } }, async (request, reply) => {
     const wanted = readRequest(request)
     // What a client repeats of its history may be large, and the turn takes a while.
     request.body = undefined

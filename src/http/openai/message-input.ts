@@ -3,6 +3,7 @@
  * message is read, whatever it contains: a client repeats it and cannot change it. Refused are a system message with text, a tool result that
  * waits for an answer, and a last message that is not text alone (`openai.refused-parameters`).
  */
+import { isLongerThan } from '../../code-points.ts'
 import { maxMessage, tooLong } from '../edge/invalid-input.ts'
 import { invalidField, unsupported } from './openai-error.ts'
 import { isBlank, isRecord, isWellFormed } from './parameters.ts'
@@ -18,7 +19,7 @@ export function findMessage(param: 'messages' | 'input', value: string | unknown
   const message = typeof value === 'string' ? value : lastUserText(param, value)
   if (message === '') throw invalidField(param, `The last user message of ${param} must not be empty.`)
   if (!isWellFormed(message)) throw invalidField(param, `${param} must not contain U+0000 or unpaired surrogates.`)
-  if (message.length > maxMessage && [...message].length > maxMessage) throw invalidField(param, tooLong('The message', maxMessage))
+  if (isLongerThan(message, maxMessage)) throw invalidField(param, tooLong('The message', maxMessage))
   return message
 }
 

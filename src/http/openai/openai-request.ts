@@ -9,7 +9,7 @@ import type { ApiKey } from '../../access/outcome.ts'
 import { isAgentOf } from '../../agent-slug.ts'
 import { within } from '../../deadline.ts'
 import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
-import { parseJson, receiveBody } from '../edge/request-body.ts'
+import { readJson } from '../edge/request-body.ts'
 import { blockingTurn } from '../public/chat-routes.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
@@ -25,12 +25,12 @@ declare module 'fastify' {
 
 /** A `preParsing` hook: the body as JSON, and the Idempotency-Key, in the order of /chat (`order.validation`). */
 export async function receiveMessage(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const bytes = await receiveBody(request.raw, reply.raw)
-  request.sent =
-    request.headers['idempotency-key'] === undefined
-      ? { bodyDigest: hash('sha256', bytes, 'base64url') }
-      : { idempotencyKey: readIdempotencyKey(request.raw) }
-  request.body = parseJson(request.raw, bytes)
+  request.body = await readJson(request, reply, (bytes) => {
+    request.sent =
+      request.headers['idempotency-key'] === undefined
+        ? { bodyDigest: hash('sha256', bytes, 'base64url') }
+        : { idempotencyKey: readIdempotencyKey(request.raw) }
+  })
 }
 
 /** `openai.model-is-the-agent`. Throws OpenAiError 404 `model_not_found`. */

@@ -3,6 +3,7 @@
  * would change the configured agent, or ask for something else than text (`openai.refused-parameters`). What is null or empty counts as absent:
  * clients send it for a setting that the user has not set. What one request ignores or refuses, the other one ignores or refuses too.
  */
+import { isLongerThan } from '../../code-points.ts'
 import { OpenAiError, invalidField, unsupported } from './openai-error.ts'
 
 type Does = 'used' | 'ignored' | 'refused'
@@ -38,7 +39,7 @@ const refused = (note: string, accepts: (value: unknown) => boolean = () => fals
 })
 
 // A user ID of at most 255 characters, as `external_user_id` of the other endpoints.
-const isUserId = (value: unknown): boolean => isText(value) && value !== '' && isWellFormed(value) && [...value].length <= 255
+const isUserId = (value: unknown): boolean => isText(value) && value !== '' && !isLongerThan(value, 255) && isWellFormed(value)
 export const isWellFormed = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 const user = used('1 to 255 characters without U+0000', isUserId, 'The `external_user_id`. Required, unless the key has a default.')

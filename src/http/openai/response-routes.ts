@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
 import type { Reader, TurnStatus } from '../../turn/turn-resource.ts'
 import { note, noteBeginResult } from '../edge/access-log.ts'
-import { receiveJson } from '../edge/request-body.ts'
+import { manyValues, receiveJson } from '../edge/request-body.ts'
 import { rateHeaders, readerOf } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Conversations } from '../public/conversation-routes.ts'
@@ -32,7 +32,7 @@ export async function responseRoutes(app: FastifyInstance, options: ResponseOpti
 async function createRoute(app: FastifyInstance, options: ResponseOptions): Promise<void> {
   app.addHook('preParsing', receiveMessage)
 
-  app.post('/v1/responses', { schema: responseSchema }, async (request, reply) => {
+  app.post('/v1/responses', { schema: responseSchema, config: { maxJsonValues: manyValues } }, async (request, reply) => {
     const wanted = await readResponseRequest(request, options)
     // What a client repeats of its history may be large, and the turn takes a while.
     request.body = undefined

@@ -20,7 +20,7 @@ import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { prefersAsync, readTraceparent } from './request-headers.ts'
 import type { TurnResource } from '../../turn/turn-resource.ts'
-import { parseJson, receiveBody } from '../edge/request-body.ts'
+import { readJson } from '../edge/request-body.ts'
 
 /** The part of the turn module that these routes use. */
 export type Turns = { begin(request: TurnRequest): Promise<BeginResult>; resource: TurnResource }
@@ -36,10 +36,8 @@ declare module 'fastify' {
 
 export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
   app.addHook('preParsing', async (request, reply) => {
-    const bytes = await receiveBody(request.raw, reply.raw)
-    request.idempotencyKey = readIdempotencyKey(request.raw)
     // mutant: order.validation
-    request.body = parseJson(request.raw, bytes)
+    request.body = await readJson(request, reply, () => void (request.idempotencyKey = readIdempotencyKey(request.raw)))
   })
 
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {

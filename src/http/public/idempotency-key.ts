@@ -1,6 +1,7 @@
 /** Reads the Idempotency-Key header (`idempotency.key-text`). Its value is opaque: never unquoted, and trimmed only as HTTP does. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { isLongerThan } from '../../code-points.ts'
 import { ApiError } from '../../errors.ts'
 import { countHeader } from '../edge/headers.ts'
 
@@ -12,7 +13,7 @@ export function readIdempotencyKey(request: IncomingMessage): string {
   if (typeof header !== 'string') throw new ApiError('validation_error', 'The Idempotency-Key header is required.')
   if (countHeader(request, 'idempotency-key') > 1) throw new ApiError('validation_error', 'Send exactly one Idempotency-Key header.')
   const text = decode(header)
-  if (text === '' || (text.length > longest && [...text].length > longest)) {
+  if (text === '' || isLongerThan(text, longest)) {
     throw new ApiError('validation_error', 'The Idempotency-Key header must have 1 to 255 characters.')
   }
   if (/\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'The Idempotency-Key header must not contain control characters.')

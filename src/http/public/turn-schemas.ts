@@ -189,7 +189,7 @@ export const cancelSchema = {
   ].join(' '),
   tags,
   params: TurnParams,
-  response: { 200: turnResponse, ...describeFailures(...failuresOfTurns, 'permission_denied') },
+  response: { 200: turnResponse, ...describeFailures(...failuresOfTurns, 'permission_denied', 'payload_too_large') },
 }
 
 export const feedbackSchema = {

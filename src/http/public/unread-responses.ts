@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import { ByteBudget } from '../edge/byte-budget.ts'
 import { rateHeaders } from './caller.ts'
 import { cutOffWhenStalled } from './slow-reader.ts'
 import type { ReaderTimes } from './slow-reader.ts'
@@ -13,7 +14,7 @@ import type { ReaderTimes } from './slow-reader.ts'
 const smallResponse = 16 * 1024
 // 8 MiB: four full pages of messages, or the longest reply in ASCII.
 const maxOfKey = 8 * 1024 * 1024
-// 64 MiB. A key without an unread response gets one all the same, so that no other key can shut it out.
+// 64 MiB.
 const maxOfAll = 64 * 1024 * 1024
 
 export type UnreadResponses = {
@@ -27,34 +28,21 @@ export type UnreadResponses = {
 
 export function createUnreadResponses(): UnreadResponses {
   const keyOf = new WeakMap<ServerResponse, string>()
-  const unread = new Map<string, number>()
-  let total = 0
-
-  const fits = (apiKeyId: string, bytes: number): boolean => {
-    const own = unread.get(apiKeyId) ?? 0
-    return own === 0 || (own + bytes <= maxOfKey && total + bytes <= maxOfAll)
-  }
-
-  function add(apiKeyId: string, bytes: number): void {
-    const own = (unread.get(apiKeyId) ?? 0) + bytes
-    total += bytes
-    if (own === 0) unread.delete(apiKeyId)
-    else unread.set(apiKeyId, own)
-  }
+  const unread = new ByteBudget(maxOfKey, maxOfAll)
 
   return {
     assign: (response, apiKeyId) => void keyOf.set(response, apiKeyId),
     allows(response) {
       const apiKeyId = keyOf.get(response)
-      return !response.destroyed && (apiKeyId === undefined || fits(apiKeyId, smallResponse))
+      return !response.destroyed && (apiKeyId === undefined || unread.allows(apiKeyId, smallResponse))
     },
     take(response, bytes) {
       const apiKeyId = keyOf.get(response)
       if (apiKeyId === undefined || bytes <= smallResponse || response.destroyed) return true
-      if (!fits(apiKeyId, bytes)) return false
-      add(apiKeyId, bytes)
+      if (!unread.allows(apiKeyId, bytes)) return false
+      unread.add(apiKeyId, bytes)
       // The only event that every response emits, even if the caller has disconnected.
-      response.once('close', () => add(apiKeyId, -bytes))
+      response.once('close', () => unread.add(apiKeyId, -bytes))
       return true
     },
   }

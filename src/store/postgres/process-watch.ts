@@ -1,7 +1,7 @@
 /**
  * `turn.orphans`: notices that a process which shares the database has ended, long before its leases expire. Each process holds an advisory lock on the
  * connection that listens, and the server releases the lock when the process ends, however that happens. A process that is frozen keeps its
- * connection. What the end of a process means for its turns is decided in src/turn/leases.ts; docs/decisions/0050-postgres.md says why.
+ * connection. What the end of a process means for its turns is decided in src/turn/leases.ts; docs/decisions/0052-dead-processes.md says why.
  */
 import type { ProcessWatch } from '../store.ts'
 import type { Connection, Connections } from './connections.ts'

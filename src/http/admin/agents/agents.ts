@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import type { Principal } from '../../../operators/principal.ts'
+import { manyValues } from '../../edge/request-body.ts'
 import { refuseWithout } from '../permissions.ts'
 import { ApiError } from '../../../errors.ts'
 import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
@@ -21,6 +22,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/agents',
     {
+      config: { maxJsonValues: manyValues },
       schema: {
         ...about(
           'Agents',
@@ -77,6 +79,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.patch(
     '/agents/:id',
     {
+      config: { maxJsonValues: manyValues },
       schema: {
         ...about(
           'Agents',

@@ -1,5 +1,6 @@
 /** Routes that the console uses while an agent is edited: trying a tool, asking MCP servers for their tools, and getting the price of a model. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { manyValues } from '../../edge/request-body.ts'
 import { ToolDifferences } from './agent-answers.ts'
 import { Model, Refresh } from './agent-bodies.ts'
 import { HttpTool, readTool, writeDifference } from './tools.ts'
@@ -30,6 +31,7 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/agents/:id/tools/try',
     {
+      config: { maxJsonValues: manyValues },
       schema: {
         ...about(
           'Agents',
@@ -57,6 +59,7 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/agents/:id/tools/refresh',
     {
+      config: { maxJsonValues: manyValues },
       schema: {
         ...about(
           'Agents',

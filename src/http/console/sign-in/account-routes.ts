@@ -6,6 +6,7 @@ import { ApiError } from '../../../errors.ts'
 import { about, answers, gone, made } from '../../admin/answers.ts'
 import type { Session } from '../../admin/auth.ts'
 import { EmptyBody, Name, idGiven, writeTime, writeTimeOrNull } from '../../admin/fields.ts'
+import { defaultValues } from '../../edge/request-body.ts'
 import { Type } from '../../edge/schema.ts'
 import type { SignInOptions } from './opening.ts'
 import type { PasswordLimit } from './password-limit.ts'
@@ -81,6 +82,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = as
   app.post(
     '/me/passkeys',
     {
+      config: { maxJsonValues: defaultValues },
       schema: {
         ...about(
           'Session',

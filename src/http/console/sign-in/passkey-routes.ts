@@ -5,6 +5,7 @@ import { relyingPartyOf } from '../../../operators/passkeys.ts'
 import type { RelyingParty } from '../../../operators/passkeys.ts'
 import { about, made } from '../../admin/answers.ts'
 import { EmptyBody } from '../../admin/fields.ts'
+import { defaultValues } from '../../edge/request-body.ts'
 import { Type } from '../../edge/schema.ts'
 import { countingWrong, createOpening, refuseOtherSites, signedIn, signInBytes } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
@@ -46,6 +47,7 @@ export const passkeySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = asy
   app.post(
     '/session/passkey',
     {
+      config: { maxJsonValues: defaultValues },
       bodyLimit: signInBytes,
       onRequest: refuseOtherSites,
       schema: {
