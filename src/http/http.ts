@@ -96,7 +96,7 @@ type AdminOptions = {
   service: ModulesOfRoutes['service']
   /** Base URL of the console, if the settings say it. Default: the address of each request. */
   consoleUrl: string | undefined
-  /** Whether the metrics need no token, because only this machine can connect. */
+  /** Whether the metrics need no token of a request that names this machine, because only this machine can connect. */
   openMetrics: boolean
 }
 
@@ -170,10 +170,8 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     const adminStreams: StreamOptions = { ...streams, caching: 'no-store' }
     const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams: adminStreams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
-    await app.register(metricsRoute, {
-      metrics,
-      auth: options.admin.openMetrics ? undefined : readsMetrics(createTokenAuth(isAdminToken, options.admin.admin, brake)),
-    })
+    const tokenAuth = readsMetrics(createTokenAuth(isAdminToken, options.admin.admin, brake))
+    await app.register(metricsRoute, { metrics, auth: tokenAuth, needsNoToken: options.admin.openMetrics })
     await app.register(consoleFiles, { folder: options.consoleFolder })
     await app.register(adminDocsRoute, { baseUrl, describe: () => describeAdmin() })
   }

@@ -65,6 +65,24 @@ export const httpLayerMutants: Mutant[] = [
     caughtBy: { file: order, title: 'order.route: an unknown route is 404 before authentication' },
   },
   {
+    rule: 'metrics.access',
+    removes: 'a request without a token names this machine',
+    edits: [edit('if (isLoopbackName(raw.headers.host)) return', 'if (raw.headers.authorization === undefined) return')],
+    caughtBy: {
+      file: 'spec/metrics.test.ts',
+      title: 'metrics.access: without a token, the port of this machine serves requests with a loopback Host only',
+    },
+  },
+  {
+    rule: 'metrics.access',
+    removes: 'the shared port and a port that others reach need the token',
+    edits: [edit('needsNoToken: options.admin.openMetrics', 'needsNoToken: true')],
+    caughtBy: {
+      file: 'spec/metrics.test.ts',
+      title: 'metrics.access: need the admin token on the shared port; without it the response is the 401 envelope',
+    },
+  },
+  {
     rule: 'order.route',
     removes: 'a wrong method is 405',
     edits: [edit('if (methods.length === 0) return', 'return', { at: 'order.route' })],
