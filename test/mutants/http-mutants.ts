@@ -5,6 +5,8 @@ import type { Mutant } from './mutant.ts'
 const order = 'spec/http-order.test.ts'
 const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
+const limits = 'spec/admin-limits.test.ts'
+const spelling = 'spec/http-spelling.test.ts'
 
 const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
@@ -61,8 +63,60 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.route',
     removes: 'an unknown route is answered before anything else',
-    edits: [edit('if (request.is404 ||', 'if ((request.is404 && raw.headers.authorization === undefined) ||')],
+    edits: [edit('if (!isOfRoute(request)) {', 'if (!isOfRoute(request) && raw.headers.authorization === undefined) {')],
     caughtBy: { file: order, title: 'order.route: an unknown route is 404 before authentication' },
+  },
+  {
+    rule: 'order.spelling',
+    removes: 'a path has one spelling',
+    edits: [edit('if (!unusual.test(url)) return true', 'return true', { at: 'order.spelling' })],
+    caughtBy: { file: spelling, title: 'order.spelling: another spelling of a route is 404, whoever asks' },
+  },
+  {
+    rule: 'order.spelling',
+    removes: 'a part is decoded more than once',
+    edits: [edit('if (decoded === text) return true', 'if (decoded === text || text !== part) return true')],
+    caughtBy: { file: spelling, title: 'order.spelling: another spelling of a route is 404, whoever asks' },
+  },
+  {
+    rule: 'admin.limits',
+    removes: 'a principal has a window of requests',
+    edits: [
+      edit(
+        "if (outcome.kind === 'exceeded')\n      throw new ApiError('rate_limit_exceeded', tooOften",
+        "if (false)\n      throw new ApiError('rate_limit_exceeded', tooOften",
+      ),
+    ],
+    caughtBy: {
+      file: limits,
+      title: 'admin.limits: a token that has used its window gets 429 with the time to wait, and no one else does',
+    },
+  },
+  {
+    rule: 'admin.limits',
+    removes: 'the requests in progress of a principal are limited',
+    edits: [edit('if (before >= parallel) throw', 'if (before < 0) throw')],
+    caughtBy: {
+      file: limits,
+      title: 'admin.limits: more requests in progress than allowed get 429, until one of them has ended; others are served',
+    },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'bodies that have not ended are limited',
+    edits: [
+      edit('if (!share.grow(bytes - counted)) return', 'if (!share.grow(bytes - counted) && bytes < 0) return', { at: 'overload.bodies' }),
+    ],
+    caughtBy: {
+      file: limits,
+      title: 'overload.bodies: an API key holds at most 16 MiB of bodies that do not end, on every route, and other keys are served',
+    },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'one sender leaves uploads to the others',
+    edits: [edit('if (underWay >= maxUploads || own >= maxOfOne)', 'if (underWay >= maxUploads)')],
+    caughtBy: { file: limits, title: 'overload.bodies: one token uploads at most four files at the same time, and others still can' },
   },
   {
     rule: 'metrics.access',

@@ -1,6 +1,6 @@
 /** Receives a request body within the size limit and parses it as JSON. Rules `order.body-size`, `text.well-formed`. */
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { isMultipart } from '../admin/agents/document-upload.ts'
@@ -15,13 +15,17 @@ import { bodyLimitBytes, hasBody } from './polite-close.ts'
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!hasBody(request.raw)) return
   if (request.routeOptions.config.takesFile && isMultipart(request)) return refuseAmbiguousContent(request.raw)
-  request.body = parseJson(request.raw, await receiveBody(request.raw, reply.raw, request.routeOptions.bodyLimit))
+  request.body = parseJson(request.raw, await receiveBody(request, reply, request.routeOptions.bodyLimit))
 }
 
 const nothing = Buffer.alloc(0)
 
-/** Rejects a body of more than `limitBytes`: immediately if Content-Length says so, otherwise at the first byte over the limit. */
-export function receiveBody(request: IncomingMessage, response: ServerResponse, limitBytes = bodyLimitBytes): Promise<Buffer> {
+/**
+ * Rejects a body of more than `limitBytes`: immediately if Content-Length says so, otherwise at the first byte over the limit. Rejects with
+ * ApiError `service_unavailable` if the sender has too many unfinished bodies (`overload.bodies`).
+ */
+export function receiveBody(received: FastifyRequest, reply: FastifyReply, limitBytes = bodyLimitBytes): Promise<Buffer> {
+  const request = received.raw
   const tooLarge = (): ApiError =>
     new ApiError(
       'payload_too_large',
@@ -30,42 +34,55 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse, 
   if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())
   // It has left during the authentication, and none of the events below would follow.
   if (request.destroyed) return Promise.reject(new ApiError('bad_request'))
-  if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
+    // Most bodies have arrived completely: they are counted nowhere.
+    const unfinished = request.complete ? undefined : received.server.unfinishedBodies.start(received)
+    if (request.headers.expect !== undefined && !request.complete) reply.raw.writeContinue()
     // Most bodies arrive in one piece. Further pieces are copied into one buffer: a body of 1-byte chunks would otherwise be a million objects.
     let buffer: Buffer = nothing
-    let received = 0
+    let size = 0
     const onData = (bytes: Buffer): void => {
-      if (received + bytes.length > limitBytes) {
-        stop()
-        request.pause()
-        return reject(tooLarge())
-      }
-      if (received === 0) {
-        buffer = bytes
-        received = bytes.length
-        return
-      }
+      const problem = size + bytes.length > limitBytes ? tooLarge() : append(bytes)
+      if (!problem) return
+      stop()
+      request.pause()
+      reject(problem)
+    }
+    const append = (bytes: Buffer): ApiError | undefined => {
+      const needed = size + bytes.length
       // Grows with what has arrived, not with the Content-Length that the caller claims.
-      if (received + bytes.length > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(received + bytes.length, buffer.length * 2))
-        buffer.copy(larger, 0, 0, received)
-        buffer = larger
+      const capacity = needed <= buffer.length || size === 0 ? needed : Math.max(needed, Math.min(buffer.length * 2, limitBytes))
+      const problem = unfinished?.grow(Math.max(capacity, buffer.length))
+      if (problem) return problem
+      if (size === 0) buffer = bytes
+      else {
+        if (needed > buffer.length) {
+          const larger = Buffer.allocUnsafe(capacity)
+          buffer.copy(larger, 0, 0, size)
+          buffer = larger
+        }
+        bytes.copy(buffer, size)
       }
-      bytes.copy(buffer, received)
-      received += bytes.length
+      size = needed
+      return undefined
     }
     const onEnd = (): void => {
       stop()
-      resolve(buffer.subarray(0, received))
+      resolve(buffer.subarray(0, size))
     }
     // The connection is gone, so no one receives this error.
     const onGone = (): void => {
       stop()
       reject(new ApiError('bad_request'))
     }
-    const stop = (): void => void request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+    const stop = (): void => {
+      unfinished?.end()
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+      reply.raw.off('close', onGone)
+    }
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+    // The request emits nothing if refusals.ts has answered it before its end.
+    if (unfinished) reply.raw.once('close', onGone)
   })
 }
 

@@ -1,7 +1,9 @@
 /** GET /healthz and GET /readyz for monitoring and load balancers, and GET /metrics for Prometheus. */
-import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../errors.ts'
+import type { TokenAuth } from '../admin/auth.ts'
+import { checkNeeds } from '../admin/permissions.ts'
+import type { PrincipalLimit } from '../admin/principal-limits.ts'
 import type { MetricsPage } from '../../observability/metrics.ts'
 
 export type Readiness = { draining: boolean; store: 'ok' | 'unavailable'; limiter: 'ok' | 'unavailable' }
@@ -22,18 +24,22 @@ export const statusRoutes: FastifyPluginAsync<{ ready: () => Promise<Readiness> 
 }
 
 /** `needsNoToken`: on a separate admin port that only this machine can reach. */
-export type MetricsRouteOptions = { metrics: MetricsPage; auth: (request: IncomingMessage) => Promise<void>; needsNoToken: boolean }
+export type MetricsRouteOptions = { metrics: MetricsPage; auth: TokenAuth; limit: PrincipalLimit; needsNoToken: boolean }
 
 /**
  * `metrics.access`: requires the admin token, or a token that may read the whole installation. With `needsNoToken`, a request without one is
  * served if it names this machine. A page in a browser can connect to this machine with a name of its own site, but cannot send another Host.
  */
-export const metricsRoute: FastifyPluginAsync<MetricsRouteOptions> = async (app, { metrics, auth, needsNoToken }) => {
-  app.addHook('onRequest', async ({ raw }) => {
-    if (!needsNoToken) return auth(raw)
-    if (isLoopbackName(raw.headers.host)) return
-    if (raw.headers.authorization === undefined) throw new ApiError('forbidden', foreignHost)
-    return auth(raw)
+export const metricsRoute: FastifyPluginAsync<MetricsRouteOptions> = async (app, { metrics, auth, limit, needsNoToken }) => {
+  app.addHook('onRequest', async (request, reply) => {
+    const { headers } = request.raw
+    if (needsNoToken) {
+      if (isLoopbackName(headers.host)) return
+      if (headers.authorization === undefined) throw new ApiError('forbidden', foreignHost)
+    }
+    const principal = await auth(request.raw)
+    limit(principal, false, request, reply)
+    checkNeeds(principal, { needs: ['read'], installation: true })
   })
   app.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.scrape()))
 }

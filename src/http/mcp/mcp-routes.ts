@@ -27,7 +27,7 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
   app.addHook('onRequest', admitMcpCaller(access, publicUrl))
   limitUnread(app, streams.unread)
   app.addHook('preParsing', async (request, reply) => {
-    const bytes = await receiveBody(request.raw, reply.raw)
+    const bytes = await receiveBody(request, reply)
     request.body = receive(() => parseJson(request.raw, bytes))
   })
 

@@ -24,7 +24,7 @@ declare module 'fastify' {
 
 /** A `preParsing` hook: the body as JSON, and the Idempotency-Key, in the order of /chat (`order.validation`). */
 export async function receiveMessage(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const bytes = await receiveBody(request.raw, reply.raw)
+  const bytes = await receiveBody(request, reply)
   request.sent =
     request.headers['idempotency-key'] === undefined
       ? { bodyDigest: hash('sha256', bytes, 'base64url') }

@@ -36,7 +36,7 @@ declare module 'fastify' {
 
 export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
   app.addHook('preParsing', async (request, reply) => {
-    const bytes = await receiveBody(request.raw, reply.raw)
+    const bytes = await receiveBody(request, reply)
     request.idempotencyKey = readIdempotencyKey(request.raw)
     // mutant: order.validation
     request.body = parseJson(request.raw, bytes)
