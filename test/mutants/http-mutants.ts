@@ -111,6 +111,7 @@ export const httpLayerMutants: Mutant[] = [
       file: limits,
       title: 'overload.bodies: an API key holds at most 16 MiB of bodies that do not end, on every route, and other keys are served',
     },
+    symptom: 'hang',
   },
   {
     rule: 'overload.bodies',

@@ -73,7 +73,7 @@ void test('order.spelling: another spelling of a route is 404, whoever asks', as
         const { status, json, body } = await ask(spelling, given)
         // 400: Node's parser refuses a target that starts with a backslash or with a letter that is no scheme.
         assert.ok(status === 404 || (status === 400 && spelling.startsWith('\\')), `${spelling}: ${status} ${body}`)
-        assert.equal(json.error.code, status === 404 ? 'not_found' : 'bad_request', spelling)
+        assert.equal(json?.error.code, status === 404 ? 'not_found' : 'bad_request', spelling)
       }
   }
 })
