@@ -199,7 +199,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
   const openMetrics = !shared && isLoopback(config.adminHost)
-  const adminModules = { admin, adminToken: usableToken, turns, erasure, apiUrl, consoleUrl, service, openMetrics }
+  const limits = { rate: config.adminRateLimit, parallel: config.adminMaxParallel }
+  const adminModules = { admin, adminToken: usableToken, limits, turns, erasure, apiUrl, consoleUrl, service, openMetrics }
   const layers = shared
     ? [await createHttpLayer({ ...common, public: publicModules, admin: adminModules })]
     : [await createHttpLayer({ ...common, public: publicModules }), await createHttpLayer({ ...common, admin: adminModules })]

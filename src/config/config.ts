@@ -103,6 +103,21 @@ export const settings = {
     accepted: 'on or off',
     read: onOrOff,
   },
+  adminRateLimit: {
+    name: 'TURNKEEP_ADMIN_RATE_LIMIT',
+    initial: '3000',
+    meaning: 'Requests of one operator or token to the admin API per minute and process; further ones are answered with 429.',
+    accepted: 'a whole number from 60 to 10000000',
+    read: wholeNumber(60, 10_000_000),
+  },
+  adminMaxParallel: {
+    name: 'TURNKEEP_ADMIN_MAX_PARALLEL',
+    initial: '64',
+    meaning:
+      'Requests of one operator or token to the admin API in progress per process, streams included; further ones are answered with 429.',
+    accepted: 'a whole number from 1 to 10000',
+    read: wholeNumber(1, 10_000),
+  },
   ...signInSettings,
   encryptionKeys: {
     name: 'TURNKEEP_ENCRYPTION_KEY',

@@ -17,11 +17,12 @@ import type { Metrics, MetricsPage } from '../observability/metrics.ts'
 import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './edge/access-log.ts'
 import { createAdminAuth, createBrake, createTokenAuth, createTokenCheck } from './admin/auth.ts'
-import type { Brake, TokenAuth, TokenCheck } from './admin/auth.ts'
-import { checkNeeds } from './admin/permissions.ts'
+import type { Brake, TokenCheck } from './admin/auth.ts'
+import { createPrincipalLimit } from './admin/principal-limits.ts'
+import type { PrincipalLimit, PrincipalLimits } from './admin/principal-limits.ts'
 import { adminRoutes } from './admin/routes.ts'
 import type { ModulesOfRoutes } from './admin/request-modules.ts'
-import { watchMethods, wrongMethod } from './edge/allowed-methods.ts'
+import { isOfRoute, watchMethods, wrongMethod } from './edge/allowed-methods.ts'
 import { namedSchemas } from './public/schemas.ts'
 import { admitCaller, agentInPath } from './public/caller.ts'
 import { chatRoutes } from './public/chat-routes.ts'
@@ -52,6 +53,7 @@ import { limitPipelining } from './edge/pipelining.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
+import { limitUnfinishedBodies } from './edge/unfinished-bodies.ts'
 import { unsupportedEndpoint } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { startPage } from './edge/start-page.ts'
@@ -89,6 +91,7 @@ type AdminOptions = {
   admin: Admin
   /** Undefined if it is switched off. */
   adminToken: string | undefined
+  limits: PrincipalLimits
   turns: Turns
   erasure: Erasure
   /** Returns the base URL of the public API, null if this server has it. */
@@ -96,7 +99,7 @@ type AdminOptions = {
   service: ModulesOfRoutes['service']
   /** Base URL of the console, if the settings say it. Default: the address of each request. */
   consoleUrl: string | undefined
-  /** Whether the metrics need no token, because only this machine can connect. */
+  /** Whether the metrics need no token of a request that names this machine, because only this machine can connect. */
   openMetrics: boolean
 }
 
@@ -151,6 +154,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   for (const type of ['application/json', '*']) app.addContentTypeParser(type, (request, _body, done) => done(null, request.body))
   answerEveryRequest(app)
   watchReaders(app, times)
+  limitUnfinishedBodies(app)
   if (options.admin) endSlowBodies(app, times.requestMs)
 
   await app.register(statusRoutes, { ready: options.ready })
@@ -168,12 +172,11 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     let describeAdmin = async (): Promise<object> => ({})
     const described = (describe: () => Promise<object>): void => void (describeAdmin = describe)
     const adminStreams: StreamOptions = { ...streams, caching: 'no-store' }
-    const scope = { ...options.admin, isAdminToken, brake, publicUrl: options.publicUrl, streams: adminStreams, described }
+    const limit = createPrincipalLimit(options.admin.limits, monotonicMs)
+    const scope = { ...options.admin, isAdminToken, brake, limit, publicUrl: options.publicUrl, streams: adminStreams, described }
     await app.register(adminScope, { ...scope, prefix: '/admin/v1' })
-    await app.register(metricsRoute, {
-      metrics,
-      auth: options.admin.openMetrics ? undefined : readsMetrics(createTokenAuth(isAdminToken, options.admin.admin, brake)),
-    })
+    const auth = createTokenAuth(isAdminToken, options.admin.admin, brake)
+    await app.register(metricsRoute, { metrics, auth, limit, needsNoToken: options.admin.openMetrics })
     await app.register(consoleFiles, { folder: options.consoleFolder })
     await app.register(adminDocsRoute, { baseUrl, describe: () => describeAdmin() })
   }
@@ -198,7 +201,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
 
 /**
  * Runs before authentication: sets the request ID (`order.request-id`), then responds to ambiguous framing with 400, to an unknown expectation
- * with 417, to unknown paths with 404 and to wrong methods with 405 (`order.route`).
+ * with 417, to unknown paths with 404 and to wrong methods with 405 (`order.route`, `order.spelling`).
  */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
@@ -217,9 +220,9 @@ function answerEveryRequest(app: FastifyInstance): void {
       reply.raw.shouldKeepAlive = false
       return done(fault)
     }
-    // The router ignores the first character of a URL, so it would treat `*` as `/`.
-    if (request.is404 || raw.url?.startsWith('*')) {
-      const methods = methodsOf(raw.url ?? '')
+    if (!isOfRoute(request)) {
+      // The router has found a route for another spelling of its path.
+      const methods = request.is404 ? methodsOf(raw.url ?? '') : []
       // mutant: order.route
       if (methods.length === 0) return done(unsupportedEndpoint(raw.url) ?? new ApiError('not_found'))
       reply.header('allow', methods.join(', '))
@@ -275,26 +278,21 @@ async function publicRoutes(app: FastifyInstance, options: PublicOptions): Promi
 type AdminScopeOptions = Omit<AdminOptions, 'openMetrics'> & {
   isAdminToken: TokenCheck
   brake: Brake
+  limit: PrincipalLimit
   publicUrl: string | undefined
   streams: StreamOptions
   described: (describe: () => Promise<object>) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, adminToken, isAdminToken, brake, turns, erasure, apiUrl, service, publicUrl, streams, described } = options
+  const { admin, adminToken, isAdminToken, brake, limit, turns, erasure, apiUrl, service, publicUrl, streams, described } = options
   app.addHook('preParsing', receiveJson)
   const auth = createAdminAuth(isAdminToken, admin, brake)
   const now = (): number => performance.now()
   const guesses = createGuessLimit(now)
-  const limit = createPasswordLimit(now)
+  const passwords = createPasswordLimit(now)
   const byTls = options.consoleUrl?.startsWith('https:') ?? false
   const consoleUrl = (request: IncomingMessage): string => options.consoleUrl ?? originAskedFor(request, byTls)
-  const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit, byTls, apiUrl, consoleUrl }
-  await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service, described })
+  const session = { isAdminToken, hasAdminToken: adminToken !== undefined, guesses, limit: passwords, byTls, apiUrl, consoleUrl }
+  await app.register(adminRoutes, { admin, auth, limit, turns, erasure, streams, publicUrl, session, service, described })
 }
-
-/** The metrics are those of the whole installation. */
-const readsMetrics =
-  (auth: TokenAuth): ((request: IncomingMessage) => Promise<void>) =>
-  async (request) =>
-    checkNeeds(await auth(request), { needs: ['read'], installation: true })

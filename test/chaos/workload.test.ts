@@ -26,6 +26,7 @@ void test('a server on which nothing is broken breaks no promise, whatever its c
   const server = await startServer({
     TURNKEEP_DATA_DIR: join(folder, 'data'),
     TURNKEEP_DEMO: 'off',
+    TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
     TURNKEEP_ADMIN_TOKEN: adminToken,
     TURNKEEP_ALLOW_PRIVATE_HOSTS: upstream.allowPrivateHosts,
   })

@@ -36,6 +36,18 @@ function ownFolder(t: TestContext): string {
 const emptyPage: RequestListener = (_request, response) => response.end('{"data":[],"next_cursor":null}')
 const token = { TURNKEEP_ADMIN_TOKEN: adminToken }
 
+test('admin.limits: a command waits when its token has used its window, and repeats what was refused', async (t) => {
+  const limited = { 'x-ratelimit-limit': '3000', 'retry-after': '0', 'content-type': 'application/json' }
+  const error = { code: 'rate_limit_exceeded', message: 'Too many.', request_id: 'r' }
+  let refusals = 2
+  const { url, asked } = await strange(t, (request, response) => {
+    if (refusals-- > 0) response.writeHead(429, limited).end(JSON.stringify({ error }))
+    else emptyPage(request, response)
+  })
+  const { code, stderr } = await runCommand(['owner', 'list', '--url', url], token)
+  assert.deepEqual([code, asked.length], [0, 3], stderr)
+})
+
 describe('the address', () => {
   test('is --url, else TURNKEEP_ADMIN_PORT, else TURNKEEP_PUBLIC_URL, else PORT', async (t) => {
     const { url, port, asked } = await strange(t, emptyPage)

@@ -47,6 +47,7 @@ export class Service {
     const env = {
       TURNKEEP_DATA_DIR: folder,
       TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     }

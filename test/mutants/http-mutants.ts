@@ -7,6 +7,8 @@ const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
 const bodyQueue = 'spec/http-body-queue.test.ts'
 const largeBodies = 'unit/large-bodies.test.ts'
+const limits = 'spec/admin-limits.test.ts'
+const spelling = 'spec/http-spelling.test.ts'
 
 const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
@@ -63,8 +65,77 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.route',
     removes: 'an unknown route is answered before anything else',
-    edits: [edit('if (request.is404 ||', 'if ((request.is404 && raw.headers.authorization === undefined) ||')],
+    edits: [edit('if (!isOfRoute(request)) {', 'if (!isOfRoute(request) && raw.headers.authorization === undefined) {')],
     caughtBy: { file: order, title: 'order.route: an unknown route is 404 before authentication' },
+  },
+  {
+    rule: 'order.spelling',
+    removes: 'a path has one spelling',
+    edits: [edit('if (!unusual.test(url)) return true', 'return true', { at: 'order.spelling' })],
+    caughtBy: { file: spelling, title: 'order.spelling: another spelling of a route is 404, whoever asks' },
+  },
+  {
+    rule: 'order.spelling',
+    removes: 'a part is decoded more than once',
+    edits: [edit('if (decoded === text) return true', 'if (decoded === text || text !== part) return true')],
+    caughtBy: { file: spelling, title: 'order.spelling: another spelling of a route is 404, whoever asks' },
+  },
+  {
+    rule: 'admin.limits',
+    removes: 'a principal has a window of requests',
+    edits: [
+      edit(
+        "if (outcome.kind === 'exceeded')\n      throw new ApiError('rate_limit_exceeded', tooOften",
+        "if (false)\n      throw new ApiError('rate_limit_exceeded', tooOften",
+      ),
+    ],
+    caughtBy: {
+      file: limits,
+      title: 'admin.limits: a token that has used its window gets 429 with the time to wait, and no one else does',
+    },
+  },
+  {
+    rule: 'admin.limits',
+    removes: 'the requests in progress of a principal are limited',
+    edits: [edit('if (before >= parallel) throw', 'if (before < 0) throw')],
+    caughtBy: {
+      file: limits,
+      title: 'admin.limits: more requests in progress than allowed get 429, until one of them has ended; others are served',
+    },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'bodies that have not ended are limited',
+    edits: [edit('if (hasEnded || !budget.allows(who, more, counted)) return', 'if (bytes < 0) return')],
+    caughtBy: {
+      file: limits,
+      title: 'overload.bodies: an owner holds at most 16 MiB of bodies that do not end, on every route, and others are served',
+    },
+    symptom: 'hang',
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'one sender leaves uploads to the others',
+    edits: [edit('if (underWay >= maxUploads || own >= maxOfOne)', 'if (underWay >= maxUploads)')],
+    caughtBy: { file: limits, title: 'overload.bodies: one token uploads at most four files at the same time, and others still can' },
+  },
+  {
+    rule: 'metrics.access',
+    removes: 'a request without a token names this machine',
+    edits: [edit('if (isLoopbackName(headers.host)) return', 'if (headers.authorization === undefined) return')],
+    caughtBy: {
+      file: 'spec/metrics.test.ts',
+      title: 'metrics.access: without a token, the port of this machine serves requests with a loopback Host only',
+    },
+  },
+  {
+    rule: 'metrics.access',
+    removes: 'the shared port and a port that others reach need the token',
+    edits: [edit('needsNoToken: options.admin.openMetrics', 'needsNoToken: true')],
+    caughtBy: {
+      file: 'spec/metrics.test.ts',
+      title: 'metrics.access: need the admin token on the shared port; without it the response is the 401 envelope',
+    },
   },
   {
     rule: 'order.route',
@@ -127,10 +198,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'what is too large is refused before all of it is read',
     edits: [
       edit("  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
-      edit(
-        "        stop()\n        request.pause()\n        return reject(isTooLarge ? tooLarge() : new ApiError('service_unavailable', tooManyBytes))\n",
-        "        return void request.once('end', () => reject(tooLarge()))\n",
-      ),
+      edit('      stop()\n      request.pause()\n      reject(problem)\n', "      request.once('end', () => reject(problem))\n"),
     ],
     caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 413' },
     symptom: 'hang',
@@ -162,19 +230,8 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'overload.bodies',
     removes: 'owners take turns',
-    edits: [
-      edit(
-        "  caller?.apiKey.ownerId ?? (actor && 'id' in actor ? actor.id : '')",
-        "  (caller ? '' : (actor && 'id' in actor ? actor.id : ''))",
-      ),
-    ],
+    edits: [edit("senderOf(request) ?? ''", "''")],
     caughtBy: { file: largeBodies, title: 'owners and operators take turns, whoever has sent more' },
-  },
-  {
-    rule: 'overload.bodies',
-    removes: 'the large bodies of an owner have a limit',
-    edits: [edit('isTooLarge || !held.grow(received + bytes.length)', 'isTooLarge || held.grow(received + bytes.length) === undefined')],
-    caughtBy: { file: bodyQueue, title: 'the unfinished large bodies of an owner have 16 MiB together' },
   },
   {
     rule: 'overload.bodies',
@@ -191,13 +248,13 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'overload.bodies',
     removes: 'what was parsed no longer counts',
-    edits: [edit('if (this.#bytes > 0) largeBodies.add(this.#owner, -this.#bytes)')],
+    edits: [edit('    unfinished?.end()\n'), edit("      response.once('close', end)\n")],
     caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
   },
   {
     rule: 'overload.bodies',
     removes: 'an unfinished body no longer counts when its request was answered',
-    edits: [edit("    if (this.#bytes === 0) this.#response.once('close', () => this.release())\n")],
+    edits: [edit("      response.once('close', end)\n"), edit("    if (unfinished) response.once('close', onGone)\n")],
     caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
   },
   {

@@ -66,7 +66,7 @@ void test('admin openapi: its paths are exactly the routes', async () => {
     if (url.includes('*') || url === '/admin/v1' || url === '/admin/v1/' || url.endsWith('/openapi.json')) return
     for (const name of [method].flat()) if (name !== 'HEAD') routes.push(`${name} ${url.replace(/:(\w+)/g, '{$1}')}`)
   })
-  await layer.register(adminRoutes, { prefix: '/admin/v1', auth: () => undefined } as never)
+  await layer.register(adminRoutes, { prefix: '/admin/v1', auth: () => undefined, streams: {} } as never)
   await layer.ready()
   await layer.close()
   assert.deepEqual(operations.map(({ method, path }) => `${method} ${path}`).toSorted(), routes.toSorted())

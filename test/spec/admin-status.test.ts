@@ -125,7 +125,13 @@ void test('verify: a connection that is silent for longer than the usual idle ti
     return { ok: true, verifiedAt: 0, ms: 1, invariants: [] }
   }
   const idleMs = 100
-  const admin = { admin: { calledBy: () => ({}) }, adminToken, apiUrl: () => null, service: { verify } }
+  const admin = {
+    admin: { calledBy: () => ({}) },
+    adminToken,
+    limits: { rate: 1000, parallel: 100 },
+    apiUrl: () => null,
+    service: { verify },
+  }
   await using layer = await startTestLayer({ admin: admin as never, times: { idleMs } })
   const answer = fetch(`${layer.url}/admin/v1/verify`, { method: 'POST', headers: { authorization: `Bearer ${adminToken}` } })
   await asked.promise

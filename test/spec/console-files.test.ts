@@ -34,7 +34,14 @@ await writeFile(join(folder, 'assets/picture-5e6f.png'), picture)
 
 /** An HTTP layer with an admin API that no test here calls. */
 async function openLayer(t: TestContext, consoleFolder: string): Promise<TestLayer> {
-  const admin = { admin: {}, adminToken: 'x', turns: {}, erasure: {}, apiUrl: () => null } as unknown as HttpLayerOptions['admin']
+  const admin = {
+    admin: {},
+    adminToken: 'x',
+    limits: { rate: 1000, parallel: 100 },
+    turns: {},
+    erasure: {},
+    apiUrl: () => null,
+  } as unknown as HttpLayerOptions['admin']
   const layer = await startTestLayer({ ...(admin ? { admin } : {}), consoleFolder })
   t.after(() => layer.close())
   return layer
@@ -128,6 +135,8 @@ void test('console: a missing asset is the 404 envelope, and no path leads out o
     `/console/${encodeURIComponent(join(parent, 'secret.txt'))}`,
     `/console/${join(parent, 'secret.txt')}`,
     '/console//secret.txt',
+    '/console/..',
+    '/console/%2e%2e/%2e%2e/etc/passwd',
     '/console/assets/../index.html',
     '/console/__proto__.js',
     '/consolex/index.html',
@@ -138,7 +147,7 @@ void test('console: a missing asset is the 404 envelope, and no path leads out o
     assert.ok(!answer.text.includes('a secret'), path)
   }
   // A path without a file extension is an address of the page, whatever else it looks like.
-  for (const path of ['/console/..', '/console/%2e%2e/%2e%2e/etc/passwd', '/console/assets', '/console/constructor'])
+  for (const path of ['/console/assets', '/console/constructor', '/console/agents/caf%C3%A9%40example'])
     assert.deepEqual([(await visit(layer.url, path)).text, path], [html, path])
 })
 

@@ -106,9 +106,9 @@ const paths: Record<string, number> = {
   '/v1/agents/../agents/agt_door/conversations': 404,
   '/v1/agents/agt_door/../conversations': 404,
   '//v1/agents/agt_door/conversations': 404,
-  '/v1/agents//conversations': 403,
+  '/v1/agents//conversations': 404,
   '/v1/agents/%00/conversations': 403,
-  '/v1/agents/%2e%2e/conversations': 403,
+  '/v1/agents/%2e%2e/conversations': 404,
   '/v1/agents/agt_door%2fconversations': 404,
   '/v1/agents/agt_door;a=b/conversations': 403,
   '/V1/AGENTS/agt_door/conversations': 404,
@@ -267,7 +267,13 @@ void test('order.authentication: with two Authorization headers, neither counts'
 
 void test('order.request-id: beside the admin API, which receives files for longer, a slow body still ends at the usual timeout', async () => {
   using pauses = new PauseWatch()
-  const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
+  const admin = {
+    admin: { calledBy: () => ({}) },
+    adminToken: 'a-token-of-a-test',
+    limits: { rate: 1000, parallel: 100 },
+    turns: {},
+    erasure: {},
+  } as never
   await using layer = await startTestLayer({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
   using slow = await RawSocket.open(layer.port)
   slow.write(`${post}Content-Length: 1000\r\n\r\n{"external`)

@@ -5,6 +5,8 @@ import { test } from 'node:test'
 import { parseExposition } from '../support/exposition.ts'
 import type { Exposition } from '../support/exposition.ts'
 import { gate } from '../support/model-server.ts'
+import { exchange } from '../support/raw-socket.ts'
+import type { RawAnswer } from '../support/raw-socket.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
 import { until } from '../support/until.ts'
@@ -24,7 +26,7 @@ function counted({ values }: Exposition): Record<string, number> {
   return Object.fromEntries(ours.map(([series, value]) => [series.replace('turnkeep_', ''), value]))
 }
 
-void test('metrics: need the admin token on the shared port; without it the response is the 401 envelope', async () => {
+void test('metrics.access: need the admin token on the shared port; without it the response is the 401 envelope', async () => {
   await using app = await startTestApp()
   for (const headers of [{}, bearer('wrong'), bearer(app.caller.apiKey)]) {
     const answer = await read(await fetch(`${app.url}/metrics`, { headers: headers as Record<string, string> }))
@@ -40,17 +42,43 @@ void test('metrics: need the admin token on the shared port; without it the resp
   assert.ok(!described.includes('/metrics'), 'is not part of the API description')
 })
 
-void test('metrics: an admin port that other machines can reach needs the token', async () => {
+void test('metrics.access: an admin port that other machines can reach needs the token', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0', TURNKEEP_ADMIN_HOST: '0.0.0.0' } })
   assert.equal((await fetch(`${app.adminUrl}/metrics`)).status, 401)
   parseExposition(await (await fetch(`${app.adminUrl}/metrics`, { headers: bearer(adminToken) })).text())
 })
 
-void test('metrics: open on an admin port of this machine, which is the default, and 404 on the public one', async () => {
+void test('metrics.access: open on an admin port of this machine, which is the default, and 404 on the public one', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0', TURNKEEP_HOST: '0.0.0.0' } })
   assert.notEqual(app.url, app.adminUrl)
   parseExposition(await (await fetch(`${app.adminUrl}/metrics`)).text())
   assert.equal((await fetch(`${app.url}/metrics`, { headers: bearer(adminToken) })).status, 404)
+})
+
+void test('metrics.access: without a token, the port of this machine serves requests with a loopback Host only', async () => {
+  await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0' } })
+  const ask = async (host: string[], ...more: string[]): Promise<RawAnswer> => {
+    const lines = ['GET /metrics HTTP/1.1', ...host.map((name) => `Host: ${name}`), 'Connection: close', ...more]
+    return (await exchange(Number(new URL(app.adminUrl).port), `${lines.join('\r\n')}\r\n\r\n`))[0]!
+  }
+  const own = ['localhost', 'LocalHost:8081', '127.0.0.1', '127.0.0.1:80', '127.9.8.7:1', '[::1]', '[::1]:8081']
+  for (const host of own) assert.equal((await ask([host])).status, 200, host)
+  const foreign = [
+    'evil.example',
+    'evil.example:8081',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '127.0.0.1@evil.example',
+    '0.0.0.0',
+  ]
+  for (const host of [...foreign, '::1', '[::]', '10.0.0.1', 'localhost:', 'localhost:x', 'evil.example/localhost', '']) {
+    const answer = await ask([host])
+    assert.deepEqual([answer.status, answer.json?.error.code], [403, 'forbidden'], host)
+    assert.match(answer.json.error.message, /Host is localhost.*Send the admin token/)
+    assert.ok(!answer.body.includes('turnkeep_'))
+  }
+  assert.equal((await ask(['turnkeep.internal'], `Authorization: Bearer ${adminToken}`)).status, 200, 'a scraper with the token')
+  assert.equal((await ask(['turnkeep.internal'], 'Authorization: Bearer wrong')).status, 401)
 })
 
 void test('metrics: an idle service shows every series at zero, named as in the documentation', async () => {

@@ -5,6 +5,7 @@
  */
 import { adminTokenPrincipal } from '../../src/operators/principal.ts'
 import { fastify } from 'fastify'
+import { createUnreadResponses } from '../../src/http/public/unread-responses.ts'
 import { adminRoutes } from '../../src/http/admin/routes.ts'
 import { namedSchemas } from '../../src/http/public/schemas.ts'
 import { chatRoutes } from '../../src/http/public/chat-routes.ts'
@@ -32,6 +33,8 @@ export async function describeBoth(): Promise<Descriptions> {
     prefix: '/admin/v1',
     admin: { calledBy: () => undefined },
     auth: async () => ({ principal: adminTokenPrincipal }),
+    limit: () => undefined,
+    streams: { unread: createUnreadResponses() },
   } as never)
   await layer.ready()
   const read = async (url: string): Promise<Descriptions['public']> => (await layer.inject(url)).json()

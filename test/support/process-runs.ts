@@ -50,6 +50,7 @@ export class ProcessRuns {
     this.server = await startServer({
       TURNKEEP_DATA_DIR: this.folder,
       TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_FAILPOINTS: failpoints,
       ...this.env,

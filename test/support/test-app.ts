@@ -257,6 +257,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     TURNKEEP_DATA_DIR: folder,
     TURNKEEP_DEMO: 'off',
     TURNKEEP_DRAIN_SECONDS: '5',
+    // Tests send what a program may send in an hour.
+    TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+    TURNKEEP_ADMIN_MAX_PARALLEL: '1000',
     TURNKEEP_ADMIN_TOKEN: options.token ?? adminToken,
     TURNKEEP_ENCRYPTION_KEY: Buffer.from(encryptionKey).toString('base64'),
     ...data.env,

@@ -99,6 +99,7 @@ export class ToolProcessRuns {
     this.server = await startServer({
       ...(this.#databaseUrl === undefined ? { TURNKEEP_DATA_DIR: this.#folder } : { DATABASE_URL: this.#databaseUrl }),
       TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: this.#encryptionKey,
       TURNKEEP_ALLOW_PRIVATE_HOSTS: this.tools.address,

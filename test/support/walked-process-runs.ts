@@ -90,6 +90,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     server = showServer({
       ...(database ? { DATABASE_URL: database.url } : { TURNKEEP_DATA_DIR: folder }),
       TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: encryptionKey,
       TURNKEEP_ALLOW_PRIVATE_HOSTS: `${tools.address},${receiver.host}`,

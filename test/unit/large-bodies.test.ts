@@ -12,11 +12,16 @@ type Sender = { ownerId: string } | { operatorId: string }
 
 function readBody(sender: Sender, bytes: Buffer, socket = { destroyed: false }): Promise<unknown> {
   const headers = { 'content-type': 'application/json' }
-  const raw = Object.assign(Readable.from([bytes], { objectMode: false }), { headers, rawHeaders: Object.entries(headers).flat(), socket })
+  const raw = Object.assign(Readable.from([bytes], { objectMode: false }), {
+    headers,
+    rawHeaders: Object.entries(headers).flat(),
+    socket,
+    complete: true,
+  })
   const request = {
     raw,
     routeOptions: { config: {}, bodyLimit: 1_048_576 },
-    ...('ownerId' in sender ? { caller: { apiKey: sender } } : { actor: { id: sender.operatorId } }),
+    ...('ownerId' in sender ? { caller: { apiKey: sender } } : { principalName: sender.operatorId }),
   }
   return readJson(request as unknown as FastifyRequest, { raw: new EventEmitter() } as unknown as FastifyReply)
 }

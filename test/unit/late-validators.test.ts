@@ -44,7 +44,13 @@ void test('late validators: an invalid schema is found at start if that is reque
 
 void test('late validators: every schema of both APIs compiles', async () => {
   // Only the routes are inspected: no request is made.
-  const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
+  const admin = {
+    admin: { calledBy: () => ({}) },
+    adminToken: 'a-token-of-a-test',
+    limits: { rate: 1000, parallel: 100 },
+    turns: {},
+    erasure: {},
+  } as never
   await using layer = await startTestLayer({ admin, compilesAtOnce: true })
   const answer = await layer.chat({ body: '{}' })
   assert.equal(answer.status, 422)

@@ -1,7 +1,9 @@
 /**
  * The client of the admin API for all commands: one request, or all pages of a list. An error of the API is reported with its message,
- * code, status and request ID. Never retries, and never follows a redirect, which would send the token to another address.
+ * code, status and request ID. Repeats only what the server has not carried out because of the limits of the token (`admin.limits`), and never
+ * follows a redirect, which would send the token to another address.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Environment } from '../../config/config.ts'
 import { adminUrl, findAdminToken, readAddressSettings } from './address.ts'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
@@ -41,6 +43,9 @@ const uploadMs = 330_000
 // A report may read for this long before it sends its next part.
 const stalledMs = 150_000
 const maxPage = 100
+// A window of requests takes a minute. A token that others use as well may find the next windows full, too.
+const maxWaits = 10
+const maxWaitSeconds = 60
 
 /** Throws CommandFailed with code 2 if the address or the token is unknown. */
 export function createAdminClient(environment: Environment, { url: flag }: { url?: string | undefined }): AdminClient {
@@ -54,23 +59,33 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
     )
   }
 
-  function open(method: string, path: string, { query = {}, body, form, headers = {}, signal }: Call & { signal: AbortSignal }) {
+  function send(method: string, path: string, { query = {}, body, form, headers = {}, signal, timeoutMs: limitMs }: Call) {
+    const signals = [signal, limitMs === undefined ? undefined : AbortSignal.timeout(limitMs)].filter((one) => one !== undefined)
     const search = new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined))
     return fetch(`${url}/admin/v1${path}${search.size > 0 ? `?${search}` : ''}`, {
       method,
       headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       redirect: 'manual',
-      signal,
+      signal: AbortSignal.any(signals),
       ...(form ? { body: form } : body === undefined ? {} : { body: JSON.stringify(body) }),
     })
+  }
+
+  async function open(method: string, path: string, given: Call): Promise<Response> {
+    for (let waits = 0; ; waits++) {
+      const response = await send(method, path, given)
+      const seconds = secondsToWait(response)
+      if (seconds === undefined || waits === maxWaits) return response
+      await response.body?.cancel()
+      await delay(seconds * 1000, undefined, given.signal ? { signal: given.signal } : {})
+    }
   }
 
   async function call(method: string, path: string, given: Call = {}): Promise<Fields> {
     let response: Response
     let text: string
-    const timeout = AbortSignal.timeout(given.timeoutMs ?? (given.form ? uploadMs : timeoutMs))
     try {
-      response = await open(method, path, { ...given, signal: given.signal ? AbortSignal.any([given.signal, timeout]) : timeout })
+      response = await open(method, path, { timeoutMs: given.form ? uploadMs : timeoutMs, ...given })
       text = await response.text()
     } catch (error) {
       throw new CommandFailed(
@@ -138,6 +153,16 @@ function readPage({ data, next_cursor: nextCursor }: Fields): Page {
     2,
     'unexpected response: it is not a page of a list. Check that the URL is that of a Turnkeep server of this version.',
   )
+}
+
+/**
+ * Returns how long to wait before the request is sent again, undefined if it must not be. A 429 without the headers of a rate limit is about a
+ * wrong token (`admin.guesses`).
+ */
+function secondsToWait({ status, headers }: Response): number | undefined {
+  if (status !== 429 || !headers.has('x-ratelimit-limit')) return undefined
+  const seconds = Number(headers.get('retry-after') ?? 1)
+  return seconds >= 0 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
 /** Returns the exit code and the message for an error response. Without an error envelope, another program sent the response. */

@@ -208,12 +208,17 @@ export const adminSchemas = [
 const always = ['bad_request', 'unauthorized', 'forbidden', 'service_unavailable', 'internal_error'] as const
 
 export const tooManyGuesses = 'The admin token or session is wrong, and this address has sent too many wrong ones. Try again later.'
-/** `admin.guesses`: any route may respond with it, and it has no headers of a rate limit. */
+const tooManyRequests =
+  'This operator or token has sent too many requests within a minute, or has too many in progress. Only then, the response has the X-RateLimit headers.'
+/** `admin.guesses`, `admin.limits`: any route may respond with it. */
 export const guessFailure = {
   429: {
     ...describeFailures('rate_limit_exceeded')[429]!,
-    description: `\`rate_limit_exceeded\`: ${tooManyGuesses}`,
-    headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Number of seconds until this address may try again.' }) },
+    description: `\`rate_limit_exceeded\`: ${tooManyRequests}\n\n\`rate_limit_exceeded\`: ${tooManyGuesses}`,
+    headers: {
+      ...describeHeaders(),
+      'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying the request.' }),
+    },
   },
 }
 const failuresOf = (codes: FailureCode[]) => ({ ...guessFailure, ...describeFailures(...always, ...codes) })

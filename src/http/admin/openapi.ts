@@ -7,10 +7,13 @@ import { documentBodies } from './agents/documents.ts'
 import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
 import { describeLate } from '../edge/late-description.ts'
 import { Type } from '../edge/schema.ts'
+import { sendFile, servedJson } from '../edge/served-file.ts'
+import type { ServedFile } from '../edge/served-file.ts'
 
 const description = [
   'Configures and monitors an installation. Amounts are decimal strings of USD with 8 decimal places, times are UTC, and lists are sorted',
-  'newest first. Unknown fields are rejected. Every change is recorded in the audit log.',
+  'newest first. Unknown fields are rejected. Every change is recorded in the audit log. Responses to a request with a valid token or session',
+  'have the headers X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset of its operator or token.',
 ].join(' ')
 
 // In the order in which an operator sets up an installation and then runs it.
@@ -90,7 +93,17 @@ export function describeAdminApi(app: FastifyInstance, publicUrl: string | undef
       return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
     },
   })
-  app.get('/openapi.json', { schema: { hide: true } }, describe)
+  // Written once: it is larger than all other responses together.
+  let file: Promise<ServedFile> | undefined
+  const write = async (): Promise<ServedFile> => servedJson(JSON.stringify(await describe()))
+  const describeOnce = (): Promise<ServedFile> =>
+    (file ??= write().catch((error: unknown) => {
+      file = undefined
+      throw error
+    }))
+  app.get('/openapi.json', { schema: { hide: true } }, async (request, reply) =>
+    sendFile(request, reply, await describeOnce(), { 'cache-control': 'private, no-cache' }),
+  )
   return describe
 }
 

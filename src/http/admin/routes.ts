@@ -22,6 +22,7 @@ import { keyRoutes } from './keys.ts'
 import { meRoutes } from './me.ts'
 import { operatorRoutes } from './operators.ts'
 import { attachNeeds, checkNeeds } from './permissions.ts'
+import type { PrincipalLimit } from './principal-limits.ts'
 import { tokenRoutes } from './tokens.ts'
 import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
@@ -41,6 +42,7 @@ import { deliveryRoutes } from './deliveries.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
+import { limitUnread } from '../public/unread-responses.ts'
 import { sessionRoutes } from '../console/session.ts'
 import { accountRoutes } from '../console/sign-in/account-routes.ts'
 import { companySignInRoutes } from '../console/sign-in/company-routes.ts'
@@ -52,6 +54,7 @@ import type { StreamOptions } from '../public/event-stream.ts'
 export type AdminRoutesOptions = {
   admin: Admin
   auth: AdminAuth
+  limit: PrincipalLimit
   /** Runs the messages of the playground, and follows and cancels any turn. */
   turns: Turns
   erasure: Erasure
@@ -112,12 +115,13 @@ const nounRoutes = [
 ]
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
-  const { admin, auth, streams, publicUrl } = options
+  const { admin, auth, limit, streams, publicUrl } = options
   const watch = createAccessWatch(admin, () => performance.now(), options.accessTimes)
   app.addHook('onRequest', async (request, reply) => {
     const route = request.routeOptions.config.needs
     if (route === 'open') return
     const { principal, session, credential } = await auth(request.raw)
+    limit(principal, session !== undefined, request, reply)
     // A path that does not exist has no entry: after the authentication it is a 404.
     if (route) checkNeeds(principal, route)
     if (route && credential) request.access = watch.add({ request, reply, credential, principal, route })
@@ -133,6 +137,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
   app.addHook('onResponse', async (request, reply) => {
     if (request.method !== 'GET' && reply.statusCode < 400 && changesAccess.test(request.routeOptions.url ?? '')) watch.checkNow()
   })
+  limitUnread(app, streams.unread)
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
     methodsOf = watchMethods(known)

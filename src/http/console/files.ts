@@ -5,11 +5,9 @@
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import { sendFile, versionOf } from '../edge/served-file.ts'
+import { compress, sendFile, versionOf } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
 
 export type ConsoleFilesOptions = {
@@ -113,6 +111,3 @@ async function read(path: string): Promise<ServedFile> {
   const type = types[extname(path)] ?? 'application/octet-stream'
   return { type, bytes, gzipped: isText(type) ? await compress(bytes) : undefined, version: versionOf(bytes) }
 }
-
-// Asynchronous: compressing the script of the console takes tens of milliseconds.
-const compress = promisify(gzip)

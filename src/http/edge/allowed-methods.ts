@@ -1,5 +1,8 @@
-/** Finds the methods of a path, so that a wrong method gets 405 with `Allow` and an unknown path gets 404 (`order.route`). */
-import type { FastifyInstance } from 'fastify'
+/**
+ * Finds the methods of a path, so that a wrong method gets 405 with `Allow` and an unknown path gets 404 (`order.route`). A path has one
+ * spelling (`order.spelling`): the router decodes `/%61dmin` before it compares, while a proxy in front may not.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError, failures } from '../../errors.ts'
 import { unsupportedEndpoint } from '../openai/openai-error.ts'
 
@@ -14,7 +17,52 @@ export function watchMethods(app: FastifyInstance): (url: string) => string[] {
   return (url) => {
     if (unsupportedEndpoint(url)) return []
     const path = pathOf(url)
-    return [...routes.values()].filter((route) => route.path.test(path)).flatMap(({ methods }) => [...methods])
+    return [...routes]
+      .filter(([pattern, route]) => route.path.test(path) && isSpelledLike(url, pattern))
+      .flatMap(([, { methods }]) => [...methods])
+  }
+}
+
+/** Whether the router has found the route of a request, and the path is spelled like it. */
+export const isOfRoute = ({ is404, raw, routeOptions }: FastifyRequest): boolean =>
+  !is404 && isSpelledLike(raw.url ?? '', routeOptions.url ?? '')
+
+// Without any of these, what the router has found is spelled like the route. Most requests have none. The router ignores the first character
+// of a URL, so it would treat `*` as `/`.
+const unusual = /[%\\#]|\/\/|\/\.|^[^/]/
+
+/**
+ * `order.spelling`: whether the path names each fixed part of the route literally. The other parts may be percent-encoded, but must not contain a
+ * slash, a backslash or a dot segment in any encoding, so that no other program that reads the path finds another route in it.
+ */
+function isSpelledLike(url: string, pattern: string): boolean {
+  // mutant: order.spelling
+  if (!unusual.test(url)) return true
+  // A fragment belongs to no request (RFC 9112, 3.2). Programs differ in whether they ignore it.
+  if (url.startsWith('*') || url.includes('#')) return false
+  const wanted = pattern.split('/')
+  return pathOf(url)
+    .split('/')
+    .every((part, at, parts) => {
+      // Only before the first slash and after the last one, and the pattern was compared with both.
+      if (part === '') return at === 0 || at === parts.length - 1
+      const fixed = wanted[at]
+      return fixed === undefined || fixed === '*' || fixed.startsWith(':') ? isOnePart(part) : part === fixed
+    })
+}
+
+/** Decodes until nothing changes, because another program may decode a second time. */
+function isOnePart(part: string): boolean {
+  for (let text = part; ;) {
+    if (/[/\\]|^\.\.?(?:;|$)/.test(text)) return false
+    let decoded: string
+    try {
+      decoded = decodeURIComponent(text)
+    } catch {
+      return true
+    }
+    if (decoded === text) return true
+    text = decoded
   }
 }
 

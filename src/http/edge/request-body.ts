@@ -11,7 +11,8 @@ import { isMultipart } from '../admin/agents/document-upload.ts'
 import { countHeader } from './headers.ts'
 import { countNames, deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
-import { ByteBudget } from './byte-budget.ts'
+import { senderOf } from './unfinished-bodies.ts'
+import type { UnfinishedBody } from './unfinished-bodies.ts'
 import { Batcher } from '../../turn/batcher.ts'
 
 declare module 'fastify' {
@@ -38,110 +39,91 @@ export async function receiveJson(request: FastifyRequest, reply: FastifyReply):
 
 /**
  * The parsed body. `beforeParse` gets its bytes first. Throws what `beforeParse` throws, and ApiError `payload_too_large`, `validation_error`
- * with a message that never repeats the text, `bad_request` if the caller has left, or `service_unavailable` if its owner or all owners have
- * too many bytes of large bodies here.
+ * with a message that never repeats the text, `bad_request` if the caller has left, or `service_unavailable` if its
+ * sender or all senders have too many bytes of unfinished bodies here (`overload.bodies`).
  */
 export async function readJson(request: FastifyRequest, reply: FastifyReply, beforeParse?: (bytes: Buffer) => void): Promise<unknown> {
-  const held = new HeldBody(shareOf(request), reply.raw)
+  const { raw, server, routeOptions } = request
+  refuseEarly(raw, routeOptions.bodyLimit)
+  // Most bodies have arrived completely: they are counted nowhere.
+  const unfinished = raw.complete ? undefined : server.unfinishedBodies.start(request, reply.raw)
   try {
-    const bytes = await receiveBody(request.raw, reply.raw, held, request.routeOptions.bodyLimit)
+    const bytes = await receiveBody(raw, reply.raw, unfinished, routeOptions.bodyLimit)
     beforeParse?.(bytes)
     if (bytes.length <= largeBytes) return parseBody(request, bytes)
     return await parseInTurn(request, bytes)
   } finally {
-    held.release()
+    unfinished?.end()
   }
 }
 
 /** A parse takes at most milliseconds below this size. */
 const largeBytes = 64 * 1024
-// 16 MiB, which take about a fifth of a second to parse. The bodies of usual callers are here for milliseconds.
-const maxOfOwner = 16 * 1024 * 1024
-// 64 MiB, as of unread responses.
-const maxOfAll = 64 * 1024 * 1024
-/** The large bodies of the process, which share its memory and its event loop, from their first byte over `largeBytes` until they are parsed. */
-const largeBodies = new ByteBudget(maxOfOwner, maxOfAll)
 
-class HeldBody {
-  readonly #owner: string
-  readonly #response: ServerResponse
-  #bytes = 0
-  #isReleased = false
+const tooLarge = (limitBytes: number): ApiError =>
+  new ApiError('payload_too_large', limitBytes === bodyLimitBytes ? undefined : `The request body is larger than ${limitBytes / 1024} KiB.`)
 
-  constructor(owner: string, response: ServerResponse) {
-    this.#owner = owner
-    this.#response = response
-  }
-
-  /** Returns false if the body may not grow to this size. */
-  grow(bytes: number): boolean {
-    if (bytes <= largeBytes) return true
-    const more = bytes - this.#bytes
-    if (this.#isReleased || !largeBodies.allows(this.#owner, more, this.#bytes)) return false
-    // A request that was answered before its body was complete, for example because it was too slow, emits no event after that.
-    if (this.#bytes === 0) this.#response.once('close', () => this.release())
-    largeBodies.add(this.#owner, more)
-    this.#bytes = bytes
-    return true
-  }
-
-  release(): void {
-    if (this.#bytes > 0) largeBodies.add(this.#owner, -this.#bytes)
-    this.#bytes = 0
-    this.#isReleased = true
-  }
+function refuseEarly(request: IncomingMessage, limitBytes: number): void {
+  if (Number(request.headers['content-length']) > limitBytes) throw tooLarge(limitBytes)
+  // It has left during the authentication, and no event would follow.
+  if (request.destroyed) throw new ApiError('bad_request')
 }
 
 const nothing = Buffer.alloc(0)
-const tooManyBytes = 'Too many large request bodies are being received or wait to be read. Retry the request.'
 
-/** Rejects a body of more than `limitBytes`: immediately if Content-Length says so, otherwise at the first byte over the limit. */
-function receiveBody(request: IncomingMessage, response: ServerResponse, held: HeldBody, limitBytes: number): Promise<Buffer> {
-  const tooLarge = (): ApiError =>
-    new ApiError(
-      'payload_too_large',
-      limitBytes === bodyLimitBytes ? undefined : `The request body is larger than ${limitBytes / 1024} KiB.`,
-    )
-  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())
-  // It has left during the authentication, and none of the events below would follow.
-  if (request.destroyed) return Promise.reject(new ApiError('bad_request'))
+/** Rejects a body of more than `limitBytes` at the first byte over the limit, and one that its sender may not hold here. */
+function receiveBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  unfinished: UnfinishedBody | undefined,
+  limitBytes: number,
+): Promise<Buffer> {
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
     // Most bodies arrive in one piece. Further pieces are copied into one buffer: a body of 1-byte chunks would otherwise be a million objects.
     let buffer: Buffer = nothing
-    let received = 0
+    let size = 0
     const onData = (bytes: Buffer): void => {
-      const isTooLarge = received + bytes.length > limitBytes
-      if (isTooLarge || !held.grow(received + bytes.length)) {
-        stop()
-        request.pause()
-        return reject(isTooLarge ? tooLarge() : new ApiError('service_unavailable', tooManyBytes))
-      }
-      if (received === 0) {
-        buffer = bytes
-        received = bytes.length
-        return
-      }
+      const problem = size + bytes.length > limitBytes ? tooLarge(limitBytes) : append(bytes)
+      if (!problem) return
+      stop()
+      request.pause()
+      reject(problem)
+    }
+    const append = (bytes: Buffer): ApiError | undefined => {
+      const needed = size + bytes.length
       // Grows with what has arrived, not with the Content-Length that the caller claims.
-      if (received + bytes.length > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(received + bytes.length, buffer.length * 2))
-        buffer.copy(larger, 0, 0, received)
-        buffer = larger
+      const capacity = needed <= buffer.length || size === 0 ? needed : Math.max(needed, Math.min(buffer.length * 2, limitBytes))
+      const problem = unfinished?.grow(Math.max(capacity, buffer.length))
+      if (problem) return problem
+      if (size === 0) buffer = bytes
+      else {
+        if (needed > buffer.length) {
+          const larger = Buffer.allocUnsafe(capacity)
+          buffer.copy(larger, 0, 0, size)
+          buffer = larger
+        }
+        bytes.copy(buffer, size)
       }
-      bytes.copy(buffer, received)
-      received += bytes.length
+      size = needed
+      return undefined
     }
     const onEnd = (): void => {
       stop()
-      resolve(buffer.subarray(0, received))
+      resolve(buffer.subarray(0, size))
     }
     // The connection is gone, so no one receives this error.
     const onGone = (): void => {
       stop()
       reject(new ApiError('bad_request'))
     }
-    const stop = (): void => void request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+    const stop = (): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+      response.off('close', onGone)
+    }
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+    // The request emits nothing if refusals.ts has answered it before its end.
+    if (unfinished) response.once('close', onGone)
   })
 }
 
@@ -161,11 +143,8 @@ async function parseInTurn(request: FastifyRequest, bytes: Buffer): Promise<unkn
     if (request.raw.socket.destroyed) throw new ApiError('bad_request')
     return parseBody(request, bytes)
   }
-  return (await largeParses.push(parseLater, shareOf(request))).value
+  return (await largeParses.push(parseLater, senderOf(request) ?? '')).value
 }
-
-/** The owner of an API key, or the operator or token. */
-const shareOf = ({ caller, actor }: Partial<FastifyRequest>): string => caller?.apiKey.ownerId ?? (actor && 'id' in actor ? actor.id : '')
 
 function parseBody({ raw, routeOptions }: FastifyRequest, bytes: Buffer): unknown {
   // mutant: order.validation-2

@@ -1,6 +1,7 @@
 /** Sends a static file, compressed if the client accepts gzip, or 304 if the client has the current version. RFC 9110, 12.5.3 and 13.1.2. */
 import { createHash } from 'node:crypto'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip, gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** `gzipped` is undefined for content that does not compress. */
@@ -14,6 +15,15 @@ export function servedText(type: string, text: string): ServedFile {
   const bytes = Buffer.from(text)
   return { type, bytes, gzipped: gzipSync(bytes), version: versionOf(bytes) }
 }
+
+/** The same for JSON, compressed by another thread: for a text so large that it would delay other requests. */
+export async function servedJson(text: string): Promise<ServedFile> {
+  const bytes = Buffer.from(text)
+  return { type: 'application/json; charset=utf-8', bytes, gzipped: await compress(bytes), version: versionOf(bytes) }
+}
+
+/** Compresses in another thread. The script of the console takes tens of milliseconds. */
+export const compress = promisify(gzip)
 
 /** Sends the file, or 304 if the client has this version. The ETag is weak because it covers both the plain and the compressed bytes. */
 export function sendFile(

@@ -18,8 +18,8 @@ const maxOfKey = 8 * 1024 * 1024
 const maxOfAll = 64 * 1024 * 1024
 
 export type UnreadResponses = {
-  /** Counts this response for an API key. One that is counted for none is never refused. */
-  assign(response: ServerResponse, apiKeyId: string): void
+  /** Counts this response for an API key or a principal. One that is counted for none is never refused. */
+  assign(response: ServerResponse, sender: string): void
   /** Whether another response of its key may be made, and its caller is still there. Call it before reading much for one. */
   allows(response: ServerResponse): boolean
   /** Counts the bytes that are about to be written. Returns false if they are too many: then do not write them. */
@@ -31,7 +31,7 @@ export function createUnreadResponses(): UnreadResponses {
   const unread = new ByteBudget(maxOfKey, maxOfAll)
 
   return {
-    assign: (response, apiKeyId) => void keyOf.set(response, apiKeyId),
+    assign: (response, sender) => void keyOf.set(response, sender),
     allows(response) {
       const apiKeyId = keyOf.get(response)
       return !response.destroyed && (apiKeyId === undefined || unread.allows(apiKeyId, smallResponse))
@@ -51,12 +51,13 @@ export function createUnreadResponses(): UnreadResponses {
 /** Counts every JSON response of these routes, and answers 503 in place of one that is too many. */
 export function limitUnread(app: FastifyInstance, unread: UnreadResponses): void {
   app.addHook('onRequest', (request, reply, done) => {
-    unread.assign(reply.raw, request.caller.apiKey.id)
+    const sender = request.caller?.apiKey.id ?? request.principalName
+    if (sender !== undefined) unread.assign(reply.raw, sender)
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     if (typeof payload !== 'string' || unread.take(reply.raw, Buffer.byteLength(payload))) return done(null, payload)
-    for (const name of Object.keys(rateHeaders(request.caller.figures))) reply.removeHeader(name)
+    if (request.caller) for (const name of Object.keys(rateHeaders(request.caller.figures))) reply.removeHeader(name)
     done(new ApiError('service_unavailable'))
   })
 }

@@ -10,14 +10,24 @@ export class ApiFailure extends Error {
   readonly requestId: string | null
   /** The server's Retry-After in seconds, if it sent one. */
   readonly retryAfterSeconds: number | null
+  /** The operator has sent too many requests, and the session is valid (`admin.limits`). */
+  readonly isLimited: boolean
 
-  constructor(failure: { status: number; code: string; message: string; requestId?: string | null; retryAfterSeconds?: number | null }) {
+  constructor(failure: {
+    status: number
+    code: string
+    message: string
+    requestId?: string | null
+    retryAfterSeconds?: number | null
+    isLimited?: boolean
+  }) {
     super(failure.message)
     this.name = 'ApiFailure'
     this.status = failure.status
     this.code = failure.code
     this.requestId = failure.requestId ?? null
     this.retryAfterSeconds = failure.retryAfterSeconds ?? null
+    this.isLimited = failure.isLimited ?? false
   }
 }
 
@@ -77,6 +87,7 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const retryAfterSeconds = Number.isFinite(wait) && wait > 0 ? wait : null
   const { status } = response
   const requestId = response.headers.get('x-request-id')
+  const isLimited = status === 429 && response.headers.has('x-ratelimit-limit')
   const reported: unknown = await response.json().catch(() => null)
   const error =
     reported && typeof reported === 'object' && 'error' in reported ? (reported.error as { code: string; message: string }) : undefined
@@ -89,5 +100,5 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
       requestId,
       retryAfterSeconds,
     })
-  return new ApiFailure({ status, code: error.code, message: error.message, requestId, retryAfterSeconds })
+  return new ApiFailure({ status, code: error.code, message: error.message, requestId, retryAfterSeconds, isLimited })
 }

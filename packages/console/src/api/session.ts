@@ -12,9 +12,9 @@ const sessionKey = ['session']
 /** `me`: the principal of the session. */
 export type SignedIn = { session: Session; me: Me }
 
-/** A session that the server does not know, or not anymore. 429: `admin.guesses`, which only wrong sessions get. */
+/** A session that the server does not know, or not anymore. 429 of another kind than a limit: `admin.guesses`, which only wrong sessions get. */
 const isSignedOut = (error: unknown): boolean =>
-  error instanceof ApiFailure && (error.status === 401 || error.code === 'rate_limit_exceeded')
+  error instanceof ApiFailure && (error.status === 401 || (error.code === 'rate_limit_exceeded' && !error.isLimited))
 
 /** `done`: what is said when it has succeeded, such as "API key revoked". `signsIn`: a 401 says nothing about the session. */
 declare module '@tanstack/react-query' {
@@ -48,7 +48,10 @@ export function createQueries(confirm: (text: string) => void): QueryClient {
     }),
     defaultOptions: {
       queries: {
-        retry: (failures, error) => failures < 2 && (!(error instanceof ApiFailure) || error.status === 0 || error.status === 503),
+        retry: (failures, error) =>
+          failures < 2 && (!(error instanceof ApiFailure) || error.status === 0 || error.status === 503 || error.isLimited),
+        retryDelay: (failures, error) =>
+          1000 * (error instanceof ApiFailure && error.isLimited ? (error.retryAfterSeconds ?? 1) : 2 ** failures),
         staleTime: 5_000,
         refetchOnWindowFocus: true,
       },

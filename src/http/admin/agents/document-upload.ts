@@ -5,6 +5,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../../errors.ts'
+import { senderOf } from '../../edge/unfinished-bodies.ts'
 import { nameUnknown, wellFormedPattern } from '../../edge/invalid-input.ts'
 
 export type Upload = { fileName: string; contentType: string; bytes: Buffer }
@@ -25,6 +26,8 @@ const maxFile = 20 * 1024 * 1024
 const maxFrame = 64 * 1024
 // At most 160 MiB of uploads in memory per process. A script that sends more files in parallel has to retry.
 const maxUploads = 8
+// Half of them, so that one operator or token leaves some to the others.
+const maxOfOne = 4
 // The limit of common file systems.
 const maxName = 255
 const wellFormed = new RegExp(wellFormedPattern, 'u')
@@ -35,16 +38,20 @@ export const isMultipart = ({ headers }: FastifyRequest): boolean => /^\s*multip
 /** Lets the routes of `app` with `config.takesFile` receive a file. The file is checked before the body schema. */
 export async function receiveUploads(app: FastifyInstance): Promise<void> {
   let underWay = 0
+  const bySender = new Map<string | undefined, number>()
   await app.register(multipart, { limits })
   app.decorateRequest('upload', undefined)
   app.addHook('preValidation', async (request, reply) => {
     if (!request.routeOptions.config.takesFile || !isMultipart(request)) return
-    if (underWay >= maxUploads)
+    const sender = senderOf(request)
+    const own = bySender.get(sender) ?? 0
+    if (underWay >= maxUploads || own >= maxOfOne)
       throw new ApiError('service_unavailable', 'Too many files are being uploaded at the same time. Retry the upload.')
     if (Number(request.headers['content-length']) > maxFile + maxFrame) throw tooLarge()
     // A caller that left during the authentication: neither the parser nor `close` below would report it any more.
     if (reply.raw.destroyed) throw new ApiError('bad_request')
     underWay++
+    bySender.set(sender, own + 1)
     // If the caller stops sending, refusals.ts answers the request. The multipart parser does not notice that, so this ends its wait.
     const answered = Promise.withResolvers<never>()
     const stop = (): void => answered.reject(new ApiError('bad_request'))
@@ -54,6 +61,9 @@ export async function receiveUploads(app: FastifyInstance): Promise<void> {
     } finally {
       reply.raw.off('close', stop)
       underWay--
+      const left = bySender.get(sender)! - 1
+      if (left > 0) bySender.set(sender, left)
+      else bySender.delete(sender)
     }
   })
 }

@@ -34,7 +34,7 @@ function answerTo(path: string, file: File, { method, onProgress }: Sent): Promi
 }
 
 const headersOf = (request: XMLHttpRequest): [string, string][] =>
-  ['x-request-id', 'retry-after'].flatMap((name): [string, string][] => {
+  ['x-request-id', 'retry-after', 'x-ratelimit-limit'].flatMap((name): [string, string][] => {
     const value = request.getResponseHeader(name)
     return value === null ? [] : [[name, value]]
   })
