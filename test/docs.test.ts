@@ -55,7 +55,7 @@ void describe('docs: commands and snippets', { concurrency: 4 }, () => {
     const conversation = await fixture.converse()
     const snippets = snippetsOfPage(page)
     const count = (language: string): number => snippets.filter((snippet) => snippet.language === language && !snippet.reason).length
-    assert.deepEqual([count('sh'), count('typescript'), count('python')], [11, 10, 10])
+    assert.deepEqual([count('sh'), count('typescript'), count('python')], [12, 11, 11])
     for (const { language, text, reason } of snippets) {
       if (reason) t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
       else assert.match(await fixture.run(language, text, 'run', conversation), /\S/, text)

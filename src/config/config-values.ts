@@ -12,8 +12,11 @@ function refuse(reason: string): never {
   throw new BadValue(reason)
 }
 
-export function wholeNumber(least: number, most: number): (text: string) => number | undefined {
-  return (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined)
+export function wholeNumber(least: number, most: number): { accepted: string; read: (text: string) => number | undefined } {
+  return {
+    accepted: `a whole number from ${least} to ${most}`,
+    read: (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined),
+  }
 }
 
 export function onOrOff(text: string): boolean | undefined {

@@ -37,7 +37,10 @@ export interface TurnResource {
   findNewest(wanted: Reader & { keyPrefix: string; withinMs: number }): Promise<KeyedTurn | undefined>
   /** The turn that the Idempotency-Key has. */
   findOfKey(wanted: Reader & { idempotencyKey: string }): Promise<TurnStatus>
-  /** The request ID of the running turn because of which a message was refused. Undefined if it is not found, or not now. Never throws. */
+  /**
+   * The request ID of the running turn because of which a message was refused (`idempotency.in-progress`, `conversation.busy`). Undefined if it
+   * is not found, or not now. Never throws.
+   */
   findBlocking(code: FailureCode, refused: Reader & { idempotencyKey: string; externalUserId: string }): Promise<string | undefined>
   /** The turn, to follow it from any position, whether or not it has ended. */
   open(wanted: TurnWanted): Promise<{ turn: RunningTurn; status: TurnStatus }>
@@ -108,11 +111,11 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
       if (code !== 'idempotency_in_progress' && code !== 'conversation_busy') return undefined
       const release = lookUps.take(apiKeyId)
       if (!release) return undefined
-      const find = (): Promise<string | undefined> =>
+      const look = (): Promise<string | undefined> =>
         code === 'idempotency_in_progress'
           ? store.read.findTurnOfKey({ apiKeyId, idempotencyKey })
           : store.read.findRunningTurn(apiKeyId, externalUserId)
-      return read(shareOf, find)
+      return read(shareOf, look)
         .catch(() => undefined)
         .finally(release)
     },

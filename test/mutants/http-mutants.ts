@@ -106,7 +106,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'overload.bodies',
     removes: 'bodies that have not ended are limited',
-    edits: [edit('if (hasEnded || !budget.allows(who, more, counted)) return', 'if (bytes < 0) return')],
+    edits: [edit('if (!budget.allows(who, more, counted)) return', 'if (bytes < 0) return')],
     caughtBy: {
       file: limits,
       title: 'overload.bodies: an owner holds at most 16 MiB of bodies that do not end, on every route, and others are served',
@@ -197,7 +197,7 @@ export const httpLayerMutants: Mutant[] = [
     rule: 'order.body-size',
     removes: 'what is too large is refused before all of it is read',
     edits: [
-      edit("  if (Number(request.headers['content-length']) > limitBytes) return Promise.reject(tooLarge())\n"),
+      edit("  if (Number(request.headers['content-length']) > limitBytes) throw tooLarge(limitBytes)\n"),
       edit('      stop()\n      request.pause()\n      reject(problem)\n', "      request.once('end', () => reject(problem))\n"),
     ],
     caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 413' },
@@ -248,13 +248,13 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'overload.bodies',
     removes: 'what was parsed no longer counts',
-    edits: [edit('    unfinished?.end()\n'), edit("      response.once('close', end)\n")],
+    edits: [edit('budget.add(who, -counted)', 'budget.add(who, 0)')],
     caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
   },
   {
     rule: 'overload.bodies',
     removes: 'an unfinished body no longer counts when its request was answered',
-    edits: [edit("      response.once('close', end)\n"), edit("    if (unfinished) response.once('close', onGone)\n")],
+    edits: [edit("    if (unfinished) response.once('close', onGone)\n")],
     caughtBy: { file: bodyQueue, title: 'what an owner has finished, and what it broke off, no longer counts' },
   },
   {

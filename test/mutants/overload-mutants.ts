@@ -56,7 +56,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.unread',
     removes: 'a stream whose end is refused ends with an error event',
-    edits: [edit('this.#pending + this.#format.refused(this.#requestId)', 'this.#pending')],
+    edits: [edit("this.#pending + this.#format.refused(new ApiError('service_unavailable'))", 'this.#pending')],
     caughtBy: { file: 'spec/unread-responses.test.ts', title: 'overload.unread: a reply on /chat, and the end of a stream' },
   },
   {

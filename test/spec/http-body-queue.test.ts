@@ -66,7 +66,7 @@ class UnfinishedBody implements Disposable {
     this.raw.write('}')
   }
 
-  /** The status of the response, undefined as long as there is none. */
+  /** The status of the response, undefined before it arrives. */
   get status(): number | undefined {
     const [, status] = /^HTTP\/1\.1 (\d{3})/.exec(this.raw.received) ?? []
     return status === undefined ? undefined : Number(status)

@@ -189,7 +189,7 @@ void test('operator.recovery: a link that has expired, of another key, for anoth
   refusedWith(await newBrowser().ask('POST', '/session/recovery', { token: valid, email, password: goodPassword }), 401, 'unauthorized')
 })
 
-void test('operator.recovery: a link that was used costs no hash of a password, so many requests with it keep no one waiting', async () => {
+void test('operator.recovery: a link that was used costs no hash of a password, and any number of requests with it delays no other operator', async () => {
   await using own = await startTestApp()
   const token = recoveryLink(own)
   const given = { token, email: 'a@acme.example', password: goodPassword }

@@ -111,9 +111,10 @@ export class AnswerCheck {
       const value = headers.get(name)
       const schema: Json | undefined = described['headers']?.[name]?.schema
       const isRead = status < 400 || (method !== 'HEAD' && text !== undefined)
+      const isOptional = described['headers']?.[name]?.description?.includes('Absent') === true
       const wanted = name === 'Retry-After' ? isRead && returns(code) : schema !== undefined
       // Not of a limit whose window never ends.
-      if (value === null && wanted && code !== 'spend_limit_exceeded') problems.push(`${name} is missing`)
+      if (value === null && wanted && !isOptional && code !== 'spend_limit_exceeded') problems.push(`${name} is missing`)
       if (value !== null && (!schema || (isRead && !wanted))) problems.push(`${name} is not described here`)
       if (value !== null && schema)
         problems.push(

@@ -34,6 +34,8 @@ describe('settings: accepted', () => {
       adminHost: '127.0.0.1',
       dataFolder: resolve('.turnkeep'),
       adminTokenEnabled: true,
+      adminRateLimit: 3000,
+      adminMaxParallel: 64,
       oidcName: 'company account',
       oidcDomains: [],
       lostSecrets: false,

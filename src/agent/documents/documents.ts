@@ -1,7 +1,7 @@
 /**
- * The indexer: takes documents from the queue, one at a time in each process and in turns by owner, and makes them
- * searchable. A claim is a lease that is renewed while the document is indexed, and it fences every write: only one process indexes a document, and if that process dies another one
- * starts over. Also deletes content that is no longer used, in small batches. See docs/decisions/0020-documents.md.
+ * The indexer: takes documents from the queue, one at a time in each process and in turns by owner (`knowledge.turns`), and
+ * makes them searchable. A claim is a lease that is renewed while the document is indexed, and it fences every write: only one process indexes
+ * a document, and if that process dies another one starts over. Also deletes content that is no longer used, in small batches. See docs/decisions/0020-documents.md.
  */
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'

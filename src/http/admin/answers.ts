@@ -215,10 +215,7 @@ export const guessFailure = {
   429: {
     ...describeFailures('rate_limit_exceeded')[429]!,
     description: `\`rate_limit_exceeded\`: ${tooManyRequests}\n\n\`rate_limit_exceeded\`: ${tooManyGuesses}`,
-    headers: {
-      ...describeHeaders(),
-      'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying the request.' }),
-    },
+    headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying.' }) },
   },
 }
 const failuresOf = (codes: FailureCode[]) => ({ ...guessFailure, ...describeFailures(...always, ...codes) })

@@ -1,7 +1,7 @@
 /** Serves /admin/v1/openapi.json, generated from the schemas of the admin routes. Requires the admin token, like the API itself. */
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import type { FailureCode } from '../../errors.ts'
-import { describeFailures } from '../public/answers.ts'
+import { describeFailures, rateLimitHeaders } from '../public/answers.ts'
 import { adminSchemas } from './answers.ts'
 import { documentBodies } from './agents/documents.ts'
 import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
@@ -12,8 +12,7 @@ import type { ServedFile } from '../edge/served-file.ts'
 
 const description = [
   'Configures and monitors an installation. Amounts are decimal strings of USD with 8 decimal places, times are UTC, and lists are sorted',
-  'newest first. Unknown fields are rejected. Every change is recorded in the audit log. Responses to a request with a valid token or session',
-  'have the headers X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset of its operator or token.',
+  'newest first. Unknown fields are rejected. Every change is recorded in the audit log.',
 ].join(' ')
 
 // In the order in which an operator sets up an installation and then runs it.
@@ -87,9 +86,12 @@ export function describeAdminApi(app: FastifyInstance, publicUrl: string | undef
       nameValues(documents.openapiObject, (documents.openapiObject.components?.schemas ?? {}) as Schemas)
       return documents.openapiObject
     },
-    transform: ({ schema, url }) => {
+    transform: ({ schema, url, route }) => {
       const headers = headersOf[schema.operationId ?? '']
-      const response = { ...describeFailures(...refusalsOf(schema)), ...(schema.response as object | undefined) }
+      const response = limited(route.config?.needs, {
+        ...describeFailures(...refusalsOf(schema)),
+        ...(schema.response as object | undefined),
+      })
       return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
     },
   })
@@ -106,6 +108,24 @@ export function describeAdminApi(app: FastifyInstance, publicUrl: string | undef
   )
   return describe
 }
+
+const ofPrincipal = Object.fromEntries(
+  Object.entries(rateLimitHeaders).map(([name, schema]) => [
+    name,
+    Type.Integer({
+      ...schema,
+      description: `${String((schema as { description?: string }).description)} Of the operator or token. Absent on streams, and if the request was refused before its sender was known.`,
+    }),
+  ]),
+)
+
+/** `admin.limits`: any response to a principal has these headers. */
+const limited = (needs: unknown, responses: Record<string, { headers?: object }>): object =>
+  needs === 'open'
+    ? responses
+    : Object.fromEntries(
+        Object.entries(responses).map(([status, one]) => [status, { ...one, headers: { ...one.headers, ...ofPrincipal } }]),
+      )
 
 /** What a request with these parts can be refused with, so that no route has to say it. */
 const refusalsOf = ({ body, params, querystring }: FastifySchema): FailureCode[] => [

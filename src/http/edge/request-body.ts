@@ -46,7 +46,7 @@ export async function readJson(request: FastifyRequest, reply: FastifyReply, bef
   const { raw, server, routeOptions } = request
   refuseEarly(raw, routeOptions.bodyLimit)
   // Most bodies have arrived completely: they are counted nowhere.
-  const unfinished = raw.complete ? undefined : server.unfinishedBodies.start(request, reply.raw)
+  const unfinished = raw.complete ? undefined : server.unfinishedBodies.start(request)
   try {
     const bytes = await receiveBody(raw, reply.raw, unfinished, routeOptions.bodyLimit)
     beforeParse?.(bytes)
@@ -122,7 +122,7 @@ function receiveBody(
       response.off('close', onGone)
     }
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
-    // The request emits nothing if refusals.ts has answered it before its end.
+    // The request emits nothing if refusals.ts has answered it before its end, for example because it was too slow.
     if (unfinished) response.once('close', onGone)
   })
 }

@@ -2,7 +2,6 @@
  * `overload.bodies`: limits the memory of request bodies that have not ended or wait to be parsed, by owner, by principal of the admin API and,
  * for what needs no sign-in, by address. A sender that starts many bodies and ends none is refused, and no one else is.
  */
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { networkOf } from '../console/guess-limit.ts'
@@ -25,7 +24,7 @@ const tooMany =
 export type UnfinishedBody = {
   /** Call it before the body has `bytes` in memory, and do not keep them if it returns an error, ApiError `service_unavailable`. */
   grow(bytes: number): ApiError | undefined
-  /** The body is no longer in memory as bytes. Called by itself when the response is closed. */
+  /** The body is no longer in memory as bytes. Call it once. */
   end(): void
 }
 
@@ -33,7 +32,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     unfinishedBodies: {
       /** Throws ApiError `service_unavailable`. */
-      start(request: FastifyRequest, response: ServerResponse): UnfinishedBody
+      start(request: FastifyRequest): UnfinishedBody
     }
   }
 }
@@ -44,29 +43,22 @@ export function limitUnfinishedBodies(app: FastifyInstance): void {
   const anonymous = new ByteBudget(maxOfAddress, maxOfAddresses)
 
   app.decorate('unfinishedBodies', {
-    start(request, response) {
+    start(request) {
       const sender = senderOf(request)
       const budget = sender === undefined ? anonymous : known
       const who = sender ?? networkOf(request.raw.socket.remoteAddress ?? '')
       let counted = 0
-      let hasEnded = false
       const grow = (bytes: number): ApiError | undefined => {
         const more = bytes - counted
         if (more <= 0) return undefined
-        if (hasEnded || !budget.allows(who, more, counted)) return new ApiError('service_unavailable', tooMany)
+        if (!budget.allows(who, more, counted)) return new ApiError('service_unavailable', tooMany)
         budget.add(who, more)
         counted = bytes
         return undefined
       }
-      const end = (): void => {
-        hasEnded = true
-        if (counted > 0) budget.add(who, -counted)
-        counted = 0
-      }
+      const end = (): void => budget.add(who, -counted)
       const refused = grow(smallest)
       if (refused) throw refused
-      // A request that was answered before its body was complete, for example because it was too slow, emits no event after that.
-      response.once('close', end)
       return { grow, end }
     },
   })

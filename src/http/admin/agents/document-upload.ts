@@ -26,7 +26,7 @@ const maxFile = 20 * 1024 * 1024
 const maxFrame = 64 * 1024
 // At most 160 MiB of uploads in memory per process. A script that sends more files in parallel has to retry.
 const maxUploads = 8
-// Half of them, so that one operator or token leaves some to the others.
+// `overload.bodies`: half of them, so that one operator or token leaves some to the others.
 const maxOfOne = 4
 // The limit of common file systems.
 const maxName = 255
