@@ -16,7 +16,8 @@ import type { FailureCode } from '../../src/errors.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
 import { Fleet, noFleet } from '../support/fleet.ts'
 import { gate } from '../support/model-server.ts'
-import { parseEvents, startTestApp, TestClient } from '../support/test-app.ts'
+import { spellingsOf } from '../support/path-spellings.ts'
+import { adminToken, parseEvents, startTestApp, TestClient } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
 import { body, chatPath, ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
 import { nginxConf, startNginx, swap, withoutNginx } from './nginx-front.ts'
@@ -271,6 +272,33 @@ void describe('nginx: answers', options, () => {
       lines.every((line) => !line.includes('example.com') && line.includes(`/v1/agents/${app.caller.agentId}/`)),
       lines.join('\n'),
     )
+  })
+})
+
+const denied = '  location ~* ^/(admin|console|metrics)(/|$) {\n    return 404;\n  }\n'
+
+void describe('nginx: paths that it denies', options, () => {
+  const ask = (port: number, target: string): Promise<{ status: number; json: any }> =>
+    exchange(port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`)
+
+  void test('order.spelling: what nginx.conf denies is reached with no other spelling, though the server has it on the same port', async (t) => {
+    const { app, port } = await behind(t)
+    const paths = ['/admin/v1/owners', `/admin/v1/agents/${app.caller.agentId}`, '/console/agents', '/metrics']
+    for (const path of paths)
+      for (const target of [path, `${path}?limit=1`, ...spellingsOf(path)]) {
+        const { status, json } = await ask(port, target)
+        assert.ok(status === 404 || status === 400, `${target}: ${status}`)
+        assert.equal(json.error.code, status === 404 ? 'not_found' : 'bad_request', target)
+      }
+  })
+
+  void test('order.spelling: without the rule of nginx.conf, the path itself is served and its other spellings are not', async (t) => {
+    const { port } = await behind(t, { change: (conf) => swap(conf, denied, '') })
+    assert.equal((await ask(port, '/admin/v1/owners')).status, 200)
+    for (const target of spellingsOf('/admin/v1/owners')) {
+      const { status } = await ask(port, target)
+      assert.ok(status === 404 || status === 400, `${target}: ${status}`)
+    }
   })
 })
 

@@ -1,6 +1,7 @@
 /** `order.spelling`: a rule of a proxy about a path cannot be passed with another spelling of it. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { spellingsOf } from '../support/path-spellings.ts'
 import { exchange } from '../support/raw-socket.ts'
 import type { RawAnswer } from '../support/raw-socket.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
@@ -33,36 +34,6 @@ const routes = (): [target: string, token: string][] => [
 async function isServed(target: string, token: string): Promise<boolean> {
   const { status, json } = await ask(target, token)
   return status === 200 || (target.includes('/console') && json === undefined)
-}
-
-/** Other spellings of `/a/b/c`, as programs that decode or normalize a path would read them. An ID may be encoded. */
-function spellingsOf(path: string): string[] {
-  const [, first = '', ...more] = path.split('/')
-  const rest = more.length === 0 ? '' : `/${more.join('/')}`
-  const encodedFirst = `%${first.charCodeAt(0).toString(16)}${first.slice(1)}`
-  const dots = ['.', '..', '%2e', '%2E%2e', '.%2e', '%252e%252e', '..;', '%2e%2e;x=1']
-  const slashes = ['%2f', '%2F', '%5c', '%5C', '%252f', '%25255c', '//', '/./', '\\', '/%2e/']
-  return [
-    `/${encodedFirst}${rest}`,
-    `/${encodedFirst.replace('%', '%25')}${rest}`,
-    `/${first}${rest.replace(/([a-z])([^/]*)$/, (_, letter: string, end: string) => `%${letter.charCodeAt(0).toString(16)}${end}`)}`,
-    `//${first}${rest}`,
-    `/\\${first}${rest}`,
-    `\\${first}${rest}`,
-    `/${first}${rest}//`,
-    `/${first}${rest}%2f`,
-    `/${first}${rest}#x`,
-    `/${first}${rest}/%2e`,
-    `/${first.toUpperCase()}${rest}`,
-    `http://x/${encodedFirst}${rest}`,
-    `http://x//${first}${rest}`,
-    `HTTP://x/x/../${first}${rest}`,
-    ...dots.map((dot) => `/x/${dot}/${first}${rest}`),
-    ...dots.map((dot) => `/v1/${dot}/${first}${rest}`),
-    ...dots.map((dot) => `/console/${dot}/${first}${rest}`),
-    ...dots.map((dot) => `/${first}/${dot}/${first}${rest}`),
-    ...(rest === '' ? [] : slashes.map((slash) => `/${first}${rest.replace(/\/([^/]*)$/, (_, last: string) => `${slash}${last}`)}`)),
-  ].filter((spelling) => spelling !== path && !spelling.includes('/%61gt_'))
 }
 
 void test('order.spelling: another spelling of a route is 404, whoever asks', async () => {
