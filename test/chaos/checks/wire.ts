@@ -264,7 +264,7 @@ function isTurn(turn: Turn, call: AboutTurn['call']): boolean {
       ? !message && !usage && !error && endedAt === null
       : status === 'completed'
         ? message && isMessage(message) && usage && isTurnUsage(usage) && !error
-        : endsWithoutReply.has(status) && !message && !usage && error && hasFields(error, 'code message')
+        : endsWithoutReply.has(status) && !message && isCharge(status, usage) && error && hasFields(error, 'code message')
   return (
     turn.request_id === call.requestId &&
     turn.external_user_id === call.user &&
@@ -276,6 +276,10 @@ function isTurn(turn: Turn, call: AboutTurn['call']): boolean {
     Boolean(ends)
   )
 }
+
+/** Of a turn without a reply. One that was cancelled is charged for its finished tool calls. */
+const isCharge = (status: string, usage: Turn['usage']): boolean =>
+  usage === null || (status === 'cancelled' && isTurnUsage(usage) && Number(usage.charged_usd) > 0)
 
 /** `turn.finish-reason`: each reply has one, except for one that was cancelled. */
 const hasFinishReason = ({ finish_reason: reason, message }: Turn): boolean =>
