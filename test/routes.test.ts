@@ -53,6 +53,7 @@ void test('routes: the public routes are these', async () => {
   assert.deepEqual(api.map(({ method, path }) => `${method} ${path}`).toSorted(), [
     'GET /v1/agents/agt_door/conversations',
     'GET /v1/agents/agt_door/conversations/conv_1/messages',
+    'GET /v1/agents/agt_door/turns',
     'GET /v1/agents/agt_door/turns/turn_1',
     'GET /v1/agents/agt_door/turns/turn_1/stream',
     'POST /v1/agents/agt_door/chat',
@@ -73,8 +74,8 @@ void test('order.route: any other method of a known path is 405 with Allow, befo
       assert.deepEqual([response.status, response.headers.get('allow')], [405, allowed.join(', ')], `${method} ${route.path}`)
       if (method !== 'HEAD') assert.match(text, new RegExp(`does not support this method\\. Use ${route.method}\\."`))
     }
-    const below = await ask(layer, { method: route.method, path: `${route.path}/nothing` })
-    await check(below, `${route.path}/nothing`)
+    const below = await ask(layer, { method: route.method, path: `${route.path}/nothing/nothing` })
+    await check(below, `${route.path}/nothing/nothing`)
     assert.equal(below.status, 404)
   }
   assert.equal(layer.spent, 0)
@@ -158,7 +159,7 @@ void test('paging: limit is 1 to 100 in plain digits, 20 if absent; an unknown o
   for (const query of users) assert.equal((await ask(layer, { method: 'GET', path: `${base}?${query}` }, headers)).status, 422, query)
   asked.length = 0
   await (await ask(layer, { method: 'GET', path: `${base}?external_user_id=%F0%9F%98%80%20a&cursor=c` }, headers)).text()
-  assert.deepEqual(asked, ['{"apiKeyId":"key_door","limit":20,"cursor":"c","externalUserId":"😀 a"}'])
+  assert.deepEqual(asked, ['{"apiKeyId":"key_door","shareOf":"own_door","limit":20,"cursor":"c","externalUserId":"😀 a"}'])
 })
 
 void test("conversation.identity: another key's or an erased conversation is 404 not_found", async () => {

@@ -23,7 +23,7 @@ export const accessMutants: Mutant[] = [
     edits: [edit("if (name === 'findApiKeys') return 'key'", "if (name === 'findApiKeys') return 'look-up'")],
     caughtBy: {
       file: 'store/postgres-bounds.test.ts',
-      title: 'fault.pool-exhausted postgres: 600 reads that wait delay no look-up of an API key',
+      title: 'order.authentication fault.pool-exhausted: postgres: 600 reads that wait delay no look-up of an API key',
     },
   },
   {
