@@ -167,7 +167,7 @@ void test('turn.resource: the turn of an Idempotency-Key of another API key, and
   assert.deepEqual([missing.code, (await find(app, 'key 2')).status], ['not_found', 404])
   for (const apiKey of [stranger, reader]) {
     const { status, json: body } = await find(app, 'key 1', apiKey)
-    assert.deepEqual([status, body['error'].message], [404, missing.message])
+    assert.deepEqual([status, body['error']?.message], [404, missing.message])
   }
   // Both have a key 1.
   const other = await app.chat('hello', { idempotencyKey: 'key 1', apiKey: stranger })
@@ -177,7 +177,7 @@ void test('turn.resource: the turn of an Idempotency-Key of another API key, and
   await app.chat('erase me', { idempotencyKey: 'key 3', user: 'user-3' })
   const erased = (await find(app, 'key 3')).json
   await app.made('DELETE', `/conversations/${erased['conversation_id']}`)
-  assert.deepEqual([(await find(app, 'key 3')).status, (await find(app, 'key 3')).json['error'].message], [404, missing.message])
+  assert.deepEqual([(await find(app, 'key 3')).status, (await find(app, 'key 3')).json['error']?.message], [404, missing.message])
   await app.moveClock(24 * 60 * 60 * 1000 - 60_000)
   assert.equal((await find(app, 'key 1')).status, 200)
   await app.moveClock(120_000)

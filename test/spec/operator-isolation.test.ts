@@ -30,7 +30,7 @@ const isOpen = ({ described }: Operation): boolean => Array.isArray(described.se
 const inOrder = Object.keys(recipes).flatMap((name) => operations.filter((one) => one.name === name))
 
 type Asked = { status: number; headers: string; text: string }
-const volatile = new Set(['date', 'x-request-id', 'connection', 'keep-alive'])
+const volatile = new Set(['x-ratelimit-remaining', 'x-ratelimit-reset', 'date', 'x-request-id', 'connection', 'keep-alive'])
 
 async function ask(token: string, { method, path }: Operation, request: Request): Promise<Asked> {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(request.path?.[name] ?? `no ${name}`))

@@ -114,7 +114,7 @@ void test('rerun.harmless: a failure of the model is part of the result; running
   assert.match(json['failure'].cause, /no such key/)
   const calls = app.model.calls.length
   const unknown = await rerun(app, id, { model: 'scriptd/model' })
-  assert.deepEqual([unknown.status, unknown.json['error'].code], [422, 'validation_error'])
+  assert.deepEqual([unknown.status, unknown.json['error']?.code], [422, 'validation_error'])
   assert.equal(unknown.json['error'].message, 'The provider of the model scriptd/model does not exist. Did you mean scripted?')
   assert.equal((await rerun(app, id, { model: 'model' })).status, 422)
   assert.equal(app.model.calls.length, calls)

@@ -153,27 +153,31 @@ void test(
   },
 )
 
-void test('order.authentication fault.pool-exhausted: postgres: 600 reads that wait delay no look-up of an API key', { skip: noPostgres() }, async (t) => {
-  const database = await ownPostgres(t)
-  const store = await database.open({ deadlines: { ...deadlines, lookUpMs: 10_000 } })
-  const bench = await Bench.make(store, 1_000_000n)
-  await withClient(database.url, async (client) => {
-    await client.query('begin; lock table turns in access exclusive mode')
-    const reads = Array.from({ length: 600 }, () => store.read.findTurnStatus(randomUUID(), bench.apiKeyId))
-    let over = 0
-    const ended = Promise.allSettled(reads.map((read) => read.finally(() => over++)))
-    await until(
-      'reads are stuck',
-      async () =>
-        (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
-    )
-    const found = await store.read.findApiKeys(['unknown']).catch((error: unknown) => String(error))
-    assert.deepEqual(found, [undefined])
-    assert.equal(over, 0, 'all reads still wait')
-    await client.query('rollback')
-    await ended
-  })
-})
+void test(
+  'order.authentication fault.pool-exhausted: postgres: 600 reads that wait delay no look-up of an API key',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open({ deadlines: { ...deadlines, lookUpMs: 10_000 } })
+    const bench = await Bench.make(store, 1_000_000n)
+    await withClient(database.url, async (client) => {
+      await client.query('begin; lock table turns in access exclusive mode')
+      const reads = Array.from({ length: 600 }, () => store.read.findTurnStatus(randomUUID(), bench.apiKeyId))
+      let over = 0
+      const ended = Promise.allSettled(reads.map((read) => read.finally(() => over++)))
+      await until(
+        'reads are stuck',
+        async () =>
+          (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
+      )
+      const found = await store.read.findApiKeys(['unknown']).catch((error: unknown) => String(error))
+      assert.deepEqual(found, [undefined])
+      assert.equal(over, 0, 'all reads still wait')
+      await client.query('rollback')
+      await ended
+    })
+  },
+)
 
 void test(
   'order.authentication fault.postgres-unreachable: postgres: a key that another process revokes meanwhile is accepted for five seconds at most',
