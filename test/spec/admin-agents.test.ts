@@ -38,6 +38,7 @@ void test('agents: creates an agent with the documented defaults', async () => {
     version: 1,
     enabled: true,
     spend_limits: [],
+    warnings: [],
     name: 'Helper',
     system_prompt: 'You help.',
     model: 'scripted/test-model',
@@ -165,7 +166,7 @@ void test('agents: every change creates a version, a change without a difference
       [1, 'You help.', null],
     ],
   )
-  const { owner_id: _, id: __, enabled: ___, updated_at: ____, spend_limits: _____, ...first } = agent
+  const { owner_id: _, id: __, enabled: ___, updated_at: ____, spend_limits: _____, warnings: ______, ...first } = agent
   assert.deepEqual(versions.at(-1), first)
 })
 

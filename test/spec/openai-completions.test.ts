@@ -393,12 +393,14 @@ void test('overload.queue: look-ups for retries do not pile up: what exceeds a l
     if (answer.status === 503) refused++
     return answer
   })
-  await until('some wait and the others are refused', () => asked > 0 && asked + refused === sent.length)
-  assert.ok(asked <= 16, `${asked} look-ups`)
+  // Of 16 places, the last ones are for other keys.
+  const waiting = 14
+  await until('some wait and the others are refused', () => asked > 0 && waiting + refused === sent.length)
+  assert.ok(asked <= 2, `${asked} look-ups at the same time`)
   held.open()
   const statuses = (await Promise.all(sent)).map(({ status }) => status)
-  assert.equal(statuses.filter((status) => status === 200).length, asked)
-  assert.equal(app.model.calls.length, asked)
+  assert.equal(statuses.filter((status) => status === 200).length, waiting)
+  assert.equal(app.model.calls.length, waiting)
 })
 
 void test('openai.retry-joins: a retry joins nothing of another key, and no Idempotency-Key of a caller', async () => {

@@ -179,7 +179,10 @@ for (const how of ['resetAndDestroy', 'end'] as const)
     await left
     lookUps.release()
     await until('each is answered', () => held.every(({ response }) => response.writableEnded))
-    assert.deepEqual([held.map(({ response }) => response.statusCode), app.model.calls.length], [sent.map(() => 503), calls])
+    assert.deepEqual(
+      [held.map(({ response }) => response.statusCode), app.model.calls.length],
+      [sent.map(() => (how === 'end' ? 503 : 400)), calls],
+    )
     for (const socket of sockets) socket.destroy()
   })
 

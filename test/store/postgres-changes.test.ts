@@ -69,7 +69,7 @@ void test(
     await pass(300)
     const listening = (): Promise<{ pid: number }[]> =>
       database.rows(
-        `select pid from pg_stat_activity where datname = current_database() and query = 'listen turnkeep_changed; listen turnkeep_turns' order by pid`,
+        `select pid from pg_stat_activity where datname = current_database() and query like 'select pg_advisory_lock(%' order by pid`,
       )
     const before = await listening()
     assert.equal(before.length, 2, 'one a store')

@@ -208,8 +208,7 @@ export const adminSchemas = [
 const always = ['bad_request', 'unauthorized', 'forbidden', 'service_unavailable', 'internal_error'] as const
 
 export const tooManyGuesses = 'The admin token or session is wrong, and this address has sent too many wrong ones. Try again later.'
-const tooManyRequests =
-  'This operator or token has sent too many requests within a minute, or has too many in progress. Only then, the response has the X-RateLimit headers.'
+const tooManyRequests = 'This operator or token has sent too many requests within a minute, or has too many in progress.'
 /** `admin.guesses`, `admin.limits`: any route may respond with it. */
 export const guessFailure = {
   429: {

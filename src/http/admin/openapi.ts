@@ -89,7 +89,7 @@ export function describeAdminApi(app: FastifyInstance, publicUrl: string | undef
     transform: ({ schema, url, route }) => {
       const headers = headersOf[schema.operationId ?? '']
       const response = limited(route.config?.needs, {
-        ...describeFailures(...refusalsOf(schema)),
+        ...describeFailures(...refusalsOf(schema, route.method)),
         ...(schema.response as object | undefined),
       })
       return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
@@ -127,11 +127,14 @@ const limited = (needs: unknown, responses: Record<string, { headers?: object }>
         Object.entries(responses).map(([status, one]) => [status, { ...one, headers: { ...one.headers, ...ofPrincipal } }]),
       )
 
-/** What a request with these parts can be refused with, so that no route has to say it. */
-const refusalsOf = ({ body, params, querystring }: FastifySchema): FailureCode[] => [
-  ...(body ? (['payload_too_large'] as const) : []),
-  ...(body || params || querystring ? (['validation_error'] as const) : []),
-]
+/** What a request with these parts can be refused with, so that no route has to say it. A body is read and checked also where none is expected. */
+const refusalsOf = ({ params, querystring }: FastifySchema, method: string | string[]): FailureCode[] => {
+  const readsBody = method !== 'GET'
+  return [
+    ...(readsBody ? (['payload_too_large'] as const) : []),
+    ...(readsBody || params || querystring ? (['validation_error'] as const) : []),
+  ]
+}
 
 type Schemas = Record<string, { properties: Record<string, { const: string }> }>
 type Selection = { discriminator?: { propertyName: string; mapping?: Record<string, string> }; oneOf?: { $ref: string }[] }
