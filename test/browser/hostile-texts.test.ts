@@ -79,8 +79,10 @@ inConsole(
 
 inConsole(
   'console: invalid ids in a URL lead to a page that says so',
-  async ({ page, open }) => {
-    const odd = encodeURIComponent(hostile)
+  async ({ page, app, open }) => {
+    // With a slash, it is not one part of a path (`order.spelling`).
+    assert.equal((await page.request.get(`${app.adminUrl}/console/agents/${encodeURIComponent(hostile)}`)).status(), 404)
+    const odd = encodeURIComponent(hostile.replaceAll('/', ''))
     for (const path of [
       `/agents/${odd}`,
       `/conversations/${odd}`,
