@@ -62,7 +62,7 @@ inConsole(
     await article.getByText(/no such model/).waitFor()
     await article.getByRole('link', { name: 'Test provider' }).waitFor()
     await page.goBack()
-    await page.getByRole('button', { name: 'Remove filter State' }).click()
+    await page.getByRole('button', { name: 'Remove filter Status' }).click()
     await table.getByRole('link', { name: 'bob' }).waitFor()
   },
 )

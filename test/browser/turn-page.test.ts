@@ -120,10 +120,7 @@ inConsole(
     await form.getByRole('button', { name: 'Reset' }).click()
     await form.getByRole('combobox', { name: 'Model' }).fill('gone/model')
     await again.click()
-    await page
-      .getByRole('region', { name: 'New reply' })
-      .getByText(/^No reply: provider_not_found · /)
-      .waitFor()
+    await page.getByText('The provider of the model gone/model does not exist.').waitFor()
 
     const held = gate()
     app.model.script([held, 'x'])

@@ -243,6 +243,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
   const settle = db.prepare('update owners set balance = ?, held = ? where id = ?')
   for (const { ownerId, balance, held } of callers) settle.run(balance, held, ownerId)
   fillLimits(db, callers[0]!.agentId, begin)
+  db.prepare('insert into indexing_windows values (?, ?, ?, ?)').run(callers[0]!.ownerId, begin, 1_800_000, begin + 3_600_000)
   fillWebhooks(db, begin)
   fillAccess(db, callers[0]!, begin)
 }

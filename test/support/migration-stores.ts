@@ -47,7 +47,7 @@ export async function createPostgresTarget(t: TestContext): Promise<string> {
 export const tables =
   `owners providers agents agent_versions api_keys api_key_secrets conversations turns messages ledger journal turn_errors documents chunks audit
   knowledge_bases contents content_parts discarded_generations chunk_vectors traces feedback
-  end_user_limits spending webhooks events deliveries operators passkeys admin_tokens`
+  end_user_limits indexing_windows spending webhooks events deliveries operators passkeys admin_tokens`
     .split(/\s+/)
     .toSorted()
 

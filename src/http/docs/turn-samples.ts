@@ -14,7 +14,7 @@ export function turnSamples(url: string, { operationId, method }: Endpoint, body
       ]
     : ['', ' }', '}']
   return {
-    sh: `curl${method === 'GET' ? '' : ` -X ${method}`} ${inShell(url)} \\
+    sh: `curl${method === 'GET' ? '' : ` -X ${method}`} ${quoted(inShell(url))} \\
   -H "Authorization: Bearer $API_KEY"${shell}`,
     typescript: `const response = await fetch(\`${inTypescript(url)}\`, {
   method: '${method}',
@@ -34,6 +34,9 @@ with urllib.request.urlopen(request) as response:
     print(json.load(response))`,
   }
 }
+
+/** A shell may read a question mark as a pattern. */
+const quoted = (url: string): string => (url.includes('?') ? `"${url}"` : url)
 
 function following(url: string): Samples {
   return {
