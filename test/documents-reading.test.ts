@@ -7,11 +7,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, test } from 'node:test'
+import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
 import { createDeflate } from 'node:zlib'
 import { createExtractor } from '../src/agent/documents/extractor.ts'
 import type { Extractor, ReadDocument } from '../src/agent/documents/extractor.ts'
-import { DocumentRefused } from '../src/agent/documents/limits.ts'
+import { DocumentRefused, maxHeapMegabytes, maxOutsideBytes } from '../src/agent/documents/limits.ts'
+import { startReadingProcess } from '../src/agent/documents/reading-process.ts'
 import type { Chunk } from '../src/agent/knowledge/chunk.ts'
+import { confinement } from '../src/process/confinement.ts'
 import { docxEntries, wordDocument, zipFile } from './support/zip-file.ts'
 
 const folder = join(import.meta.dirname, 'data', 'documents')
@@ -450,6 +453,18 @@ void test('documents: a document that takes too long is aborted with the reason,
   } finally {
     await patient.close()
   }
+})
+
+void test('documents: a process that is ended while it starts is gone, with what it has started', async () => {
+  const confined = await confinement()
+  const endSoon = async (): Promise<string> => {
+    const process = startReadingProcess({ heapMegabytes: maxHeapMegabytes, outsideBytes: maxOutsideBytes }, confined)
+    const until = performance.now() + Math.random() * 12
+    while (performance.now() < until) await nextTick()
+    return Promise.race([process.end(new Error('enough')).then(() => 'gone'), delay(30_000, 'still there', { ref: false })])
+  }
+  for (let round = 0; round < 40; round++)
+    for (const state of await Promise.all(Array.from({ length: 6 }, endSoon))) assert.equal(state, 'gone')
 })
 
 void test('documents: an aborted document leaves nothing behind for the next one', async () => {

@@ -49,7 +49,9 @@ void test(
     const bench = await Bench.make(stores[0]!, 10n ** 9n)
     await bench.revise({ maxMessageLength: 77 })
     for (const store of [stores[1]!, direct]) assert.equal((await store.read.findAgent(bench.agentId))?.present.maxMessageLength, 77)
-    const listening = await database.rows(`select from pg_stat_activity where datname = current_database() and query like 'listen%'`)
+    const listening = await database.rows(
+      `select from pg_stat_activity where datname = current_database() and query like 'select pg_advisory_lock(%'`,
+    )
     assert.equal(listening.length, 1, 'the direct one alone')
   },
 )

@@ -65,10 +65,20 @@ export function startReadingProcess(limits: ReadingLimits, confined: Confinement
   }
 
   async function end(reason: Error): Promise<void> {
+    if (!ended) killGroup()
     ended ??= reason
     keepServer(true)
-    child.kill('SIGKILL')
     await gone.promise
+  }
+
+  /** `unshare` that is killed right after it has made the process in the namespaces leaves it behind, with the error output open. */
+  function killGroup(): void {
+    try {
+      if (child.pid !== undefined && process.platform !== 'win32') process.kill(-child.pid, 'SIGKILL')
+      else child.kill('SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
   }
 
   function isGone(reason: Error): void {
