@@ -15,7 +15,7 @@ export function samplesOf(document: ApiDocument, baseUrl: string, endpoint: Endp
   if (endpoint.path.includes('{request_id}')) return turnSamples(url, endpoint, endpoint.requestBody && bodyOf(document, endpoint))
   // The turn that the sample of a message has started.
   const key = endpoint.parameters.find(({ name }) => name === 'idempotency_key')
-  if (key) return turnSamples(`${url}?idempotency_key=${key.schema.examples![0]}`, endpoint, undefined)
+  if (key) return turnSamples(`${url}?idempotency_key=${key.example}`, endpoint, undefined)
   if (endpoint.method === 'GET') return listing(`${url}?limit=20`)
   const request = { url, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
   return endpoint.operationId.startsWith('stream') ? streaming(request) : sending(request)
