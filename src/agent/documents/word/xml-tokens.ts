@@ -2,7 +2,7 @@
 
 export type Token = { kind: 'open' | 'close' | 'empty' | 'other'; name: string; raw: string }
 
-/** What may contain tags that are none, and how it ends. */
+/** How a comment, a CDATA section and a processing instruction start and end. Tags inside them are text. */
 export const quoted: Record<string, string> = { '<!--': '-->', '<![CDATA[': ']]>', '<?': '?>' }
 const tagStart = /<(\/?)([^\s/>!?]+)/y
 const tagStop = /["'>]/g
