@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { createPrincipalLimit } from '../../src/http/admin/principal-limits.ts'
 import { adminTokenPrincipal } from '../../src/operators/principal.ts'
 import { startOperator, ConsoleBrowser } from '../support/operators.ts'
@@ -23,17 +22,18 @@ const ask = async (app: TestApp, path: string, token: string, init: RequestInit 
 const rateHeadersOf = ({ headers }: Answer): (number | null)[] =>
   ['x-ratelimit-limit', 'x-ratelimit-remaining'].map((name) => (headers.has(name) ? Number(headers.get(name)) : null))
 
+const unfinished: RawSocket[] = []
+
+/** The service waits for requests in progress when it ends, so their clients leave before. */
+async function close(app: TestApp): Promise<void> {
+  for (const { socket } of unfinished.splice(0)) socket.destroy()
+  await app.close()
+}
+
 /** Sends the head of a request and a part of its body. */
-async function startBody(
-  t: TestContext,
-  url: string,
-  path: string,
-  token: string,
-  sent: number,
-  type = 'application/json',
-): Promise<RawSocket> {
+async function startBody(url: string, path: string, token: string, sent: number, type = 'application/json'): Promise<RawSocket> {
   const raw = await RawSocket.open(Number(new URL(url).port))
-  t.after(() => raw.socket.destroy())
+  unfinished.push(raw)
   const authorization = token === '' ? '' : `Authorization: Bearer ${token}\r\n`
   raw.write(
     `POST ${path} HTTP/1.1\r\nHost: x\r\n${authorization}Idempotency-Key: k\r\nContent-Type: ${type}\r\nContent-Length: ${sent + 1}\r\n\r\n`,
@@ -49,7 +49,7 @@ const answered = (all: RawSocket[]): RawSocket[] => all.filter(({ received }) =>
 
 void test('admin.limits: a token that has used its window gets 429 with the time to wait, and no one else does', async (t) => {
   const app = await startTestApp({ env: { TURNKEEP_ADMIN_RATE_LIMIT: '60' } })
-  t.after(() => app.close())
+  t.after(() => close(app))
   const [script, other] = [await tokenOf(app), await tokenOf(app)]
   const { browser } = await startOperator(app, { role: 'viewer' })
   const first = await ask(app, '/admin/v1/owners', script)
@@ -76,7 +76,7 @@ void test('admin.limits: a token that has used its window gets 429 with the time
 
 void test('admin.limits: all sessions of an operator are one principal, and those of the admin token are another one than the token', async (t) => {
   const app = await startTestApp({ env: { TURNKEEP_ADMIN_RATE_LIMIT: '60' } })
-  t.after(() => app.close())
+  t.after(() => close(app))
   const { browser, email } = await startOperator(app, { role: 'viewer' })
   const second = new ConsoleBrowser(app.adminUrl)
   await second.made('POST', '/session', { email, password: 'a lamp in the attic' })
@@ -109,9 +109,9 @@ void test('admin.limits: a window lasts a minute from its first request, by the 
 
 void test('admin.limits: more requests in progress than allowed get 429, until one of them has ended; others are served', async (t) => {
   const app = await startTestApp({ env: { TURNKEEP_ADMIN_MAX_PARALLEL: '3' } })
-  t.after(() => app.close())
+  t.after(() => close(app))
   const [script, other] = [await tokenOf(app, 'admin'), await tokenOf(app, 'admin')]
-  const all = await startBodies(4, t, app.adminUrl, '/admin/v1/owners', script, 10)
+  const all = await startBodies(4, app.adminUrl, '/admin/v1/owners', script, 10)
   await until('one of them is refused', () => answered(all).length === 1)
   const held = all.filter((raw) => !answered(all).includes(raw))
   const refused = await ask(app, '/admin/v1/owners', script)
@@ -132,18 +132,18 @@ void test('admin.limits: more requests in progress than allowed get 429, until o
 
 void test('overload.bodies: an operator or token holds at most 16 MiB of bodies that do not end, and others are served', async (t) => {
   const app = await startTestApp()
-  t.after(() => app.close())
+  t.after(() => close(app))
   const [script, other] = [await tokenOf(app, 'admin'), await tokenOf(app, 'admin')]
-  const bodies = await startBodies(60, t, app.adminUrl, '/admin/v1/owners', script, 1_000_000)
+  const bodies = await startBodies(60, app.adminUrl, '/admin/v1/owners', script, 1_000_000)
   await until('44 are refused', () => answered(bodies).length >= 44)
   for (const { received } of answered(bodies))
     assert.match(received, /^HTTP\/1\.1 503 [\s\S]*Retry-After: 5[\s\S]*Too many request bodies have started/i)
-  const made = await startBody(t, app.adminUrl, '/admin/v1/owners', other, 100_000)
+  const made = await startBody(app.adminUrl, '/admin/v1/owners', other, 100_000)
   made.write('x')
   assert.match(await made.until('\r\n\r\n'), /^HTTP\/1\.1 422 /)
   for (const { socket } of bodies) socket.destroy()
   await until('the bodies are gone', async () => {
-    const again = await startBody(t, app.adminUrl, '/admin/v1/owners', script, 500_000)
+    const again = await startBody(app.adminUrl, '/admin/v1/owners', script, 500_000)
     again.write('x')
     return (await again.until('\r\n\r\n')).startsWith('HTTP/1.1 422 ')
   })
@@ -157,11 +157,11 @@ void test('overload.bodies: an owner holds at most 16 MiB of bodies that do not 
     }),
   })
   const paths = ['/v1/agents/agt_door/chat', '/v1/agents/agt_door/chat/stream', '/v1/chat/completions', '/v1/responses', '/mcp']
-  const bodies = (await Promise.all(paths.map((path) => startBodies(8, t, layer.url, path, 'a', 1_000_000)))).flat()
+  const bodies = (await Promise.all(paths.map((path) => startBodies(8, layer.url, path, 'a', 1_000_000)))).flat()
   await until('24 are refused', () => answered(bodies).length >= 24)
   for (const { received } of answered(bodies)) assert.match(received, /^HTTP\/1\.1 503 /)
   for (const path of paths) {
-    const other = await startBody(t, layer.url, path, 'b', 100)
+    const other = await startBody(layer.url, path, 'b', 100)
     other.write('x')
     assert.doesNotMatch(await other.until('\r\n\r\n'), /^HTTP\/1\.1 503 /)
   }
@@ -171,23 +171,23 @@ void test('overload.bodies: an owner holds at most 16 MiB of bodies that do not 
 
 void test('overload.bodies: bodies of sign-ins that do not end are limited by address, and take nothing from those who are signed in', async (t) => {
   const app = await startTestApp()
-  t.after(() => app.close())
-  const bodies = await startBodies(200, t, app.adminUrl, '/admin/v1/session', '', 16_000)
+  t.after(() => close(app))
+  const bodies = await startBodies(200, app.adminUrl, '/admin/v1/session', '', 16_000)
   await until('60 are refused', () => answered(bodies).length >= 60)
   for (const { received } of answered(bodies)) assert.match(received, /^HTTP\/1\.1 503 /)
-  const made = await startBody(t, app.adminUrl, '/admin/v1/owners', adminToken, 100_000)
+  const made = await startBody(app.adminUrl, '/admin/v1/owners', adminToken, 100_000)
   made.write('x')
   assert.match(await made.until('\r\n\r\n'), /^HTTP\/1\.1 422 /)
-  const refused = await startBody(t, app.adminUrl, '/admin/v1/owners', 'wrong', 16_000)
+  const refused = await startBody(app.adminUrl, '/admin/v1/owners', 'wrong', 16_000)
   assert.match(await refused.until('\r\n\r\n'), /^HTTP\/1\.1 401 /, 'a wrong token is refused before its body is read')
 })
 
 void test('overload.bodies: one token uploads at most four files at the same time, and others still can', async (t) => {
   const app = await startTestApp()
-  t.after(() => app.close())
+  t.after(() => close(app))
   const [script, other] = [await tokenOf(app, 'admin'), await tokenOf(app, 'admin')]
   const path = `/admin/v1/agents/${app.caller.agentId}/documents`
-  const uploads = await startBodies(6, t, app.adminUrl, path, script, 1000, 'multipart/form-data; boundary=b')
+  const uploads = await startBodies(6, app.adminUrl, path, script, 1000, 'multipart/form-data; boundary=b')
   await until('2 are refused', () => answered(uploads).length >= 2)
   for (const { received } of answered(uploads)) assert.match(received, /^HTTP\/1\.1 503 [\s\S]*Too many files are being uploaded/)
   const form = new FormData()
@@ -198,7 +198,7 @@ void test('overload.bodies: one token uploads at most four files at the same tim
 
 void test('admin API: its description is written once, and is 304 for a client that has it', async (t) => {
   const app = await startTestApp()
-  t.after(() => app.close())
+  t.after(() => close(app))
   const first = await ask(app, '/admin/v1/openapi.json', adminToken)
   const tag = first.headers.get('etag')!
   assert.deepEqual([first.status, first.headers.get('cache-control'), first.json['openapi']], [200, 'private, no-cache', '3.1.0'])
