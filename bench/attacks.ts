@@ -164,9 +164,9 @@ export const attacks: Attack[] = [
   },
   {
     by: 'API key',
-    name: 'MCP, 1,000 names in _meta',
+    name: 'MCP, 200 names in _meta',
     sending: burst(perMinute),
-    prepare: mcpOfNames(1_000),
+    prepare: mcpOfNames(200),
   },
   { by: 'API key', name: '600 follows of a turn', sending: { kind: 'held', requests: 600, unfinished: false }, prepare: followsOf },
   { by: 'editor token', name: 'HTML of 400,000 <div>', sending: burst(20, 4), prepare: uploadsOf },

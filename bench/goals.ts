@@ -212,7 +212,7 @@ const goals: Goal[] = [
   },
   {
     figure: 'an orphaned turn answered after kill -9, PostgreSQL, p99',
-    bound: { atMost: 15 },
+    bound: { atMost: 5 },
     unit: 's',
     needs: 'orphans',
     value: (find) => find('orphans', { server: us, store: 'PostgreSQL' }, orphanP99)?.median,

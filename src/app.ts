@@ -31,7 +31,6 @@ import { createMetrics, ownVersion } from './observability/metrics.ts'
 import type { Figures } from './observability/metrics.ts'
 import { createSealer } from './config/secrets.ts'
 import { createStatus } from './observability/status.ts'
-import type { Backlog } from './store/queries/webhooks/deliveries.ts'
 import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import type { PasswordCost } from './operators/passwords.ts'
@@ -116,7 +115,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const embeddings = createEmbeddings({ store, sealer, models, failpoints })
   const knowledge = createKnowledge({ store, embeddings, log })
   const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
-  const indexer = createIndexer({ store, guard, embeddings, log, settings: { cpuMs: config.documentCpuMinutes * 60_000 } })
+  const documentLimits = { maxQueued: config.maxQueuedDocuments, cpuMs: config.documentCpuMinutes * 60_000 }
+  const indexer = createIndexer({ store, guard, embeddings, log, settings: { cpuMs: documentLimits.cpuMs } })
   const lastUse = createLastUse({ store, monotonicMs, log })
   const access = createAccess({
     store,
@@ -153,7 +153,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     webhooks,
     newId,
     randomBytes,
-    maxQueuedDocuments: config.maxQueuedDocuments,
+    documentLimits,
     adminToken: usableToken ?? randomBytes(32).toString('hex'),
     signIn,
     closing: closing.signal,
@@ -171,7 +171,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     maxRunning: settings.maxTurns,
     waiting: turns.waiting,
     ready,
-    webhookBacklog: () => backlogOf(store),
+    webhookBacklog: () => ifAvailable(store.read.deliveryBacklog()),
+    documentBacklog: () => ifAvailable(store.read.documentBacklog()),
   }
   metrics.watch(watched)
   const { totals } = metrics
@@ -246,8 +247,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 }
 
 /** Undefined if the store is unavailable, which another metric reports. */
-const backlogOf = (store: Store): Promise<Backlog | undefined> =>
-  store.read.deliveryBacklog().catch((error: unknown) => {
+const ifAvailable = <Read>(reading: Promise<Read>): Promise<Read | undefined> =>
+  reading.catch((error: unknown) => {
     if (error instanceof StoreUnavailable) return undefined
     throw error
   })

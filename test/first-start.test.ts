@@ -277,7 +277,14 @@ async function modules(t: TestContext, given: { openaiApiKey?: string; anthropic
   const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
   const { encryptionKeys } = readSecrets({ adminToken: undefined, encryptionKeys: undefined }, folder)
   const behind = agentModules(store, createSealer(encryptionKeys))
-  const admin = createAdmin({ store, ...behind, newId, randomBytes, adminToken: 'a-token', maxQueuedDocuments: 2_000 })
+  const admin = createAdmin({
+    store,
+    ...behind,
+    newId,
+    randomBytes,
+    adminToken: 'a-token',
+    documentLimits: { maxQueued: 2_000, cpuMs: 60_000 },
+  })
   const { openaiApiKey, anthropicApiKey } = given
   return { admin, knowledge: behind.knowledge, store, folder, openaiApiKey, anthropicApiKey }
 }

@@ -117,8 +117,8 @@ export type AdminOptions = {
   /** Checks addresses before anything is stored that would be refused later. */
   guard: Pick<Guard, 'refusedAddress'>
   webhooks: Pick<Webhooks, 'test'>
-  /** How many documents of one owner may wait to be indexed. */
-  maxQueuedDocuments: number
+  /** `maxQueued`: how many documents of one owner may wait to be indexed. `cpuMs`: the CPU time in which they are read within an hour. */
+  documentLimits: { maxQueued: number; cpuMs: number }
   /** A new ID, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes

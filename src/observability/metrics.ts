@@ -16,6 +16,7 @@ import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } f
 import { turnSeries } from './turn-series.ts'
 import { watchBacklog, webhookAttempts } from './webhook-series.ts'
 import type { WebhookBacklog, WebhookOutcome } from './webhook-series.ts'
+import type { DocumentBacklog } from '../store/queries/knowledge/indexing-queue.ts'
 import type { TurnFailureCode } from '../store/turn-records.ts'
 
 /** How a turn ended in this process. `lost`: it was left to the process that claims it. */
@@ -54,6 +55,8 @@ export type Watched = {
   waiting(): Record<'admission' | 'advance' | 'settlement' | 'failure', number>
   ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
   webhookBacklog(): Promise<WebhookBacklog>
+  /** Undefined if it could not be read. */
+  documentBacklog(): Promise<DocumentBacklog | undefined>
 }
 
 export type MetricsPage = {
@@ -207,7 +210,7 @@ export function createMetrics(): Metrics &
     }),
   }
 
-  function watch({ running, maxRunning, waiting, ready, webhookBacklog }: Watched): void {
+  function watch({ running, maxRunning, waiting, ready, webhookBacklog, documentBacklog }: Watched): void {
     watchBacklog(registers, webhookBacklog)
     gauge({
       name: 'turnkeep_turns_running',
@@ -223,6 +226,16 @@ export function createMetrics(): Metrics &
       labelNames: ['kind'],
       collect() {
         for (const [kind, length] of Object.entries(waiting())) this.set({ kind }, length)
+      },
+    })
+    gauge({
+      name: 'turnkeep_documents_waiting',
+      help: 'Documents that wait to be indexed, of all processes.',
+      aggregator: 'max',
+      async collect() {
+        const backlog = await documentBacklog()
+        if (backlog) this.set(backlog.queued)
+        else this.reset()
       },
     })
     gauge({

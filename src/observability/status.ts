@@ -2,6 +2,7 @@
  * The state of this process for the operator's status page: its versions, whether its dependencies work, and its current and total work.
  */
 import type { Config } from '../config/config.ts'
+import type { DocumentBacklog } from '../store/queries/knowledge/indexing-queue.ts'
 import type { Totals, Watched } from './metrics.ts'
 
 type Health = 'ok' | 'unavailable'
@@ -20,6 +21,8 @@ export type Status = {
   running: number
   maxRunning: number
   waiting: ReturnType<Watched['waiting']>
+  /** Of all processes. Undefined: it could not be read. */
+  documents: DocumentBacklog | undefined
   counted: Totals
 }
 
@@ -37,7 +40,11 @@ export function createStatus(config: Config, sources: StatusSources): () => Prom
   const limiterKind = config.redisUrl === undefined ? ownLimiter : 'redis'
 
   return async () => {
-    const [{ draining, store, limiter }, counted] = await Promise.all([sources.ready(), sources.totals()])
+    const [{ draining, store, limiter }, documents, counted] = await Promise.all([
+      sources.ready(),
+      sources.documentBacklog(),
+      sources.totals(),
+    ])
     return {
       version: sources.version,
       node: process.versions.node,
@@ -51,6 +58,7 @@ export function createStatus(config: Config, sources: StatusSources): () => Prom
       running: sources.running(),
       maxRunning: sources.maxRunning,
       waiting: sources.waiting(),
+      documents,
       counted,
     }
   }

@@ -52,6 +52,27 @@ export class TurnText {
     }
   }
 
+  /** As `append`, but for listeners that get it with `serve`. */
+  extend(delta: string): void {
+    this.#text += delta
+  }
+
+  /** Passes on what they lack to at most `most` listeners. Returns whether others still lack something. */
+  serve(most: number): boolean {
+    let served = 0
+    for (const [listener, reader] of this.#readers) {
+      const ahead = reader.position.offset - this.#text.length
+      if (ahead > 0 || (ahead === 0 && reader.verified)) continue
+      if (served++ === most) return true
+      this.#pass(listener, reader)
+    }
+    return false
+  }
+
+  get listeners(): number {
+    return this.#readers.size
+  }
+
   /**
    * Passes on the text after `after` synchronously, and all later text. If the text before `after` is a different one, resets the listener
    * and starts from the beginning. Returns a function that ends the subscription.
@@ -74,7 +95,10 @@ export class TurnText {
   complete(text: string): void {
     if (this.#readers.size === 0 || !text.startsWith(this.#text)) this.startOver()
     this.append(text.slice(this.#text.length))
-    for (const [listener, reader] of this.#readers) if (!reader.verified) this.#restart(listener, reader)
+    for (const [listener, reader] of this.#readers) {
+      this.#pass(listener, reader)
+      if (!reader.verified) this.#restart(listener, reader)
+    }
   }
 
   #pass(listener: TextListener, reader: Reader): void {

@@ -292,7 +292,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a field of an inner object occurs once',
     edits: [
       edit('  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n'),
-      edit('case 0x3a:\n        names++', 'case 0x3a:\n        if (level === 1) names++'),
+      edit('          this.names++', '          if (this.#level === 1) this.names++'),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },

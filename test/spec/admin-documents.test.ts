@@ -8,9 +8,11 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { allPages, refused } from '../support/admin-app.ts'
+import { changeRows } from '../support/change-rows.ts'
 import { HeldLookUps } from '../support/held-look-ups.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
+import { until as untilSo } from '../support/until.ts'
 
 const MiB = 1024 * 1024
 const accessed: Json[] = []
@@ -66,7 +68,7 @@ const found = async (agentId: string, query: string): Promise<Json[]> =>
   (await app.made('POST', `/agents/${agentId}/search`, { query })).data
 
 const documentsOf = (agentId: string): Promise<Json[]> => allPages(app, `/agents/${agentId}/documents`, 2)
-const countOf = async (table: string): Promise<number> => Number((await app.query(`select count(*) as n from ${table}`))[0]!['n'])
+const countOf = async (table: string, of = app): Promise<number> => Number((await of.query(`select count(*) as n from ${table}`))[0]!['n'])
 
 void test('documents: a text is accepted immediately, indexed, and found with its section', async () => {
   const agentId = await makeAgent()
@@ -353,6 +355,49 @@ void test('documents: uploads whose callers disconnect before they are authentic
   lookUps.release()
   const answer = await upload(agentId, file('after.md', 'x'))
   assert.equal(answer.status, 202, answer.text)
+})
+
+void test('knowledge.bounded: an owner sees what its documents wait for, and one more than may wait gets 429 until some are indexed', async () => {
+  await using small = await startTestApp({ env: { TURNKEEP_MAX_QUEUED_DOCUMENTS: '2', TURNKEEP_DOCUMENT_CPU_MINUTES: '1' } })
+  const path = `/agents/${small.caller.agentId}/documents`
+  const add = (title: string): Promise<Answer> => small.admin('POST', path, { title, text: `About ${title}.` })
+  const until = Date.now() + 3_600_000
+  await changeRows(
+    small,
+    `insert into indexing_windows (owner_id, started_at, spent_ms, waits_until) values ('${small.caller.ownerId}', ${until - 3_600_000}, 61500, ${until})`,
+  )
+  for (const title of ['one', 'two']) assert.equal((await add(title)).status, 202)
+  const before = await countOf('documents', small)
+  const refusal = await add('three')
+  assert.deepEqual([refusal.status, refusal.json['error'].code], [429, 'rate_limit_exceeded'])
+  assert.match(refusal.json['error'].message, /^2 documents of this owner wait.*TURNKEEP_MAX_QUEUED_DOCUMENTS/)
+  // With both headers, `turnkeep document add` and `turnkeep apply` send it again.
+  assert.deepEqual([refusal.headers.get('retry-after'), refusal.headers.has('x-ratelimit-limit')], ['15', true])
+  assert.equal(await countOf('documents', small), before)
+
+  const waitsUntil = new Date(until).toISOString()
+  const { indexing } = await small.made('GET', `/owners/${small.caller.ownerId}`)
+  assert.deepEqual(indexing, {
+    queued_documents: 2,
+    max_queued_documents: 2,
+    cpu_seconds: 61.5,
+    max_cpu_seconds: 60,
+    waits_until: waitsUntil,
+  })
+  assert.deepEqual((await small.made('GET', '/status')).documents, { queued: 2, indexing: 0 })
+  assert.match(
+    await (await fetch(`${small.adminUrl}/metrics`, { headers: { authorization: `Bearer ${adminToken}` } })).text(),
+    /^turnkeep_documents_waiting 2$/m,
+  )
+  const { data } = await small.made('GET', path)
+  assert.deepEqual(
+    data.map(({ title, status, waits_until: at }: Json) => [title, status, at]),
+    ['two', 'one'].map((title) => [title, 'queued', waitsUntil]),
+  )
+
+  await changeRows(small, 'update indexing_windows set spent_ms = 0, waits_until = null')
+  await untilSo('one of them is indexed', async () => (await add('three')).status === 202)
+  await untilSo('all are indexed', async () => (await small.made('GET', '/status')).documents.queued === 0)
 })
 
 void test('documents: the list is newest first and paginated', async () => {

@@ -149,7 +149,7 @@ void test('overload.bodies: an operator or token holds at most 16 MiB of bodies 
   })
 })
 
-void test('overload.bodies: an owner holds at most 16 MiB of bodies that do not end, on every route, and others are served', async (t) => {
+void test('overload.bodies: an owner holds at most 16 MiB of bodies that do not end, on every route, and others are served', async () => {
   await using layer = await startTestLayer({
     authenticate: (authorization) => ({
       kind: 'authenticated',

@@ -25,7 +25,11 @@ void test('owners: creates an owner whose balance is its first ledger entry, wit
     low_balance_usd: null,
     created_at: json.created_at,
   })
-  assert.deepEqual(await app.made('GET', `/owners/${json.id}`), { ...json, running_turns: [] })
+  assert.deepEqual(await app.made('GET', `/owners/${json.id}`), {
+    ...json,
+    running_turns: [],
+    indexing: { queued_documents: 0, max_queued_documents: 2_000, cpu_seconds: 0, max_cpu_seconds: 1_800, waits_until: null },
+  })
   const { data } = await app.made('GET', `/owners/${json.id}/ledger`)
   assert.deepEqual(
     data.map(({ kind, amount_usd }: Json) => [kind, amount_usd]),

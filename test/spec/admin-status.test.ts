@@ -39,6 +39,7 @@ void test('status: reports version, store, limiter, workers, state and capacity'
     workers: 1,
     process: status.process,
     turns: { running: 0, most: 7, waiting: { admission: 0, advance: 0, settlement: 0, failure: 0 } },
+    documents: { queued: 0, indexing: 0 },
     counted: nothingCounted,
   })
   assert.ok(status.process.rss_bytes > 10_000_000)

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { defaultValues } from '../../src/http/edge/request-body.ts'
 import { askOpenAi, completionBody } from '../support/openai-caller.ts'
+import { RawSocket } from '../support/raw-socket.ts'
 import { withRoutes } from '../support/registered-routes.ts'
 import type { RegisteredRoute } from '../support/registered-routes.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
@@ -118,6 +119,38 @@ void test('order.validation: on every route, a body with too many values is refu
     assert.ok(String(json.error?.message).includes(bound), title)
     if (route.url.endsWith('/mcp')) assert.deepEqual([status, json.error.code], [400, -32_700], title)
     else assert.deepEqual([status, json.error.code], [/\/v1\/(?:chat|responses)/.test(route.url) ? 400 : 422, 'validation_error'], title)
+  }
+})
+
+void test('overload.bodies: on every route, a body is refused at its first value beyond the bound or level too deep, before the rest arrives', async (t) => {
+  const first = { values: `[${'0,'.repeat(40_000)}`, levels: '['.repeat(100) }
+  for (const { method, url, authorization, registered: of } of routes) {
+    if ((of.bodyLimit ?? bytes) < bytes) continue
+    for (const [kind, part] of Object.entries(first)) {
+      const raw = await RawSocket.open(Number(new URL(url).port))
+      t.after(() => raw.socket.destroy())
+      raw.write(
+        `${method} ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n${part}`,
+      )
+      // The response and the end of the connection, while the body is incomplete.
+      const received = await raw.rest()
+      assert.match(received, /^HTTP\/1\.1 4(?:00|22) /, `${nameOf({ method, url })}: ${received.slice(0, 200)}`)
+      assert.match(received, kind === 'values' ? /too many values/ : /nested too deeply/, nameOf({ method, url }))
+    }
+  }
+})
+
+void test('order.validation: a caller that writes all of a refused body before it reads gets the response', async () => {
+  const body = manyValues['names']!
+  for (let times = 0; times < 20; times++) {
+    const raw = await RawSocket.open(Number(new URL(app.url).port))
+    const head = `POST /v1/agents/${app.caller.agentId}/chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.caller.apiKey}\r\nIdempotency-Key: k\r\n`
+    raw.socket.pause()
+    raw.write(`${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`)
+    await new Promise((resolve) => raw.socket.write(body, resolve))
+    raw.socket.resume()
+    assert.match(await raw.rest(), /too many values/)
+    assert.ok(raw.ended)
   }
 })
 

@@ -50,6 +50,7 @@ const readCalls: Calls<Reads> = {
   listOwners: ({ owner: ownerId }) => [{ ownerId }, page],
   findOwner: (ids) => [ids.owner],
   listHolds: (ids) => [ids.owner, 100],
+  findOwnerIndexing: (ids) => [ids.owner],
   listLedger: (ids) => [filter(ids), page],
   usageByBucket: (ids) => [{ ...filter(ids), from: now - hourMs, to: now + hourMs, bucketMs: hourMs }],
   listUsageLines: (ids) => [{ ...filter(ids), ...period, groupBy: ['owner', 'agent', 'api_key', 'end_user'], limit: 100 }],
@@ -168,7 +169,10 @@ for (const [title, agentId, others] of [
       if (name === 'listWebhooks' || name === 'listAttention') assert.ok((seen as unknown[]).length > 0)
       else if (JSON.stringify(seen, bigints) !== JSON.stringify(await everything[name]!(...args), bigints)) hidden.push(name)
     }
-    assert.deepEqual(hidden, agentId === null ? [] : ['listOwners', 'findOwner', 'listHolds', 'listLedger', 'listUsageLines'])
+    assert.deepEqual(
+      hidden,
+      agentId === null ? [] : ['listOwners', 'findOwner', 'listHolds', 'findOwnerIndexing', 'listLedger', 'listUsageLines'],
+    )
   })
 }
 

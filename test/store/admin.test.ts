@@ -277,7 +277,7 @@ void test('admin: an unreachable store is service_unavailable, for reads and wri
     randomBytes,
     newId: (prefix) => `${prefix}_x`,
     adminToken: 'a-token',
-    maxQueuedDocuments: 2_000,
+    documentLimits: { maxQueued: 2_000, cpuMs: 60_000 },
   })
   await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })
   await assert.rejects(admin.createOwner({ name: 'x' }), { code: 'service_unavailable' })

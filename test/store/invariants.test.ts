@@ -35,6 +35,9 @@ const tokenIn = (revokedAt: string): string => `${tokenRow(revokedAt)}; ${entry(
 const passkey = `insert into passkeys (id, operator_id, name, public_key, counter, transports, created_at) values ('p', 'opr_1', 'x', x'00', 0, '[]', 1)`
 const invitation = `insert into sign_in_secrets (digest, purpose, operator_id, created_at, expires_at) values (zeroblob(32), 'invitation', 'opr_1', 1, 2)`
 
+const indexingWindow = (spentMs: number, waitsUntil: number | null): string =>
+  `insert into indexing_windows (owner_id, started_at, spent_ms, waits_until) select id, 1, ${spentMs}, ${waitsUntil} from owners`
+
 /** How an operator, a bug or a broken disk would have to change the rows; each is one script on the valid database. */
 const plants: Record<string, { what: string; script: string }[]> = {
   I1: [
@@ -317,6 +320,11 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `${tokenIn('2')}; ${['aud_2', 'aud_3'].map((id) => entry(id, 'revoke', 'token', 'tok_1')).join(';')}`,
     },
   ],
+  I25: [
+    { what: 'an owner whose documents wait longer than its window', script: indexingWindow(1, 3_600_002) },
+    { what: 'an owner whose documents wait, and none was read', script: indexingWindow(0, 3_600_001) },
+    { what: 'a window with a negative time', script: indexingWindow(-1, null) },
+  ],
 }
 
 /** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */
@@ -419,7 +427,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 24 invariants hold$/m)
+    assert.match(stdout, /^all 25 invariants hold$/m)
   })
 
   test('prints the violating rows and exits 1; --json has the same content', () => {
@@ -432,7 +440,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"997601","ledger_sum":"997600"\}$/m)
-      assert.match(stdout, /^broken: 1 of 24 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 25 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { streamOf } from '../../src/http/admin/csv.ts'
+import { streamOf } from '../../src/http/admin/downloads.ts'
 
 void test('export.csv: HEAD reads no part of the report, and GET reads all of it', async () => {
   let read = 0

@@ -2,7 +2,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { countNames, shapeOf } from '../../src/http/edge/json-shape.ts'
+import { JsonShape, countNames, deepest } from '../../src/http/edge/json-shape.ts'
+
+type Shape = Pick<JsonShape, 'depth' | 'names' | 'values'>
+
+/** Of a text that arrives in parts of `size` bytes. */
+function shapeOf(text: string, { size = Infinity, maxValues = Infinity } = {}): Shape {
+  const shape = new JsonShape(maxValues)
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) shape.add(bytes.subarray(at, at + size))
+  const { depth, names, values } = shape
+  return { depth, names, values }
+}
 
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
@@ -21,7 +32,8 @@ void test('order.validation: depth, names and values are those of the parsed val
     fc.property(text, (json) => {
       const value: unknown = JSON.parse(json)
       const depth = depthOf(value)
-      assert.deepEqual(shapeOf(json), { depth, names: countNames(value, depth), values: countValues(value) })
+      const expected = { depth, names: countNames(value, depth), values: countValues(value) }
+      for (const size of [Infinity, 1, 2, 7, 70]) assert.deepEqual(shapeOf(json, { size }), expected)
     }),
   )
 })
@@ -37,6 +49,22 @@ void test('order.validation: duplicate names are counted in every object, in any
     const shape = shapeOf(json)
     assert.deepEqual([shape.names, countNames(JSON.parse(json), shape.depth)], [names, different], json)
   }
+})
+
+void test('order.validation: a long text may contain any escapes, and any part of it may arrive alone', () => {
+  for (const inner of ['x', '\\\\', '\\"', '\\\\\\"', 'é', '\\u0022', '{,:'])
+    for (const length of [1, 63, 64, 65, 200])
+      for (const last of ['', '\\\\', '\\"'])
+        for (const size of [Infinity, 1, 64, 65]) {
+          const json = `{"a":"${inner.repeat(length)}${last}","b":["${inner.repeat(length)}"]}`
+          JSON.parse(json)
+          assert.deepEqual(shapeOf(json, { size }), { depth: 2, names: 2, values: 3 }, `${size}: ${json}`)
+        }
+})
+
+void test('overload.bodies: nothing is measured after the first value or level beyond the limit', () => {
+  assert.equal(shapeOf(`[${'0,'.repeat(1_000)}0]`, { maxValues: 10 }).values, 11)
+  assert.equal(shapeOf('['.repeat(1_000)).depth, deepest + 1)
 })
 
 void test('order.validation: any text can be scanned', () => {

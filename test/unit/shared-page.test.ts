@@ -17,6 +17,7 @@ function workerOf(page: SharedPage, number: number, running = 0, store: 'ok' | '
     waiting: () => ({ admission: number, advance: 0, settlement: 0, failure: 0 }),
     ready: async () => ({ store, limiter: 'ok' }),
     webhookBacklog: async () => ({ pending: 3, oldestDueMs: 1_500 }),
+    documentBacklog: async () => ({ queued: 4, indexing: 1 }),
   })
   return {
     metrics,

@@ -14,6 +14,7 @@ import type { StoredDocument } from '../../store/queries/knowledge/documents.ts'
 import type { DocumentChunk } from '../../store/queries/knowledge/knowledge.ts'
 import { pageOf, pageRequest, placedPageOf, placedRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
+import type { AdminOptions } from '../admin.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import { mediaTypeOf, takenKinds } from './document-kinds.ts'
@@ -51,16 +52,18 @@ export type DocumentsAdmin = {
   searchDocuments(agentId: string, wish: SearchWish): Promise<Passage[]>
 }
 
+// A queue of small documents has room again within this time, and one of large ones costs few requests.
+const queueRetrySeconds = 15
+
 type Options = {
   store: AdminStore
   knowledge: Pick<Knowledge, 'search'>
   guard: Pick<Guard, 'refusedAddress'>
   newId: Ids['newId']
-  /** Of one owner. */
-  maxQueuedDocuments: number
+  documentLimits: Pick<AdminOptions['documentLimits'], 'maxQueued'>
 }
 
-export function createDocumentsAdmin({ store, knowledge, guard, newId, maxQueuedDocuments }: Options): DocumentsAdmin {
+export function createDocumentsAdmin({ store, knowledge, guard, newId, documentLimits: { maxQueued } }: Options): DocumentsAdmin {
   async function refuseUnknownAgent(agentId: string): Promise<void> {
     if (!(await store.read.findAgent(agentId))) throw noSuchAgent()
   }
@@ -76,7 +79,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId, maxQueued
     // The parts are written before the row that names them. A crash in between leaves unused parts, which the store deletes.
     const contentId = bytes && (await putContent(bytes))
     const content = { contentId: contentId ?? null, bytes: bytes?.length ?? 0, sha256: bytes ? sha256Of(bytes) : null }
-    const outcome = await store.write.putDocument({ id, agentId, ...described, ...content, maxQueued: maxQueuedDocuments })
+    const outcome = await store.write.putDocument({ id, agentId, ...described, ...content, maxQueued })
     switch (outcome) {
       case 'put':
         return stored(agentId, id)
@@ -88,8 +91,9 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId, maxQueued
         throw new ApiError('conflict', `This agent has reached the limit of ${maxDocuments} documents. Delete one first.`)
       case 'queue_full':
         throw new ApiError(
-          'conflict',
-          `This owner has reached the limit of ${maxQueuedDocuments} documents that wait to be indexed. Send this one again when some of them are indexed.`,
+          'rate_limit_exceeded',
+          `${maxQueued} documents of this owner wait to be indexed, which is the limit (TURNKEEP_MAX_QUEUED_DOCUMENTS). Send this one again later, as Retry-After says.`,
+          { retryAfterSeconds: queueRetrySeconds },
         )
     }
   }

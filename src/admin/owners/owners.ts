@@ -5,6 +5,8 @@ import type { Owner, OwnerChange } from '../../store/queries/owners.ts'
 import type { RunningHold } from '../../store/queries/turns.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
+import type { OwnerIndexing } from '../../store/queries/knowledge/indexing-queue.ts'
+import type { AdminOptions } from '../admin.ts'
 import type { AdminStore } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 
@@ -17,13 +19,17 @@ export type OwnersAdmin = {
   listOwners(page: PageWanted): Promise<Page<Owner>>
   /** Throws ApiError `not_found`. */
   findOwner(id: string): Promise<Owner>
-  /** Returns the owner with its newest running turns, at most 100, newest first. Throws ApiError `not_found`. */
-  findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[] }>
+  /**
+   * Returns the owner with its newest running turns, at most 100, newest first, and what its documents wait for. Throws ApiError `not_found`.
+   */
+  findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[]; indexing: OwnerIndexing & AdminOptions['documentLimits'] }>
   /** Throws ApiError `not_found`. */
   changeOwner(id: string, change: OwnerChange): Promise<Owner>
 }
 
-export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): OwnersAdmin {
+type Options = { store: AdminStore; newId: Ids['newId']; documentLimits: AdminOptions['documentLimits'] }
+
+export function createOwnersAdmin({ store, newId, documentLimits }: Options): OwnersAdmin {
   return {
     createOwner({ name, balance = 0n }) {
       const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined
@@ -34,12 +40,13 @@ export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: 
     findOwnerWithHolds: async (id) => ({
       ...known(await store.read.findOwner(id)),
       runningTurns: await store.read.listHolds(id, maxHolds),
+      indexing: { ...known(await store.read.findOwnerIndexing(id)), ...documentLimits },
     }),
     changeOwner: async (id, change) => known(await store.write.changeOwner(id, change)),
   }
 }
 
-function known(owner: Owner | undefined): Owner {
-  if (!owner) throw new ApiError('not_found', 'This owner does not exist.')
+function known<Found>(owner: Found | undefined): Found {
+  if (owner === undefined) throw new ApiError('not_found', 'This owner does not exist.')
   return owner
 }

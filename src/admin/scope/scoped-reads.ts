@@ -31,6 +31,7 @@ export const scopedReads: Rules<Reads> = {
     scope.agentId === null ? { args: [{ ...filter, ownerId: scope.ownerId }, page] } : { answer: [] },
   findOwner: ofOwner((id) => id, undefined),
   listHolds: ofOwner((ownerId) => ownerId, []),
+  findOwnerIndexing: ofOwner((ownerId) => ownerId, undefined),
   listLedger: ({ scope }, filter, page) => (scope.agentId === null ? { args: [within(scope, filter), page] } : { answer: [] }),
   // mutant: operator.scope-3
   usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),
@@ -113,4 +114,5 @@ export const scopedReads: Rules<Reads> = {
   listDueWebhooks: refused,
   readEvents: refused,
   deliveryBacklog: refused,
+  documentBacklog: refused,
 }

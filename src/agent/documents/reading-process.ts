@@ -7,7 +7,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
-import { constants } from 'node:os'
+import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Confinement } from '../../process/confinement.ts'
@@ -128,10 +128,11 @@ export function startReadingProcess(limits: ReadingLimits, confined: Confinement
 }
 
 // Runs before the program, and ends by becoming it: a terminal's signals are for the server, a core file would contain the document, and
-// when memory runs out, Linux should kill this process and not the largest one, which is the server.
+// when memory runs out, Linux should kill this process and not the largest one, which is the server. A document waits for a processor, not a turn.
 const preparation = `
 trap "" HUP INT TERM
 { ulimit -c 0; echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
+if command -v nice >/dev/null; then exec nice -n 10 "$@"; fi
 exec "$@"`
 
 function forkProcess(limits: ReadingLimits, { command }: Confinement): ChildProcess {
@@ -162,7 +163,10 @@ function forkProcess(limits: ReadingLimits, { command }: Confinement): ChildProc
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
-    if (!confined && process.platform === 'linux' && child.pid !== undefined) offerToKernel(child.pid)
+    if (!confined && child.pid !== undefined) {
+      if (process.platform === 'linux') offerToKernel(child.pid)
+      lowerPriority(child.pid)
+    }
     return child
   } catch (error) {
     throw notStarted(error)
@@ -182,6 +186,14 @@ function packageFolders(): string[] {
 function offerToKernel(pid: number): void {
   // If the system does not allow it, Linux picks the largest process.
   writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(() => undefined)
+}
+
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 /** A shell reports the signal that ended its program as an exit code. */

@@ -2,7 +2,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { AuditEntry, about, alsoAs, answers, authors, pageOf } from './answers.ts'
-import { auditColumns, auditCsv, wantsCsv, streamOf } from './csv.ts'
+import { auditColumns, auditCsv, wantsCsv } from './csv.ts'
+import { streamOf } from './downloads.ts'
 import { idGiven, Moment, pageQuery, readMoment, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { Type } from '../edge/schema.ts'
 

@@ -43,6 +43,10 @@ export const Status = define(
       },
       { description: 'Turns in the process that handled this request.' },
     ),
+    documents: Type.Union([Type.Object({ queued: Count, indexing: Count }), Type.Null()], {
+      description:
+        'Documents of all agents that wait to be indexed or are being indexed, by all processes. Null: the store is unavailable.',
+    }),
     counted: Type.Object(
       {
         completed: Count,

@@ -2,7 +2,6 @@
  * Reports as CSV (RFC 4180, `export.csv`): the ledger, usage by group, and the audit log. Columns are never renamed or moved; new ones are added at the end.
  * Reads one part at a time, so a long report neither fills memory nor delays the start.
  */
-import { Readable } from 'node:stream'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { writeTime, writeUsd } from './fields.ts'
 
@@ -61,10 +60,6 @@ export const auditColumns = [
   'changes',
   'request_id',
 ]
-
-/** A body that is read part by part. The response to a HEAD request has no body, so none of it is read. */
-export const streamOf = ({ method }: { method: string }, parts: AsyncIterable<string>): Readable =>
-  Readable.from(method === 'HEAD' ? [] : parts)
 
 export const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
 

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, ndjson, pageOf } from './answers.ts'
-import { streamOf } from './csv.ts'
+import { streamOf } from './downloads.ts'
 import { EndUser, EndUserDetail } from './end-user-answers.ts'
 import { AgentParams, ExternalUserId, pageQuery, readPage, writePage, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
 import { writeConversation, writeMessage } from './history.ts'

@@ -245,6 +245,7 @@ export const answerExamples: Record<string, object> = {
     workers: 1,
     process: { rss_bytes: 121_634_816, event_loop_p99_ms: 11.2 },
     turns: { running: 2, most: 1000, waiting: { admission: 0, advance: 0, settlement: 0, failure: 0 } },
+    documents: { queued: 3, indexing: 1 },
     counted: {
       completed: 40,
       errors: 3,

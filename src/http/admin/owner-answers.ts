@@ -1,5 +1,5 @@
 /** The responses of the admin API about owners and their ledgers. */
-import { AmountUsd, RequestId, Time, idOf, orNull } from './answer-fields.ts'
+import { AmountUsd, Count, RequestId, Time, idOf, orNull } from './answer-fields.ts'
 import { exampleId } from '../public/answers.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
@@ -30,6 +30,18 @@ export const OwnerWithHolds = define(
         started_at: Time,
       }),
       { maxItems: 100, description: 'The turns that hold the amount, newest first, at most 100.' },
+    ),
+    indexing: Type.Object(
+      {
+        queued_documents: Count,
+        max_queued_documents: Count,
+        cpu_seconds: Type.Number({ minimum: 0, description: 'CPU time that reading documents took in the current window of an hour.' }),
+        max_cpu_seconds: Type.Number({ minimum: 0 }),
+        waits_until: Type.Union([Time, Type.Null()], {
+          description: 'When documents are indexed again, if the CPU time of the window is used up. Null otherwise.',
+        }),
+      },
+      { description: 'The documents of all agents of this owner that wait to be indexed, and their limits.' },
     ),
   }),
 )
@@ -90,6 +102,7 @@ export const ownerExamples = {
         started_at: '2026-11-21T14:11:57.104Z',
       },
     ],
+    indexing: { queued_documents: 3, max_queued_documents: 2000, cpu_seconds: 41.5, max_cpu_seconds: 1800, waits_until: null },
   },
   LedgerEntry: {
     id: 'led_01jd3v9qk8x2m5n7p4r6t8w0yg',

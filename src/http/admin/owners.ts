@@ -22,14 +22,17 @@ import {
   wellFormed,
   writePage,
   writeTime,
+  writeTimeOrNull,
   writeUsd,
 } from './fields.ts'
-import { ledgerColumns, ledgerCsv, wantsCsv, streamOf } from './csv.ts'
+import { ledgerColumns, ledgerCsv, wantsCsv } from './csv.ts'
+import { streamOf } from './downloads.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
 
 type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
 type RunningHold = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['runningTurns'][number]
+type Indexing = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['indexing']
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
 type ListedEntry = Awaited<ReturnType<AdminCalls['listLedger']>>['data'][number]
 
@@ -98,15 +101,15 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'findOwner',
           'Get an owner',
-          'The balance is the sum of the ledger. A new turn can hold `available_usd`: the balance minus `held_usd`, which running turns hold, and `unpaid_usd`, and never below zero. `unpaid_usd` is what turns without a reply have used, until credits of the same amount are posted. The running turns are listed.',
+          'The balance is the sum of the ledger. A new turn can hold `available_usd`: the balance minus `held_usd`, which running turns hold, and `unpaid_usd`, and never below zero. `unpaid_usd` is what turns without a reply have used, until credits of the same amount are posted. The running turns are listed. `indexing` shows the documents that wait, and the CPU time that reading them took.',
         ),
         params: OwnerParams,
         response: answers(OwnerWithHolds, 'not_found'),
       },
     },
     async (request) => {
-      const { runningTurns, ...owner } = await request.admin.findOwnerWithHolds(request.params.id)
-      return { ...writeOwner(owner), running_turns: runningTurns.map(writeHold) }
+      const { runningTurns, indexing, ...owner } = await request.admin.findOwnerWithHolds(request.params.id)
+      return { ...writeOwner(owner), running_turns: runningTurns.map(writeHold), indexing: writeIndexing(indexing) }
     },
   )
 
@@ -242,6 +245,14 @@ const writeHold = ({ requestId, agentId, apiKeyId, externalUserId, hold, started
   external_user_id: externalUserId,
   held_usd: writeUsd(hold),
   started_at: writeTime(startedAt),
+})
+
+const writeIndexing = ({ queued, maxQueued, spentMs, cpuMs, waitsUntil }: Indexing): object => ({
+  queued_documents: queued,
+  max_queued_documents: maxQueued,
+  cpu_seconds: spentMs / 1000,
+  max_cpu_seconds: cpuMs / 1000,
+  waits_until: writeTimeOrNull(waitsUntil),
 })
 
 const writeEntry = (entry: LedgerEntry): object => ({

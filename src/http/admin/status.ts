@@ -60,6 +60,7 @@ const writeStatus = (status: Status): object => ({
   workers: status.workers,
   process: { rss_bytes: status.rssBytes, event_loop_p99_ms: status.eventLoopP99Ms },
   turns: { running: status.running, most: status.maxRunning, waiting: status.waiting },
+  documents: status.documents ?? null,
   counted: writeCounted(status.counted),
 })
 

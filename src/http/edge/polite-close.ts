@@ -18,7 +18,7 @@ export function closeIfUnread(request: IncomingMessage, response: ServerResponse
   if (!isUnread(request)) return
   response.shouldKeepAlive = false
   // Node calls destroySoon after the last response of a connection was written.
-  request.socket.destroySoon = () => closePolitely(request.socket, request.readableDidRead ? 0 : bodyLimitBytes)
+  request.socket.destroySoon = () => closePolitely(request.socket, bodyLimitBytes)
 }
 
 export const isUnread = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
@@ -41,4 +41,6 @@ export function closePolitely(socket: Socket, discardBytes: number): void {
     discarded += bytes.length
     if (discarded > discardBytes) socket.pause()
   })
+  // Whoever stopped reading the body has paused it.
+  socket.resume()
 }

@@ -9,7 +9,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { isMultipart } from '../admin/agents/document-upload.ts'
 import { countHeader } from './headers.ts'
-import { countNames, deepest, shapeOf } from './json-shape.ts'
+import { JsonShape, countNames, deepest } from './json-shape.ts'
+import { startInTurn } from './fair-start.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
 import { senderOf } from './unfinished-bodies.ts'
 import type { UnfinishedBody } from './unfinished-bodies.ts'
@@ -32,7 +33,7 @@ export const manyValues = 16_384
  * document-upload.ts. Throws ApiError `payload_too_large`, `validation_error` or `bad_request`.
  */
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (!hasBody(request.raw)) return
+  if (!hasBody(request.raw)) return startInTurn(request)
   if (request.routeOptions.config.takesFile && isMultipart(request)) return refuseAmbiguousContent(request.raw)
   request.body = await readJson(request, reply)
 }
@@ -48,10 +49,13 @@ export async function readJson(request: FastifyRequest, reply: FastifyReply, bef
   // Most bodies have arrived completely: they are counted nowhere.
   const unfinished = raw.complete ? undefined : server.unfinishedBodies.start(request)
   try {
-    const bytes = await receiveBody(raw, reply.raw, unfinished, routeOptions.bodyLimit)
+    const shape = new JsonShape(routeOptions.config.maxJsonValues ?? defaultValues)
+    const bytes = await receiveBody(raw, reply.raw, { unfinished, shape, limitBytes: routeOptions.bodyLimit })
+    const wait = startInTurn(request)
+    if (wait) await wait
     beforeParse?.(bytes)
-    if (bytes.length <= largeBytes) return parseBody(request, bytes)
-    return await parseInTurn(request, bytes)
+    if (bytes.length <= largeBytes || shape.isBeyond) return parseBody(request, bytes, shape)
+    return await parseInTurn(request, bytes, shape)
   } finally {
     unfinished?.end()
   }
@@ -71,13 +75,13 @@ function refuseEarly(request: IncomingMessage, limitBytes: number): void {
 
 const nothing = Buffer.alloc(0)
 
-/** Rejects a body of more than `limitBytes` at the first byte over the limit, and one that its sender may not hold here. */
-function receiveBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  unfinished: UnfinishedBody | undefined,
-  limitBytes: number,
-): Promise<Buffer> {
+type Receiving = { unfinished: UnfinishedBody | undefined; shape: JsonShape; limitBytes: number }
+
+/**
+ * Rejects a body of more than `limitBytes` at the first byte over the limit, and one that its sender may not hold here. Returns only the first part
+ * of one whose shape is beyond the limits.
+ */
+function receiveBody(request: IncomingMessage, response: ServerResponse, { unfinished, shape, limitBytes }: Receiving): Promise<Buffer> {
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
     // Most bodies arrive in one piece. Further pieces are copied into one buffer: a body of 1-byte chunks would otherwise be a million objects.
@@ -85,10 +89,11 @@ function receiveBody(
     let size = 0
     const onData = (bytes: Buffer): void => {
       const problem = size + bytes.length > limitBytes ? tooLarge(limitBytes) : append(bytes)
-      if (!problem) return
+      if (!problem && !shape.add(bytes).isBeyond) return
       stop()
       request.pause()
-      reject(problem)
+      if (problem) reject(problem)
+      else resolve(buffer.subarray(0, size))
     }
     const append = (bytes: Buffer): ApiError | undefined => {
       const needed = size + bytes.length
@@ -138,25 +143,22 @@ const largeParses = new Batcher<() => unknown, { kind: 'parsed'; value: unknown 
   () => Infinity,
 )
 
-async function parseInTurn(request: FastifyRequest, bytes: Buffer): Promise<unknown> {
+async function parseInTurn(request: FastifyRequest, bytes: Buffer, shape: JsonShape): Promise<unknown> {
   const parseLater = (): unknown => {
     if (request.raw.socket.destroyed) throw new ApiError('bad_request')
-    return parseBody(request, bytes)
+    return parseBody(request, bytes, shape)
   }
   return (await largeParses.push(parseLater, senderOf(request) ?? '')).value
 }
 
-function parseBody({ raw, routeOptions }: FastifyRequest, bytes: Buffer): unknown {
+function parseBody({ raw }: FastifyRequest, bytes: Buffer, { depth, names, values, maxValues }: JsonShape): unknown {
   // mutant: order.validation-2
   refuseAmbiguousContent(raw)
   if (!isJson(raw.headers['content-type'])) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
-  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')
-  const text = bytes.toString()
-  const maxValues = routeOptions.config.maxJsonValues ?? defaultValues
-  const { depth, names, values } = shapeOf(text, maxValues)
   if (depth > deepest) throw invalid(`The body is nested too deeply. The maximum depth is ${deepest}.`)
   if (values > maxValues) throw invalid(`The body has too many values. It may have at most ${maxValues} fields and list elements in all.`)
-  const value = parse(text)
+  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')
+  const value = parse(bytes.toString())
   if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')
   return value
 }

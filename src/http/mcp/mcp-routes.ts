@@ -8,7 +8,8 @@ import type { Access } from '../../access/outcome.ts'
 import { ApiError } from '../../errors.ts'
 import { ownVersion } from '../../observability/metrics.ts'
 import { jsonType } from '../edge/envelope.ts'
-import { readJson } from '../edge/request-body.ts'
+import { closeIfUnread } from '../edge/polite-close.ts'
+import { defaultValues, readJson } from '../edge/request-body.ts'
 import { limitUnread } from '../public/unread-responses.ts'
 import { admitMcpCaller } from './mcp-caller.ts'
 import { idOf } from './mcp-events.ts'
@@ -17,9 +18,6 @@ import type { Exchange } from './mcp-exchange.ts'
 export type McpOptions = Exchange & { access: Access; publicUrl: string | undefined }
 
 type Received = { message: unknown } | { problem: string }
-
-// A call has about twenty. What the SDK checks and copies of a message costs more for each value than on any other route.
-const mcpValues = 1024
 
 const parseError = -32_700
 const invalidRequest = -32_600
@@ -34,8 +32,10 @@ export const mcpRoutes: FastifyPluginAsync<McpOptions> = async (app, options) =>
     request.body = await receive(readJson(request, reply))
   })
 
-  app.post('/mcp', { schema: { hide: true }, config: { maxJsonValues: mcpValues } }, async (request, reply) => {
+  app.post('/mcp', { schema: { hide: true }, config: { maxJsonValues: defaultValues } }, async (request, reply) => {
     const received = request.body as Received
+    // Only what was refused has not arrived completely.
+    closeIfUnread(request.raw, reply.raw)
     if ('problem' in received) return refuse(reply, parseError, received.problem)
     const { message } = received
     // Each message is checked and limited by itself, and the versions since 2025-06-18 have no batches.

@@ -7,6 +7,7 @@ import type { Access, ApiKey, RateFigures } from '../../access/outcome.ts'
 import { isAgentOf } from '../../agent-slug.ts'
 import { ApiError } from '../../errors.ts'
 import { note } from '../edge/access-log.ts'
+import { startInTurn } from '../edge/fair-start.ts'
 import { countHeader } from '../edge/headers.ts'
 
 export type Caller = { apiKey: ApiKey; figures: RateFigures }
@@ -52,6 +53,7 @@ export async function authenticate(access: Access, request: FastifyRequest): Pro
       return outcome.apiKey
     case 'invalid_api_key':
     case 'service_unavailable':
+      await startInTurn(request)
       throw new ApiError(outcome.kind)
   }
 }

@@ -1,9 +1,10 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I24, each with a query that finds the
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I25, each with a query that finds the
  * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
 import { changesOutsideTheAuditLog, signInsOfOthers } from './access-invariants.ts'
+import { windowMs } from './knowledge/indexing-queue.ts'
 import { findWrongEvents } from './webhooks/wrong-events.ts'
 
 export type Invariant = {
@@ -261,6 +262,13 @@ export const invariants: readonly Invariant[] = [
     'access-is-audited',
     'Every operator and every admin token was created by an entry of the audit log, a token is revoked if one entry says so, and who was removed is gone.',
     changesOutsideTheAuditLog,
+  ),
+  invariant(
+    'I25',
+    'indexing-waits-for-its-window',
+    'The documents of an owner wait for their CPU time at most until the end of the window in which it was used up, and reading one took time.',
+    `select owner_id, started_at, spent_ms, waits_until from indexing_windows
+     where spent_ms < 0 or waits_until <> started_at + ${windowMs} or (waits_until is not null and spent_ms = 0)`,
   ),
 ]
 

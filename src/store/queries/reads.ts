@@ -27,6 +27,7 @@ import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperator
 import { findPasskey, listPasskeys } from './passkeys.ts'
 import { findInvitation, isTokenUnused } from './sign-in-secrets.ts'
 import { findSession, findSessions, listSessions } from './sessions.ts'
+import { documentBacklog, findOwnerIndexing } from './knowledge/indexing-queue.ts'
 import { findReplies, findTurn, listHolds, listTurns } from './turns.ts'
 import { findFeedback, listFeedback } from './feedback.ts'
 import { findTracedTurn, listHistoryBefore, listNewestMessages } from './traces.ts'
@@ -51,6 +52,7 @@ export const reads = {
   listApiKeys,
   listLedger,
   findOwner,
+  findOwnerIndexing,
   findEndUserLimits,
   listSpending,
   listOwners,
@@ -77,6 +79,7 @@ export const reads = {
   listDeliveries,
   readDeliveredEvent,
   deliveryBacklog,
+  documentBacklog,
   findTracedTurn,
   listHistoryBefore,
   listNewestMessages,

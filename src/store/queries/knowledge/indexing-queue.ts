@@ -3,11 +3,17 @@
  * CPU time of an hour waits until its window ends, while others go on (`knowledge.bounded`).
  */
 import type { Row, Sql } from '../../sql.ts'
-import { integer, text } from '../columns.ts'
+import { integer, integerOrNull, text } from '../columns.ts'
 import { documentColumns } from './documents.ts'
 
 /** An owner may use its CPU time once in each of these. */
-const windowMs = 60 * 60 * 1000
+export const windowMs = 60 * 60 * 1000
+
+/** What an owner's documents wait for. `spentMs`: CPU time in the current window. `waitsUntil`: when it ends, if the limit is used up. */
+export type OwnerIndexing = { queued: number; spentMs: number; waitsUntil: number | null }
+
+/** The documents of all owners. */
+export type DocumentBacklog = { queued: number; indexing: number }
 
 const claimed = `select ${documentColumns}, d.content_id, d.fence, d.attempt, a.owner_id from documents d join agents a on a.id = d.agent_id`
 
@@ -107,4 +113,28 @@ export async function spendIndexing(sql: Sql, { ownerId, ms, limitMs }: { ownerI
     limitMs,
     windowMs,
   )
+}
+
+/** Without a window, nothing was spent. Undefined if there is no such owner. */
+export async function findOwnerIndexing(sql: Sql, ownerId: string): Promise<OwnerIndexing | undefined> {
+  const now = await sql.now()
+  const [row] = await sql.all(
+    `select
+       (select count(*) from agents a join documents d on d.agent_id = a.id
+        where a.owner_id = o.id and a.deleted_at is null and d.status = 'queued' and d.deleted_at is null) as queued,
+       coalesce(case when i.started_at > $2 then i.spent_ms end, 0) as spent_ms,
+       case when i.waits_until > $3 then i.waits_until end as waits_until
+     from owners o left join indexing_windows i on i.owner_id = o.id where o.id = $1`,
+    ownerId,
+    now - windowMs,
+    now,
+  )
+  return row && { queued: integer(row, 'queued'), spentMs: integer(row, 'spent_ms'), waitsUntil: integerOrNull(row, 'waits_until') }
+}
+
+export async function documentBacklog(sql: Sql): Promise<DocumentBacklog> {
+  const count = (status: string): string =>
+    `(select count(*) from documents where status = '${status}' and deleted_at is null) as ${status}`
+  const [row] = await sql.all(`select ${count('queued')}, ${count('indexing')}`)
+  return { queued: integer(row!, 'queued'), indexing: integer(row!, 'indexing') }
 }

@@ -21,6 +21,7 @@ import { OwnerLimits } from './owner-limits.tsx'
 import { LowBalance } from './low-balance.tsx'
 import { NewEntry } from './new-entry.tsx'
 import { OwnerAgents } from './owner-agents.tsx'
+import { OwnerDocuments } from './owner-documents.tsx'
 import { RunningTurns } from './running-turns.tsx'
 import { RenameOwner } from './rename-owner.tsx'
 import { useSpent } from '../../api/spend.ts'
@@ -60,6 +61,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
               <Stack gap="lg">
                 <OwnerAgents ownerId={ownerId} />
                 <OwnerLimits ownerId={ownerId} />
+                <OwnerDocuments indexing={found.indexing} />
               </Stack>
               <EndUserSpend ownerId={ownerId} />
             </div>

@@ -80,7 +80,7 @@ function Health({ status, readAt }: { status: Status; readAt: number }) {
   )
 }
 
-function Load({ status: { turns, process, workers }, readAt }: { status: Status; readAt: string }) {
+function Load({ status: { turns, process, workers, documents }, readAt }: { status: Status; readAt: string }) {
   const { waiting } = turns
   return (
     <Part
@@ -97,6 +97,11 @@ function Load({ status: { turns, process, workers }, readAt }: { status: Status;
         </Figure>
         <Figure label="Queued for settlement">{writeCount(waiting.settlement)}</Figure>
         <Figure label="Queued to fail">{writeCount(waiting.failure)}</Figure>
+        {documents ? (
+          <Figure label="Queued documents" note={`${writeCount(documents.indexing)} being indexed`}>
+            {writeCount(documents.queued)}
+          </Figure>
+        ) : null}
         <Figure label="Memory" note="resident set size">
           {writeBytes(process.rss_bytes)}
         </Figure>
