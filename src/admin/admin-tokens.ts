@@ -10,6 +10,7 @@ import type { ExtraPermission, Principal, Role } from '../operators/principal.ts
 import type { AdminToken } from '../store/queries/admin-tokens.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
+import { Batcher } from '../turn/batcher.ts'
 import type { AdminStore } from './admin-store.ts'
 import { principalOf } from './sessions.ts'
 
@@ -43,9 +44,28 @@ const form = /^svc_admin_[\w-]{43}$/
 const usedEveryMs = 60_000
 const digest = (text: string): Uint8Array => hash('sha256', `admin token ${text}`, 'buffer')
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
+export type TokenLookUps = { find(digest: Uint8Array): Promise<AdminToken | undefined> }
 
-export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): AdminTokensAdmin {
+/**
+ * Looks up together what is asked for at the same time, also the same token, so that hundreds of requests of one program do not occupy the
+ * store. A look-up starts after its request, so it knows of every revocation before. Records the use of a token, to the minute.
+ */
+export function createTokenLookUps({ read, write }: Pick<AdminStore, 'read' | 'write'>): TokenLookUps {
+  const lookUps = new Batcher<Uint8Array, { kind: 'looked-up'; token: AdminToken | undefined }>(
+    async (digests) => {
+      const found = await read.findValidAdminTokens(digests)
+      const unused = found.filter((token) => token && (token.lastUsedAt === null || token.now - token.lastUsedAt >= usedEveryMs))
+      for (const id of new Set(unused.map((token) => token!.id))) await write.touchAdminToken(id)
+      return found.map((token) => ({ kind: 'looked-up', token }))
+    },
+    () => [],
+  )
+  return { find: async (digest) => (await lookUps.push(digest)).token }
+}
+
+type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes; tokenLookUps: TokenLookUps }
+
+export function createAdminTokensAdmin({ store, newId, randomBytes, tokenLookUps }: Options): AdminTokensAdmin {
   return {
     async createAdminToken(given) {
       const text = prefix + Buffer.from(randomBytes(32)).toString('base64url')
@@ -76,10 +96,8 @@ export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): 
 
     async findPrincipalOfToken(text) {
       if (!form.test(text)) return undefined
-      const token = await store.read.findValidAdminToken(digest(text))
-      if (!token) return undefined
-      if (token.lastUsedAt === null || token.now - token.lastUsedAt >= usedEveryMs) await store.write.touchAdminToken(token.id)
-      return principalOf('token', token)
+      const token = await tokenLookUps.find(digest(text))
+      return token && principalOf('token', token)
     },
 
     async findPrincipalsOfTokens(texts) {

@@ -16,7 +16,8 @@ import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
 import { createAccountAdmin } from './account.ts'
 import type { AccountAdmin } from './account.ts'
-import { createAdminTokensAdmin } from './admin-tokens.ts'
+import { createAdminTokensAdmin, createTokenLookUps } from './admin-tokens.ts'
+import type { TokenLookUps } from './admin-tokens.ts'
 import type { AdminTokensAdmin } from './admin-tokens.ts'
 import { createAttentionAdmin } from './attention.ts'
 import type { AttentionAdmin } from './attention.ts'
@@ -135,7 +136,9 @@ export type AdminOptions = {
   liveTrace(requestId: string): Trace | undefined
 }
 
-export function createAdmin(options: AdminOptions): Admin {
+export function createAdmin(given: AdminOptions): Admin {
+  const own = adminStore(given.store, () => authorOf(given, { who: 'server', requestId: null }), null)
+  const options = { ...given, tokenLookUps: createTokenLookUps(own) }
   return {
     ...createCalls(options, { who: 'server', requestId: null }, null),
     calledBy: (actor, scope) => createCalls(options, actor, scope),
@@ -146,7 +149,7 @@ export function createAdmin(options: AdminOptions): Admin {
 // No write of the admin API changes more than one thing.
 const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
 
-function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
+function createCalls(options: AdminOptions & { tokenLookUps: TokenLookUps }, actor: Actor, scope: Scope | null): AdminCalls {
   const newAuthor = (): Author => authorOf(options, actor)
   const restriction = scope && restrictionOf(options.store, scope)
   const store = recordingReads(adminStore(options.store, newAuthor, restriction), actor)

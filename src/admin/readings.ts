@@ -115,7 +115,6 @@ const readingsOf: { [Name in keyof Reads]: ReadingsOf<Name> | null } = {
   findOperatorByIdentity: null,
   listOperators: null,
   findAdminToken: null,
-  findValidAdminToken: null,
   findValidAdminTokens: null,
   listAdminTokens: null,
   storeTime: null,

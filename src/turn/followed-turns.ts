@@ -24,11 +24,6 @@ const messageCharacters = 1_200
 // As long as a caller of this turn waits for a store that is unavailable.
 const unavailableMs = 115_000
 
-// A write to one follower takes about 0.02 ms: of all its followers, a turn takes a tenth of the time of the process.
-const perFollowerMs = 0.2
-// Half a millisecond.
-const servedAtOnce = 25
-
 type Message =
   /** "Send me the text of this turn": what follows `offset` if the attempt is still the one with this fence, otherwise all of it. */
   | { kind: 'follow'; turn: string; fence: number; offset: number }
@@ -232,7 +227,6 @@ class FollowedTurn implements RunningTurn {
   readonly #text = new TurnText()
   readonly #since = performance.now()
   #resolveEnd!: (end: TurnEnd) => void
-  #isServing = false
   #live: { turn: LiveTurn; stopListening: () => void } | undefined
   /** Of the attempt that the text is of. */
   fence: number
@@ -259,7 +253,7 @@ class FollowedTurn implements RunningTurn {
     this.#leaveLive()
     if (!turn || turn.admitted.fence < this.fence) return false
     this.#startAttempt(turn.admitted.fence)
-    const listener: TextListener = { onText: (text) => this.#add(text), onReset: () => this.#text.startOver() }
+    const listener: TextListener = { onText: (text) => this.#text.append(text), onReset: () => this.#text.startOver() }
     this.#live = { turn, stopListening: turn.listen(listener) }
     return true
   }
@@ -271,26 +265,7 @@ class FollowedTurn implements RunningTurn {
       this.#startAttempt(fence)
     }
     // Another follower may have asked for more than this one needs, and a message before this one may be lost: the next question gets it.
-    if (offset <= this.offset && offset + text.length > this.offset) this.#add(text.slice(this.offset - offset))
-  }
-
-  /** Few followers get a text at once. */
-  #add(text: string): void {
-    this.#text.extend(text)
-    if (!this.#isServing) this.#serve()
-  }
-
-  /** `overload.follows`: many followers take turns with the rest of the process, and get several texts in one. */
-  #serve(): void {
-    this.#isServing = this.#text.serve(servedAtOnce)
-    if (!this.#isServing) return
-    const startedAt = performance.now()
-    const next = (): void => {
-      if (this.#text.serve(servedAtOnce)) return void setImmediate(next)
-      const restMs = this.#text.listeners * perFollowerMs - (performance.now() - startedAt)
-      setTimeout(() => this.#serve(), restMs).unref()
-    }
-    setImmediate(next)
+    if (offset <= this.offset && offset + text.length > this.offset) this.#text.append(text.slice(this.offset - offset))
   }
 
   /** The attempt of this fence has started. Nothing more of an earlier one is passed on. */
@@ -315,7 +290,7 @@ class FollowedTurn implements RunningTurn {
     // `openai.resume`: before the text, so that a listener knows which attempt it is of.
     this.fence = fence
     if (end.kind === 'completed') this.#text.complete(end.reply.content)
-    else this.#text.serve(Infinity)
+    else this.#text.catchUp()
     this.#resolveEnd(end)
   }
 

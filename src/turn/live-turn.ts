@@ -245,6 +245,7 @@ export class LiveTurn implements RunningTurn {
   finish(end: TurnEnd): void {
     this.#release()
     if (end.kind === 'completed' && !this.#ended) this.#text.complete(end.reply.content)
+    else this.#text.catchUp()
     this.#ended = true
     for (const timer of this.#timers) clearTimeout(timer)
     this.#resolveEnd(end)

@@ -1,7 +1,8 @@
 /**
  * The text of one attempt of a turn, and everyone who listens to it. A listener may join at any time, at the position where an earlier
  * connection ended: it gets what follows, nothing twice and nothing left out (`stream.resume`). Positions do not depend on a process or an
- * attempt, because they contain a checksum of the text before them. Knows no HTTP and no store.
+ * attempt, because they contain a checksum of the text before them. Many listeners get the text in rounds, several deltas in one
+ * (`overload.follows`). Knows no HTTP and no store.
  */
 import { crc32 } from 'node:zlib'
 
@@ -20,6 +21,11 @@ const advance = ({ offset, checksum }: TextPosition, text: string): TextPosition
   checksum: crc32(text, checksum),
 })
 
+// Half a millisecond of writes. With more listeners, other requests run between two parts of a round.
+const servedAtOnce = 25
+// Of one listener in a round. A write takes about 0.02 ms, so all listeners of a text take a tenth of the time of the process.
+const perListenerMs = 0.2
+
 export type TextListener = {
   /** `position` is the place after `text`. */
   onText(text: string, position: TextPosition): void
@@ -35,6 +41,7 @@ export class TurnText {
   /** The end of the part of the text whose checksum is known. Computed only if someone listens. */
   #known: TextPosition = textStart
   readonly #readers = new Map<TextListener, Reader>()
+  #isServing = false
 
   get text(): string {
     return this.#text
@@ -45,32 +52,12 @@ export class TurnText {
     const end = this.#text.length
     this.#text += delta
     if (this.#readers.size === 0 || delta === '') return
+    if (this.#readers.size > servedAtOnce) return this.#serveInRounds()
     if (this.#known.offset === end) this.#known = advance(this.#known, delta)
     for (const [listener, reader] of this.#readers) {
       if (reader.verified && reader.position.offset === end) this.#say(listener, reader, delta)
       else this.#pass(listener, reader)
     }
-  }
-
-  /** As `append`, but for listeners that get it with `serve`. */
-  extend(delta: string): void {
-    this.#text += delta
-  }
-
-  /** Passes on what they lack to at most `most` listeners. Returns whether others still lack something. */
-  serve(most: number): boolean {
-    let served = 0
-    for (const [listener, reader] of this.#readers) {
-      const ahead = reader.position.offset - this.#text.length
-      if (ahead > 0 || (ahead === 0 && reader.verified)) continue
-      if (served++ === most) return true
-      this.#pass(listener, reader)
-    }
-    return false
-  }
-
-  get listeners(): number {
-    return this.#readers.size
   }
 
   /**
@@ -82,6 +69,38 @@ export class TurnText {
     this.#readers.set(listener, reader)
     this.#pass(listener, reader)
     return () => void this.#readers.delete(listener)
+  }
+
+  /** `overload.follows`: each listener once in a round, a few at a time. */
+  #serveInRounds(): void {
+    if (this.#isServing) return
+    this.#isServing = true
+    const startedAt = performance.now()
+    const round = this.#readers.entries()
+    const serveSome = (): void => {
+      for (let left = servedAtOnce; left > 0;) {
+        const { done, value } = round.next()
+        if (done) return void setTimeout(rested, this.#readers.size * perListenerMs - (performance.now() - startedAt)).unref()
+        if (!this.#isBehind(value[1])) continue
+        this.#pass(...value)
+        left--
+      }
+      setImmediate(serveSome)
+    }
+    const rested = (): void => {
+      this.#isServing = false
+      if (this.#readers.values().some((reader) => this.#isBehind(reader))) this.#serveInRounds()
+    }
+    serveSome()
+  }
+
+  #isBehind({ position: { offset }, verified }: Reader): boolean {
+    return offset < this.#text.length || (offset === this.#text.length && !verified)
+  }
+
+  /** All listeners have all of the text so far. */
+  catchUp(): void {
+    for (const [listener, reader] of this.#readers) if (this.#isBehind(reader)) this.#pass(listener, reader)
   }
 
   /** Another attempt generates the text from its beginning. Listeners keep their positions, and get no text that they have already. */

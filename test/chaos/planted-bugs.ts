@@ -641,10 +641,10 @@ export function findExceeded(`,
         at: 'token-that-a-process-remembers',
       }),
       edit(
-        '      const token = await store.read.findValidAdminToken(digest(text))\n',
+        '      const token = await tokenLookUps.find(digest(text))\n',
         `      if (remembered.has(text)) return remembered.get(text)
       setTimeout(() => remembered.delete(text), 5000)
-      const token = await store.read.findValidAdminToken(digest(text))
+      const token = await tokenLookUps.find(digest(text))
       if (token) remembered.set(text, principalOf('token', token))\n`,
       ),
     ],

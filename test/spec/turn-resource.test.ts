@@ -431,3 +431,29 @@ void test('feedback: the last one counts; bad input is refused, and a running tu
   await untilEnded(app, running)
   await app.verify()
 })
+
+void test('overload.follows: many followers of a turn get all of its text in fewer, larger pieces, and a single one gets every piece', async () => {
+  await using app = await startTestApp()
+  const words = Array.from({ length: 300 }, (_, at) => `word ${at} `)
+  const whole = `one ${words.join('')}`
+  for (const followers of [1, 100]) {
+    const held = gate()
+    app.model.script(['one ', held, ...words])
+    const requestId = await startTurn(app, 'go on', randomUUID(), `user of ${followers}`)
+    await held.reached
+    const follow = (): Promise<Response> =>
+      fetch(`${app.url}/v1/agents/${app.caller.agentId}/turns/${requestId}/stream`, {
+        headers: { authorization: `Bearer ${app.caller.apiKey}` },
+      })
+    const responses = await Promise.all(Array.from({ length: followers }, follow))
+    held.open()
+    for (const response of responses) {
+      const events = eventsOf(await response.text())
+      assert.equal(shown(events), whole)
+      const received = events.filter(({ event }) => event.endsWith('.delta')).length
+      // The first words of the reply came before it followed.
+      if (followers === 1) assert.ok(received > words.length, `${received} pieces`)
+      else assert.ok(received < words.length / 2, `${received} pieces`)
+    }
+  }
+})

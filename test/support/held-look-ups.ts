@@ -16,22 +16,22 @@ export class HeldLookUps {
   readonly #look = Promise.withResolvers<void>()
   readonly #seen: Held[] = []
   readonly #restore: () => void
-  #waiting = 0
+  #isWaiting = false
 
   private constructor(app: TestApp, token: string) {
     this.token = token
     const { read } = app.app.store
-    const { findValidAdminToken } = read
-    read.findValidAdminToken = async (digest) => {
-      this.#waiting++
+    const { findValidAdminTokens } = read
+    read.findValidAdminTokens = async (digests) => {
+      this.#isWaiting = true
       await this.#look.promise
-      return findValidAdminToken(digest)
+      return findValidAdminTokens(digests)
     }
     const onRequest = (held: unknown): void => void this.#seen.push(held as Held)
     subscribe('http.server.request.start', onRequest)
     this.#restore = () => {
       unsubscribe('http.server.request.start', onRequest)
-      read.findValidAdminToken = findValidAdminToken
+      read.findValidAdminTokens = findValidAdminTokens
       this.release()
     }
   }
@@ -41,10 +41,11 @@ export class HeldLookUps {
     return new HeldLookUps(app, token as string)
   }
 
-  /** Resolves with the requests when there are this many of them and the look-up of each has started. */
+  /** Resolves with the requests when there are this many of them, and all wait for their look-ups, which the service makes together. */
   async waiting(count: number): Promise<Held[]> {
-    await until(`${count} look-ups have started`, () => this.#waiting === count)
-    return this.#seen.filter(({ request }) => request.headers.authorization === `Bearer ${this.token}`)
+    const own = (): Held[] => this.#seen.filter(({ request }) => request.headers.authorization === `Bearer ${this.token}`)
+    await until(`${count} requests wait`, () => this.#isWaiting && own().length === count)
+    return own()
   }
 
   release(): void {

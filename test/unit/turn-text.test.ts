@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { until } from '../support/until.ts'
 import { textStart, TurnText } from '../../src/turn/turn-text.ts'
 import type { TextPosition } from '../../src/turn/turn-text.ts'
 
@@ -89,4 +90,76 @@ void test('stream.resume: another attempt with the same text shows nothing again
   text.startOver()
   text.append('It snows in Oslo, and more')
   assert.deepEqual([shown.text, shown.resets], ['It snows in Oslo, and more', 1])
+})
+
+const tick = (): Promise<void> => new Promise(setImmediate)
+
+void test('stream.resume overload.follows: many listeners get the same text as one, whatever happens between two rounds', async () => {
+  const steps = fc.array(
+    fc.oneof(
+      delta.map((text) => ({ text })),
+      fc.constantFrom('tick' as const, 'join' as const, 'leave' as const, 'start over' as const),
+    ),
+    { maxLength: 12 },
+  )
+  await fc.assert(
+    fc.asyncProperty(steps, delta, fc.boolean(), async (all, last, ends) => {
+      const text = new TurnText()
+      const seen = Array.from({ length: 60 }, () => new Shown())
+      const leave = seen.map((one) => text.listen(one))
+      let reply = ''
+      for (const step of all) {
+        if (step === 'tick') await tick()
+        else if (step === 'join') {
+          seen.push(new Shown())
+          text.listen(seen.at(-1)!)
+        } else if (step === 'leave') {
+          seen.shift()
+          leave.shift()!()
+        } else if (step === 'start over') {
+          text.startOver()
+          reply = ''
+        } else {
+          text.append(step.text)
+          reply += step.text
+        }
+      }
+      if (ends) text.complete(reply + last)
+      else {
+        text.append(last)
+        text.catchUp()
+      }
+      const longest = Math.max(...seen.map((one) => one.text.length))
+      // Without an end, a shorter second attempt may still turn out to be the same.
+      for (const one of seen) if (ends || longest <= reply.length + last.length) assert.equal(one.text, reply + last)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+void test('overload.follows: many listeners are served in parts, and what comes during a round is one text of the next one', async () => {
+  const text = new TurnText()
+  const all = Array.from({ length: 60 }, () => new Shown())
+  const calls: number[] = Array(60).fill(0)
+  for (const [at, one] of all.entries())
+    text.listen({ onText: (...given) => void (calls[at]!++, one.onText(...given)), onReset: () => one.onReset() })
+  text.append('a')
+  assert.equal(all.filter((one) => one.text === 'a').length, 25)
+  for (let count = 0; count < 50; count++) {
+    text.append('b')
+    if (count % 10 === 0) await tick()
+  }
+  const whole = `a${'b'.repeat(50)}`
+  await until('all have the text', () => all.every((one) => one.text === whole))
+  assert.ok(
+    calls.every((count) => count <= 6),
+    calls.join(' '),
+  )
+  // A few are served at once.
+  const few = new TurnText()
+  const shown = new Shown()
+  few.listen(shown)
+  few.append('a')
+  few.append('b')
+  assert.equal(shown.text, 'ab')
 })

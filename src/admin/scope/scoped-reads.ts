@@ -85,7 +85,6 @@ export const scopedReads: Rules<Reads> = {
   findPasskey: refused,
   listPasskeys: refused,
   findAdminToken: refused,
-  findValidAdminToken: refused,
   findValidAdminTokens: refused,
   listAdminTokens: refused,
   findSession: refused,

@@ -54,12 +54,7 @@ export async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<
   return { kind: 'created', token: (await findAdminToken(sql, id))! }
 }
 
-/** Returns undefined if it does not exist, was revoked or has expired. */
-export async function findValidAdminToken(sql: Sql, digest: Uint8Array): Promise<(AdminToken & { now: number }) | undefined> {
-  return (await findValidAdminTokens(sql, [digest]))[0]
-}
-
-/** The same for several tokens with one statement, in the order of their digests. */
+/** With one statement, in the order of the digests. Undefined for one that does not exist, was revoked or has expired. */
 export async function findValidAdminTokens(sql: Sql, digests: Uint8Array[]): Promise<((AdminToken & { now: number }) | undefined)[]> {
   const now = await sql.now()
   const rows = await sql.all(

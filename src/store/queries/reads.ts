@@ -22,7 +22,7 @@ import { findOwner, listOwners } from './owners.ts'
 import { findScopeOf } from './scope-of.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
-import { findAdminToken, findValidAdminToken, findValidAdminTokens, listAdminTokens } from './admin-tokens.ts'
+import { findAdminToken, findValidAdminTokens, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
 import { findPasskey, listPasskeys } from './passkeys.ts'
 import { findInvitation, isTokenUnused } from './sign-in-secrets.ts'
@@ -116,7 +116,6 @@ export const reads = {
   findOperatorByIdentity,
   listOperators,
   findAdminToken,
-  findValidAdminToken,
   findValidAdminTokens,
   listAdminTokens,
   findScopeOf,
