@@ -54,6 +54,61 @@ export const overloadMutants: Mutant[] = [
     caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue: if more items wait than a batch holds, owners take turns' },
   },
   {
+    rule: 'overload.starts',
+    removes: 'a sender has a budget in each round of the event loop',
+    edits: [edit('return now - own.startedAt < budgetMs', 'return true')],
+    caughtBy: {
+      file: 'unit/fair-start.test.ts',
+      title: 'overload.starts: of many requests of one sender that arrive together one starts in each round',
+    },
+  },
+  {
+    rule: 'overload.starts',
+    removes: 'a sender that waits keeps its order',
+    edits: [
+      edit('if (own.waiting.length === 0 && this.#mayStart(own))', 'if (this.#mayStart(own))'),
+      edit('own.waiting.shift()!()', 'own.waiting.pop()!()'),
+    ],
+    caughtBy: { file: 'unit/fair-start.test.ts', title: 'overload.starts: a sender that waits keeps its order' },
+  },
+  {
+    rule: 'overload.follows',
+    removes: 'many listeners are served in parts',
+    edits: [edit('if (this.#readers.size > servedAtOnce)', 'if (this.#readers.size < 0)')],
+    caughtBy: { file: 'unit/turn-text.test.ts', title: 'overload.follows: many listeners are served in parts' },
+  },
+  {
+    rule: 'overload.follows',
+    removes: 'a listener has all of the text before the end',
+    edits: [edit('    else this.#text.catchUp()\n    this.#ended = true\n', '    this.#ended = true\n')],
+    caughtBy: {
+      file: 'unit/turn-text.test.ts',
+      title: 'overload.follows: many listeners of a turn that fails have all of its text',
+    },
+  },
+  {
+    rule: 'overload.downloads',
+    removes: 'senders take turns',
+    edits: [edit('writes.push(() => reader.next(), sender)', 'writes.push(() => reader.next())')],
+    caughtBy: { file: 'unit/downloads.test.ts', title: 'overload.downloads: one part is written at a time, and senders take turns' },
+  },
+  {
+    rule: 'overload.downloads',
+    removes: 'all rest after a part',
+    edits: [edit('    await delay(performance.now() - startedAt)\n')],
+    caughtBy: { file: 'unit/downloads.test.ts', title: 'overload.downloads: after a part, all rest for as long as it took' },
+  },
+  {
+    rule: 'overload.bodies',
+    removes: 'a body is refused before the rest of it arrives',
+    edits: [edit('if (!problem && !shape.add(bytes).isBeyond) return', 'shape.add(bytes)\n      if (!problem) return')],
+    caughtBy: {
+      file: 'spec/http-body-cost.test.ts',
+      title: 'overload.bodies: on every route, a body is refused at its first value beyond the bound',
+    },
+    symptom: 'hang',
+  },
+  {
     rule: 'overload.unread',
     removes: 'a stream whose end is refused ends with an error event',
     edits: [edit("this.#pending + this.#format.refused(new ApiError('service_unavailable'))", 'this.#pending')],

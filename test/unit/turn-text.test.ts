@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { until } from '../support/until.ts'
+import type { AdmittedTurn, JournalEntry } from '../../src/store/turn-records.ts'
+import { LiveTurn } from '../../src/turn/live-turn.ts'
 import { textStart, TurnText } from '../../src/turn/turn-text.ts'
 import type { TextPosition } from '../../src/turn/turn-text.ts'
 
@@ -162,4 +164,18 @@ void test('overload.follows: many listeners are served in parts, and what comes 
   few.append('a')
   few.append('b')
   assert.equal(shown.text, 'ab')
+})
+
+void test('overload.follows: many listeners of a turn that fails have all of its text before the end', async () => {
+  const turn = new LiveTurn({ journal: [] as JournalEntry[] } as AdmittedTurn, { turnMs: 1_000_000, answerMs: 1_000_000 })
+  const all = Array.from({ length: 60 }, () => new Shown())
+  for (const one of all) turn.listen(one)
+  turn.deliver('a')
+  turn.deliver('b')
+  turn.finish({ kind: 'failed', code: 'service_unavailable', state: null })
+  await turn.end
+  assert.deepEqual(
+    all.map((one) => one.text),
+    Array.from({ length: 60 }, () => 'ab'),
+  )
 })
