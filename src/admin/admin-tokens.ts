@@ -10,7 +10,6 @@ import type { ExtraPermission, Principal, Role } from '../operators/principal.ts
 import type { AdminToken } from '../store/queries/admin-tokens.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import { Batcher } from '../turn/batcher.ts'
 import type { AdminStore } from './admin-store.ts'
 import { principalOf } from './sessions.ts'
 
@@ -23,6 +22,9 @@ export type NewAdminToken = {
   expiresAt: number | null
 }
 
+/** `recordUse`: to the minute; undefined if it was recorded a moment ago. However often it is called, it writes once. */
+export type FoundToken = { principal: Principal; recordUse: (() => Promise<void>) | undefined }
+
 export type AdminTokensAdmin = {
   /** `text` is shown only once. Throws ApiError `validation_error` for an unknown owner or agent, and for an end that has passed. */
   createAdminToken(given: NewAdminToken): Promise<AdminToken & { text: string }>
@@ -32,40 +34,25 @@ export type AdminTokensAdmin = {
   findAdminToken(id: string): Promise<AdminToken>
   /** Takes effect immediately on every process. Revoking again has no effect. Throws ApiError `not_found`. */
   revokeAdminToken(id: string): Promise<void>
-  /** Returns undefined for a text that is no token, or one that was revoked or has expired. Records the use, to the minute. */
-  findPrincipalOfToken(text: string): Promise<Principal | undefined>
-  /** For open responses: who these tokens are now, with one read. Records no use. */
-  findPrincipalsOfTokens(texts: string[]): Promise<Map<string, Principal>>
+  /** Who these tokens are, with one read. Leaves out what is no token, was revoked or has expired. */
+  findPrincipalsOfTokens(texts: string[]): Promise<Map<string, FoundToken>>
 }
 
 const prefix = 'svc_admin_'
 const form = /^svc_admin_[\w-]{43}$/
-// mutant: token-that-a-process-remembers
 const usedEveryMs = 60_000
 const digest = (text: string): Uint8Array => hash('sha256', `admin token ${text}`, 'buffer')
 
-export type TokenLookUps = { find(digest: Uint8Array): Promise<AdminToken | undefined> }
+type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
 
-/**
- * Looks up together what is asked for at the same time, also the same token, so that hundreds of requests of one program do not occupy the
- * store. A look-up starts after its request, so it knows of every revocation before. Records the use of a token, to the minute.
- */
-export function createTokenLookUps({ read, write }: Pick<AdminStore, 'read' | 'write'>): TokenLookUps {
-  const lookUps = new Batcher<Uint8Array, { kind: 'looked-up'; token: AdminToken | undefined }>(
-    async (digests) => {
-      const found = await read.findValidAdminTokens(digests)
-      const unused = found.filter((token) => token && (token.lastUsedAt === null || token.now - token.lastUsedAt >= usedEveryMs))
-      for (const id of new Set(unused.map((token) => token!.id))) await write.touchAdminToken(id)
-      return found.map((token) => ({ kind: 'looked-up', token }))
-    },
-    () => [],
-  )
-  return { find: async (digest) => (await lookUps.push(digest)).token }
-}
+export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): AdminTokensAdmin {
+  function foundToken(token: AdminToken & { now: number }): FoundToken {
+    let recorded: Promise<void> | undefined
+    const recordUse = (): Promise<void> => (recorded ??= store.write.touchAdminToken(token.id))
+    const isDue = token.lastUsedAt === null || token.now - token.lastUsedAt >= usedEveryMs
+    return { principal: principalOf('token', token), recordUse: isDue ? recordUse : undefined }
+  }
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes; tokenLookUps: TokenLookUps }
-
-export function createAdminTokensAdmin({ store, newId, randomBytes, tokenLookUps }: Options): AdminTokensAdmin {
   return {
     async createAdminToken(given) {
       const text = prefix + Buffer.from(randomBytes(32)).toString('base64url')
@@ -94,16 +81,11 @@ export function createAdminTokensAdmin({ store, newId, randomBytes, tokenLookUps
       if ((await store.write.revokeAdminToken(id)) === undefined) throw noSuchToken()
     },
 
-    async findPrincipalOfToken(text) {
-      if (!form.test(text)) return undefined
-      const token = await tokenLookUps.find(digest(text))
-      return token && principalOf('token', token)
-    },
-
     async findPrincipalsOfTokens(texts) {
-      if (texts.length === 0) return new Map()
-      const found = await store.read.findValidAdminTokens(texts.map(digest))
-      return new Map(texts.flatMap((text, at) => (found[at] ? [[text, principalOf('token', found[at])] as const] : [])))
+      const tokens = texts.filter((text) => form.test(text))
+      if (tokens.length === 0) return new Map()
+      const found = await store.read.findValidAdminTokens(tokens.map(digest))
+      return new Map(tokens.flatMap((text, at) => (found[at] ? [[text, foundToken(found[at])] as const] : [])))
     },
   }
 }

@@ -16,8 +16,7 @@ import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
 import { createAccountAdmin } from './account.ts'
 import type { AccountAdmin } from './account.ts'
-import { createAdminTokensAdmin, createTokenLookUps } from './admin-tokens.ts'
-import type { TokenLookUps } from './admin-tokens.ts'
+import { createAdminTokensAdmin } from './admin-tokens.ts'
 import type { AdminTokensAdmin } from './admin-tokens.ts'
 import { createAttentionAdmin } from './attention.ts'
 import type { AttentionAdmin } from './attention.ts'
@@ -26,6 +25,7 @@ import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
 import type { ApiKeysAdmin } from './api-keys.ts'
 import { createDocumentsAdmin } from './agents/documents.ts'
+import type { DocumentLimits } from './agents/documents.ts'
 import type { DocumentsAdmin } from './agents/documents.ts'
 import { createEndUsersAdmin } from './end-users.ts'
 import type { EndUsersAdmin } from './end-users.ts'
@@ -118,8 +118,7 @@ export type AdminOptions = {
   /** Checks addresses before anything is stored that would be refused later. */
   guard: Pick<Guard, 'refusedAddress'>
   webhooks: Pick<Webhooks, 'test'>
-  /** `maxQueued`: how many documents of one owner may wait to be indexed. `cpuMs`: the CPU time in which they are read within an hour. */
-  documentLimits: { maxQueued: number; cpuMs: number }
+  documentLimits: DocumentLimits
   /** A new ID, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes
@@ -136,9 +135,7 @@ export type AdminOptions = {
   liveTrace(requestId: string): Trace | undefined
 }
 
-export function createAdmin(given: AdminOptions): Admin {
-  const own = adminStore(given.store, () => authorOf(given, { who: 'server', requestId: null }), null)
-  const options = { ...given, tokenLookUps: createTokenLookUps(own) }
+export function createAdmin(options: AdminOptions): Admin {
   return {
     ...createCalls(options, { who: 'server', requestId: null }, null),
     calledBy: (actor, scope) => createCalls(options, actor, scope),
@@ -149,7 +146,7 @@ export function createAdmin(given: AdminOptions): Admin {
 // No write of the admin API changes more than one thing.
 const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
 
-function createCalls(options: AdminOptions & { tokenLookUps: TokenLookUps }, actor: Actor, scope: Scope | null): AdminCalls {
+function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
   const newAuthor = (): Author => authorOf(options, actor)
   const restriction = scope && restrictionOf(options.store, scope)
   const store = recordingReads(adminStore(options.store, newAuthor, restriction), actor)

@@ -1,8 +1,7 @@
 /**
  * Follows running turns for callers that did not start them here: one of this process, or of another process that shares the store
  * (`stream.resume`, `turn.cancel`). The process that runs a turn sends its text, on request, through the store's messages; the end comes from
- * the store. Messages may be lost: a follower asks again every second, with what it has. Stores nothing. docs/decisions/0032-follow-and-cancel.md
- * says why the text takes this way.
+ * the store. Messages may be lost: a follower asks again every second, with what it has. Why: docs/decisions/0032-follow-and-cancel.md
  */
 import type { Logger } from 'pino'
 import { StoreUnavailable } from '../store/store.ts'

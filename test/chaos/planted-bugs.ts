@@ -637,16 +637,16 @@ export function findExceeded(`,
     part: 'operators',
     removes: 'a revoked token is refused by every process from then on',
     edits: [
-      edit('const usedEveryMs', 'const remembered = new Map<string, Principal>()\nconst usedEveryMs', {
+      edit(
+        '    const { found } = await lookUps.push(token)\n',
+        `    if (remembered.has(token)) return remembered.get(token)!
+    setTimeout(() => remembered.delete(token), 5000)
+    const { found } = await lookUps.push(token)
+    if (found) remembered.set(token, found.principal)\n`,
+      ),
+      edit('type Known = Pick<', 'const remembered = new Map<string, Principal>()\ntype Known = Pick<', {
         at: 'token-that-a-process-remembers',
       }),
-      edit(
-        '      const token = await tokenLookUps.find(digest(text))\n',
-        `      if (remembered.has(text)) return remembered.get(text)
-      setTimeout(() => remembered.delete(text), 5000)
-      const token = await tokenLookUps.find(digest(text))
-      if (token) remembered.set(text, principalOf('token', token))\n`,
-      ),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['access'] },
   },

@@ -198,7 +198,10 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'what is too large is refused before all of it is read',
     edits: [
       edit("  if (Number(request.headers['content-length']) > limitBytes) throw tooLarge(limitBytes)\n"),
-      edit('      stop()\n      request.pause()\n      reject(problem)\n', "      request.once('end', () => reject(problem))\n"),
+      edit(
+        '      stop()\n      request.pause()\n      if (problem) reject(problem)\n      else resolve(buffer.subarray(0, size))\n',
+        "      request.once('end', () => reject(problem))\n",
+      ),
     ],
     caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 413' },
     symptom: 'hang',
@@ -230,7 +233,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'overload.bodies',
     removes: 'owners take turns',
-    edits: [edit("senderOf(request) ?? ''", "''")],
+    edits: [edit("largeParses.push(parseLater, senderOf(request) ?? '')", "largeParses.push(parseLater, '')")],
     caughtBy: { file: largeBodies, title: 'owners and operators take turns, whoever has sent more' },
   },
   {
@@ -292,7 +295,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a field of an inner object occurs once',
     edits: [
       edit('  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n'),
-      edit('          this.names++', '          if (this.#level === 1) this.names++'),
+      edit('          this.names++', '          if (this.#level === 1) this.names++', { at: 'order.validation' }),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },

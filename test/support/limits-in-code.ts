@@ -18,7 +18,6 @@ export const limitsInCode: LimitInCode[] = [
     /maxOfOne = 16 \* 1024 \* 1024$[\s\S]*maxOfAll = 128 \* 1024 \* 1024$/m,
   ),
   at('fields and list elements of a body', '256;', 'src/http/edge/request-body.ts', /defaultValues = 256$/m),
-  at('fields and list elements of a body', '1024 of an MCP message', 'src/http/mcp/mcp-routes.ts', /mcpValues = 1024$/m),
   at('fields and list elements of a body', '16384 of a chat completion', 'src/http/edge/request-body.ts', /manyValues = 16_384$/m),
   at('a whole turn', '110 s', 'src/turn/turn-settings.ts', /turnMs: 110_000/),
   at('response to a caller', '115 s', 'src/turn/turn-settings.ts', /answerMs: 115_000/),

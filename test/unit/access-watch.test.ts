@@ -29,7 +29,7 @@ async function start(t: TestContext, times: AccessWatchTimes = { intervalMs: 5, 
       findPrincipalsOfSessions: async () => new Map(),
       findPrincipalsOfTokens: (texts) => {
         reads.push(texts)
-        return answers()
+        return answers().then((found) => new Map([...found].map(([text, principal]) => [text, { principal, recordUse: undefined }])))
       },
     },
     () => performance.now(),

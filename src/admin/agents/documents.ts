@@ -14,7 +14,6 @@ import type { StoredDocument } from '../../store/queries/knowledge/documents.ts'
 import type { DocumentChunk } from '../../store/queries/knowledge/knowledge.ts'
 import { pageOf, pageRequest, placedPageOf, placedRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { AdminOptions } from '../admin.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import { mediaTypeOf, takenKinds } from './document-kinds.ts'
@@ -55,12 +54,15 @@ export type DocumentsAdmin = {
 // A queue of small documents has room again within this time, and one of large ones costs few requests.
 const queueRetrySeconds = 15
 
+/** Of one owner. `maxQueued`: how many may wait to be indexed. `cpuMs`: the CPU time in which they are read within an hour. */
+export type DocumentLimits = { maxQueued: number; cpuMs: number }
+
 type Options = {
   store: AdminStore
   knowledge: Pick<Knowledge, 'search'>
   guard: Pick<Guard, 'refusedAddress'>
   newId: Ids['newId']
-  documentLimits: Pick<AdminOptions['documentLimits'], 'maxQueued'>
+  documentLimits: Pick<DocumentLimits, 'maxQueued'>
 }
 
 export function createDocumentsAdmin({ store, knowledge, guard, newId, documentLimits: { maxQueued } }: Options): DocumentsAdmin {

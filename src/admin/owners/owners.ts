@@ -6,7 +6,7 @@ import type { RunningHold } from '../../store/queries/turns.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { OwnerIndexing } from '../../store/queries/knowledge/indexing-queue.ts'
-import type { AdminOptions } from '../admin.ts'
+import type { DocumentLimits } from '../agents/documents.ts'
 import type { AdminStore } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 
@@ -22,12 +22,12 @@ export type OwnersAdmin = {
   /**
    * Returns the owner with its newest running turns, at most 100, newest first, and what its documents wait for. Throws ApiError `not_found`.
    */
-  findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[]; indexing: OwnerIndexing & AdminOptions['documentLimits'] }>
+  findOwnerWithHolds(id: string): Promise<Owner & { runningTurns: RunningHold[]; indexing: OwnerIndexing & DocumentLimits }>
   /** Throws ApiError `not_found`. */
   changeOwner(id: string, change: OwnerChange): Promise<Owner>
 }
 
-type Options = { store: AdminStore; newId: Ids['newId']; documentLimits: AdminOptions['documentLimits'] }
+type Options = { store: AdminStore; newId: Ids['newId']; documentLimits: DocumentLimits }
 
 export function createOwnersAdmin({ store, newId, documentLimits }: Options): OwnersAdmin {
   return {

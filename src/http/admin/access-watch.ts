@@ -58,7 +58,7 @@ export function createAccessWatch(known: Known, monotonicMs: () => number, times
     const [sessions, tokens] = found
     for (const one of asked) {
       const { kind, text } = one.credential
-      const refusal = refusalOf(one, (kind === 'session' ? sessions : tokens).get(text))
+      const refusal = refusalOf(one, kind === 'session' ? sessions.get(text) : tokens.get(text)?.principal)
       if (refusal) end(one, refusal)
       else one.confirmedAt = startedAt
     }

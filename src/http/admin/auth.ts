@@ -12,6 +12,7 @@ import { ApiError } from '../../errors.ts'
 import { adminTokenPrincipal } from '../../operators/principal.ts'
 import type { Principal } from '../../operators/principal.ts'
 import { tooManyGuesses } from './answers.ts'
+import { Batcher } from '../../turn/batcher.ts'
 import { readSessionSecret } from '../console/cookie.ts'
 import { networkOf } from '../console/guess-limit.ts'
 import type { GuessLimit } from '../console/guess-limit.ts'
@@ -40,18 +41,32 @@ export function createTokenCheck(adminToken: string | undefined): TokenCheck {
   return (token) => timingSafeEqual(digest(token), expected)
 }
 
-type Known = Pick<AdminCalls, 'findSession' | 'findPrincipalOfToken'>
+// mutant: token-that-a-process-remembers
+type FoundToken = Awaited<ReturnType<AdminCalls['findPrincipalsOfTokens']>> extends Map<string, infer Found> ? Found : never
+type Known = Pick<AdminCalls, 'findSession' | 'findPrincipalsOfTokens'>
 
 export function createTokenAuth(
   isAdminToken: TokenCheck,
-  { findPrincipalOfToken }: Pick<Known, 'findPrincipalOfToken'>,
+  { findPrincipalsOfTokens }: Pick<Known, 'findPrincipalsOfTokens'>,
   brake: Brake,
 ): TokenAuth {
+  // Together, also those of one token, so that hundreds of requests of a program do not occupy the store. A look-up starts after its request
+  // has come, so it knows of every revocation before.
+  const lookUps = new Batcher<string, { kind: 'looked-up'; found: FoundToken | undefined }>(
+    async (tokens) => {
+      const known = await findPrincipalsOfTokens(tokens)
+      return tokens.map((token) => ({ kind: 'looked-up', found: known.get(token) }))
+    },
+    () => [],
+  )
   return async (request) => {
     const token = tokenOf(request)
     if (token === undefined) throw new ApiError('unauthorized')
     if (isAdminToken(token)) return adminTokenPrincipal
-    return (await findPrincipalOfToken(token)) ?? brake.refuse(request)
+    const { found } = await lookUps.push(token)
+    if (!found) return brake.refuse(request)
+    await found.recordUse?.()
+    return found.principal
   }
 }
 

@@ -59,6 +59,7 @@ export class JsonShape {
           this.#level--
           break
         case 0x3a: // :
+          // mutant: order.validation
           this.names++
       }
     }

@@ -17,8 +17,11 @@ const lingerMs = 2000
 export function closeIfUnread(request: IncomingMessage, response: ServerResponse): void {
   if (!isUnread(request)) return
   response.shouldKeepAlive = false
+  // A body within the limit may still be read to its end. Of any other one, nothing more is, if its reading has started.
+  const isWithin = Number(request.headers['content-length']) <= bodyLimitBytes
+  const discardBytes = isWithin || !request.readableDidRead ? bodyLimitBytes : 0
   // Node calls destroySoon after the last response of a connection was written.
-  request.socket.destroySoon = () => closePolitely(request.socket, bodyLimitBytes)
+  request.socket.destroySoon = () => closePolitely(request.socket, discardBytes)
 }
 
 export const isUnread = (request: IncomingMessage): boolean => !request.complete && hasBody(request)

@@ -1,6 +1,6 @@
 /**
  * Receives a request body within the size limit and parses it as JSON, within the number of values that its route allows and one large body
- * at a time. Rules `order.body-size`, `order.validation`, `overload.bodies`, `text.well-formed`.
+ * at a time. Rules `order.body-size`, `order.validation`, `overload.bodies`, `overload.starts`, `text.well-formed`.
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'

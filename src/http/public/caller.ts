@@ -53,6 +53,7 @@ export async function authenticate(access: Access, request: FastifyRequest): Pro
       return outcome.apiKey
     case 'invalid_api_key':
     case 'service_unavailable':
+      // `overload.starts`: thousands of refusals take turns with the requests of others.
       await startInTurn(request)
       throw new ApiError(outcome.kind)
   }

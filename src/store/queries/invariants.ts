@@ -4,6 +4,7 @@
  */
 import type { Row, Sql } from '../sql.ts'
 import { changesOutsideTheAuditLog, signInsOfOthers } from './access-invariants.ts'
+import { brokenSpending } from './spend-limits.ts'
 import { windowMs } from './knowledge/indexing-queue.ts'
 import { findWrongEvents } from './webhooks/wrong-events.ts'
 
@@ -271,24 +272,6 @@ export const invariants: readonly Invariant[] = [
      where spent_ms < 0 or waits_until <> started_at + ${windowMs} or (waits_until is not null and spent_ms = 0)`,
   ),
 ]
-
-/** The windows of turns are a JSON list of IDs. What earlier runs of a turn reserved may be in other windows than those of the last run. */
-const spendingOver = (each: string): string => `
-  select s.id, s.agent_id, s.scope, s.span, s.starts_at, s.earlier, s.spent, s.held, s.unpaid, s.max_amount,
-    coalesce(t.charged, 0) as charged, coalesce(t.holds, 0) as holds, coalesce(t.reserved, 0) as reserved
-  from spending s left join (
-    select cast(w.value as bigint) as id, sum(coalesce(t.charged, 0)) as charged, sum(case t.state when 'running' then t.hold else 0 end) as holds,
-      sum(case t.run when 1 then t.reserved else 0 end) as reserved
-    from turns t ${each} where t.counts_in is not null group by cast(w.value as bigint)) as t on t.id = s.id
-  where s.spent <> s.earlier + coalesce(t.charged, 0) or s.held <> coalesce(t.holds, 0) or s.unpaid < coalesce(t.reserved, 0)
-    or s.spent + s.held + s.unpaid > s.max_amount
-  union all
-  select cast(w.value as bigint), t.agent_id, t.request_id, 'a window that does not exist', null, null, null, null, null, null, null, null, null
-  from turns t ${each} where t.counts_in is not null and not exists (select 1 from spending s where s.id = cast(w.value as bigint))`
-const brokenSpending: Record<Sql['engine'], string> = {
-  sqlite: spendingOver('cross join json_each(t.counts_in) as w'),
-  postgres: spendingOver('cross join lateral json_array_elements_text(t.counts_in::json) as w (value)'),
-}
 
 /** Rows alone cannot show that nothing was changed, so this checks that the triggers that forbid changes exist. */
 function guards(id: string, name: string, sentence: string, triggers: string[]): Invariant {

@@ -256,3 +256,22 @@ export const amountsOf = (row: Row) => ({
   held: bigInteger(row, 'held'),
   unpaid: bigInteger(row, 'unpaid'),
 })
+
+/** The windows of turns are a JSON list of IDs. What earlier runs of a turn reserved may be in other windows than those of the last run. */
+const spendingOver = (each: string): string => `
+  select s.id, s.agent_id, s.scope, s.span, s.starts_at, s.earlier, s.spent, s.held, s.unpaid, s.max_amount,
+    coalesce(t.charged, 0) as charged, coalesce(t.holds, 0) as holds, coalesce(t.reserved, 0) as reserved
+  from spending s left join (
+    select cast(w.value as bigint) as id, sum(coalesce(t.charged, 0)) as charged, sum(case t.state when 'running' then t.hold else 0 end) as holds,
+      sum(case t.run when 1 then t.reserved else 0 end) as reserved
+    from turns t ${each} where t.counts_in is not null group by cast(w.value as bigint)) as t on t.id = s.id
+  where s.spent <> s.earlier + coalesce(t.charged, 0) or s.held <> coalesce(t.holds, 0) or s.unpaid < coalesce(t.reserved, 0)
+    or s.spent + s.held + s.unpaid > s.max_amount
+  union all
+  select cast(w.value as bigint), t.agent_id, t.request_id, 'a window that does not exist', null, null, null, null, null, null, null, null, null
+  from turns t ${each} where t.counts_in is not null and not exists (select 1 from spending s where s.id = cast(w.value as bigint))`
+/** I21. invariants.ts has the sentence. */
+export const brokenSpending: Record<Sql['engine'], string> = {
+  sqlite: spendingOver('cross join json_each(t.counts_in) as w'),
+  postgres: spendingOver('cross join lateral json_array_elements_text(t.counts_in::json) as w (value)'),
+}
