@@ -295,7 +295,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'a field of an inner object occurs once',
     edits: [
       edit('  if (depth > 1) for (const inner of Object.values(value)) names += countNames(inner, depth - 1)\n'),
-      edit('          this.names++', '          if (this.#level === 1) this.names++', { at: 'order.validation' }),
+      edit('          this.names++', '          if (this.#level === 1) this.names++', { at: 'order.validation-3' }),
     ],
     caughtBy: { file: 'unit/json-shape.test.ts', title: 'order.validation: duplicate names are counted in every object, in any spelling' },
   },

@@ -59,7 +59,7 @@ export class JsonShape {
           this.#level--
           break
         case 0x3a: // :
-          // mutant: order.validation
+          // mutant: order.validation-3
           this.names++
       }
     }
