@@ -5,6 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ampleAdminLimits } from '../test/support/admin-limits.ts'
 import { freePort } from '../test/support/guarded-process.ts'
 import { startPostgres } from '../test/support/postgres-server.ts'
 import type { PostgresServer } from '../test/support/postgres-server.ts'
@@ -46,7 +47,7 @@ export async function startTurnkeep(options: ServerOptions, { folder, modelUrl, 
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
       TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+      ...ampleAdminLimits,
       TURNKEEP_LOG_LEVEL: logLevel,
       ...(backends ? { DATABASE_URL: backends.postgres.url, REDIS_URL: backends.redis.url } : slowed),
       ...options.env,

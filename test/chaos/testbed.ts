@@ -9,6 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ampleAdminLimits } from '../support/admin-limits.ts'
 import { verify } from '../../src/store/queries/invariants.ts'
 import type { Verdict } from '../../src/store/queries/invariants.ts'
 import { readPostgresSnapshot } from '../../src/store/postgres/postgres.ts'
@@ -130,7 +131,7 @@ export async function openTestbed({ options, program, history, random, logWatch,
             HOME: folder,
             PORT: String(port),
             TURNKEEP_DEMO: 'off',
-            TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+            ...ampleAdminLimits,
             TURNKEEP_DRAIN_SECONDS: String(processRun.drainSeconds),
             TURNKEEP_ALLOW_PRIVATE_HOSTS: allow.join(','),
             CHAOS_ORDERS: ordersOf(number),

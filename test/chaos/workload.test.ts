@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { ampleAdminLimits } from '../support/admin-limits.ts'
 import { startServer } from '../support/server-process.ts'
 import { check, countAccepted, countAccess, countCancels, countResumes, countUnfair, resolutions } from './check.ts'
 import { watchCrowd } from './crowd.ts'
@@ -26,7 +27,7 @@ void test('a server on which nothing is broken breaks no promise, whatever its c
   const server = await startServer({
     TURNKEEP_DATA_DIR: join(folder, 'data'),
     TURNKEEP_DEMO: 'off',
-    TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+    ...ampleAdminLimits,
     TURNKEEP_ADMIN_TOKEN: adminToken,
     TURNKEEP_ALLOW_PRIVATE_HOSTS: upstream.allowPrivateHosts,
   })

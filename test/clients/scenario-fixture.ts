@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pass } from 'node:timers/promises'
+import { ampleAdminLimits } from '../support/admin-limits.ts'
 import { runCommand } from '../support/run-command.ts'
 import { startServer } from '../support/server-process.ts'
 import type { ServerProcess } from '../support/server-process.ts'
@@ -47,7 +48,7 @@ export class Service {
     const env = {
       TURNKEEP_DATA_DIR: folder,
       TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+      ...ampleAdminLimits,
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { PauseWatch } from '../support/pause-watch.ts'
 import { RawSocket, exchange } from '../support/raw-socket.ts'
 import type { RawAnswer } from '../support/raw-socket.ts'
-import { ScriptedTurn, body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
+import { ScriptedTurn, body, chatPath, startTestLayer, uncalledAdmin } from '../support/test-http-layer.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const authorized = 'Host: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'
@@ -267,14 +267,7 @@ void test('order.authentication: with two Authorization headers, neither counts'
 
 void test('order.request-id: beside the admin API, which receives files for longer, a slow body still ends at the usual timeout', async () => {
   using pauses = new PauseWatch()
-  const admin = {
-    admin: { calledBy: () => ({}) },
-    adminToken: 'a-token-of-a-test',
-    limits: { rate: 1000, parallel: 100 },
-    turns: {},
-    erasure: {},
-  } as never
-  await using layer = await startTestLayer({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
+  await using layer = await startTestLayer({ admin: uncalledAdmin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
   using slow = await RawSocket.open(layer.port)
   slow.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
   await slow.rest()

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import type { TestContext } from 'node:test'
+import { ampleAdminLimits } from './admin-limits.ts'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { startModelServer } from './model-server.ts'
@@ -50,7 +51,7 @@ export class ProcessRuns {
     this.server = await startServer({
       TURNKEEP_DATA_DIR: this.folder,
       TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+      ...ampleAdminLimits,
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_FAILPOINTS: failpoints,
       ...this.env,

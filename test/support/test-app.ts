@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Logger } from 'pino'
+import { ampleAdminLimits } from './admin-limits.ts'
 import { startApp } from '../../src/app.ts'
 import type { App } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
@@ -257,9 +258,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     TURNKEEP_DATA_DIR: folder,
     TURNKEEP_DEMO: 'off',
     TURNKEEP_DRAIN_SECONDS: '5',
-    // Tests send what a program may send in an hour.
-    TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
-    TURNKEEP_ADMIN_MAX_PARALLEL: '1000',
+    ...ampleAdminLimits,
     TURNKEEP_ADMIN_TOKEN: options.token ?? adminToken,
     TURNKEEP_ENCRYPTION_KEY: Buffer.from(encryptionKey).toString('base64'),
     ...data.env,

@@ -31,6 +31,14 @@ export const apiKey: ApiKey = {
   mcp: true,
 }
 export const figures = { limit: 120, remaining: 119, resetAt: 1_900_000_000 }
+/** An admin API that no test calls. */
+export const uncalledAdmin = {
+  admin: { calledBy: () => ({}) },
+  adminToken: 'a-token-of-a-test',
+  limits: { rate: 1000, parallel: 100 },
+  turns: {},
+  erasure: {},
+} as never
 export const chatPath = '/v1/agents/agt_door/chat'
 export const body = (message = 'hello', user = 'user-1'): string => JSON.stringify({ external_user_id: user, message })
 

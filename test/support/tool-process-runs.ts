@@ -14,6 +14,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { TestContext } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { ampleAdminLimits } from './admin-limits.ts'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { readPostgresSnapshot } from '../../src/store/postgres/postgres.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
@@ -99,7 +100,7 @@ export class ToolProcessRuns {
     this.server = await startServer({
       ...(this.#databaseUrl === undefined ? { TURNKEEP_DATA_DIR: this.#folder } : { DATABASE_URL: this.#databaseUrl }),
       TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+      ...ampleAdminLimits,
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: this.#encryptionKey,
       TURNKEEP_ALLOW_PRIVATE_HOSTS: this.tools.address,

@@ -13,6 +13,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { TestContext } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { ampleAdminLimits } from './admin-limits.ts'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { readPostgresSnapshot } from '../../src/store/postgres/postgres.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
@@ -90,7 +91,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     server = showServer({
       ...(database ? { DATABASE_URL: database.url } : { TURNKEEP_DATA_DIR: folder }),
       TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_RATE_LIMIT: '1000000',
+      ...ampleAdminLimits,
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_ENCRYPTION_KEY: encryptionKey,
       TURNKEEP_ALLOW_PRIVATE_HOSTS: `${tools.address},${receiver.host}`,

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fastify } from 'fastify'
 import { lateValidators } from '../../src/http/edge/late-validators.ts'
-import { startTestLayer } from '../support/test-http-layer.ts'
+import { startTestLayer, uncalledAdmin } from '../support/test-http-layer.ts'
 
 const named = { $id: 'Named', type: 'object', properties: { name: { type: 'string', maxLength: 3 } }, required: ['name'] }
 const good = { body: { type: 'object', properties: { one: { $ref: 'Named#' } }, required: ['one'] } }
@@ -43,15 +43,7 @@ void test('late validators: an invalid schema is found at start if that is reque
 })
 
 void test('late validators: every schema of both APIs compiles', async () => {
-  // Only the routes are inspected: no request is made.
-  const admin = {
-    admin: { calledBy: () => ({}) },
-    adminToken: 'a-token-of-a-test',
-    limits: { rate: 1000, parallel: 100 },
-    turns: {},
-    erasure: {},
-  } as never
-  await using layer = await startTestLayer({ admin, compilesAtOnce: true })
+  await using layer = await startTestLayer({ admin: uncalledAdmin, compilesAtOnce: true })
   const answer = await layer.chat({ body: '{}' })
   assert.equal(answer.status, 422)
 })
