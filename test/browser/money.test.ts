@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { openConsole } from '../support/browser.ts'
+import { changeRows } from '../support/change-rows.ts'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
@@ -203,4 +204,25 @@ inConsole(
     assert.equal((await app.made('GET', `/owners/${owner.id}`)).balance_usd, '16.00000000')
   },
   { refusals: [503] },
+)
+
+inConsole(
+  'console: an owner shows the documents that wait and the CPU time that they used, and the status those of all',
+  async ({ page, app, open }) => {
+    const { ownerId, agentId } = app.caller
+    const startedAt = Date.now()
+    await changeRows(
+      app,
+      `insert into indexing_windows (owner_id, started_at, spent_ms, waits_until) values ('${ownerId}', ${startedAt}, 1800000, ${startedAt + 3_600_000})`,
+    )
+    for (const title of ['Returns', 'Deliveries']) await app.made('POST', `/agents/${agentId}/documents`, { title, text: 'Some words.' })
+    await open(`/money/${ownerId}`)
+    const panel = page.getByRole('region', { name: 'Documents' })
+    await panel.getByText(/^The CPU time is used up\. They are indexed again in \d+ minutes\.$/).waitFor()
+    const text = await panel.innerText()
+    assert.match(text, /2 of at most 2,000 wait to be indexed\./)
+    assert.match(text, /Reading them took 30m 0s of at most 30m 0s of CPU time in this hour\./)
+    await open('/operations')
+    assert.match(await page.getByText('Queued documents').locator('..').innerText(), /Queued documents\s+2/)
+  },
 )

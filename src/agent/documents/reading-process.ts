@@ -128,7 +128,8 @@ export function startReadingProcess(limits: ReadingLimits, confined: Confinement
 }
 
 // Runs before the program, and ends by becoming it: a terminal's signals are for the server, a core file would contain the document, and
-// when memory runs out, Linux should kill this process and not the largest one, which is the server. A document waits for a processor, not a turn.
+// when memory runs out, Linux should kill this process and not the largest one, which is the server. On a busy machine, documents wait for a
+// processor, and turns do not.
 const preparation = `
 trap "" HUP INT TERM
 { ulimit -c 0; echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null

@@ -78,8 +78,8 @@ const nothing = Buffer.alloc(0)
 type Receiving = { unfinished: UnfinishedBody | undefined; shape: JsonShape; limitBytes: number }
 
 /**
- * Rejects a body of more than `limitBytes` at the first byte over the limit, and one that its sender may not hold here. Returns only the first part
- * of one whose shape is beyond the limits.
+ * Rejects a body of more than `limitBytes` at the first byte over the limit, and one that its sender may not hold here. Returns only the first
+ * part of one whose shape is beyond the limits.
  */
 function receiveBody(request: IncomingMessage, response: ServerResponse, { unfinished, shape, limitBytes }: Receiving): Promise<Buffer> {
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()

@@ -7,7 +7,7 @@ export function WaitsUntil({ document: { waits_until: at } }: { document: Docume
   if (at === null) return null
   return (
     <Text size="xs" c="dimmed">
-      Waits until <Moment at={at} />: the documents of this owner have used up their CPU time of an hour.
+      The documents of this owner have used up their CPU time of an hour. This one is indexed <Moment at={at} />.
     </Text>
   )
 }
