@@ -73,3 +73,48 @@ void test('knowledge: a megabyte of any text is split in linear time', { timeout
   const [first] = chunkDocument(`# ${'long '.repeat(200_000)}`)
   assert.equal(first?.headings.length, 120)
 })
+
+void test('chunks: each piece of a long HTML table in Markdown starts with its first row, however its tags are written', () => {
+  const styles = [
+    {
+      open: '<table>',
+      head: ['<thead>', '<tr>', '<th>Plan</th>', '<th>Price</th>', '</tr>', '</thead>', '<tbody>'],
+      cell: 'td',
+      close: '</tr>',
+    },
+    { open: '<table border="1">', head: ['<tr><td>Plan</td><td>Price</td></tr>'], cell: 'td', close: '</tr>' },
+    { open: '  <TABLE class="x">', head: ['  <TR><TH>Plan<TH>Price'], cell: 'TD', close: '' },
+  ]
+  for (const { open, head, cell, close } of styles) {
+    const rows = Array.from({ length: 120 }, (_, at) =>
+      `<tr>\n<${cell}>Plan ${at} for a team</${cell}>\n<${cell}>${at}.50 EUR</${cell}>\n${close}`.trimEnd(),
+    )
+    const document = ['Prices:', open, ...head, ...rows, '</table>', 'All prices are net.'].join('\n')
+    const chunks = chunkDocument(document)
+    const withRows = chunks.filter(({ text }) => /Plan \d/.test(text))
+    assert.ok(withRows.length > 3)
+    for (const { text } of withRows) {
+      assert.match(text, /Plan[^\d]{1,40}Price/, text.slice(0, 200))
+      // No row is split.
+      assert.equal(text.match(/Plan \d+/g)!.length, text.match(/\d\.50 EUR/g)!.length)
+    }
+    assert.ok(chunks.some(({ text }) => text.includes('All prices are net.')))
+    for (let at = 0; at < 120; at++) assert.equal(chunks.filter(({ text }) => text.includes(`Plan ${at} for`)).length, 1)
+  }
+})
+
+void test('chunks: HTML without cells, an unfinished table and a table of many columns are read as far as they say something', () => {
+  assert.deepEqual(
+    chunkDocument('<table>\nno cells\n</table>').map(({ text }) => text),
+    ['<table>\nno cells\n</table>'],
+  )
+  assert.deepEqual(
+    chunkDocument('<table>\n<tr><td>a').map(({ text }) => text),
+    ['<table>\n<tr><td>a'],
+  )
+  const names = Array.from({ length: 30 }, (_, at) => `<th style="width: 20px">Column number ${at}</th>`).join('')
+  const row = `<tr>${Array.from({ length: 30 }, (_, at) => `<td>${at}</td>`).join('')}</tr>`
+  const chunks = chunkDocument(`<table>\n<tr>${names}</tr>\n${`${row}\n`.repeat(20)}</table>`)
+  const last = chunks.at(-1)!.text
+  assert.match(last, /^\| Colu\w* *\| Colu/)
+})
