@@ -1,10 +1,11 @@
 /** How texts and messages are turned into search terms before they reach either database. */
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { findBy, termsLiteral } from '../../src/store/queries/knowledge/chunk-terms.ts'
 import { languages, stemmerOf } from '../../src/store/queries/knowledge/stems.ts'
-import { marked, maxTerms, queryTerms, termsOf } from '../../src/store/queries/knowledge/terms.ts'
+import { marked, maxTerms, queryTerms, termsOf, termsVersion } from '../../src/store/queries/knowledge/terms.ts'
 import { matchExpression, tsquery, weigh } from '../../src/store/queries/knowledge/weights.ts'
 import { anyText } from '../support/any-text.ts'
 
@@ -96,4 +97,36 @@ void test('knowledge: rare words weigh more; words that match too many chunks ar
   assert.equal(tsquery(weighed.slice(1), 1_000), "('1:common')", 'where there is nothing else')
   assert.equal(tsquery(many, 100_000), "('1:rare')", 'what is expected in too many is left out')
   assert.equal(tsquery(many.slice(2), 100_000), "('1:b' & '1:c')")
+})
+
+/** Texts of many scripts and languages, as documents and people write them. */
+const written: [language: string | null, text: string][] = [
+  ['english', 'Refunds are paid within 14 days; see https://example.com/terms or e-mail help@example.com.'],
+  ['english', "O'Brien's C++ and C# courses don't cost $1,299.50"],
+  ['german', 'Die Krankenversicherungskarte gilt für Straßenbahnfahrten ab 1.1.2027.'],
+  ['french', "L'abonnement n'est pas remboursé après l'échéance"],
+  ['spanish', '¿Cuándo se envían los paquetes pequeños?'],
+  ['turkish', 'İstanbul’da IŞIK ve ılık çay'],
+  ['russian', 'Возврат товаров принимается в течение тридцати дней'],
+  ['arabic', 'يُمكنُ إرجاعُ المُنتَجات خلال ٣٠ يومًا'],
+  [null, 'ניתן להחזיר מוצרים בתוך שלושים ימים'],
+  ['hindi', 'उत्पाद १४ दिनों में लौटाए जा सकते हैं'],
+  [null, '상품은 30일 이내에 반품할 수 있습니다'],
+  [null, '商品は30日以内に返品できます。ｶﾀｶﾅとカタカナ'],
+  [null, '商品可在三十天内退货'],
+  [null, 'สินค้าสามารถคืนได้ภายใน 30 วัน'],
+  [null, 'Sản phẩm được đổi trả trong vòng ba mươi ngày'],
+  [null, 'ﬁne print, soft\u00adhyphen, Ⅷ, ½, ２０２６, naïve café'],
+]
+
+void test('knowledge: a text has the terms that are known for the version of the terms; after an intended change, raise it, then --update-golden', () => {
+  const file = new URL('../golden/search-terms.json', import.meta.url)
+  const now = {
+    version: termsVersion,
+    terms: Object.fromEntries(written.map(([language, text]) => [text, termsOf(text, language).join(' ')])),
+  }
+  const golden = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as typeof now) : undefined
+  // Other terms with the same version would leave the chunks that are stored as they are.
+  if (process.argv.includes('--update-golden') && golden?.version !== termsVersion) writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`)
+  else assert.deepEqual(now, golden)
 })
