@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue } from 'node:sqlite'
+import { replyFinishReasons } from '../../src/finish-reason.ts'
 import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
 import { tokenBound } from '../../src/agent/tokens.ts'
 import { createIds } from '../../src/ids.ts'
@@ -22,6 +23,8 @@ export type FillOptions = {
 const dayMs = 24 * 60 * 60 * 1000
 const owners = 3
 const turnsOfConversation = 20
+// Null: from before there were any.
+const finishReasons = [...replyFinishReasons, null]
 // Text that a wrong encoding, escape or order would change.
 const texts = [
   'When will my parcel arrive? It was sent on Monday.',
@@ -111,7 +114,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
     'turns',
     `request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt, fence,
     lease_until, hold, prompt_price, completion_price, message, message_tokens, failure_code, failure_cause, prompt_tokens,
-    cached_prompt_tokens, cache_write_tokens, completion_tokens, reasoning_tokens, usage_estimated, charged, first_delta_ms, erased_at, created_at, started_at, ended_at, continues_from`.replace(
+    cached_prompt_tokens, cache_write_tokens, completion_tokens, reasoning_tokens, usage_estimated, charged, first_delta_ms, finish_reason, erased_at, created_at, started_at, ended_at, continues_from`.replace(
       /\s+/g,
       ' ',
     ),
@@ -191,7 +194,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       const failure = state === 'failed' ? 'internal_error' : state === 'released' ? 'service_unavailable' : null
       const figures =
         charged === null
-          ? Array.from({ length: 8 }, () => null)
+          ? Array.from({ length: 9 }, () => null)
           : [
               usage.promptTokens,
               usage.cachedPromptTokens,
@@ -201,6 +204,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
               index % 2,
               charged,
               30,
+              finishReasons[index % finishReasons.length]!,
             ]
       const recordKey = gone || index % 3 === 0 ? null : `order ${index}`
       const cause = failure && !gone ? `a cause: ${texts[1]}` : null

@@ -8,6 +8,7 @@ import { addFields, noteAnnotations } from './pdf-annotations.ts'
 import type { Annotation, Item } from './pdf-annotations.ts'
 import { CharacterMaps } from './pdf-data.ts'
 import { maxPages, DocumentRefused } from './limits.ts'
+import { countPictures, imagesIn } from './pdf-pictures.ts'
 import { realTitle } from './real-title.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -42,15 +43,20 @@ const maxUnknown = 0.4
 /** Throws DocumentRefused. `onPage` is called after each page with the share that is done, from 0 to 1. */
 export async function readPdf(bytes: Uint8Array, warnings: Warnings, onPage: (share: number) => void): Promise<Pages> {
   try {
+    // Before the library takes the bytes away.
+    const images = imagesIn(bytes)
     const document = await getDocumentProxy(bytes, readerOptions)
     if (document.numPages > maxPages)
       throw new DocumentRefused(`This PDF has ${document.numPages} pages. The limit is ${maxPages}. Split it into smaller documents.`)
     const pages: string[] = []
+    const sizes: { width: number; height: number }[] = []
     warnings.add('embedded_files', (await document.getAttachments())?.size ?? 0)
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number)
       const { items } = await page.getTextContent()
       const annotations = (await page.getAnnotations()) as Annotation[]
+      const [left = 0, bottom = 0, right = 0, top = 0] = page.view
+      sizes.push({ width: right - left, height: top - bottom })
       page.cleanup()
       noteAnnotations(annotations, warnings)
       pages.push(
@@ -61,6 +67,7 @@ export async function readPdf(bytes: Uint8Array, warnings: Warnings, onPage: (sh
       onPage(number / document.numPages)
     }
     checkText(pages, document.isPureXfa, warnings)
+    warnings.add('pictures', countPictures(images, sizes))
     return { title: titleOf((await document.getMetadata()).info), pages }
   } catch (error) {
     if (error instanceof DocumentRefused) throw error

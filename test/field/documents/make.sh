@@ -207,6 +207,28 @@ PY
   keep python.docx python-docx.docx
 fi
 
+# Two pictures, one of them with transparency, and a dot that is too small to be one.
+if has convert; then
+  convert -size 300x200 gradient:red-blue -alpha set -channel A -evaluate set 80% photo.png
+  convert -size 240x240 plasma:green-yellow -quality 60 photo.jpg
+  convert -size 32x32 xc:black point.png
+  cat >pictures.html <<'HTML'
+<!doctype html><meta charset="utf-8"><title>Berths</title><style>body{font-family:"Liberation Serif",serif}</style><body>
+<h1>Berths with a view</h1><p>The picture shows where the guest berths are.</p>
+<p><img src="photo.png" width="300" height="200" alt=""> <img src="photo.jpg" width="240" height="240" alt="The pier"> <img src="point.png" width="16" height="16" alt=""></p>
+<p>Report to the harbour office.</p></body>
+HTML
+  cat >pictures.tex <<'TEX'
+\documentclass{article}\usepackage{graphicx}\begin{document}\section*{Berths}The picture shows the berths.\\
+\includegraphics[width=6cm]{photo.png}\includegraphics[width=4cm]{photo.jpg}\includegraphics[width=.5cm]{point.png}\\
+Report to the harbour office.\end{document}
+TEX
+  if has chromium; then chrome pictures.html pictures.pdf && keep pictures.pdf chrome-pictures.pdf; fi
+  if has qpdf && [ -f pictures.pdf ]; then qpdf --object-streams=generate pictures.pdf p.pdf && keep p.pdf qpdf-pictures.pdf; fi
+  if has weasyprint; then weasyprint pictures.html p.pdf 2>/dev/null && keep p.pdf weasyprint-pictures.pdf; fi
+  if has soffice; then office pictures.html pdf:writer_web_pdf_Export && keep out/pictures.pdf libreoffice-pictures.pdf; fi
+  if has pdflatex; then pdflatex -interaction=batchmode pictures.tex >/dev/null 2>&1 && keep pictures.pdf pdftex-pictures.pdf; fi
+fi
 if has qpdf && [ -f margins.pdf ]; then
   qpdf --linearize margins.pdf p.pdf && keep p.pdf qpdf-linearized.pdf
   qpdf --object-streams=generate --recompress-flate margins.pdf p.pdf && keep p.pdf qpdf-object-streams.pdf
