@@ -1,6 +1,6 @@
 /**
  * Counts the pictures of a PDF without decoding any: each is a stream, whose description is legible in the file however the rest of it is
- * compressed. The scan of a page is none: its text is read, or the page counts as one without text.
+ * compressed. The scan of a page does not count: its text is read, or the page counts as one without text.
  */
 import { Buffer } from 'node:buffer'
 
