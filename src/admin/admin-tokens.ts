@@ -34,7 +34,7 @@ export type AdminTokensAdmin = {
   findAdminToken(id: string): Promise<AdminToken>
   /** Takes effect immediately on every process. Revoking again has no effect. Throws ApiError `not_found`. */
   revokeAdminToken(id: string): Promise<void>
-  /** Who these tokens are, with one read. Leaves out what is no token, was revoked or has expired. */
+  /** Who these tokens are, with one read. Leaves out texts that are not tokens, and tokens that were revoked or have expired. */
   findPrincipalsOfTokens(texts: string[]): Promise<Map<string, FoundToken>>
 }
 
