@@ -35,7 +35,7 @@ describe('turnkeep owner', () => {
   test('create, show and rename print the owner as the API returns it', async () => {
     const made = await json('owner', 'create', 'Acme Ltd', '--balance', '10.5')
     const found = await app.made('GET', `/owners/${made.id}`)
-    assert.deepEqual({ ...made, running_turns: [] }, found)
+    assert.deepEqual({ ...made, running_turns: [], indexing: found.indexing }, found)
     assert.deepEqual(await json('owner', 'show', made.id), found)
     assert.equal(made.balance_usd, '10.50000000')
     assert.equal((await json('owner', 'rename', made.id, 'Acme GmbH')).name, 'Acme GmbH')
