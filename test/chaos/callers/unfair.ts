@@ -32,6 +32,7 @@ export type UnfairCounts = { unfair: number; access: number }
 // machine to the others.
 const manyNames: object = Object.fromEntries(Array.from({ length: 20_000 }, (_, place) => [`n${place}`, 0]))
 const documentElements = 10_000
+const longCharacters = 200_000
 const boundary = 'unfair'
 const document =
   `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="page.html"\r\ncontent-type: text/html\r\n\r\n` +
@@ -58,6 +59,8 @@ export async function beUnfair(options: UnfairOptions, counts: UnfairCounts): Pr
     response: JSON.stringify({ model: key.agentId, input: 'hello', metadata: manyNames }),
     completion: JSON.stringify({ model: key.agentId, messages: [{ role: 'user', content: 'hello' }], metadata: manyNames }),
     mcp: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: manyNames } }),
+    // Refused only when all of it has arrived, on every path.
+    long: JSON.stringify({ external_user_id: 'unfair', message: 'l'.repeat(longCharacters) }),
   }
   const mcpHeaders = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' }
   const post = (path: string, body: string, headers: Record<string, string> = {}): Request => ({
@@ -95,6 +98,7 @@ export async function beUnfair(options: UnfairOptions, counts: UnfairCounts): Pr
     Promise.all(Array.from({ length: many }, (_, n) => one(draw.fork(`${n}`), n)))
 
   const anyBody = (draw: Random): Request => draw.pick(Object.values(withBody))()
+  const longBody = (draw: Random): Request => ({ ...anyBody(draw), body: bodies.long })
   let token: Record<string, string> | undefined
 
   async function upload(draw: Random): Promise<void> {
@@ -109,11 +113,11 @@ export async function beUnfair(options: UnfairOptions, counts: UnfairCounts): Pr
       share: 3,
       act: (draw: Random) => atOnce(draw.int(1, 3), draw, (own) => ask(what as UnfairRequest, request(), own)),
     })),
-    { share: 2, act: (draw) => atOnce(6, draw, (own) => ask('slow body', { ...anyBody(own), sends: 'slowly' }, own)) },
+    { share: 2, act: (draw) => atOnce(6, draw, (own) => ask('slow body', { ...longBody(own), sends: 'slowly' }, own)) },
     {
       share: 1,
       act: (draw) =>
-        atOnce(20, draw, (own) => ask('unfinished body', { ...anyBody(own), sends: 'unfinished', patienceMs: unfinishedMs }, own)),
+        atOnce(20, draw, (own) => ask('unfinished body', { ...longBody(own), sends: 'unfinished', patienceMs: unfinishedMs }, own)),
     },
     { share: 2, act: (draw) => atOnce(8, draw, (own) => ask('list', { ...listOf(agent), headers: bearer }, own)) },
     { share: 1, act: upload },
