@@ -38,7 +38,7 @@ export function imagesIn(file: Uint8Array): PdfImage[] {
     const before = textAt(at - maxDescription, at)
     const after = textAt(at, at + maxDescription)
     if (!/\/Subtype\s*$/.test(before) || /^\/Image\w/.test(after)) continue
-    const start = [...before.matchAll(/(\d+)\s+\d+\s+obj\b/g)].at(-1)
+    const start = [...before.matchAll(/(?<!\d)(\d{1,10})\s+\d{1,5}\s+obj\b/g)].at(-1)
     const end = after.indexOf('stream')
     if (!start || end === -1) continue
     const description = before.slice(start.index + start[0].length) + after.slice(0, end)

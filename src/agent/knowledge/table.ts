@@ -75,7 +75,8 @@ function htmlTable(lines: string[], at: number): Block | undefined {
   }
   const [header, ...rest] = rows
   const size = header!.reduce((sum, line) => sum + line.length, 0)
-  if (size > maxHtmlHeader || cellsOf(header!.join('\n')).length === 0) return undefined
+  // Its lines are text then: each of them could start a table that is looked through to the end.
+  if (size > maxHtmlHeader || cellsOf(header!.join('\n')).length === 0) return { header: [], lines: rows.flat() }
   return { header: header!, lines: rest.map((row) => row.join('\n')) }
 }
 
