@@ -80,7 +80,7 @@ async function runAll(): Promise<boolean> {
     ...(tableFits(root, mutants) ? [] : ['docs/mutants.md is not current: --write']),
   ]
   for (const problem of problems) console.error(problem)
-  for (const verdict of verdicts) if (verdict.kind !== 'red') console.error(lineOf(verdict))
+  for (const verdict of verdicts) if (verdict.kind !== 'red') console.error(withReason(verdict))
   if (values.report !== undefined) writeReport(values.report, verdicts, reused)
   console.log(`${red.length} of ${verdicts.length} mutants red, in ${Math.round((performance.now() - startedAt) / 1000)} s`)
   return problems.length === 0 && red.length === verdicts.length
@@ -157,10 +157,10 @@ async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdic
     }
     restoreCompiled(trees, compiled)
     const verdicts = await judgeAll(trees, copy.places, wanted, (verdict) => {
-      const { mutant, kind, because, seconds } = verdict
+      const { mutant, kind, seconds } = verdict
       const key = keys.get(mutant)
       if (kind === 'red' && key !== undefined) cache.addRed(key, mutant, seconds)
-      console.log(`${lineOf(verdict)}${because && kind !== 'red' ? `\n  ${because}` : ''}`)
+      console.log(kind === 'red' ? lineOf(verdict) : withReason(verdict))
     })
     saveCompiled(trees, compiled)
     return verdicts
@@ -190,6 +190,8 @@ function staleMutants(ran: Mutant[]): string[] {
 function lineOf({ mutant, kind, seconds }: Verdict): string {
   return `${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}`
 }
+
+const withReason = (verdict: Verdict): string => `${lineOf(verdict)}\n  ${verdict.because}`
 
 function writeReport(file: string, verdicts: Verdict[], reused: Set<Mutant>): void {
   const entries = verdicts.map(({ mutant, kind, seconds }) => {

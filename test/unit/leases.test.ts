@@ -1,6 +1,7 @@
 /** A claim of a turn that already runs here: whether it is the same run under a new fence, or another process had it in between. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { noFailpoints } from '../../src/failpoints.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
@@ -89,10 +90,14 @@ void test('turn.orphans: a turn of a killed process is claimed in at most five s
   assert.ok(turnDefaults.leaseMs - turnDefaults.renewMs >= 8_000)
 })
 
-void test('turn.orphans: when a process has ended, a process renews its leases at once and again before it ends those that were not renewed', async () => {
+void test('turn.orphans: when a process has ended, a process renews its leases at once and again before it ends those that were not renewed', async (t) => {
+  const sweepMs = 20
+  // The clock of this test, so that no round is late.
+  let now = 1_000
+  t.mock.method(performance, 'now', () => now)
+  t.mock.timers.enable({ apis: ['setInterval'] })
   const own = new LiveTurn({ ...admitted }, { turnMs: 1_000_000, answerMs: 1_000_000 })
   const calls: string[] = []
-  const ended = Promise.withResolvers<number>()
   let looks = 0
   const log = pino({ level: 'silent' })
   const store = {
@@ -105,8 +110,7 @@ void test('turn.orphans: when a process has ended, a process renews its leases a
         return ++looks === 2 ? { changed: true, endedAt: 5_000 } : { changed: false, endedAt: undefined }
       },
       async endLeases(before: number) {
-        calls.push('end')
-        ended.resolve(before)
+        calls.push(`end ${before}`)
       },
     },
   } as unknown as Store
@@ -117,16 +121,29 @@ void test('turn.orphans: when a process has ended, a process renews its leases a
     failpoints: noFailpoints,
     warnings: createStoreWarnings(log),
     metrics: createMetrics(),
-    settings: { leaseMs: 12_000, renewMs: 1_000_000, sweepMs: 20 },
+    settings: { leaseMs: 12_000, renewMs: 1_000_000, sweepMs },
     capacity: () => 1,
     begin: () => () => undefined,
     mayClaim: () => true,
     launch: () => assert.fail('nothing was claimed'),
   })
+  const rounds: string[] = []
   leases.start()
-  assert.equal(await ended.promise, 17_000)
+  for (let round = 0; round < 6; round++) {
+    // The steps of a round await only the store above, so that all of them are over when this is.
+    await setImmediate()
+    rounds.push(calls.splice(0).join(' '))
+    now += sweepMs
+    t.mock.timers.tick(sweepMs)
+  }
   await leases.stop()
   own.finish({ kind: 'failed', code: 'service_unavailable', state: null })
-  const steps = calls.join(' ')
-  assert.match(steps, /^look claim claim look renew claim claim (renew look (claim claim )?)+end claim claim/, steps)
+  assert.deepEqual(rounds, [
+    'look claim claim',
+    'look renew claim claim',
+    'renew look claim claim',
+    'renew look end 17000 claim claim',
+    'renew look claim claim',
+    'look claim claim',
+  ])
 })
