@@ -49,6 +49,9 @@ export function blockAt(text: string, at: number): Block | undefined {
 /** Returns the length of the tokens of a channel that start the answer, or end it; 0 if the text does not start with any. */
 export const frameAt = (text: string): number => frame.exec(text.slice(0, 160))?.[0].length ?? 0
 
+/** Whether the first character is that of a mark, or of a channel's name. Most answers start with another one. */
+export const startsMark = (text: string): boolean => /^[<[◁a]/.test(text)
+
 /** Whether more text can make this a mark, or change where its mark ends. */
 export function mayBeMark(text: string): boolean {
   if (text.length > 120) return false
@@ -83,20 +86,20 @@ const phrases = [
   ...openers.slice(1).map((opener) => `${opener}the user`),
   ...openers.flatMap((opener) => [...notes, ...plans].map((note) => opener + note)),
 ]
+/** Every start of a phrase. */
+const starts = new Set(phrases.flatMap((phrase) => Array.from(phrase, (_, at) => phrase.slice(0, at + 1))))
+const anyPhrase = new RegExp(`^(?:${phrases.join('|')})`)
 const verbs = /^the user (?:asks|asked|wants|greets|greeted|says|said|is asking|is greeting|has asked|just|sent|seems|needs|writes|wrote)\b/
 
 /** Whether an answer starts as a note about the user, not to the user: reasoning whose opening mark is in the chat template. */
 export function readsAsReasoning(text: string): boolean {
   const lower = text.slice(0, 40).toLowerCase()
-  return verbs.test(lower) || phrases.some((phrase) => lower.startsWith(phrase))
+  return verbs.test(lower) || anyPhrase.test(lower)
 }
 
 /** Whether more text can make it one. */
 export function mayReadAsReasoning(text: string): boolean {
   if (text.length > 32) return false
   const lower = text.toLowerCase()
-  return (
-    lower.length > 2 &&
-    (phrases.some((phrase) => phrase.startsWith(lower)) || /^the (?:u|us|use|user|user [a-z]*|user (?:is|has) [a-z]*)?$/.test(lower))
-  )
+  return lower.length > 2 && (starts.has(lower) || /^the (?:u|us|use|user|user [a-z]*|user (?:is|has) [a-z]*)?$/.test(lower))
 }

@@ -5,7 +5,16 @@
  * A block may have no opening mark, because the chat template of the model contains it. Its text may have been passed on when the closing
  * mark arrives. Then `onReset` takes it back (docs/decisions/0046-reading-model-servers.md).
  */
-import { blockAt, frameAt, loneClosing, mayBeMark, mayBeStart, mayReadAsReasoning, readsAsReasoning } from './reasoning-marks.ts'
+import {
+  blockAt,
+  frameAt,
+  loneClosing,
+  mayBeMark,
+  mayBeStart,
+  mayReadAsReasoning,
+  readsAsReasoning,
+  startsMark,
+} from './reasoning-marks.ts'
 import type { Block } from './reasoning-marks.ts'
 
 export type VisibleTextOptions = {
@@ -118,27 +127,37 @@ export class VisibleText {
   }
 
   #read(isEnd: boolean): void {
-    const steps = {
-      start: () => this.#readStart(isEnd),
-      block: () => this.#readBlock(),
-      text: () => this.#readText(isEnd),
-      later: () => this.#readLater(),
-      call: () => this.#readCall(),
+    while (this.#kept !== '' && this.#readNext(isEnd));
+  }
+
+  #readNext(isEnd: boolean): boolean {
+    switch (this.#state) {
+      case 'start':
+        return this.#readStart(isEnd)
+      case 'block':
+        return this.#readBlock()
+      case 'text':
+        return this.#readText(isEnd)
+      case 'later':
+        return this.#readLater()
+      case 'call':
+        return this.#readCall()
     }
-    while (this.#kept !== '' && steps[this.#state]());
   }
 
   /** Each of these reads from what is kept, and returns whether there may be more to read. */
   #readStart(isEnd: boolean): boolean {
-    if (!isEnd && mayBeStart(this.#kept)) return false
-    const frame = frameAt(this.#kept)
-    if (frame > 0) {
-      this.#hasChannels = this.#hadBlock = true
-      this.#kept = this.#kept.slice(frame).trimStart()
-      return true
+    if (startsMark(this.#kept)) {
+      if (!isEnd && mayBeStart(this.#kept)) return false
+      const frame = frameAt(this.#kept)
+      if (frame > 0) {
+        this.#hasChannels = this.#hadBlock = true
+        this.#kept = this.#kept.slice(frame).trimStart()
+        return true
+      }
+      const block = blockAt(this.#kept, 0)
+      if (block) return this.#openBlock(block)
     }
-    const block = blockAt(this.#kept, 0)
-    if (block) return this.#openBlock(block)
     if (!this.#hadBlock && !this.#held && !isEnd) {
       if (readsAsReasoning(this.#kept)) {
         this.#held = true
