@@ -49,6 +49,22 @@ export function blockAt(text: string, at: number): Block | undefined {
 /** Returns the length of the tokens of a channel that start the answer, or end it; 0 if the text does not start with any. */
 export const frameAt = (text: string): number => frame.exec(text.slice(0, 160))?.[0].length ?? 0
 
+/** Where a mark in the text may start. */
+export const special = /[<[◁]/
+
+// Most pieces are shorter, and a loop over a few characters is faster than an expression.
+const maxLooped = 32
+
+/** Whether the piece has one of these. */
+export function hasSpecial(piece: string): boolean {
+  if (piece.length > maxLooped) return special.test(piece)
+  for (let at = 0; at < piece.length; at++) {
+    const code = piece.charCodeAt(at)
+    if (code === 0x3c || code === 0x5b || code === 0x25c1) return true
+  }
+  return false
+}
+
 /** Whether the first character is that of a mark, or of a channel's name. Most answers start with another one. */
 export const startsMark = (text: string): boolean => /^[<[◁a]/.test(text)
 

@@ -8,11 +8,13 @@
 import {
   blockAt,
   frameAt,
+  hasSpecial,
   loneClosing,
   mayBeMark,
   mayBeStart,
   mayReadAsReasoning,
   readsAsReasoning,
+  special,
   startsMark,
 } from './reasoning-marks.ts'
 import type { Block } from './reasoning-marks.ts'
@@ -34,20 +36,6 @@ const maxMark = 160
 // Of an answer. Each one costs a search for its end.
 const maxEmbeddedCalls = 128
 const toolCall = { opening: '<tool_call>', closing: /<\/tool_call>/g }
-/** Where a mark in the text may start. */
-const special = /[<[◁]/
-
-// Most pieces are shorter, and a loop over a few characters is faster than an expression.
-const maxLooped = 32
-
-function hasSpecial(piece: string): boolean {
-  if (piece.length > maxLooped) return special.test(piece)
-  for (let at = 0; at < piece.length; at++) {
-    const code = piece.charCodeAt(at)
-    if (code === 0x3c || code === 0x5b || code === 0x25c1) return true
-  }
-  return false
-}
 
 type State = 'start' | 'block' | 'text' | 'later' | 'call'
 
@@ -131,18 +119,11 @@ export class VisibleText {
   }
 
   #readNext(isEnd: boolean): boolean {
-    switch (this.#state) {
-      case 'start':
-        return this.#readStart(isEnd)
-      case 'block':
-        return this.#readBlock()
-      case 'text':
-        return this.#readText(isEnd)
-      case 'later':
-        return this.#readLater()
-      case 'call':
-        return this.#readCall()
-    }
+    const state = this.#state
+    if (state === 'start') return this.#readStart(isEnd)
+    if (state === 'block') return this.#readBlock()
+    if (state === 'text') return this.#readText(isEnd)
+    return state === 'later' ? this.#readLater() : this.#readCall()
   }
 
   /** Each of these reads from what is kept, and returns whether there may be more to read. */
