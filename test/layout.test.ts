@@ -13,25 +13,27 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 /** The modules, and whose entry files each may use; `types` are imported as types alone. */
 const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   // http writes amounts as decimal strings, with the two functions of ledger.ts that do it.
-  http: { uses: ['access', 'turn', 'admin', 'ledger', 'mcp', 'operators'], types: ['store', 'agent'] },
+  http: { uses: ['access', 'turn', 'admin', 'ledger', 'mcp', 'operators', 'resources'], types: ['store', 'agent'] },
   turn: { uses: ['agent', 'ledger', 'store'] },
   access: { uses: ['store'] },
   agent: { uses: ['store'] },
-  admin: { uses: ['access', 'agent', 'ledger', 'store', 'webhooks', 'operators'] },
+  admin: { uses: ['access', 'agent', 'ledger', 'store', 'webhooks', 'operators', 'resources'] },
   // Roles, and how a person proves who it is. It knows neither the store nor HTTP.
   operators: { uses: [], types: ['store'] },
   // The guard of every request to an address that an operator has named.
   webhooks: { uses: ['agent', 'ledger', 'store'] },
   // doctor checks where the rate windows are stored.
-  cli: { uses: ['store', 'access', 'mcp', 'operators'] },
+  cli: { uses: ['store', 'access', 'mcp', 'operators', 'resources'] },
   // An agent as an MCP server, for HTTP and for the command that serves it over stdio.
   mcp: { uses: [] },
   ledger: { uses: [] },
   // What a ledger entry does to unpaid usage is computed by ledger.ts, within the transaction.
-  store: { uses: ['ledger', 'operators'] },
+  store: { uses: ['ledger', 'operators', 'resources'] },
+  // What each resource is: plain data, from which the other modules derive their part.
+  resources: { uses: ['ledger'] },
 }
 
-/** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. */
+/** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. `*`: any file. */
 const entryFiles: Record<string, string[]> = {
   http: ['http.ts'],
   access: [
@@ -69,6 +71,7 @@ const entryFiles: Record<string, string[]> = {
   operators: ['principal.ts', 'email.ts', 'passwords.ts', 'passkeys.ts', 'oidc.ts', 'signed-tokens.ts'],
   webhooks: ['webhooks.ts'],
   cli: ['turnkeep.ts'],
+  resources: ['*'],
   mcp: ['agent-server.ts', 'agent-tool.ts', 'without-nulls.ts'],
   // The port, its records and its budget, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
@@ -177,7 +180,7 @@ function mayCross({ from, to, typeOnly }: Import): boolean {
 function isEntryFile(file: string): boolean {
   const inside = file.slice(moduleOf(file).length + 1)
   return entryFiles[moduleOf(file)]!.some(
-    (entryFile) => entryFile === inside || (entryFile.endsWith('/*') && inside.startsWith(entryFile.slice(0, -1))),
+    (entryFile) => entryFile === inside || (entryFile.endsWith('*') && inside.startsWith(entryFile.slice(0, -1))),
   )
 }
 
@@ -209,7 +212,7 @@ describe('layout', () => {
     const unused = Object.entries(entryFiles).flatMap(([module, files]) =>
       files.filter(
         (file) =>
-          !file.endsWith('/*') &&
+          !file.endsWith('*') &&
           module !== 'cli' &&
           !imports.some(({ from, to }) => moduleOf(from) !== module && to === `${module}/${file}`),
       ),

@@ -6,26 +6,24 @@ import type { Guard } from '../agent/guard/guard.ts'
 import type { Sealer } from '../config/secrets.ts'
 import { ApiError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
-import type { Delivery, DeliveryState } from '../store/queries/webhooks/deliveries.ts'
 import { maxReplayed } from '../store/queries/webhooks/deliveries.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import { maxSecretsPerWebhook } from '../store/queries/webhooks/webhooks.ts'
-import type { Webhook as StoredWebhook, WebhookChange, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
+import type { Delivery, DeliveryState } from '../resources/delivery.ts'
+import type { GivenWebhook, Webhook, WebhookChange } from '../resources/webhook.ts'
+import type { StoredWebhook, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
 import { bodyOf, newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
 import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
 import type { AdminStore } from './admin-store.ts'
 import { tooManySecrets } from './api-keys.ts'
 
-export type { Delivery, WebhookTest }
-/** `oldSecretsUntil`: when the last of the old secrets stops signing. */
-export type Webhook = Omit<StoredWebhook, 'sealedSecret' | 'oldSecrets'> & { oldSecretsUntil: number | null }
-export type NewWebhook = Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages'>
+export type { WebhookTest }
 
 /** Each throws ApiError `not_found` if the webhook does not exist, and `validation_error` for a URL, owner or agent that is not allowed. */
 export type WebhooksAdmin = {
   /** `secret` is shown only once. */
-  createWebhook(given: NewWebhook): Promise<Webhook & { secret: string }>
+  createWebhook(given: GivenWebhook): Promise<Webhook & { secret: string }>
   /** Newest first. */
   listWebhooks(page: PageWanted): Promise<Page<Webhook>>
   findWebhook(id: string): Promise<Webhook>
@@ -103,9 +101,7 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
 
     async listDeliveries(id, state, page) {
       await stored(id)
-      const rows = await store.read.listDeliveries({ webhookId: id, state }, pageRequest(page))
-      const positions = rows.map((row) => ({ ...row, id: row.eventId }))
-      return pageOf(positions, page)
+      return pageOf(await store.read.listDeliveries({ webhookId: id, state }, pageRequest(page)), page)
     },
 
     async findDelivery(id, deliveryId, withMessages) {
@@ -144,7 +140,7 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
 
 const withoutSecret = ({ sealedSecret: _, oldSecrets, ...webhook }: StoredWebhook): Webhook => ({
   ...webhook,
-  oldSecretsUntil: oldSecrets.length === 0 ? null : Math.max(...oldSecrets.map(({ until }) => until)),
+  previousSecretExpiresAt: oldSecrets.length === 0 ? null : Math.max(...oldSecrets.map(({ until }) => until)),
 })
 
 function changed(outcome: WebhookOutcome): Webhook {

@@ -6,7 +6,7 @@ import { GuardFailed, GuardRefused } from '../agent/guard/guard.ts'
 import type { Guard } from '../agent/guard/guard.ts'
 import type { Sealer } from '../config/secrets.ts'
 import { UnsealError } from '../config/secrets.ts'
-import type { Webhook } from '../store/queries/webhooks/webhooks.ts'
+import type { StoredWebhook } from '../store/queries/webhooks/webhooks.ts'
 import { secretBoundTo, signedHeaders } from './signature.ts'
 
 /** Bounded, because they are labels of a metric. */
@@ -23,7 +23,7 @@ export type Sender = { guard: Pick<Guard, 'webFetch'>; sealer: Sealer; timeoutMs
 
 /** `now` in epoch milliseconds: by the clock of this machine, which the receiver compares with its own. */
 export async function send(
-  webhook: Webhook,
+  webhook: StoredWebhook,
   { id, body, now }: { id: string; body: string; now: number },
   { guard, sealer, timeoutMs, stopping }: Sender,
 ): Promise<Attempt> {
@@ -62,7 +62,7 @@ const failed = (reason: FailureReason, error: string, status: number | null = nu
 export const eventFailed = (problem: string): Attempt => failed('event', `the event cannot be read: ${problem}`)
 
 /** The current secret, and the old ones whose grace periods have not ended. */
-function secretsOf({ id, sealedSecret, oldSecrets }: Webhook, sealer: Sealer, now: number): string[] {
+function secretsOf({ id, sealedSecret, oldSecrets }: StoredWebhook, sealer: Sealer, now: number): string[] {
   const sealed = [sealedSecret, ...oldSecrets.filter(({ until }) => until > now).map((old) => old.sealed)]
   return sealed.map((one) => sealer.open(one, secretBoundTo(id)))
 }

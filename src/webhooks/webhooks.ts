@@ -11,7 +11,7 @@ import type { Failpoints } from '../failpoints.ts'
 import { createThrottle } from '../observability/throttle.ts'
 import type { AttemptResult, ClaimedDelivery, DueWebhooks, EndedAttempt } from '../store/queries/webhooks/deliveries.ts'
 import type { EventRecord, UnreadableEvent } from '../store/queries/webhooks/event-data.ts'
-import type { Webhook } from '../store/queries/webhooks/webhooks.ts'
+import type { StoredWebhook } from '../store/queries/webhooks/webhooks.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { bodyOf } from './body.ts'
@@ -52,7 +52,7 @@ export interface Webhooks {
   /** An event may have been recorded: look for deliveries soon. Costs nothing if there is no webhook. */
   wake(): void
   /** Sends one event that is stored nowhere. A failure is a result, not an error. */
-  test(webhook: Webhook): Promise<WebhookTest>
+  test(webhook: StoredWebhook): Promise<WebhookTest>
   /** Lets running attempts finish for a short time and releases the others, which another process or the next start repeats. */
   stop(): Promise<void>
 }
@@ -169,7 +169,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     if (attempt.kind === 'failed') wake()
   }
 
-  async function sendEvent(webhook: Webhook, event: EventRecord | UnreadableEvent): Promise<Attempt> {
+  async function sendEvent(webhook: StoredWebhook, event: EventRecord | UnreadableEvent): Promise<Attempt> {
     if ('problem' in event) return eventFailed(event.problem)
     await failpoints.reach('webhook.before-send', event.type)
     const body = bodyOf(event, webhook.includeMessages)

@@ -58,7 +58,7 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.changes',
     removes: 'the path of a webhook is not shown',
-    edits: [edit('withheld(webhook.url)', 'webhook.url', { at: 'audit.changes' })],
+    edits: [edit('withheld(value)', 'String(value)', { at: 'audit.changes' })],
     caughtBy: noSecret,
   },
   {

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
+import type { Webhook } from '../../src/resources/webhook.ts'
 import { adminStore, restrictionOf } from '../../src/admin/admin-store.ts'
 import type { AdminStore } from '../../src/admin/admin-store.ts'
 import { refused, unrestricted } from '../../src/admin/scope/rules.ts'
@@ -89,7 +90,8 @@ const newDocument = {
   bytes: 0,
   contentId: null,
 }
-const newWebhook = { id: 'whk_new', url: 'u', events: ['*'], description: null, includeMessages: true, sealedSecret: digest }
+const events: Webhook['events'] = ['*']
+const newWebhook = { id: 'whk_new', url: 'u', events, description: null, includeMessages: true, sealedSecret: digest }
 const price = { promptPerMillion: 0n, completionPerMillion: 0n, cachedPromptPerMillion: null, cacheWritePerMillion: null }
 const tokens = { fixedTokens: 1, historyMaxTokens: 1, knowledgeMaxTokens: 1, maxOutputTokens: 1, maxMessageLength: 1 }
 const content = { name: 'n', model: 'demo/demo', config: '{}', ...tokens, price }

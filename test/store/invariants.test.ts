@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { Webhook } from '../../src/resources/webhook.ts'
 import { invariants, verify } from '../../src/store/queries/invariants.ts'
 import type { Verdict } from '../../src/store/queries/invariants.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
@@ -372,7 +373,8 @@ before(async () => {
   await bench.cancel(await bench.admitted({ idempotencyKey: 'cancelled', externalUserId: 'fay' }))
   const limited = await bench.another()
   await setLimits(limited, { scope: 'agent', span: 'total', amount: 10n ** 9n }, { scope: 'end_user', span: 'month', amount: 10n ** 9n })
-  const notified = { id: 'whk_1', url: 'https://hooks.example/', events: ['*'], ownerId: null, agentId: limited.agentId, description: null }
+  const events: Webhook['events'] = ['*']
+  const notified = { id: 'whk_1', url: 'https://hooks.example/', events, ownerId: null, agentId: limited.agentId, description: null }
   assert.equal((await store.write.createWebhook({ ...notified, includeMessages: false, sealedSecret: Uint8Array.of(1) })).kind, 'stored')
   // Events count from the next millisecond on.
   await setTimeout(2)

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomInt, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import type { Webhook } from '../../src/resources/webhook.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Admission, AdmittedTurn } from '../../src/store/turn-records.ts'
 import { ownPostgres } from '../support/own-postgres.ts'
@@ -287,7 +288,8 @@ void test(
     await withClient(database.url, async (reader) => {
       await reader.query('begin')
       await reader.query('select id from webhooks')
-      const webhook = { id: 'whk_1', url: 'https://a.example/', events: ['*'], ownerId: null, agentId: null, description: null }
+      const events: Webhook['events'] = ['*']
+      const webhook = { id: 'whk_1', url: 'https://a.example/', events, ownerId: null, agentId: null, description: null }
       const changed = store.write.createWebhook({ ...webhook, includeMessages: false, sealedSecret: Uint8Array.of(1) })
       const isWaiting = `select 1 from pg_stat_activity where query ~ '^(select )?lock' and state = 'active'`
       await until('the change waits', async () => (await database.rows(isWaiting)).length > 0)

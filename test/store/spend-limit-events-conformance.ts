@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { spendScopes } from '../../src/spend-limits.ts'
+import type { Webhook } from '../../src/resources/webhook.ts'
 import type { ReachedLimit } from '../../src/store/queries/webhooks/event-data.ts'
 import { Bench } from './conformance.ts'
 import type { Check, TestStore } from './conformance.ts'
@@ -15,7 +16,7 @@ const plenty = 10n ** 12n
 const user = 'ann'
 /** The usage that a hold covers. */
 const atMost = { promptTokens: 63, completionTokens: 100 }
-const events = ['spend_limit.reached']
+const events: Webhook['events'] = ['spend_limit.reached']
 
 /** What webhooks are notified of, as `scope percent of limit`, sorted. */
 async function reached(store: TestStore, webhookId: string): Promise<string[]> {

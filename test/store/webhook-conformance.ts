@@ -1,6 +1,7 @@
 /** What every store must do for webhooks: the outbox, claims and replays, case by case; each backend's test file runs all of it. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import type { GivenWebhook } from '../../src/resources/webhook.ts'
 import type { AttemptResult, ClaimedDelivery } from '../../src/store/queries/webhooks/deliveries.ts'
 import type { NewWebhook } from '../../src/store/queries/webhooks/webhooks.ts'
 import { Bench } from './conformance.ts'
@@ -12,7 +13,7 @@ const leaseMs = 30_000
 /** Its events count from the next millisecond on. */
 async function createWebhook(store: TestStore, given: Partial<NewWebhook> = {}): Promise<string> {
   const id = `whk_${randomUUID().slice(0, 8)}`
-  const whole = {
+  const whole: Omit<NewWebhook, 'sealedSecret'> = {
     id,
     url: 'https://hooks.example/',
     events: ['*'],
@@ -33,7 +34,7 @@ export async function makeWebhook(store: TestStore, given: Partial<NewWebhook> =
 }
 
 export const listDeliveries = async (store: TestStore, webhookId: string) =>
-  (await store.read.listDeliveries({ webhookId }, firstPage)).map(({ eventId }) => eventId)
+  (await store.read.listDeliveries({ webhookId }, firstPage)).map(({ id }) => id)
 const empty = { mediaType: null, fileName: null, contentId: null, sha256: null }
 const sorted = (texts: string[]): string[] => texts.toSorted()
 const claim = (store: TestStore, webhookId: string, limit = 100) => store.write.claimDeliveries({ wanted: [{ webhookId, limit }], leaseMs })
@@ -408,9 +409,9 @@ export function webhookConformance(check: Check): void {
         [own],
       )
       const listed = await store.read.listDeliveries({ webhookId: id, state: 'failed' }, firstPage)
-      assert.deepEqual(sorted(listed.map(({ eventId }) => eventId)), sorted([others!, strangers!]))
-      for (const { eventId, error } of listed) {
-        assert.match(error!, /no longer for the owner or the agent/)
+      assert.deepEqual(sorted(listed.map(({ id: eventId }) => eventId)), sorted([others!, strangers!]))
+      for (const { id: eventId, lastError } of listed) {
+        assert.match(lastError!, /no longer for the owner or the agent/)
         assert.deepEqual(await store.write.retryDelivery({ webhookId: id, eventId }), { kind: 'of_another' })
       }
       assert.equal((await store.write.retryDelivery({ webhookId: id, eventId: own! })).kind, 'retried')
@@ -421,7 +422,7 @@ export function webhookConformance(check: Check): void {
   check('operator.scope: one owner cannot use up the webhooks of all', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const within = { ownerId: bench.ownerId, agentId: null }
-    const given = {
+    const given: GivenWebhook = {
       url: 'https://own.example/',
       events: ['*'],
       ownerId: bench.ownerId,
@@ -465,7 +466,7 @@ export function webhookConformance(check: Check): void {
       all.map(({ createdAt }) => createdAt).toSorted((a, b) => b - a),
     )
     const third = all[2]!
-    const rest = await store.read.listDeliveries({ webhookId: id }, { limit: 2, before: { createdAt: third.createdAt, id: third.eventId } })
+    const rest = await store.read.listDeliveries({ webhookId: id }, { limit: 2, before: { createdAt: third.createdAt, id: third.id } })
     assert.deepEqual(rest, all.slice(3))
     for (const state of ['delivered', 'failed', 'pending'] as const)
       assert.deepEqual(

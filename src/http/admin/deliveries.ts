@@ -1,25 +1,17 @@
 /** The admin routes for what is done with a webhook: its secret, a test, and its deliveries. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
+import { deliveryFields, deliveryStates } from '../../resources/delivery.ts'
 import { about, answers, pageOf } from './answers.ts'
-import {
-  EmptyBody,
-  Moment,
-  WebhookParams,
-  pageQuery,
-  readMoment,
-  readPage,
-  wellFormed,
-  writePage,
-  writeTime,
-  writeTimeOrNull,
-} from './fields.ts'
+import { EmptyBody, Moment, WebhookParams, pageQuery, readMoment, readPage, wellFormed, writePage } from './fields.ts'
 import { Delivery as DeliveryAnswer, Replayed, SentDelivery, ShownWebhook, WebhookTest as TestAnswer } from './webhook-answers.ts'
+import { writerOf } from './wire.ts'
 import { writeWebhook } from './webhooks.ts'
 import { Type } from '../edge/schema.ts'
 
-type Delivery = Awaited<ReturnType<AdminCalls['retryDelivery']>>
 type WebhookTest = Awaited<ReturnType<AdminCalls['testWebhook']>>
+
+const writeDelivery = writerOf(deliveryFields)
 
 const closed = { additionalProperties: false } as const
 
@@ -34,7 +26,7 @@ const Rotation = Type.Union(
 const DeliveriesQuery = Type.Object(
   {
     ...pageQuery,
-    status: Type.Optional(Type.Enum(['pending', 'delivered', 'failed'], { description: 'Only deliveries with this status.' })),
+    status: Type.Optional(Type.Enum([...deliveryStates], { description: 'Only deliveries with this status.' })),
   },
   closed,
 )
@@ -171,16 +163,4 @@ const writeTest = (test: WebhookTest): object => ({
   status: test.status,
   latency_ms: test.latencyMs,
   ...(test.ok ? {} : { error: test.error }),
-})
-
-const writeDelivery = (delivery: Delivery): object => ({
-  id: delivery.eventId,
-  type: delivery.type,
-  status: delivery.state,
-  attempts: delivery.attempts,
-  next_attempt_at: delivery.state === 'pending' ? writeTime(delivery.nextAt) : null,
-  last_status: delivery.status,
-  last_error: delivery.error,
-  created_at: writeTime(delivery.createdAt),
-  ended_at: writeTimeOrNull(delivery.endedAt),
 })

@@ -15,8 +15,12 @@ export const wellFormed = (limits: { minLength?: number; maxLength: number }) =>
 export const Name = wellFormed({ minLength: 1, maxLength: 200 })
 
 /** An ID in a request, with its own description. */
-export const idGiven = (prefix: string, description: string) =>
-  Type.String({ ...wellFormed({ minLength: 1, maxLength: 100 }), description, examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
+export const idGiven = (prefix: string, description?: string) =>
+  Type.String({
+    ...wellFormed({ minLength: 1, maxLength: 100 }),
+    ...(description && { description }),
+    examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`],
+  })
 export const OwnerParams = Type.Object({ id: idGiven('own', 'Id of the owner.') })
 export const ProviderParams = Type.Object({ id: idGiven('prv', 'Id of the provider.') })
 export const AgentParams = Type.Object({ id: idGiven('agt', 'Id of the agent.') })

@@ -3,6 +3,9 @@
  * entry is never erased, so it contains no secret, no text of an end user and no name of one. Such a field is `withheld`: an entry says only
  * that it changed.
  */
+import { nameOf } from '../../resources/field.ts'
+import type { Field, Fields, Resource } from '../../resources/field.ts'
+import { toJson } from '../../resources/json.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { NewSpendLimit } from './spend-limits.ts'
@@ -16,7 +19,6 @@ import type { AdminToken } from './admin-tokens.ts'
 import type { Operator } from './operators.ts'
 import type { Owner } from './owners.ts'
 import type { Provider } from './providers.ts'
-import type { Webhook } from './webhooks/webhooks.ts'
 
 /** The fields of one thing, in the order in which an entry lists them. Nested names have dots. */
 export type AuditedFields = { [name: string]: Shown | Withheld }
@@ -103,6 +105,32 @@ function excerpts(before: Shown, after: Shown): { before: Shown; after: Shown } 
   return { before: excerpt(before, old!), after: excerpt(after, fresh!) }
 }
 
+/** The fields of a resource that requests set, as their declaration says. */
+export const auditedOf =
+  <F extends Fields>(fields: F) =>
+  (thing: Partial<Resource<F>>): AuditedFields =>
+    Object.fromEntries(
+      Object.entries(fields)
+        .filter(([, { create, change }]) => create ?? change)
+        .flatMap(([name, field]) => audited(nameOf(name, field), field, (thing as Record<string, unknown>)[name])),
+    )
+
+function audited(name: string, { kind, audit }: Field, value: unknown): [string, Shown | Withheld][] {
+  switch (audit) {
+    case 'withheld':
+      return [[name, withheld(toJson(kind, value))]]
+    case 'origin':
+      // The path and the query of an address often contain its credentials.
+      return [
+        [name, `${URL.parse(String(value))?.origin ?? ''}/…`],
+        // mutant: audit.changes
+        [`${name}.path`, withheld(value)],
+      ]
+    case undefined:
+      return [[name, toJson(kind, value)]]
+  }
+}
+
 const usdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
 
 export const ownerFields = ({ name, lowBalance }: Pick<Owner, 'name' | 'lowBalance'>): AuditedFields => ({
@@ -138,19 +166,6 @@ export const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
   // The name of an end user.
   default_external_user_id: withheld(key.defaultExternalUserId),
   mcp: key.mcp,
-})
-
-export const webhookFields = (webhook: Webhook): AuditedFields => ({
-  // The path and the query of the address of a webhook often contain its credentials.
-  url: `${URL.parse(webhook.url)?.origin ?? ''}/…`,
-  // mutant: audit.changes
-  'url.path': withheld(webhook.url),
-  events: webhook.events,
-  owner_id: webhook.ownerId,
-  agent_id: webhook.agentId,
-  description: webhook.description,
-  include_messages: webhook.includeMessages,
-  enabled: webhook.enabled,
 })
 
 export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title'>): AuditedFields => ({

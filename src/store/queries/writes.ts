@@ -2,6 +2,7 @@
  * Every write outside the turn path, by name. Each runs in one transaction. One entry says all there is to know about a write: its function,
  * its audit entries, whether processes must reload what they cache, and the failpoints around its commit.
  */
+import { webhookFields } from '../../resources/webhook.ts'
 import { accessWrites } from './access-writes.ts'
 import { changeAgent, createAgent, deleteAgent, findAgent } from './agents.ts'
 import { changeApiKey, createApiKey, findApiKeyRecord, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
@@ -10,6 +11,7 @@ import { when, write } from './write.ts'
 import {
   agentFields,
   apiKeyFields,
+  auditedOf,
   changed,
   created,
   deleted,
@@ -22,7 +24,6 @@ import {
   noFeedback,
   ownerFields,
   providerFields,
-  webhookFields,
 } from './audited-fields.ts'
 import { clearExpired, eraseConversations } from './erasure.ts'
 import { clearKnowledge } from './knowledge/clearing.ts'
@@ -41,6 +42,8 @@ import { requestCancel } from './turn-status.ts'
 import { claimDeliveries, endAttempts, replayDeliveries, retryDelivery } from './webhooks/deliveries.ts'
 import { clearEvents } from './webhooks/events.ts'
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook, findWebhook, rotateWebhookSecret } from './webhooks/webhooks.ts'
+
+const webhookAudit = auditedOf(webhookFields)
 
 export const writes = {
   createOwner: write(createOwner, {
@@ -191,12 +194,12 @@ export const writes = {
   indexDocument: write(indexDocument, { audit: null, changesCaches: true }),
 
   createWebhook: write(createWebhook, {
-    audit: (outcome, [{ id }]) => created('webhook', id, webhookFields, outcome.kind === 'stored' && outcome.webhook),
+    audit: (outcome, [{ id }]) => created('webhook', id, webhookAudit, outcome.kind === 'stored' && outcome.webhook),
     changesCaches: true,
   }),
   changeWebhook: write(changeWebhook, {
     before: (sql, [id]) => findWebhook(sql, id),
-    audit: (outcome, [id], before) => changed('webhook', id, webhookFields, before, outcome.kind === 'stored' && outcome.webhook),
+    audit: (outcome, [id], before) => changed('webhook', id, webhookAudit, before, outcome.kind === 'stored' && outcome.webhook),
     changesCaches: true,
   }),
   disableWebhook: write(disableWebhook, {
@@ -209,7 +212,7 @@ export const writes = {
   }),
   deleteWebhook: write(deleteWebhook, {
     before: (sql, [id]) => findWebhook(sql, id),
-    audit: (found, [id], before) => deleted('webhook', id, webhookFields, found && before),
+    audit: (found, [id], before) => deleted('webhook', id, webhookAudit, found && before),
     changesCaches: true,
   }),
   retryDelivery: write(retryDelivery, {

@@ -2,7 +2,10 @@
  * The deliveries of events to webhooks (`webhook.delivered`): claimed, ended or scheduled again, and listed. A claim is a lease and a fence, as with turns: the
  * delivery is due again at the end of the lease, and only the result of the last claim is stored.
  */
-import type { Row, Sql } from '../../sql.ts'
+import { deliveryFields, deliveryStates } from '../../../resources/delivery.ts'
+import type { Delivery, DeliveryState } from '../../../resources/delivery.ts'
+import { rowReader } from '../rows.ts'
+import type { Sql } from '../../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
 import { readEvents, withoutTexts } from './event-data.ts'
@@ -11,28 +14,10 @@ import { endsOfRuns, eventLifetimeMs } from './events.ts'
 import { Values } from '../reported-turns.ts'
 import type { Within } from '../scope-of.ts'
 import { findWebhook, isForEvent, readWebhook } from './webhooks.ts'
-import type { Webhook } from './webhooks.ts'
-
-export const deliveryStates = ['pending', 'delivered', 'failed'] as const
-export type DeliveryState = (typeof deliveryStates)[number]
-
-export type Delivery = {
-  eventId: string
-  type: string
-  state: DeliveryState
-  /** Those that have ended. */
-  attempts: number
-  /** When a pending delivery is due, or the lease of its current attempt ends. */
-  nextAt: number
-  /** Of the last attempt: the status of the response, and why it failed. */
-  status: number | null
-  error: string | null
-  createdAt: number
-  endedAt: number | null
-}
+import type { StoredWebhook } from './webhooks.ts'
 
 /** `attempt` counts from 1. `webhook`: as it was at the claim, so an event of one owner is never sent to the URL of another. */
-export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number; webhook: Webhook }
+export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number; webhook: StoredWebhook }
 
 /** `released`: the attempt was cut off by a shutdown, and does not count. */
 export type AttemptResult = { kind: 'delivered' } | { kind: 'again'; inMs: number } | { kind: 'failed' } | { kind: 'released' }
@@ -42,7 +27,7 @@ export type EndedAttempt = Omit<ClaimedDelivery, 'attempt' | 'webhook'> & {
   error: string | null
 }
 
-export type DueWebhooks = { now: number; webhooks: (Webhook & { nextAt: number | null })[] }
+export type DueWebhooks = { now: number; webhooks: (StoredWebhook & { nextAt: number | null })[] }
 
 /** The enabled webhooks, each with the time of its first pending delivery, and the time of the store. */
 export async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
@@ -209,7 +194,7 @@ export async function listDeliveries(
     )
     found.push(...rows.map(readDelivery))
   }
-  const newestFirst = (one: Delivery, other: Delivery): number => other.createdAt - one.createdAt || (other.eventId > one.eventId ? 1 : -1)
+  const newestFirst = (one: Delivery, other: Delivery): number => other.createdAt - one.createdAt || (other.id > one.id ? 1 : -1)
   return found.toSorted(newestFirst).slice(0, limit)
 }
 
@@ -277,20 +262,6 @@ const wanted = `select id, type, subject, owner_id, agent_id, occurred_at from (
   ) as happened
   where ($3 = '["*"]' or $3 like '%"' || type || '"%') and (cast($4 as text) is null or owner_id = $4) and (cast($5 as text) is null or agent_id = $5)`
 
-const columns = 'd.event_id, e.type, d.state, d.attempts, d.next_at, d.status, d.error, d.created_at, d.ended_at'
-
-function readDelivery(row: Row): Delivery {
-  const state = deliveryStates.find((known) => known === row['state'])
-  if (!state) throw new Error(`delivery of ${text(row, 'event_id')} is in an unknown state`)
-  return {
-    eventId: text(row, 'event_id'),
-    type: text(row, 'type'),
-    state,
-    attempts: integer(row, 'attempts'),
-    nextAt: integer(row, 'next_at'),
-    status: integerOrNull(row, 'status'),
-    error: textOrNull(row, 'error'),
-    createdAt: integer(row, 'created_at'),
-    endedAt: integerOrNull(row, 'ended_at'),
-  }
-}
+const columns = `d.event_id as id, e.type, d.state, d.attempts, case when d.state = 'pending' then d.next_at end as next_attempt_at,
+  d.status as last_status, d.error as last_error, d.created_at, d.ended_at`
+const readDelivery = rowReader(deliveryFields)

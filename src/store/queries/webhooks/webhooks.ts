@@ -1,37 +1,24 @@
 /** Webhooks: the operator's endpoints. Their secrets are handled only in encrypted form. */
-import type { Row, Sql } from '../../sql.ts'
-import { bytes, integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import { columnsOf, insertRow, rowReader, updateRow } from '../rows.ts'
+import { webhookFields } from '../../../resources/webhook.ts'
+import type { GivenWebhook, Webhook, WebhookChange } from '../../../resources/webhook.ts'
+import type { Row, Sql, SqlValue } from '../../sql.ts'
+import { bytes, integer, integerOrNull, text } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
 import { Values } from '../reported-turns.ts'
 import { isAgentOf } from '../scope-of.ts'
 import type { Within } from '../scope-of.ts'
 
-export type Webhook = {
-  id: string
-  url: string
-  /** Event types, or `*` alone. */
-  events: string[]
-  /** Null: of all owners. */
-  ownerId: string | null
-  /** Null: of all agents. */
-  agentId: string | null
-  description: string | null
-  /** Whether deliveries contain messages and comments of end users. */
-  includeMessages: boolean
-  enabled: boolean
-  /** Why the service disabled it. Null if it is enabled, or if the operator disabled it. */
-  disabledReason: string | null
+/** As it is stored: with its secrets, in encrypted form. */
+export type StoredWebhook = Omit<Webhook, 'previousSecretExpiresAt'> & {
   sealedSecret: Uint8Array
   /** Those that sign as well, until their grace periods end. The newest is first. */
   oldSecrets: OldSecret[]
-  createdAt: number
-  updatedAt: number
 }
 
 export type OldSecret = { sealed: Uint8Array; until: number }
 
-export type NewWebhook = Pick<Webhook, 'id' | 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'sealedSecret'>
-export type WebhookChange = Partial<Pick<Webhook, 'url' | 'events' | 'ownerId' | 'agentId' | 'description' | 'includeMessages' | 'enabled'>>
+export type NewWebhook = GivenWebhook & Pick<StoredWebhook, 'id' | 'sealedSecret'>
 
 /**
  * `owner_not_found`, `agent_not_found`: the webhook is for an owner or an agent that does not exist. `agent_of_another`: its agent belongs to
@@ -39,7 +26,7 @@ export type WebhookChange = Partial<Pick<Webhook, 'url' | 'events' | 'ownerId' |
  * restricted to (`operator.scope`).
  */
 export type WebhookOutcome =
-  | { kind: 'stored'; webhook: Webhook }
+  | { kind: 'stored'; webhook: StoredWebhook }
   | { kind: 'not_found' }
   | { kind: 'owner_not_found' }
   | { kind: 'agent_not_found' }
@@ -63,22 +50,16 @@ export async function createWebhook(sql: Sql, given: NewWebhook, within?: Within
     return { kind: 'too_many', limit: maxWebhooksWithin }
   if ((await countWebhooks(sql)) >= maxWebhooks) return { kind: 'too_many', limit: maxWebhooks }
   const since = await stopRecording(sql)
-  const { id, url, events, ownerId, agentId, description, includeMessages, sealedSecret } = given
-  await sql.run(
-    `insert into webhooks (id, url, events, owner_id, agent_id, description, include_messages, sealed_secret, listening_since, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)`,
-    id,
-    url,
-    JSON.stringify(events),
-    ownerId,
-    agentId,
-    description,
-    includeMessages ? 1 : 0,
-    sealedSecret,
-    since,
-    await sql.now(),
+  const { sealedSecret, ...fields } = given
+  const now = await sql.now()
+  await insertRow(
+    sql,
+    'webhooks',
+    webhookFields,
+    { ...fields, createdAt: now, updatedAt: now },
+    { sealed_secret: sealedSecret, listening_since: since },
   )
-  return { kind: 'stored', webhook: (await findWebhook(sql, id))! }
+  return { kind: 'stored', webhook: (await findWebhook(sql, given.id))! }
 }
 
 async function countWebhooks(sql: Sql, within?: Within): Promise<number> {
@@ -99,22 +80,9 @@ export async function changeWebhook(sql: Sql, id: string, change: WebhookChange,
   const unknown = 'ownerId' in change || 'agentId' in change ? await findUnknown(sql, webhook, within) : undefined
   if (unknown) return unknown
   const matchesOthers = (['events', 'ownerId', 'agentId', 'enabled'] as const).some((field) => field in change)
-  const since = matchesOthers ? await stopRecording(sql) : null
-  await sql.run(
-    `update webhooks set url = $1, events = $2, owner_id = $3, agent_id = $4, description = $5, include_messages = $6, enabled = $7,
-       disabled_reason = case when $7 = enabled then disabled_reason end, listening_since = coalesce($8, listening_since), updated_at = $9
-      where id = $10`,
-    webhook.url,
-    JSON.stringify(webhook.events),
-    webhook.ownerId,
-    webhook.agentId,
-    webhook.description,
-    webhook.includeMessages ? 1 : 0,
-    webhook.enabled ? 1 : 0,
-    since,
-    await sql.now(),
-    id,
-  )
+  const since: Record<string, SqlValue> = matchesOthers ? { listening_since: await stopRecording(sql) } : {}
+  const reason = webhook.enabled === present.enabled ? {} : { disabledReason: null }
+  await updateRow(sql, 'webhooks', webhookFields, id, { ...change, ...reason, updatedAt: await sql.now() }, since)
   if ('ownerId' in change || 'agentId' in change) await endDeliveriesOfOthers(sql, id)
   return { kind: 'stored', webhook: (await findWebhook(sql, id))! }
 }
@@ -146,7 +114,10 @@ export async function disableWebhook(sql: Sql, id: string, reason: string): Prom
 }
 
 /** `endsAt`: when the first old secret ends, so that another one can be created. */
-export type RotationOutcome = { kind: 'rotated'; webhook: Webhook } | { kind: 'not_found' } | { kind: 'too_many_secrets'; endsAt: number }
+export type RotationOutcome =
+  | { kind: 'rotated'; webhook: StoredWebhook }
+  | { kind: 'not_found' }
+  | { kind: 'too_many_secrets'; endsAt: number }
 
 /** The current secret, and old ones in their grace periods: each is a signature of every delivery. */
 export const maxSecretsPerWebhook = 5
@@ -185,7 +156,7 @@ export async function deleteWebhook(sql: Sql, id: string, within?: Within): Prom
   return (await sql.run('delete from webhooks where id = $1', id)) > 0
 }
 
-export async function findWebhook(sql: Sql, id: string, within?: Within): Promise<Webhook | undefined> {
+export async function findWebhook(sql: Sql, id: string, within?: Within): Promise<StoredWebhook | undefined> {
   const values = new Values()
   const [row] = await sql.all(
     `select ${columns} from webhooks where id = ${values.add(id)} ${isWithin(sql, within, values)}`,
@@ -199,7 +170,7 @@ export async function listWebhooks(
   sql: Sql,
   { within }: { within?: Within | undefined },
   { limit, before }: PageRequest,
-): Promise<Webhook[]> {
+): Promise<StoredWebhook[]> {
   const values = new Values()
   const rows = await sql.all(
     `select ${columns} from webhooks where (created_at, id) < (${values.add(before.createdAt)}, ${values.add(before.id)})
@@ -246,24 +217,13 @@ async function findUnknown(
   return ownerId === null ? { kind: 'too_wide', needs: 'owner_id or agent_id' } : undefined
 }
 
-const columns = `id, url, events, owner_id, agent_id, description, include_messages, enabled, disabled_reason, sealed_secret, previous_sealed_secret,
-  previous_secret_until, earlier_secrets, created_at, updated_at`
+const columns = `${columnsOf(webhookFields)}, sealed_secret, previous_sealed_secret, previous_secret_until, earlier_secrets`
 
-export const readWebhook = (row: Row): Webhook => ({
-  id: text(row, 'id'),
-  url: text(row, 'url'),
-  // As written above.
-  events: JSON.parse(text(row, 'events')) as string[],
-  ownerId: textOrNull(row, 'owner_id'),
-  agentId: textOrNull(row, 'agent_id'),
-  description: textOrNull(row, 'description'),
-  includeMessages: integer(row, 'include_messages') === 1,
-  enabled: integer(row, 'enabled') === 1,
-  disabledReason: textOrNull(row, 'disabled_reason'),
+const readFields = rowReader(webhookFields)
+export const readWebhook = (row: Row): StoredWebhook => ({
+  ...readFields(row),
   sealedSecret: bytes(row, 'sealed_secret'),
   oldSecrets: readOldSecrets(row),
-  createdAt: integer(row, 'created_at'),
-  updatedAt: integer(row, 'updated_at'),
 })
 
 function readOldSecrets(row: Row): OldSecret[] {
