@@ -64,6 +64,8 @@ const known: Record<Kind, Known> = {
 /** Returns what has IDs with this prefix, such as `own`. */
 export const kindOf = (prefix: string): Kind => (Object.keys(known) as Kind[]).find((kind) => known[kind].prefix === `${prefix}_`)!
 
+export const nounOf = (kind: Kind): string => known[kind].noun
+
 /**
  * Returns the ID for an ID or a name. Whether an ID exists is not checked, because the request that follows does that.
  * @param agentId the agent of a document

@@ -1,16 +1,16 @@
 /** `turnkeep agent`: manages agents and their versions. Every change of a field creates a version, except enabling and disabling. */
 import type { Command } from 'commander'
 import type { CommandRun } from '../command-run.ts'
-import { createAdminClient, isFields } from '../admin-api/client.ts'
+import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
-import { findGiven, pathOfAgent } from '../admin-api/names.ts'
+import { findGiven } from '../admin-api/names.ts'
 import { readAgentFields, refuseMissing, withAgentFlags } from './agent-fields.ts'
 import type { AgentFlags } from './agent-fields.ts'
 import { defineToolCommands } from './agent-tools.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
-import { countFromOne, given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
-import type { ServerOptions } from '../terminal/command-options.ts'
-import { listOf, printList, printRecord, printTable, tell, write } from '../terminal/print.ts'
+import { countFromOne, given, wholeNumber } from '../terminal/command-options.ts'
+import { listOf, printList, printRecord, printTable, write } from '../terminal/print.ts'
+import { Crud } from './crud.ts'
 import { describeSource } from './price-lines.ts'
 import { escapeForTerminal } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
@@ -44,99 +44,70 @@ const versionColumns: Column[] = [
   { title: 'name', path: 'name' },
 ]
 
-const example = 'Support'
-
 export function define(group: Command, run: CommandRun): void {
-  const client = (options: ServerOptions) => createAdminClient(run.environment, options)
-
+  const agents = new Crud(run, group, { kind: 'agent', path: '/agents', columns, example: 'Support' })
   withAgentFlags(
-    serverCommand(
-      group,
-      'create',
-      'Create an agent for an owner, who pays for its replies',
-      'agent create --owner "Acme Ltd" --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
-    ).option('--owner <owner>', 'Owner who pays for the replies (required)'),
+    agents
+      .define<AgentFlags & { owner?: string }>(
+        'create',
+        'Create an agent for an owner, who pays for its replies',
+        'create --owner "Acme Ltd" --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
+        async ({ client, options: { owner, ...options } }) => {
+          const fields = await readAgentFields(run, options)
+          refuseMissing({ ...fields, ...given({ owner_id: owner }) })
+          await refuseBareModel(client, fields)
+          const body = { ...fields, ...given({ owner_id: await findGiven(client, 'owner', owner) }) }
+          await printRecord(run, await client.call('POST', '/agents', { body }), options)
+        },
+      )
+      .option('--owner <owner>', 'Owner who pays for the replies (required)'),
     true,
-  ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
-    const server = client(options)
-    const fields = await readAgentFields(run, options)
-    refuseMissing({ ...fields, ...given({ owner_id: owner }) })
-    await refuseBareModel(server, fields)
-    const body = { ...fields, ...given({ owner_id: await findGiven(server, 'owner', owner) }) }
-    await printRecord(run, await server.call('POST', '/agents', { body }), options)
-  })
-
-  serverCommand(group, 'list', 'List agents, newest first', 'agent list')
-    .option('--limit <count>', 'Maximum number of results', countFromOne)
-    .action((options: ServerOptions & { limit?: number }) => printList(run, client(options), '/agents', columns, options))
-
-  serverCommand(group, 'show <agent>', 'Show all fields of an agent, and its prices', `agent show ${example}`).action(
-    async (agent: string, options: ServerOptions) => {
-      const server = client(options)
-      const path = await pathOfAgent(server, agent)
-      await printRecord(run, await server.call('GET', path), options)
-      if (!options.json) await printPrices(run, server, path)
-    },
   )
-
+  agents.list('List agents, newest first')
+  agents.one('show', 'Show all fields of an agent, and its prices', '', async ({ client, path, options }) => {
+    await printRecord(run, await client.call('GET', path), options)
+    if (!options.json) await printPrices(run, client, path)
+  })
   withAgentFlags(
-    serverCommand(
-      group,
-      'update <agent>',
+    agents.one<AgentFlags>(
+      'update',
       'Update an agent, which creates a new version',
-      `agent update ${example} --model anthropic/claude-haiku-4-5`,
+      '--model anthropic/claude-haiku-4-5',
+      async ({ client, path, options }) => {
+        const body = await readAgentFields(run, options)
+        await refuseBareModel(client, body)
+        await printRecord(run, await client.call('PATCH', path, { body }), options)
+      },
     ),
     false,
-  ).action(async (agent: string, options: ServerOptions & AgentFlags) => {
-    const server = client(options)
-    const body = await readAgentFields(run, options)
-    await refuseBareModel(server, body)
-    await printRecord(run, await server.call('PATCH', await pathOfAgent(server, agent), { body }), options)
-  })
-
-  for (const [verb, enabled, description] of [
+  )
+  for (const [verb, enabled, says] of [
     ['enable', true, 'Enable an agent'],
     ['disable', false, 'Disable an agent: callers get agent_disabled, running turns finish'],
   ] as const) {
-    serverCommand(group, `${verb} <agent>`, description, `agent ${verb} ${example}`).action(
-      async (agent: string, options: ServerOptions) => {
-        const server = client(options)
-        await printRecord(run, await server.call('PATCH', await pathOfAgent(server, agent), { body: { enabled } }), options)
-      },
+    agents.one(verb, says, '', async ({ client, path, options }) =>
+      printRecord(run, await client.call('PATCH', path, { body: { enabled } }), options),
     )
   }
-
-  serverCommand(
-    group,
-    'delete <agent>',
-    'Delete an agent; its conversations and ledger entries are kept',
-    `agent delete ${example}`,
-  ).action(async (agent: string, options: ServerOptions) => {
-    const server = client(options)
-    await server.call('DELETE', await pathOfAgent(server, agent))
-    tell(run, `Deleted agent ${escapeForTerminal(agent)}`)
-  })
-
-  serverCommand(group, 'versions <agent>', 'List the versions of an agent, newest first', `agent versions ${example}`)
+  agents.remove('delete', 'Deleted', 'Delete an agent; its conversations and ledger entries are kept')
+  agents
+    .one<{ limit?: number }>('versions', 'List the versions of an agent, newest first', '', ({ client, path, options }) =>
+      printList(run, client, `${path}/versions`, versionColumns, options),
+    )
     .option('--limit <count>', 'Maximum number of results', countFromOne)
-    .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
-      const server = client(options)
-      await printList(run, server, `${await pathOfAgent(server, agent)}/versions`, versionColumns, options)
-    })
-
   defineToolCommands(group, run)
-
-  serverCommand(group, 'price <model>', 'Show the default price of a model', 'agent price openai/gpt-5.4-mini').action(
-    async (model: string, options: ServerOptions) =>
-      printRecord(run, await client(options).call('GET', '/models/price', { query: { model } }), options),
+  agents.define(
+    'price <model>',
+    'Show the default price of a model',
+    'price openai/gpt-5.4-mini',
+    async ({ client, argument: model, options }) =>
+      printRecord(run, await client.call('GET', '/models/price', { query: { model } }), options),
   )
-
-  serverCommand(group, 'rollback <agent>', 'Create a new version with the content of an old one', `agent rollback ${example} 3`)
+  agents
+    .one('rollback', 'Create a new version with the content of an old one', '3', async ({ client, path, second, options }) =>
+      printRecord(run, await client.call('POST', `${path}/rollback`, { body: { version: Number(second) } }), options),
+    )
     .argument('<version>', 'Version number, as listed by "agent versions"', wholeNumber)
-    .action(async (agent: string, version: number, options: ServerOptions) => {
-      const server = client(options)
-      await printRecord(run, await server.call('POST', `${await pathOfAgent(server, agent)}/rollback`, { body: { version } }), options)
-    })
 }
 
 /** The newest prices of an agent, with the version in which each became that of new turns. */

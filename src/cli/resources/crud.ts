@@ -9,7 +9,7 @@ import type { Field, Fields as Declared, Kind as FieldKind } from '../../resourc
 import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
-import { findId, kindOf } from '../admin-api/names.ts'
+import { findId, kindOf, nounOf } from '../admin-api/names.ts'
 import type { Kind } from '../admin-api/names.ts'
 import { countFromOne, given, serverCommand, usd, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
@@ -17,10 +17,14 @@ import { printList, printRecord, tell, write } from '../terminal/print.ts'
 import { escapeForTerminal, recordLines } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
-/** `example`: how the examples of the help texts name one, quoted for a shell. */
-export type Resource = { kind: Kind; path: string; columns: Column[]; example: string }
+/**
+ * `path`: of all of them. `of`: what they belong to, whose path `path` follows, such as the agent of keys. `example`: how the examples of the help
+ * texts name one, quoted for a shell.
+ */
+export type Resource = { kind: Kind; path: string; columns: Column[]; example: string; of?: { kind: Kind; path: string; example: string } }
 /** A call of a command: the client, its arguments, of which the first often names a resource, and its options. */
-type Call = { client: AdminClient; argument: string; second: string; options: ServerOptions & Record<string, unknown> }
+export type Call<Options> = { client: AdminClient; argument: string; second: string; options: ServerOptions & Options }
+type CallOfOne<Options> = Call<Options> & { path: string }
 
 export class Crud {
   readonly #run: CommandRun
@@ -33,54 +37,65 @@ export class Crud {
     this.#resource = resource
   }
 
-  /** A command without an argument, or with one that is not an existing resource. `usage`: such as `create <name>`. */
-  define(usage: string, says: string, example: string, action: (call: Call) => Promise<void>): Command {
+  /** A command whose first argument names no such resource. `usage`: such as `create <name>`. `example`: the same with values. */
+  define<Options = object>(usage: string, says: string, example: string, action: (call: Call<Options>) => Promise<void>): Command {
     return serverCommand(this.#group, usage, says, `${this.#group.name()} ${example}`).action((...parts: unknown[]) => {
-      const options = parts.at(-2) as Call['options']
+      const options = parts.at(-2) as Call<Options>['options']
       const [argument, second] = parts.map(String) as [string, string]
       return action({ client: createAdminClient(this.#run.environment, options), argument, second, options })
     })
   }
 
   /**
-   * A command for one that exists: `path` is that of the one that the first argument names. `more`: what follows it in the example. `second`: another
-   * argument, such as `<delivery>`.
+   * A command for one that exists: `path` is that of the one that the first argument names. `usage`: such as `test`, or `retry <delivery>` for another
+   * argument. `more`: what follows the first argument in the example.
    */
-  one(verb: string, says: string, more: string, action: (call: Call & { path: string }) => Promise<void>, second = ''): Command {
+  one<Options = object>(usage: string, says: string, more: string, action: (call: CallOfOne<Options>) => Promise<void>): Command {
     const { kind, example } = this.#resource
-    const shown = [verb, example, more].filter((part) => part !== '').join(' ')
-    return this.define(`${verb} <${kind}> ${second}`.trimEnd(), says, shown, async (call) =>
+    const [verb = '', ...others] = usage.split(' ')
+    const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(' ')
+    return this.define<Options>(words(verb, `<${kind}>`, ...others), says, words(verb, example, more), async (call) =>
       action({ ...call, path: await this.pathOf(call.client, call.argument) }),
     )
   }
 
   list(says: string): void {
-    const { path, columns } = this.#resource
-    this.define('list', says, 'list', ({ client, options }) => printList(this.#run, client, path, columns, options)).option(
-      '--limit <count>',
-      'Maximum number of results',
-      countFromOne,
-    )
+    const { path, columns, of } = this.#resource
+    const usage = of ? `list <${of.kind}>` : 'list'
+    this.define<{ limit?: number }>(usage, says, of ? `list ${of.example}` : 'list', async ({ client, argument, options }) =>
+      printList(this.#run, client, of ? `${await pathOfKind(client, of, argument)}${path}` : path, columns, options),
+    ).option('--limit <count>', 'Maximum number of results', countFromOne)
   }
 
   show(says: string): void {
     this.one('show', says, '', async ({ client, path, options }) => printRecord(this.#run, await client.call('GET', path), options))
   }
 
+  /** Changes the fields that options set. `more`: the options of the example. */
+  update(fields: Declared, says: string, more: string): void {
+    const command = this.one<Record<string, unknown>>('update', says, more, async ({ client, path, options }) => {
+      const body = await bodyOf(client, fields, 'change', options)
+      await printRecord(this.#run, await client.call('PATCH', path, { body }), options)
+    })
+    withFields(command, fields, 'change')
+  }
+
   /** `verb` and `done`: such as `delete` and `Deleted`. */
   remove(verb: string, done: string, says: string): void {
     this.one(verb, says, '', async ({ client, path, argument }) => {
       await client.call('DELETE', path)
-      tell(this.#run, `${done} ${this.#resource.kind} ${escapeForTerminal(argument)}`)
+      tell(this.#run, `${done} ${nounOf(this.#resource.kind)} ${escapeForTerminal(argument)}`)
     })
   }
 
   /** Throws CommandFailed with code 1 if none has the name. */
-  async pathOf(client: AdminClient, named: string): Promise<string> {
-    const { kind, path } = this.#resource
-    return `${path}/${encodeURIComponent(await findId(client, kind, named))}`
+  pathOf(client: AdminClient, named: string): Promise<string> {
+    return pathOfKind(client, this.#resource, named)
   }
 }
+
+const pathOfKind = async (client: AdminClient, { kind, path }: Pick<Resource, 'kind' | 'path'>, named: string): Promise<string> =>
+  `${path}/${encodeURIComponent(await findId(client, kind, named))}`
 
 /** Prints `secret` alone on stdout and the other fields on stderr, or with --json everything on stdout. */
 export async function printShownOnce(run: CommandRun, made: Fields, secret: string, called: string, options: ServerOptions): Promise<void> {

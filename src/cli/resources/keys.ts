@@ -2,15 +2,13 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { CommandRun } from '../command-run.ts'
-import { createAdminClient } from '../admin-api/client.ts'
-import type { AdminClient, Fields } from '../admin-api/client.ts'
+import type { Fields } from '../admin-api/client.ts'
 import { findId } from '../admin-api/names.ts'
 import { keysPath } from '../admin-api/paths.ts'
-import { countFromOne, given, serverCommand, wholeNumber } from '../terminal/command-options.ts'
-import type { ServerOptions } from '../terminal/command-options.ts'
-import { printList, printRecord, tell, write } from '../terminal/print.ts'
-import { recordLines, escapeForTerminal } from '../terminal/table.ts'
+import { given, wholeNumber } from '../terminal/command-options.ts'
+import { printRecord } from '../terminal/print.ts'
 import type { Column } from '../terminal/table.ts'
+import { Crud, printShownOnce } from './crud.ts'
 
 const columns: Column[] = [
   { title: 'ID', path: 'id', as: 'id' },
@@ -25,66 +23,44 @@ const columns: Column[] = [
 ]
 
 type KeyFields = { name?: string; permission?: string; limit?: number; window?: number; defaultUser?: string; mcp?: boolean }
-const example = 'website'
-const pathOfKey = async (client: AdminClient, key: string): Promise<string> =>
-  `/keys/${encodeURIComponent(await findId(client, 'key', key))}`
+const secret = ['api_key', 'API key'] as const
 
 export function define(group: Command, run: CommandRun): void {
+  const agent = { kind: 'agent', path: '/agents', example: 'Support' } as const
+  const keys = new Crud(run, group, { kind: 'key', path: '/keys', columns, example: 'website', of: agent })
   withFields(
-    serverCommand(
-      group,
+    keys.define<KeyFields>(
       'create <agent>',
       'Create an API key and print its secret, once, on stdout',
-      'key create Support --name website > acme.key',
+      'create Support --name website > acme.key',
+      async ({ client, argument, options }) => {
+        const body = { permission: 'full', ...writeFields(options) }
+        const path = keysPath(await findId(client, 'agent', argument))
+        await printShownOnce(run, await client.call('POST', path, { body }), ...secret, options)
+      },
     ),
-  ).action(async (agent: string, options: ServerOptions & KeyFields) => {
-    const client = createAdminClient(run.environment, options)
-    const body = { permission: 'full', ...writeFields(options) }
-    await printSecret(run, await client.call('POST', keysPath(await findId(client, 'agent', agent)), { body }), options)
-  })
-
-  serverCommand(group, 'list <agent>', 'List the API keys of an agent, newest first', 'key list Support')
-    .option('--limit <count>', 'Maximum number of results', countFromOne)
-    .action(async (agent: string, options: ServerOptions & { limit?: number }) => {
-      const client = createAdminClient(run.environment, options)
-      await printList(run, client, keysPath(await findId(client, 'agent', agent)), columns, options)
-    })
-
+  )
+  keys.list('List the API keys of an agent, newest first')
   withFields(
-    serverCommand(
-      group,
-      'update <key>',
+    keys.one<KeyFields>(
+      'update',
       'Update the name, permission, rate limit or other settings of an API key',
-      `key update ${example} --limit 600 --window 60`,
+      '--limit 600 --window 60',
+      async ({ client, path, options }) => printRecord(run, await client.call('PATCH', path, { body: writeFields(options) }), options),
     ),
-  ).action(async (key: string, options: ServerOptions & KeyFields) => {
-    const client = createAdminClient(run.environment, options)
-    await printRecord(run, await client.call('PATCH', await pathOfKey(client, key), { body: writeFields(options) }), options)
-  })
-
-  serverCommand(group, 'revoke <key>', 'Revoke an API key permanently, within one second', `key revoke ${example}`).action(
-    async (key: string, options: ServerOptions) => {
-      const client = createAdminClient(run.environment, options)
-      await client.call('DELETE', await pathOfKey(client, key))
-      tell(run, `Revoked API key ${escapeForTerminal(key)}`)
-    },
   )
-
-  serverCommand(
-    group,
-    'rotate <key>',
-    'Create a new secret for an API key and print it, once, on stdout',
-    `key rotate ${example} --grace 3600 > acme.key`,
-  )
+  keys.remove('revoke', 'Revoked', 'Revoke an API key permanently, within one second')
+  keys
+    .one<{ grace: number }>(
+      'rotate',
+      'Create a new secret for an API key and print it, once, on stdout',
+      '--grace 3600 > acme.key',
+      async ({ client, path, options: { grace, ...options } }) => {
+        const made = await client.call('POST', `${path}/rotate`, { body: { grace_seconds: grace } })
+        await printShownOnce(run, made, ...secret, options)
+      },
+    )
     .option('--grace <seconds>', 'How long the old secret still works', wholeNumber, 0)
-    .action(async (key: string, { grace, ...options }: ServerOptions & { grace: number }) => {
-      const client = createAdminClient(run.environment, options)
-      await printSecret(
-        run,
-        await client.call('POST', `${await pathOfKey(client, key)}/rotate`, { body: { grace_seconds: grace } }),
-        options,
-      )
-    })
 }
 
 function withFields(command: Command): Command {
@@ -103,13 +79,4 @@ function writeFields({ name, permission, limit, window, defaultUser, mcp }: KeyF
   const rateLimit = limit === undefined && window === undefined ? undefined : given({ limit, window_seconds: window })
   const user = defaultUser === '' ? null : defaultUser
   return given({ name, permission, rate_limit: rateLimit, default_external_user_id: user, mcp })
-}
-
-/** Prints the secret on stdout and the other fields on stderr, or with --json everything on stdout. */
-async function printSecret(run: CommandRun, key: Fields, options: ServerOptions): Promise<void> {
-  if (options.json) return printRecord(run, key, options)
-  const { api_key: secret, ...rest } = key
-  for (const line of recordLines(rest)) tell(run, line)
-  tell(run, 'API key (shown only once):')
-  return write(run, `${String(secret)}\n`)
 }

@@ -32,7 +32,7 @@ const secret = ['secret', 'Signing secret'] as const
 export function define(group: Command, run: CommandRun): void {
   const webhooks = new Crud(run, group, { kind: 'webhook', path: '/webhooks', columns, example })
   withFields(
-    webhooks.define(
+    webhooks.define<Record<string, unknown>>(
       'create <url>',
       'Create a webhook and print its signing secret, once, on stdout',
       `create ${example} --event turn.completed turn.failed > webhook.secret`,
@@ -46,26 +46,19 @@ export function define(group: Command, run: CommandRun): void {
   )
   webhooks.list('List webhooks, newest first')
   webhooks.show('Show a webhook, by ID, URL or description')
-  withFields(
-    webhooks.one('update', 'Update a webhook, or enable it again', '--enabled', async ({ client, path, options }) => {
-      const body = await bodyOf(client, webhookFields, 'change', options)
-      await printRecord(run, await client.call('PATCH', path, { body }), options)
-    }),
-    webhookFields,
-    'change',
-  )
+  webhooks.update(webhookFields, 'Update a webhook, or enable it again', '--enabled')
   webhooks.remove('delete', 'Deleted', 'Delete a webhook; what is pending is not sent')
   defineDeliveries(webhooks, run)
 }
 
 function defineDeliveries(webhooks: Crud, run: CommandRun): void {
   webhooks
-    .one(
+    .one<{ grace?: number }>(
       'rotate-secret',
       'Create a new signing secret and print it, once, on stdout',
       '--grace 3600 > webhook.secret',
       async ({ client, path, options }) => {
-        const body = given({ grace_seconds: options['grace'] })
+        const body = given({ grace_seconds: options.grace })
         await printShownOnce(run, await client.call('POST', `${path}/rotate-secret`, { body }), ...secret, options)
       },
     )
@@ -78,31 +71,31 @@ function defineDeliveries(webhooks: Crud, run: CommandRun): void {
   })
 
   webhooks
-    .one('deliveries', 'List the deliveries of a webhook, newest first', '--status failed', ({ client, path, options }) =>
-      printList(run, client, `${path}/deliveries`, deliveryColumns, {
-        ...options,
-        query: given({ status: options['status'] }) as Record<string, string>,
-      }),
+    .one<{ limit?: number; status?: string }>(
+      'deliveries',
+      'List the deliveries of a webhook, newest first',
+      '--status failed',
+      ({ client, path, options: { status, ...options } }) =>
+        printList(run, client, `${path}/deliveries`, deliveryColumns, { ...options, query: { status } }),
     )
     .addOption(new Option('--status <status>', 'Filter by status').choices(deliveryStates))
     .option('--limit <count>', 'Maximum number of results', countFromOne)
 
   webhooks.one(
-    'retry',
+    'retry <delivery>',
     'Send a delivery again, whatever its status',
     'evt_0198c0de-7a3b-7c4d-8e5f-60718293a4b5_turn_completed',
     async ({ client, path, second, options }) =>
       printRecord(run, await client.call('POST', `${path}/deliveries/${encodeURIComponent(second)}/retry`), options),
-    '<delivery>',
   )
 
   webhooks
-    .one(
+    .one<{ from: string; to: string }>(
       'replay',
       'Send the events of a range again, with the same IDs',
       '--from 2026-11-21 --to 2026-11-22',
-      async ({ client, path, options }) =>
-        printRecord(run, await client.call('POST', `${path}/replay`, { body: { from: options['from'], to: options['to'] } }), options),
+      async ({ client, path, options: { from, to, ...options } }) =>
+        printRecord(run, await client.call('POST', `${path}/replay`, { body: { from, to } }), options),
     )
     .requiredOption('--from <time>', 'First time, such as 2026-11-21 or 2026-11-21T09:00:00Z')
     .requiredOption('--to <time>', 'Time after the last one')
