@@ -2,9 +2,10 @@
  * The response schemas of the admin API for `/admin/v1/openapi.json`: one per resource, plus the error responses of a route. Request schemas
  * are next to the routes that they validate.
  */
-import type { TSchema } from 'typebox'
+import type { Readable } from 'node:stream'
+import type { Static, TSchema } from 'typebox'
 import type { FailureCode } from '../../errors.ts'
-import { describeFailures, describeHeaders, describeStream } from '../public/answers.ts'
+import { describeEmpty, describeFailures, describeHeaders, describeStream } from '../public/answers.ts'
 import { chatStreams, pageExample } from '../public/examples.ts'
 import { answerExamples } from './examples.ts'
 import { endUserSchemas } from './end-user-answers.ts'
@@ -212,22 +213,24 @@ const tooManyRequests = 'This operator or token has sent too many requests withi
 /** `admin.guesses`, `admin.limits`: any route may respond with it. */
 export const guessFailure = {
   429: {
-    ...describeFailures('rate_limit_exceeded')[429]!,
+    ...describeFailures('rate_limit_exceeded')[429],
     description: `\`rate_limit_exceeded\`: ${tooManyRequests}\n\n\`rate_limit_exceeded\`: ${tooManyGuesses}`,
     headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying.' }) },
   },
 }
 const failuresOf = (codes: FailureCode[]) => ({ ...guessFailure, ...describeFailures(...always, ...codes) })
 
-type Answer = { ref: TSchema; example: object }
-type Named = { schema: { $id: string }; ref: TSchema }
-type Answered = Named | Answer
+type Answer<Schema extends TSchema> = { ref: Schema; example: object }
+type Named<Schema extends TSchema> = { schema: { $id: string }; ref: Schema }
+type Answered<Schema extends TSchema> = Named<Schema> | Answer<Schema>
 
 const examples: Record<string, object> = { ...answerExamples, ...reportExamples, ...operatorExamples, ...signInExamples }
-const exampleOf = (answered: Answered): object => ('example' in answered ? answered.example : examples[answered.schema.$id]!)
-const json = (answered: Answered) => ({ 'application/json': { schema: answered.ref, example: exampleOf(answered) } })
+const exampleOf = (answered: Answered<TSchema>) => ('example' in answered ? answered.example : examples[answered.schema.$id]!)
+const json = <Schema extends TSchema>(answered: Answered<Schema>) => ({
+  'application/json': { schema: answered.ref, example: exampleOf(answered) },
+})
 
-export const pageOf = (item: Named): Answer => ({
+export const pageOf = <Schema extends TSchema>(item: Named<Schema>) => ({
   ref: Type.Object({
     data: Type.Array(item.ref),
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Pass as `cursor` to get the next page. Null on the last page.' }),
@@ -236,50 +239,46 @@ export const pageOf = (item: Named): Answer => ({
 })
 
 /** A response that is either of these. Its example is that of the first. */
-export const oneOf = (first: Answered, second: Answered): Answer => ({
-  ref: Type.Unsafe<unknown>({ oneOf: [first.ref, second.ref] }),
+export const oneOf = <First extends TSchema, Second extends TSchema>(first: Answered<First>, second: Answered<Second>) => ({
+  ref: Type.Unsafe<Static<First> | Static<Second>>({ oneOf: [first.ref, second.ref] }),
   example: exampleOf(first),
 })
 
 /** Describes a 200 response with this body, and the errors of the route. */
-export const answers = (answered: Answered, ...codes: FailureCode[]) => ({
+export const answers = <Schema extends TSchema>(answered: Answered<Schema>, ...codes: FailureCode[]) => ({
   200: { description: 'OK.', headers: describeHeaders(), content: json(answered) },
   ...failuresOf(codes),
 })
 
 /** Describes a 200 response that streams the events of a turn, the 204 after its last event, and the errors of the route. */
 export const streamed = (...codes: FailureCode[]) => ({
-  200: {
-    description: 'The stream of events.',
-    headers: describeHeaders(),
-    content: describeStream(ChatEvent.ref, chatStreams),
-  },
-  204: Type.Null({ description: 'The event was the last one of the turn.', headers: describeHeaders() }),
+  200: { description: 'The stream of events.', headers: describeHeaders(), content: describeStream(ChatEvent.ref, chatStreams) },
+  204: describeEmpty('The event was the last one of the turn.'),
   ...failuresOf(codes),
 })
 
 /** Describes a 201 response with this body, and the errors of the route. */
-export const made = (answered: Answered, ...codes: FailureCode[]) => ({
+export const made = <Schema extends TSchema>(answered: Answered<Schema>, ...codes: FailureCode[]) => ({
   201: { description: 'Created.', headers: describeHeaders(), content: json(answered) },
   ...failuresOf(codes),
 })
 
 /** Describes a 202 response with this body, for work that finishes later. */
-export const accepted = (answered: Answered, ...codes: FailureCode[]) => ({
+export const accepted = <Schema extends TSchema>(answered: Answered<Schema>, ...codes: FailureCode[]) => ({
   202: { description: 'Accepted. `status` shows the progress.', headers: describeHeaders(), content: json(answered) },
   ...failuresOf(codes),
 })
 
 /** Describes a 204 response without a body, and the errors of the route. */
-export const gone = (...codes: FailureCode[]): Record<number, object> => ({
-  204: Type.Null({ description: 'No content.', headers: describeHeaders() }),
-  ...failuresOf(codes),
-})
+export const gone = (...codes: FailureCode[]) => ({ 204: describeEmpty('No content.'), ...failuresOf(codes) })
 
-/** Adds a second media type to a 200 response. */
-export const alsoAs = (mediaType: string, example: string, response: ReturnType<typeof answers>) => ({
+/** A text that is written while it is sent. */
+const text = Type.Unsafe<Readable>(Type.String())
+
+/** Adds CSV to a 200 response. */
+export const alsoAsCsv = <Schema extends TSchema>(example: string, response: ReturnType<typeof answers<Schema>>) => ({
   ...response,
-  200: { ...response[200], content: { ...response[200].content, [mediaType]: { schema: Type.String(), example } } },
+  200: { ...response[200], content: { ...response[200].content, 'text/csv': { schema: text, example } } },
 })
 
 /** Describes a 200 response of one JSON object per line, and the errors of the route. */
@@ -287,7 +286,7 @@ export const ndjson = (example: string, ...codes: FailureCode[]) => ({
   200: {
     description: 'One JSON object per line.',
     headers: describeHeaders(),
-    content: { 'application/x-ndjson': { schema: Type.String(), example } },
+    content: { 'application/x-ndjson': { schema: text, example } },
   },
   ...failuresOf(codes),
 })

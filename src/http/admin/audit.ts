@@ -1,7 +1,7 @@
 /** The admin route of the audit log, as pages or as CSV. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { AuditEntry, about, alsoAs, answers, authors, pageOf } from './answers.ts'
+import { AuditEntry, about, alsoAsCsv, answers, authors, pageOf } from './answers.ts'
 import { auditColumns, auditCsv, wantsCsv } from './csv.ts'
 import { streamOf } from './downloads.ts'
 import { idGiven, Moment, pageQuery, readMoment, readPage, wellFormed, writePage, writeTime } from './fields.ts'
@@ -45,7 +45,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'One entry for each change, and for each reading of messages. All filters together must match. `from` (inclusive) and `to` (exclusive) filter by time. Entries are never changed or deleted, and contain no secret and no text or name of an end user. Readings of one author and subject within 15 minutes are one entry. With `Accept: text/csv`, the response is every entry as CSV; `limit` and `cursor` are then ignored.',
         ),
         querystring: AuditQuery,
-        response: alsoAs('text/csv', auditCsvExample, answers(pageOf(AuditEntry))),
+        response: alsoAsCsv(auditCsvExample, answers(pageOf(AuditEntry))),
       },
     },
     async (request, reply) => {

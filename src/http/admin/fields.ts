@@ -119,6 +119,7 @@ export function readPage({ limit = '20', cursor }: Static<typeof PageQuery>): { 
   return { limit: Number(limit), cursor }
 }
 
-export function writePage<Item>(page: { data: Item[]; nextCursor: string | null }, write: (item: Item) => object): object {
-  return { data: page.data.map(write), next_cursor: page.nextCursor }
-}
+export const writePage = <Item, Written>(page: { data: Item[]; nextCursor: string | null }, write: (item: Item) => Written) => ({
+  data: page.data.map(write),
+  next_cursor: page.nextCursor,
+})

@@ -1,12 +1,11 @@
 /** The admin routes for owners and their ledgers. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
 import { available } from '../../ledger/ledger.ts'
 import { LedgerEntry as Entry, ListedLedgerEntry as Listed, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
-import { about, alsoAs, answers, made, pageOf } from './answers.ts'
+import { about, alsoAsCsv, answers, made, pageOf } from './answers.ts'
 import {
   ExternalUserId,
   Moment,
@@ -29,12 +28,14 @@ import { ledgerColumns, ledgerCsv, wantsCsv } from './csv.ts'
 import { streamOf } from './downloads.ts'
 import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
 type RunningHold = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['runningTurns'][number]
 type Indexing = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['indexing']
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
 type ListedEntry = Awaited<ReturnType<AdminCalls['listLedger']>>['data'][number]
+type WithHolds = Static<typeof OwnerWithHolds.ref>
 
 const closed = { additionalProperties: false } as const
 
@@ -53,7 +54,7 @@ const NewEntry = Type.Object(
   { ...closed, examples: [{ amount_usd: '25.00', note: 'Invoice 2026-0117' }] },
 )
 
-export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const ownerRoutes: TypedRoutes = async (app) => {
   app.post(
     '/owners',
     {
@@ -162,7 +163,7 @@ const LedgerQuery = Type.Object({ ...ledgerFilters, owner_id: Type.Optional(idGi
 const filtersDescribed =
   'Credits, adjustments and the charges of turns. `from` (inclusive) and `to` (exclusive) filter by creation time; a charge is created when its turn ends. A filter by agent, key or end user matches only charges. With `Accept: text/csv` the response is every matching entry as CSV, without pages.'
 
-export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const ledgerRoutes: TypedRoutes = async (app) => {
   app.post(
     '/owners/:id/ledger',
     {
@@ -199,7 +200,7 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about('Owners', 'listLedger', 'List ledger entries, newest first', filtersDescribed),
         params: OwnerParams,
         querystring: OwnerLedgerQuery,
-        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'not_found')),
+        response: alsoAsCsv(ledgerCsvExample, answers(pageOf(Listed), 'not_found')),
       },
     },
     (request, reply) => answerLedger(request, reply, { ...request.query, owner_id: request.params.id }),
@@ -211,23 +212,24 @@ export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         ...about('Owners', 'listAllLedgers', 'List the ledger entries of all owners, newest first', filtersDescribed),
         querystring: LedgerQuery,
-        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Listed), 'not_found')),
+        response: alsoAsCsv(ledgerCsvExample, answers(pageOf(Listed), 'not_found')),
       },
     },
     (request, reply) => answerLedger(request, reply, request.query),
   )
 }
 
-async function answerLedger(request: FastifyRequest, reply: FastifyReply, query: Static<typeof LedgerQuery>): Promise<object> {
+async function answerLedger(request: FastifyRequest, reply: FastifyReply, query: Static<typeof LedgerQuery>) {
   const { owner_id: ownerId, agent_id: agentId, key_id: keyId, external_user_id: externalUserId, kind, from, to, ...page } = query
   const filter = { ownerId, agentId, keyId, externalUserId, kind, from: readMoment('from', from), to: readMoment('to', to) }
   if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(filter, readPage(page)), writeListedEntry)
   // Reads the first page before sending anything, so an unknown owner still gets a 404.
   const rows = await ledgerCsv((one) => request.admin.listLedger(filter, one))
-  return reply.type('text/csv; charset=utf-8').send(streamOf(request, rows))
+  reply.type('text/csv; charset=utf-8')
+  return streamOf(request, rows)
 }
 
-const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: Owner): object => ({
+const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: Owner): Static<typeof OwnerAnswer.ref> => ({
   id,
   name,
   balance_usd: writeUsd(balance),
@@ -238,7 +240,7 @@ const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: 
   created_at: writeTime(createdAt),
 })
 
-const writeHold = ({ requestId, agentId, apiKeyId, externalUserId, hold, startedAt }: RunningHold): object => ({
+const writeHold = ({ requestId, agentId, apiKeyId, externalUserId, hold, startedAt }: RunningHold): WithHolds['running_turns'][number] => ({
   request_id: requestId,
   agent_id: agentId,
   key_id: apiKeyId,
@@ -247,7 +249,7 @@ const writeHold = ({ requestId, agentId, apiKeyId, externalUserId, hold, started
   started_at: writeTime(startedAt),
 })
 
-const writeIndexing = ({ queued, maxQueued, spentMs, cpuMs, waitsUntil }: Indexing): object => ({
+const writeIndexing = ({ queued, maxQueued, spentMs, cpuMs, waitsUntil }: Indexing): WithHolds['indexing'] => ({
   queued_documents: queued,
   max_queued_documents: maxQueued,
   cpu_seconds: spentMs / 1000,
@@ -255,7 +257,7 @@ const writeIndexing = ({ queued, maxQueued, spentMs, cpuMs, waitsUntil }: Indexi
   waits_until: writeTimeOrNull(waitsUntil),
 })
 
-const writeEntry = (entry: LedgerEntry): object => ({
+const writeEntry = (entry: LedgerEntry): Static<typeof Entry.ref> => ({
   id: entry.id,
   owner_id: entry.ownerId,
   kind: entry.kind,
@@ -266,7 +268,7 @@ const writeEntry = (entry: LedgerEntry): object => ({
   created_at: writeTime(entry.createdAt),
 })
 
-const writeListedEntry = (entry: ListedEntry): object => ({
+const writeListedEntry = (entry: ListedEntry): Static<typeof Listed.ref> => ({
   ...writeEntry(entry),
   agent_id: entry.agentId,
   key_id: entry.apiKeyId,

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
-import { Usage, UsageLine, about, alsoAs, answers, oneOf, pageOf } from './answers.ts'
+import { Usage, UsageLine, about, alsoAsCsv, answers, oneOf, pageOf } from './answers.ts'
 import { usageColumns, usageCsv, wantsCsv } from './csv.ts'
 import { streamOf } from './downloads.ts'
 import { ExternalUserId, idGiven, Moment, pageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
@@ -61,7 +61,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Without `group_by`: returns turns, tokens, charges and latencies for every bucket from `from` to `to` (exclusive). A turn counts in the bucket in which it ended. Tokens, charges and latencies are those of completed turns. An error is a run of a turn that ended without a reply; a retry that runs the turn again is another run. A cancelled turn is not an error. `unpaid_usd` is what turns without a reply used, at their price; no owner was charged for it. It includes turns that failed because of the provider or of the service, for which nothing is reserved on the owner. With `group_by`: returns pages of lines, one for each group of turns that ended from `from` to `to`, at most 400 days apart. Lines are ordered by day or month, then by the IDs of owner, agent and key, then by end user. `agent`, `api_key` and `end_user` include the IDs of what they belong to, and `day` includes the month. The line of an erased end user has the ID of its conversation instead of the name. `limit` and `cursor` are for lines. With `Accept: text/csv`, the response is every line as CSV; `group_by` is then `day` by default.',
         ),
         querystring: UsageQuery,
-        response: alsoAs('text/csv', usageCsvExample, answers(oneOf(Usage, pageOf(UsageLine)))),
+        response: alsoAsCsv(usageCsvExample, answers(oneOf(Usage, pageOf(UsageLine)))),
       },
     },
     async (request, reply) => {

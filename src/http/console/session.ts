@@ -9,7 +9,7 @@ import { relyingPartyOf } from '../../operators/passkeys.ts'
 import { about, answers, gone } from '../admin/answers.ts'
 import type { Session, TokenCheck } from '../admin/auth.ts'
 import { Session as SessionAnswer } from '../admin/console-answers.ts'
-import { describeHeaders } from '../public/answers.ts'
+import { describeEmpty, describeHeaders } from '../public/answers.ts'
 import { sessionCookie } from './cookie.ts'
 import { countingWrong, createOpening, refuseOtherSites, signedIn, signInBytes } from './sign-in/opening.ts'
 import type { SignInOptions } from './sign-in/opening.ts'
@@ -40,11 +40,11 @@ const SignIn = Type.Union(
   { examples: [{ email: 'ada@acme.example', password: 'a lamp in the attic' }] },
 )
 
-const signedOut: ReturnType<typeof gone> = {
+const signedOut = {
   ...gone('not_found'),
-  204: Type.Null({
-    description: 'No content.',
-    headers: { ...describeHeaders(), 'Set-Cookie': Type.String({ description: '`turnkeep_session` without a value.' }) },
+  204: describeEmpty('No content.', {
+    ...describeHeaders(),
+    'Set-Cookie': Type.String({ description: '`turnkeep_session` without a value.' }),
   }),
 }
 

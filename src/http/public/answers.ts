@@ -5,6 +5,7 @@ import type { FailureCode } from '../../errors.ts'
 import { Type } from '../edge/schema.ts'
 
 type Described = { description: string; headers: object; content: object }
+type Failures = Record<(typeof failures)[FailureCode]['status'], Described>
 
 /** The request ID in the examples. */
 export const exampleId = '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41'
@@ -33,6 +34,10 @@ export const describeHeaders = () => ({
   'X-Request-ID': Type.String({ format: 'uuid', description: 'The id of the request. Present on every response.' }),
 })
 
+/** A response without a body. */
+export const describeEmpty = (description: string, headers: object = describeHeaders()) =>
+  Type.Unsafe<undefined>(Type.Null({ description, headers }))
+
 /**
  * Describes a stream of server-sent events. Its body is a text, so code generators must not read it as one JSON object. `event` is the schema of
  * each event in it: its name and its data. `examples` are whole streams.
@@ -58,15 +63,15 @@ export const writeStream = (...events: { event?: string; data: object | string }
     )
     .join('')
 
-/** Returns the error responses, by status, of a route that can fail with these codes. */
-export function describeFailures(...codes: FailureCode[]): Record<number, Described> {
+/** Returns the error responses, by status, of a route that can fail with these codes: only those of their statuses. */
+export function describeFailures(...codes: FailureCode[]): Failures {
   const byStatus = new Map<number, FailureCode[]>()
   for (const code of codes) {
     for (const status of code === 'bad_request' ? badRequestStatuses : [failures[code].status]) {
       byStatus.set(status, [...(byStatus.get(status) ?? []), code])
     }
   }
-  return Object.fromEntries([...byStatus].map(([status, alike]) => [status, describe(alike)]))
+  return Object.fromEntries([...byStatus].map(([status, alike]) => [status, describe(alike)])) as Failures
 }
 
 function describe(codes: FailureCode[]): Described {

@@ -5,20 +5,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { about, guessFailure } from '../../admin/answers.ts'
-import { describeFailures, describeHeaders } from '../../public/answers.ts'
+import { describeEmpty, describeFailures, describeHeaders } from '../../public/answers.ts'
 import { Type } from '../../edge/schema.ts'
 import { createExchangeLimit } from './exchange-limit.ts'
 import { createOpening } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
 
 const redirects = {
-  302: Type.Null({
-    description: 'The next page for the browser.',
-    headers: {
-      ...describeHeaders(),
-      Location: Type.String({ description: 'An address of the identity provider or of the console.' }),
-      'Set-Cookie': Type.String({ description: '`turnkeep_oidc`, for the way back from the provider; after it, `turnkeep_session`.' }),
-    },
+  302: describeEmpty('The next page for the browser.', {
+    ...describeHeaders(),
+    Location: Type.String({ description: 'An address of the identity provider or of the console.' }),
+    'Set-Cookie': Type.String({ description: '`turnkeep_oidc`, for the way back from the provider; after it, `turnkeep_session`.' }),
   }),
   ...guessFailure,
   ...describeFailures('bad_request', 'service_unavailable', 'internal_error'),

@@ -44,7 +44,7 @@ const oidcPath = '/admin/v1/session/oidc'
 export const signInBytes = 16_384
 
 /** Describes a 201 response with the session and its cookie, and the errors of the route. */
-export function signedIn(...codes: FailureCode[]): ReturnType<typeof made> {
+export function signedIn(...codes: FailureCode[]) {
   const response = made(SessionAnswer, ...codes)
   const cookies = { 'Set-Cookie': Type.String({ description: '`turnkeep_session`, HttpOnly and SameSite=Strict.' }) }
   return { ...response, 201: { ...response[201], headers: { ...describeHeaders(), ...cookies } } }
