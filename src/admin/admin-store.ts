@@ -1,62 +1,97 @@
 /**
- * The store for the admin API: reads and writes outside the turn path. Every write has an author, so that none is missing in the audit log.
- * Everything that a restricted principal reads or writes passes a rule of scope/ (`operator.scope`), so that no route and no function of this
- * module has to check it. An unavailable store becomes a 503 `service_unavailable`.
+ * The store for the admin API: the reads and writes outside the turn path that are declared for it. Every write has an author, so that none is
+ * missing in the audit log (`audit`). Everything that a restricted principal reads or writes passes the rule of its operation
+ * (`operator.scope`), and every text of an end user that is read has an entry in the audit log before it is returned (`audit.reads`), so that no
+ * route and no function of this module has to see to it. An unavailable store becomes a 503 `service_unavailable`.
  */
 import { ApiError } from '../errors.ts'
+import { ofInstallation } from '../operators/principal.ts'
 import type { Scope } from '../operators/principal.ts'
-import type { Author } from '../store/queries/audit.ts'
-import { reads } from '../store/queries/reads.ts'
-import type { Reads } from '../store/queries/reads.ts'
-import { writes } from '../store/queries/writes.ts'
-import type { Writes } from '../store/queries/writes.ts'
-import { callMethod, methodsOf } from '../store/methods.ts'
+import { boundMethods, callMethod } from '../store/methods.ts'
 import type { Methods } from '../store/methods.ts'
+import type { Actor, Author, Reading } from '../store/queries/audit.ts'
+import type { AdminRead, AdminWrite } from '../store/queries/operation.ts'
+import { adminReads } from '../store/queries/reads.ts'
+import type { AdminReads, Reads } from '../store/queries/reads.ts'
+import type { Restriction, Rule } from '../store/queries/scope.ts'
+import { adminWrites } from '../store/queries/writes.ts'
+import type { AdminWrites, Writes } from '../store/queries/writes.ts'
+import type { Sql } from '../store/sql.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
-import type { Restriction, Rule, Rules } from './scope/rules.ts'
-import { scopedReads } from './scope/scoped-reads.ts'
-import { scopedWrites } from './scope/scoped-writes.ts'
 
-export type AdminStore = Pick<Store, 'read' | 'write'>
+export type AdminStore = { read: Methods<AdminReads>; write: Methods<AdminWrites> }
 
-/** The only place where the admin API reads and writes (`audit`, `operator.scope`). */
-export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: () => Author, restriction: Restriction | null): AdminStore {
-  const read = methodsOf<Reads>(reads, (name, args) => callMethod<Reads>(store.read, name, args).catch(refuseUnavailable))
-  const write = methodsOf<Writes>(writes, (name, args) =>
-    callMethod<Writes>(store.writeAs(newAuthor()), name, args).catch(refuseUnavailable),
-  )
-  if (restriction === null) return { read, write }
-  return {
-    read: restricted<Reads>(reads, read, scopedReads, restriction),
-    write: restricted<Writes>(writes, write, scopedWrites, restriction),
-  }
+/** Who makes one request. `scope` null: sees everything. */
+export type Caller = {
+  actor: Actor
+  scope: Scope | null
+  store: AdminStore
+  /** The store without a restriction, for sign-ins and the account of an operator. Both belong to the installation. */
+  accounts: AdminStore
+  sees: Restriction['sees']
 }
 
-export function restrictionOf(store: Pick<Store, 'read'>, scope: Scope): Restriction {
-  return {
-    scope,
-    seesOwner: (id) => scope.agentId === null && id === scope.ownerId,
-    async sees(kind, id) {
-      const found = await store.read.findScopeOf(kind, id).catch(refuseUnavailable)
-      return found?.ownerId === scope.ownerId && (scope.agentId === null || found.agentId === scope.agentId)
-    },
-  }
-}
+type AnyRead = AdminRead<(sql: Sql, ...args: unknown[]) => unknown>
+type AnyWrite = AdminWrite<(sql: Sql, ...args: unknown[]) => unknown>
+type Access = { actor: Actor; restriction: Restriction | null }
+type Options = { store: Pick<Store, 'read' | 'writeAs'>; authorOf(actor: Actor): Author }
 
-const restricted = <Operations>(
-  names: Record<keyof Operations, unknown>,
-  methods: Methods<Operations>,
-  rules: Rules<Operations>,
-  restriction: Restriction,
-): Methods<Operations> =>
-  methodsOf<Operations>(names, async (name, args) => {
-    const decision = await (rules[name] as Rule<unknown[], unknown>)(restriction, ...args)
-    if (decision === 'pass') return callMethod<Operations>(methods, name, args)
-    if ('answer' in decision) return decision.answer
-    const result = await callMethod<Operations>(methods, name, decision.args)
-    return decision.show ? decision.show(result) : result
+/** The only place where the admin API reads and writes. Its methods are made once, so a caller costs a request almost nothing. */
+export function createCallers({ store, authorOf }: Options): (actor: Actor, scope: Scope | null) => Caller {
+  const readsFor = boundMethods<Access, Methods<AdminReads>>(adminReads, async ({ actor, restriction }, name, args) => {
+    const { scope, readings } = adminReads[name] as unknown as AnyRead
+    const result = await decide(restriction, scope, args, (allowed) => callMethod<Reads>(store.read, name, allowed))
+    for (const one of readings?.(result, ...args) ?? []) await record(actor, one)
+    return result
   })
+  const writesFor = boundMethods<Access, Methods<AdminWrites>>(adminWrites, ({ actor, restriction }, name, args) => {
+    const { scope } = adminWrites[name] as unknown as AnyWrite
+    return decide(restriction, scope, args, (allowed) => callMethod<Writes>(store.writeAs(authorOf(actor)), name, allowed))
+  })
+
+  async function record(actor: Actor, one: Reading): Promise<void> {
+    // Most readings are another page or poll, and a read waits for no other write.
+    if (await store.read.wasReadRecently(one, actor).catch(refuseUnavailable)) return
+    await store.writeAs(authorOf(actor)).recordReading(one).catch(refuseUnavailable)
+  }
+
+  const storeFor = (access: Access): AdminStore => ({ read: readsFor(access), write: writesFor(access) })
+  return (actor, scope) => {
+    const restriction = scope && restrictionOf(store, scope)
+    return {
+      actor,
+      scope,
+      store: storeFor({ actor, restriction }),
+      accounts: storeFor({ actor, restriction: null }),
+      sees: async (kind, id) => restriction === null || restriction.sees(kind, id),
+    }
+  }
+}
+
+const restrictionOf = (store: Options['store'], scope: Scope): Restriction => ({
+  scope,
+  seesOwner: (id) => scope.agentId === null && id === scope.ownerId,
+  async sees(kind, id) {
+    const found = await store.read.findScopeOf(kind, id).catch(refuseUnavailable)
+    return found?.ownerId === scope.ownerId && (scope.agentId === null || found.agentId === scope.agentId)
+  },
+})
+
+async function decide(
+  restriction: Restriction | null,
+  rule: Rule<unknown[], unknown>,
+  args: unknown[],
+  call: (args: unknown[]) => Promise<unknown>,
+): Promise<unknown> {
+  if (restriction === null) return call(args).catch(refuseUnavailable)
+  const decision = await rule(restriction, ...args)
+  if (decision === 'pass') return call(args).catch(refuseUnavailable)
+  if (decision === 'refuse') throw new ApiError('forbidden', ofInstallation)
+  if ('answer' in decision) return decision.answer
+  const result = await call(decision.args).catch(refuseUnavailable)
+  return decision.show ? decision.show(result) : result
+}
 
 function refuseUnavailable(error: unknown): never {
   throw error instanceof StoreUnavailable ? new ApiError('service_unavailable') : error

@@ -11,7 +11,8 @@ import type { Models } from '../agent/models/models.ts'
 import type { Tools } from '../agent/tools/tools.ts'
 import type { Trace } from '../agent/trace.ts'
 import type { Sealer } from '../config/secrets.ts'
-import { adminStore, restrictionOf } from './admin-store.ts'
+import { createCallers } from './admin-store.ts'
+import type { Caller } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
 import { createAccountAdmin } from './account.ts'
@@ -49,7 +50,6 @@ import { createSessionsAdmin } from './sessions.ts'
 import type { SessionsAdmin } from './sessions.ts'
 import { createSignInAdmin } from './sign-in/sign-in.ts'
 import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
-import { recordingReads } from './readings.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
 import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
@@ -65,7 +65,7 @@ import { createUsageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
 import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
-import type { ScopedKind } from '../store/queries/scope-of.ts'
+import type { ScopedKind } from '../store/queries/scope.ts'
 import type { Actor, Author } from '../store/queries/audit.ts'
 import type { Scope } from '../operators/principal.ts'
 
@@ -136,26 +136,23 @@ export type AdminOptions = {
 }
 
 export function createAdmin(options: AdminOptions): Admin {
+  // No write of the admin API changes more than one thing.
+  const authorOf = (actor: Actor): Author => ({ ...actor, entryIds: [options.newId('aud')] })
+  const callerOf = createCallers({ store: options.store, authorOf })
   return {
-    ...createCalls(options, { who: 'server', requestId: null }, null),
-    calledBy: (actor, scope) => createCalls(options, actor, scope),
-    authorOf: (actor) => authorOf(options, actor),
+    ...createCalls(options, callerOf({ who: 'server', requestId: null }, null)),
+    calledBy: (actor, scope) => createCalls(options, callerOf(actor, scope)),
+    authorOf,
   }
 }
 
-// No write of the admin API changes more than one thing.
-const authorOf = ({ newId }: AdminOptions, actor: Actor): Author => ({ ...actor, entryIds: [newId('aud')] })
-
-function createCalls(options: AdminOptions, actor: Actor, scope: Scope | null): AdminCalls {
-  const newAuthor = (): Author => authorOf(options, actor)
-  const restriction = scope && restrictionOf(options.store, scope)
-  const store = recordingReads(adminStore(options.store, newAuthor, restriction), actor)
-  const modules = { ...options, store, isRestricted: restriction !== null }
+function createCalls(options: AdminOptions, { actor, scope, sees, ...stores }: Caller): AdminCalls {
+  const modules = { ...options, store: stores.store, isRestricted: scope !== null }
   // Sign-ins, and the account of a restricted operator, belong to the installation.
   const operatorId = actor.who === 'operator' ? actor.id : undefined
-  const accounts = { ...options, store: adminStore(options.store, newAuthor, null) }
+  const accounts = { ...options, store: stores.accounts }
   return {
-    sees: async (kind, id) => restriction === null || restriction.sees(kind, id),
+    sees,
     ...createOwnersAdmin(modules),
     ...createLedgerAdmin(modules),
     ...createProvidersAdmin(modules),

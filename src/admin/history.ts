@@ -7,7 +7,6 @@ import { boundedPageOf, boundedRequest, encodeCursor, pageOf, pageRequest } from
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
 import type { AdminStore } from './admin-store.ts'
-import { reading } from './readings.ts'
 import { explainCharge } from './explained-charge.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import { showSteps, toolCallsOf } from './agents/tool-activity.ts'
@@ -88,7 +87,7 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
       const charge = turn.usage && (await explainCharge(store, turn))
       return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null, charge }
     },
-    recordTurnReading: (requestId) => store.write.recordReading(reading('turn', requestId)),
+    recordTurnReading: (requestId) => store.write.recordReading({ verb: 'read', noun: 'turn', subjectId: requestId }),
     async listFeedback(filter, page) {
       const rows = await store.read.listFeedback(filter, pageRequest(page))
       // The order of the list is that of the last change.

@@ -20,7 +20,7 @@ export const accessMutants: Mutant[] = [
   {
     rule: 'order.authentication',
     removes: 'other reads do not delay look-ups of API keys on PostgreSQL',
-    edits: [edit("if (name === 'findApiKeys') return 'key'", "if (name === 'findApiKeys') return 'look-up'")],
+    edits: [edit("serviceRead(findApiKeys, 'key')", 'serviceRead(findApiKeys)')],
     caughtBy: {
       file: 'store/postgres-bounds.test.ts',
       title: 'order.authentication fault.pool-exhausted: postgres: 600 reads that wait delay no look-up of an API key',

@@ -84,8 +84,8 @@ export const auditMutants: Mutant[] = [
     removes: 'the messages of a conversation are texts',
     edits: [
       edit(
-        '  listAllMessages: (page, { conversationId }) => onlyIf(page && page.items.length > 0,',
-        '  listAllMessages: (_, { conversationId }) => onlyIf(false,',
+        'readings: (page, { conversationId }) => readingIf(page && page.items.length > 0,',
+        'readings: (_, { conversationId }) => readingIf(false,',
         { at: 'audit.reads' },
       ),
     ],
@@ -100,12 +100,7 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.reads',
     removes: 'the entry is stored before the text is returned',
-    edits: [
-      edit(
-        'await recordReading(store, actor, one)\n    return result',
-        'void recordReading(store, actor, one).catch(() => undefined)\n    return result',
-      ),
-    ],
+    edits: [edit('await record(actor, one)\n    return result', 'void record(actor, one).catch(() => undefined)\n    return result')],
     caughtBy: { file: reads, title: 'audit.reads: if the entry cannot be stored, the response is an error without a text' },
   },
   {

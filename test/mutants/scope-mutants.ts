@@ -18,7 +18,7 @@ const scoped = (removes: string, edits: Mutant['edits'], caughtBy: Mutant['caugh
 
 export const scopeMutants: Mutant[] = [
   scoped('every read and write of a restricted principal passes a rule', [
-    edit('  if (restriction === null) return { read, write }', '  if (restriction !== undefined) return { read, write }'),
+    edit('  if (restriction === null) return call(args)', '  if (restriction !== undefined) return call(args)'),
   ]),
   scoped(
     'a trial of a tool with a price is refused',
@@ -26,30 +26,23 @@ export const scopeMutants: Mutant[] = [
     single('operator.scope: a restricted token tries no tool that has a price'),
   ),
   scoped('a turn of another owner does not exist', [
-    edit('  findTurn: ofTurn((requestId) => requestId, undefined),', '  findTurn: unrestricted,', { at: 'operator.scope' }),
+    edit('scope: ofTurn((requestId) => requestId, undefined),', "scope: () => 'pass',", { at: 'operator.scope' }),
   ]),
   scoped('a conversation of another owner does not exist', [
-    edit('  listAllMessages: ofConversation(({ conversationId }) => conversationId, undefined),', '  listAllMessages: unrestricted,'),
+    edit('scope: ofConversation(({ conversationId }) => conversationId, undefined),', "scope: () => 'pass',"),
   ]),
-  scoped('a list of turns is of one owner', [
-    edit('  listTurns: ({ scope }, filter, page) => ({ args: [within(scope, filter), page] }),', '  listTurns: unrestricted,', {
-      at: 'operator.scope-2',
-    }),
-  ]),
-  scoped('a report of usage is of one owner', [
-    edit('  usageByBucket: ({ scope }, wanted) => ({ args: [within(scope, wanted)] }),', '  usageByBucket: unrestricted,', {
-      at: 'operator.scope-3',
-    }),
-  ]),
+  scoped('a list of turns is of one owner', [edit('scope: byFilter,', "scope: () => 'pass',", { at: 'operator.scope-2' })]),
+  scoped('a report of usage is of one owner', [edit('scope: byFilter,', "scope: () => 'pass',", { at: 'operator.scope-3' })]),
   scoped('a filter by another owner finds nothing', [edit("asked === undefined ? own : ''", 'asked === undefined ? own : asked')]),
   scoped('an agent is created for its own owner', [
-    edit("  createAgent: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),", '  createAgent: unrestricted,'),
+    edit("scope: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),", "scope: () => 'pass',"),
   ]),
-  scoped('an API key of another owner does not change', [
-    edit("  revokeApiKey: ofKey((id) => id, 'not_found'),", '  revokeApiKey: unrestricted,'),
-  ]),
+  scoped('an API key of another owner does not change', [edit("scope: ofKey((id) => id, 'not_found'),", "scope: () => 'pass',")]),
   scoped('a webhook of another owner does not change', [
-    edit('  changeWebhook: ({ scope }, id, change) => ({ args: [id, change, scope] }),', '  changeWebhook: unrestricted,'),
+    edit(
+      'write(changeWebhook, { scope: ({ scope }, id, change) => instead(id, change, scope),',
+      "write(changeWebhook, { scope: () => 'pass',",
+    ),
   ]),
   scoped('a text of another owner is not erased', [
     edit("(await calls.sees('conversation', id)) ? erasure", '(await Promise.resolve(true)) ? erasure'),

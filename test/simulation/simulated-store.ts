@@ -205,7 +205,7 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
     const { name, args } = item as { name: keyof Reads; args: unknown[] }
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     later(of, `${of.place} reads ${name}`, () =>
-      (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sql, ...args).then(resolve, reject),
+      (reads[name].run as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sql, ...args).then(resolve, reject),
     )
     return promise
   }

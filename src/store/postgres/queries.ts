@@ -3,7 +3,7 @@
  * store, writes of all processes run one after the other, so what a write has read is still valid when it writes. Turns never wait for that
  * lock.
  */
-import { reads, reports, searches } from '../queries/reads.ts'
+import { reads } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
 import { performWrite } from '../queries/perform-write.ts'
 import type { WriteCall } from '../queries/perform-write.ts'
@@ -38,13 +38,6 @@ const adminWriteLockId = 7_264_011
 
 export const beginSnapshot = 'begin isolation level repeatable read, read only'
 
-/** Every request waits for the look-up of its API key, so no other read delays it. */
-function purposeOf(name: keyof Reads): 'key' | 'report' | 'search' | 'look-up' {
-  if (name === 'findApiKeys') return 'key'
-  if (reports.has(name)) return 'report'
-  return searches.has(name) ? 'search' : 'look-up'
-}
-
 export type AdminQueries = {
   read(name: keyof Reads, args: unknown[]): Promise<unknown>
   write(call: WriteCall): Promise<unknown>
@@ -58,14 +51,14 @@ export function createQueries(
   const limitsMs = { key: lookUpMs, 'look-up': lookUpMs, search: searchMs, report: reportMs }
   return {
     read(name, args) {
-      const purpose = purposeOf(name)
+      const purpose = reads[name].queue
       const limitMs = limitsMs[purpose]
       return connections.ask(purpose, limitMs, async (connection) => {
         // The database aborts as well, because an abandoned report would otherwise continue. The planner underestimates reading all chunks
         // of all agents, because it does not know that their words are stored outside the table.
         const byIndex = purpose === 'search' ? '; set local enable_seqscan = off; set local jit = off' : ''
         await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}; ${leaving}${byIndex}`)
-        const value = await (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sqlOf(connection), ...args)
+        const value = await (reads[name].run as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sqlOf(connection), ...args)
         await connection.query('commit')
         return value
       })

@@ -109,6 +109,12 @@ export async function listAudit(sql: Sql, filter: AuditFilter, { limit, before }
 /** `audit.reads`: what someone read, texts of end users, such as the messages of a conversation. */
 export type Reading = { verb: 'read' | 'export'; noun: string; subjectId: string }
 
+/** `[reading]`, if a text was found. */
+export const readingIf = (found: unknown, noun: string, subjectId: string): Reading[] => (found ? [{ verb: 'read', noun, subjectId }] : [])
+
+/** The subject of a reading over all agents, such as of the feedback on turns or of excerpts of conversations. */
+export const allAgents = 'all'
+
 /** Readings of one author and subject are one entry for this time, so that pages and polls add no entries. */
 // mutant: audit.reads-3
 const readingMs = 15 * 60 * 1000

@@ -35,6 +35,10 @@ const withheld = (value: unknown): Withheld => new Withheld(value)
 /** What a write returned, if it did anything. */
 type Perhaps<Thing> = Thing | false | null | undefined
 
+/** `[entry]` without fields, if something was done. */
+export const when = (done: unknown, verb: string, noun: string, subjectId: string): NewAuditEntry[] =>
+  done ? [{ verb, noun, subjectId }] : []
+
 /** `[entry]` with what the thing has, if it was created. */
 export const created = <Thing>(
   noun: string,

@@ -5,11 +5,7 @@
  */
 import type { Sql } from '../sql.ts'
 import { text } from './columns.ts'
-
-/** What a restricted principal sees. `agentId` null: everything of the owner, otherwise only this agent of it. */
-export type Within = { ownerId: string; agentId: string | null }
-
-export type ScopedKind = 'agent' | 'api_key' | 'conversation' | 'turn'
+import type { ScopedKind } from './scope.ts'
 
 const statements: Record<ScopedKind, string> = {
   agent: 'select a.owner_id, a.id as agent_id from agents a where a.id = $1',

@@ -19,7 +19,7 @@ serveThread(({ folder, clockOffset }) => {
     const { name, args } = items[0] as { name: keyof typeof reads; args: unknown[] }
     try {
       db.exec('begin')
-      return { value: await (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sql, ...args) }
+      return { value: await (reads[name].run as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sql, ...args) }
     } catch (error) {
       return { error: toWire(error) }
     } finally {

@@ -3,7 +3,7 @@
  * searches and reports. Implements store.ts; its clock is the writer's. Durability: WAL with synchronous=full, so a commit is on the disk
  * before its outcome is returned.
  */
-import { reads, reports, searches } from '../queries/reads.ts'
+import { reads } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
 import type { Author } from '../queries/audit.ts'
 import { writes } from '../queries/writes.ts'
@@ -76,7 +76,7 @@ type Parts = {
 
 /** The store on top of its threads, or of their replacements in a simulation. */
 export function storeOver({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
-  const readerOf = (name: keyof Reads): LateThread => (reports.has(name) ? reporter : searches.has(name) ? searcher : reader)
+  const threads = { key: reader, 'look-up': reader, search: searcher, report: reporter }
   const listeners: (() => void)[] = []
   const each = async <Outcome>(operation: string, items: unknown[], onEarly?: OnEarlyOutcome): Promise<Each<Outcome>[]> => {
     const outcomes = await writer.call(operation, items, onEarly)
@@ -111,7 +111,7 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
       for (const outcome of await writer.call('release', leases)) if ('error' in outcome) throw fromWire(outcome.error)
     },
     claimOrphans: (claim) => writer.ask('claim', claim) as Promise<Claims>,
-    read: methodsOf<Reads>(reads, (name, args) => readerOf(name).ask('read', { name, args })),
+    read: methodsOf<Reads>(reads, (name, args) => threads[reads[name].queue].ask('read', { name, args })),
     write: writesOf(undefined),
     writeAs: writesOf,
     forget: (depth) => writer.ask('forget', depth) as ReturnType<Store['forget']>,

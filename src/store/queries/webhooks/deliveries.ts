@@ -12,7 +12,7 @@ import { readEvents, withoutTexts } from './event-data.ts'
 import type { EventRecord } from './event-data.ts'
 import { endsOfRuns, eventLifetimeMs } from './events.ts'
 import { Values } from '../reported-turns.ts'
-import type { Within } from '../scope-of.ts'
+import type { Within } from '../scope.ts'
 import { findWebhook, isForEvent, readWebhook } from './webhooks.ts'
 import type { StoredWebhook } from './webhooks.ts'
 

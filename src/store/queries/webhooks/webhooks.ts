@@ -7,7 +7,7 @@ import { bytes, integer, integerOrNull, text } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
 import { Values } from '../reported-turns.ts'
 import { isAgentOf } from '../scope-of.ts'
-import type { Within } from '../scope-of.ts'
+import type { Within } from '../scope.ts'
 
 /** As it is stored: with its secrets, in encrypted form. */
 export type StoredWebhook = Omit<Webhook, 'previousSecretExpiresAt'> & {
