@@ -64,7 +64,7 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.changes',
     removes: 'the query of a provider is not shown',
-    edits: [edit('`${url.origin}${url.pathname}`', 'text', { at: 'audit.changes-2' })],
+    edits: [edit('`${url.origin}${url.pathname}`', 'address', { at: 'audit.changes-2' })],
     caughtBy: noSecret,
   },
   {

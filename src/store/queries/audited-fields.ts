@@ -14,11 +14,8 @@ import type { Agent } from './agents.ts'
 import type { ApiKeyRecord } from './api-key-records.ts'
 import type { StoredDocument } from './knowledge/documents.ts'
 import type { GivenFeedback } from './feedback.ts'
-import type { LedgerEntry } from './ledger.ts'
 import type { AdminToken } from './admin-tokens.ts'
 import type { Operator } from './operators.ts'
-import type { Owner } from './owners.ts'
-import type { Provider } from './providers.ts'
 
 /** The fields of one thing, in the order in which an entry lists them. Nested names have dots. */
 export type AuditedFields = { [name: string]: Shown | Withheld }
@@ -30,7 +27,7 @@ class Withheld {
     this.text = JSON.stringify(value)
   }
 }
-const withheld = (value: unknown): Withheld => new Withheld(value)
+export const withheld = (value: unknown): Withheld => new Withheld(value)
 
 /** What a write returned, if it did anything. */
 type Perhaps<Thing> = Thing | false | null | undefined
@@ -135,31 +132,7 @@ function audited(name: string, { kind, audit }: Field, value: unknown): [string,
   }
 }
 
-const usdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
-
-export const ownerFields = ({ name, lowBalance }: Pick<Owner, 'name' | 'lowBalance'>): AuditedFields => ({
-  name,
-  low_balance_usd: usdOrNull(lowBalance),
-})
-
-/** An opening balance is the first entry of the ledger. */
-export const newOwnerFields = (owner: Owner): AuditedFields => ({ ...ownerFields(owner), balance_usd: formatUsd(owner.balance) })
-
-/** The note is in the ledger, which also keeps it forever. */
-export const ledgerEntryFields = ({ ownerId, kind, amount }: LedgerEntry): AuditedFields => ({
-  owner_id: ownerId,
-  kind,
-  amount_usd: formatUsd(amount),
-})
-
-export const providerFields = ({ name, kind, baseUrl, sealedApiKey }: Omit<Provider, 'createdAt' | 'updatedAt'>): AuditedFields => ({
-  name,
-  kind,
-  base_url: baseUrl === null ? null : withoutQuery(baseUrl),
-  // The query of an address may contain credentials.
-  'base_url.query': withheld(baseUrl === null ? '' : (URL.parse(baseUrl)?.search ?? '')),
-  api_key: withheld(Buffer.from(sealedApiKey).toString('base64')),
-})
+export const usdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
 
 export const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
   agent_id: key.agentId,
@@ -260,10 +233,3 @@ export function agentFields({ ownerId, enabled, spendLimits, present }: Agent): 
 }
 
 const apiName = (name: string): string => (name === 'price' ? 'price_usd' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
-
-/** Without a user name, a password, a query and a fragment. */
-function withoutQuery(text: string): string {
-  const url = URL.parse(text)
-  // mutant: audit.changes-2
-  return url ? `${url.origin}${url.pathname}` : ''
-}

@@ -1,5 +1,5 @@
 /** The operator's ledger entries and the list of all entries. The settlement writes charges. Entries are never changed or deleted. */
-import { clearedBy } from '../../ledger/ledger.ts'
+import { clearedBy, formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
@@ -7,6 +7,10 @@ import type { PageRequest } from './paging.ts'
 import { recordEvent } from './webhooks/events.ts'
 import { Values } from './reported-turns.ts'
 import type { Period, UsageFilter } from './reported-turns.ts'
+import { read, write } from './operation.ts'
+import { installation, instead, within } from './scope.ts'
+import { differing } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 export type LedgerEntry = {
   id: string
@@ -41,7 +45,7 @@ export type AppendOutcome =
   | { kind: 'above_largest_balance' }
 
 /** Decides and writes in one transaction. A key creates at most one entry, permanently. */
-export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promise<AppendOutcome> {
+async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promise<AppendOutcome> {
   const { ownerId, idempotencyKey, amount, note } = given
   // Locks the row first, so that two entries of one owner are decided one after the other on every backend.
   if ((await sql.run('update owners set balance = balance where id = $1', ownerId)) === 0) return { kind: 'owner_not_found' }
@@ -168,4 +172,31 @@ function readEntry(row: Row): LedgerEntry {
     note: textOrNull(row, 'note'),
     createdAt: integer(row, 'created_at'),
   }
+}
+
+/** The note is in the ledger, which also keeps it forever. */
+const ledgerEntryFields = ({ ownerId, kind, amount }: LedgerEntry): AuditedFields => ({
+  owner_id: ownerId,
+  kind,
+  amount_usd: formatUsd(amount),
+})
+
+export const ledgerReads = {
+  listLedger: read(listLedger, {
+    queue: 'report',
+    scope: ({ scope }, filter, page) => (scope.agentId === null ? instead(within(scope, filter), page) : { answer: [] }),
+    readings: null,
+  }),
+}
+
+export const ledgerWrites = {
+  appendLedgerEntry: write(appendLedgerEntry, {
+    scope: installation,
+    // A repeated idempotency key returns the first entry and changes nothing.
+    audit: (outcome, [{ id }]) =>
+      outcome.kind === 'appended' && outcome.entry.id === id
+        ? differing('append', 'ledger_entry', id, {}, ledgerEntryFields(outcome.entry))
+        : [],
+    changesCaches: false,
+  }),
 }

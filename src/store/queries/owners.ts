@@ -1,8 +1,13 @@
 /** Owners, whose balance pays for replies. After the first entry made here, only ledger.ts and the turn path change a balance. */
+import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { read, write } from './operation.ts'
+import { installation, instead, ofOwner } from './scope.ts'
+import { changed, created, usdOrNull } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 export type Owner = {
   id: string
@@ -38,17 +43,13 @@ export async function createOwner(sql: Sql, { id, name, credit }: NewOwner): Pro
   return { id, name, balance, held: 0n, unpaid: 0n, lowBalance: null, createdAt: now }
 }
 
-export async function findOwner(sql: Sql, id: string): Promise<Owner | undefined> {
+async function findOwner(sql: Sql, id: string): Promise<Owner | undefined> {
   const [row] = await sql.all(`select ${columns} from owners where id = $1`, id)
   return row && readOwner(row)
 }
 
 /** Newest first. With `ownerId`, only this owner. */
-export async function listOwners(
-  sql: Sql,
-  { ownerId }: { ownerId?: string | undefined },
-  { limit, before }: PageRequest,
-): Promise<Owner[]> {
+async function listOwners(sql: Sql, { ownerId }: { ownerId?: string | undefined }, { limit, before }: PageRequest): Promise<Owner[]> {
   const rows = await sql.all(
     `select ${columns} from owners where (created_at, id) < ($1, $2) ${ownerId === undefined ? '' : 'and id = $4'}
       order by created_at desc, id desc limit $3`,
@@ -62,7 +63,7 @@ export async function listOwners(
 
 export type OwnerChange = { name?: string; lowBalance?: Amount | null }
 
-export async function changeOwner(sql: Sql, id: string, { name, lowBalance }: OwnerChange): Promise<Owner | undefined> {
+async function changeOwner(sql: Sql, id: string, { name, lowBalance }: OwnerChange): Promise<Owner | undefined> {
   if (name !== undefined) await sql.run('update owners set name = $1 where id = $2', name, id)
   if (lowBalance !== undefined) await sql.run('update owners set low_balance = $1 where id = $2', lowBalance, id)
   return findOwner(sql, id)
@@ -79,3 +80,33 @@ const readOwner = (row: Row): Owner => ({
   lowBalance: row['low_balance'] === null ? null : bigInteger(row, 'low_balance'),
   createdAt: integer(row, 'created_at'),
 })
+
+const ownerFields = ({ name, lowBalance }: Pick<Owner, 'name' | 'lowBalance'>): AuditedFields => ({
+  name,
+  low_balance_usd: usdOrNull(lowBalance),
+})
+
+/** An opening balance is the first entry of the ledger. */
+const newOwnerFields = (owner: Owner): AuditedFields => ({ ...ownerFields(owner), balance_usd: formatUsd(owner.balance) })
+
+export const ownerReads = {
+  findOwner: read(findOwner, { scope: ofOwner((id) => id, undefined), readings: null }),
+  listOwners: read(listOwners, {
+    scope: ({ scope }, filter, page) => (scope.agentId === null ? instead({ ...filter, ownerId: scope.ownerId }, page) : { answer: [] }),
+    readings: null,
+  }),
+}
+
+export const ownerWrites = {
+  createOwner: write(createOwner, {
+    scope: installation,
+    audit: (owner) => created('owner', owner.id, newOwnerFields, owner),
+    changesCaches: false,
+  }),
+  changeOwner: write(changeOwner, {
+    scope: installation,
+    before: (sql, [id]) => findOwner(sql, id),
+    audit: (owner, [id], before) => changed('owner', id, ownerFields, before, owner),
+    changesCaches: false,
+  }),
+}

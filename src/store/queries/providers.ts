@@ -4,6 +4,10 @@ import { providerKinds } from '../../provider-kinds.ts'
 import type { ProviderKind } from '../../provider-kinds.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { read, write } from './operation.ts'
+import { installation, unrestricted } from './scope.ts'
+import { changed, created, deleted, withheld } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 export type Provider = {
   id: string
@@ -21,7 +25,7 @@ export type NewProvider = Pick<Provider, 'id' | 'name' | 'kind' | 'baseUrl' | 's
 export type ProviderChange = Partial<Pick<Provider, 'name' | 'baseUrl' | 'sealedApiKey'>>
 
 /** Returns undefined if the name is taken. */
-export async function createProvider(sql: Sql, { id, name, kind, baseUrl, sealedApiKey }: NewProvider): Promise<Provider | undefined> {
+async function createProvider(sql: Sql, { id, name, kind, baseUrl, sealedApiKey }: NewProvider): Promise<Provider | undefined> {
   const now = await sql.now()
   const made = await sql.run(
     `insert into providers (id, name, kind, base_url, sealed_api_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)
@@ -41,7 +45,7 @@ export async function findProvider(sql: Sql, name: string): Promise<Provider | u
   return row && readProvider(row)
 }
 
-export async function findProviderById(sql: Sql, id: string): Promise<Provider | undefined> {
+async function findProviderById(sql: Sql, id: string): Promise<Provider | undefined> {
   const [row] = await sql.all(`select ${columns} from providers where id = $1`, id)
   return row && readProvider(row)
 }
@@ -72,12 +76,7 @@ type InUse = { kind: 'in_use'; agentId: string }
  * The name of a provider in use cannot change, because agents refer to it. `baseUrlBefore` is the base URL that the change is based on,
  * because a key belongs to the server that it is encrypted for.
  */
-export async function changeProvider(
-  sql: Sql,
-  id: string,
-  change: ProviderChange,
-  baseUrlBefore: string | null,
-): Promise<ProviderChangeOutcome> {
+async function changeProvider(sql: Sql, id: string, change: ProviderChange, baseUrlBefore: string | null): Promise<ProviderChangeOutcome> {
   const present = await findProviderById(sql, id)
   if (!present) return { kind: 'not_found' }
   if (present.baseUrl !== baseUrlBefore) return { kind: 'stale' }
@@ -98,7 +97,7 @@ export async function changeProvider(
   return { kind: 'changed', provider }
 }
 
-export async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'deleted' } | { kind: 'not_found' } | InUse> {
+async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'deleted' } | { kind: 'not_found' } | InUse> {
   const provider = await findProviderById(sql, id)
   if (!provider) return { kind: 'not_found' }
   const agentId = await findAgentOnProvider(sql, id)
@@ -108,7 +107,7 @@ export async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'del
 }
 
 /** The model of the newest agent that uses this provider, for a test call. */
-export async function modelOnProvider(sql: Sql, name: string): Promise<string | undefined> {
+async function modelOnProvider(sql: Sql, name: string): Promise<string | undefined> {
   // A provider's name is a slug, so it contains none of the wildcards of `like`.
   const [row] = await sql.all(
     `select v.model from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version
@@ -138,4 +137,51 @@ function readProvider(row: Row): Provider {
     createdAt: integer(row, 'created_at'),
     updatedAt: integer(row, 'updated_at'),
   }
+}
+
+const providerFields = ({ name, kind, baseUrl, sealedApiKey }: Omit<Provider, 'createdAt' | 'updatedAt'>): AuditedFields => ({
+  name,
+  kind,
+  base_url: baseUrl === null ? null : withoutQuery(baseUrl),
+  // The query of an address may contain credentials.
+  'base_url.query': withheld(baseUrl === null ? '' : (URL.parse(baseUrl)?.search ?? '')),
+  api_key: withheld(Buffer.from(sealedApiKey).toString('base64')),
+})
+
+/** Without a user name, a password, a query and a fragment. */
+function withoutQuery(address: string): string {
+  const url = URL.parse(address)
+  // mutant: audit.changes-2
+  return url ? `${url.origin}${url.pathname}` : ''
+}
+
+export const providerReads = {
+  findProvider: read(findProvider, {
+    // To save an agent, which names its provider. Everyone who saves an agent must know the name.
+    scope: unrestricted,
+    readings: null,
+  }),
+  findProviderById: read(findProviderById, { scope: installation, readings: null }),
+  listProviders: read(listProviders, { scope: installation, readings: null }),
+  modelOnProvider: read(modelOnProvider, { scope: installation, readings: null }),
+}
+
+export const providerWrites = {
+  createProvider: write(createProvider, {
+    scope: installation,
+    audit: (provider, [{ id }]) => created('provider', id, providerFields, provider),
+    changesCaches: true,
+  }),
+  changeProvider: write(changeProvider, {
+    scope: installation,
+    before: (sql, [id]) => findProviderById(sql, id),
+    audit: (outcome, [id], before) => changed('provider', id, providerFields, before, outcome.kind === 'changed' && outcome.provider),
+    changesCaches: true,
+  }),
+  deleteProvider: write(deleteProvider, {
+    scope: installation,
+    before: (sql, [id]) => findProviderById(sql, id),
+    audit: (outcome, [id], before) => deleted('provider', id, providerFields, outcome.kind === 'deleted' && before),
+    changesCaches: true,
+  }),
 }

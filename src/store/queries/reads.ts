@@ -17,10 +17,7 @@ import { findEndUser, listEndUsers } from './end-users.ts'
 import { listExportedTurns } from './end-user-export.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions, listPriceChanges } from './agents.ts'
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
-import { listLedger } from './ledger.ts'
-import { findOwner, listOwners } from './owners.ts'
 import { findScopeOf } from './scope-of.ts'
-import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
 import { findEndUserLimits, listSpending } from './spend-limits.ts'
 import { findAdminToken, findValidAdminTokens, listAdminTokens } from './admin-tokens.ts'
 import { findOperator, findOperatorByEmail, findOperatorByIdentity, listOperators } from './operators.ts'
@@ -41,8 +38,14 @@ import { allAgents, readingIf } from './audit.ts'
 import { ofAdmin, read, serviceRead } from './operation.ts'
 import type { OfAdmin, Runs } from './operation.ts'
 import { byFilter, installation, ofAgent, ofConversation, ofKey, ofOwner, ofTurn, instead, unrestricted, within } from './scope.ts'
+import { ownerReads } from './owners.ts'
+import { ledgerReads } from './ledger.ts'
+import { providerReads } from './providers.ts'
 
 export const reads = {
+  ...ownerReads,
+  ...ledgerReads,
+  ...providerReads,
   findInvitation: read(findInvitation, { scope: installation, readings: null }),
   isTokenUnused: read(isTokenUnused, { scope: installation, readings: null }),
   findPasskey: read(findPasskey, { scope: installation, readings: null }),
@@ -62,27 +65,9 @@ export const reads = {
   }),
   findApiKeyRecord: read(findApiKeyRecord, { scope: ofKey((id) => id, undefined), readings: null }),
   listApiKeys: read(listApiKeys, { scope: ofAgent((agentId) => agentId, []), readings: null }),
-  listLedger: read(listLedger, {
-    queue: 'report',
-    scope: ({ scope }, filter, page) => (scope.agentId === null ? instead(within(scope, filter), page) : { answer: [] }),
-    readings: null,
-  }),
-  findOwner: read(findOwner, { scope: ofOwner((id) => id, undefined), readings: null }),
   findOwnerIndexing: read(findOwnerIndexing, { scope: ofOwner((ownerId) => ownerId, undefined), readings: null }),
   findEndUserLimits: read(findEndUserLimits, { scope: ofAgent(({ agentId }) => agentId, undefined), readings: null }),
   listSpending: read(listSpending, { scope: ofAgent((id) => id, undefined), readings: null }),
-  listOwners: read(listOwners, {
-    scope: ({ scope }, filter, page) => (scope.agentId === null ? instead({ ...filter, ownerId: scope.ownerId }, page) : { answer: [] }),
-    readings: null,
-  }),
-  findProvider: read(findProvider, {
-    // To save an agent, which names its provider. Everyone who saves an agent must know the name.
-    scope: unrestricted,
-    readings: null,
-  }),
-  findProviderById: read(findProviderById, { scope: installation, readings: null }),
-  listProviders: read(listProviders, { scope: installation, readings: null }),
-  modelOnProvider: read(modelOnProvider, { scope: installation, readings: null }),
   findTurn: read(findTurn, {
     // mutant: operator.scope
     scope: ofTurn((requestId) => requestId, undefined),

@@ -6,7 +6,7 @@ import { changeApiKey, createApiKey, findApiKeyRecord, revokeApiKey, rotateApiKe
 import { recordReading, recordTrial, wasReadRecently } from './audit.ts'
 import { ofAdmin, serviceWrite, write } from './operation.ts'
 import type { OfAdmin, Runs } from './operation.ts'
-import { ofAgent, ofKey, ofOwner, ofTurn, installation, instead, unrestricted } from './scope.ts'
+import { ofAgent, ofKey, ofOwner, ofTurn, instead, unrestricted } from './scope.ts'
 import {
   agentFields,
   apiKeyFields,
@@ -17,12 +17,8 @@ import {
   differing,
   documentFields,
   feedbackFields,
-  ledgerEntryFields,
   limitFields,
-  newOwnerFields,
   noFeedback,
-  ownerFields,
-  providerFields,
   when,
 } from './audited-fields.ts'
 import { clearExpired, eraseConversations } from './erasure.ts'
@@ -31,10 +27,7 @@ import { deleteDocument, findDocument, putContentPart, putDocument, requeueDocum
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
 import { spendIndexing } from './knowledge/indexing-queue.ts'
 import { renewTerms } from './knowledge/renew-terms.ts'
-import { appendLedgerEntry } from './ledger.ts'
-import { changeOwner, createOwner, findOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
-import { changeProvider, createProvider, deleteProvider, findProviderById } from './providers.ts'
 import { findFeedback, putFeedback, removeFeedback } from './feedback.ts'
 import { deleteEndUserLimits, findEndUserLimits, putEndUserLimits } from './spend-limits.ts'
 import { clearTraces } from './traces.ts'
@@ -42,47 +35,16 @@ import { requestCancel } from './turn-status.ts'
 import { claimDeliveries, endAttempts, replayDeliveries, retryDelivery } from './webhooks/deliveries.ts'
 import { clearEvents } from './webhooks/events.ts'
 import { changeWebhook, createWebhook, deleteWebhook, disableWebhook, findWebhook, rotateWebhookSecret } from './webhooks/webhooks.ts'
+import { ownerWrites } from './owners.ts'
+import { ledgerWrites } from './ledger.ts'
+import { providerWrites } from './providers.ts'
 
 const webhookAudit = auditedOf(webhookFields)
 
 export const writes = {
-  createOwner: write(createOwner, {
-    scope: installation,
-    audit: (owner) => created('owner', owner.id, newOwnerFields, owner),
-    changesCaches: false,
-  }),
-  changeOwner: write(changeOwner, {
-    scope: installation,
-    before: (sql, [id]) => findOwner(sql, id),
-    audit: (owner, [id], before) => changed('owner', id, ownerFields, before, owner),
-    changesCaches: false,
-  }),
-  appendLedgerEntry: write(appendLedgerEntry, {
-    scope: installation,
-    // A repeated idempotency key returns the first entry and changes nothing.
-    audit: (outcome, [{ id }]) =>
-      outcome.kind === 'appended' && outcome.entry.id === id
-        ? differing('append', 'ledger_entry', id, {}, ledgerEntryFields(outcome.entry))
-        : [],
-    changesCaches: false,
-  }),
-  createProvider: write(createProvider, {
-    scope: installation,
-    audit: (provider, [{ id }]) => created('provider', id, providerFields, provider),
-    changesCaches: true,
-  }),
-  changeProvider: write(changeProvider, {
-    scope: installation,
-    before: (sql, [id]) => findProviderById(sql, id),
-    audit: (outcome, [id], before) => changed('provider', id, providerFields, before, outcome.kind === 'changed' && outcome.provider),
-    changesCaches: true,
-  }),
-  deleteProvider: write(deleteProvider, {
-    scope: installation,
-    before: (sql, [id]) => findProviderById(sql, id),
-    audit: (outcome, [id], before) => deleted('provider', id, providerFields, outcome.kind === 'deleted' && before),
-    changesCaches: true,
-  }),
+  ...ownerWrites,
+  ...ledgerWrites,
+  ...providerWrites,
   createAgent: write(createAgent, {
     scope: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),
     audit: (outcome) => (outcome.kind === 'created' ? created('agent', outcome.agent.id, agentFields, outcome.agent) : []),
