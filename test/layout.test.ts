@@ -16,7 +16,7 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   http: { uses: ['access', 'turn', 'admin', 'ledger', 'mcp', 'operators', 'resources'], types: ['store', 'agent'] },
   turn: { uses: ['agent', 'ledger', 'store'] },
   access: { uses: ['store'] },
-  agent: { uses: ['store'] },
+  agent: { uses: ['store', 'resources'] },
   admin: { uses: ['access', 'agent', 'ledger', 'store', 'webhooks', 'operators', 'resources'] },
   // Roles, and how a person proves who it is. It knows neither the store nor HTTP.
   operators: { uses: [], types: ['store'] },

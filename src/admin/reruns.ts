@@ -7,10 +7,11 @@ import { refuseUnknownProvider } from './providers/unknown-provider.ts'
 import type { ProviderNames } from './providers/unknown-provider.ts'
 import { contextOf, findTraced } from './traces.ts'
 import { maxHistory, runUnstored, withinWindow } from './unstored-run.ts'
-import type { Overrides, UnstoredRun, UnstoredRunOptions } from './unstored-run.ts'
+import type { UnstoredRun, UnstoredRunOptions } from './unstored-run.ts'
+import type { AgentOverrides } from '../resources/agent.ts'
 
 /** `left` is aborted when the reader of the result is gone. */
-type Asked = { overrides: Overrides & { message?: string | undefined }; requestId: string; left: AbortSignal }
+type Asked = { overrides: AgentOverrides & { message?: string | undefined }; requestId: string; left: AbortSignal }
 
 export type RerunsAdmin = {
   /**
@@ -31,7 +32,7 @@ export function createRerunsAdmin(options: Options): RerunsAdmin {
       const context = await contextOf(store, turn)
       // `rerun.harmless`
       await refuseUnknownProvider(options, overrides.model ?? context.config.model)
-      const history = await historyBefore(store, turn, context.config.historyMaxTokens)
+      const history = await historyBefore(store, turn, context.config.history.maxTokens)
       const { message = turn.message, ...changes } = overrides
       const { agentId, agentVersion, price } = turn
       return runUnstored(options, { requestId, agentId, agentVersion, context, price, overrides: changes, message, history, left })

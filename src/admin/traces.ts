@@ -3,11 +3,13 @@
  * reads.
  */
 import { parseAgentConfig, splitModel } from '../agent/agent-config.ts'
-import type { AgentConfig } from '../agent/agent-config.ts'
 import { decodeTrace } from '../agent/trace.ts'
 import type { Trace } from '../agent/trace.ts'
 import { definitionsOf } from '../agent/tools/tools.ts'
 import { ApiError } from '../errors.ts'
+import { overrideFields } from '../resources/agent.ts'
+import { changedBy } from '../resources/field.ts'
+import type { Resource } from '../resources/field.ts'
 import type { TracedTurn } from '../store/queries/traces.ts'
 import type { TurnState } from '../store/queries/turns.ts'
 import { historyOf } from '../store/turn-records.ts'
@@ -33,7 +35,7 @@ export type TurnTrace = {
 }
 
 /** The version that the turn ran on, as far as a rerun can change it. */
-export type TracedVersion = Pick<AgentConfig, 'systemPrompt' | 'model' | 'temperature' | 'maxOutputTokens'> & { number: number }
+export type TracedVersion = Resource<typeof overrideFields> & { number: number }
 
 export type TracesAdmin = {
   /** Throws ApiError `not_found` for a turn that does not exist or was erased. */
@@ -60,8 +62,7 @@ export function createTracesAdmin({ store, liveTrace }: Options): TracesAdmin {
         spans.push(...spansOf(runOf(turn, run, { trace, history, charge: run === turn.run ? charge : null }), context))
       }
       const { id: requestId, conversationId, state, message, reply, agentVersion: number } = turn
-      const { systemPrompt, model, temperature, maxOutputTokens } = context.config
-      const version = { number, systemPrompt, model, temperature, maxOutputTokens }
+      const version = { number, ...changedBy(overrideFields, context.config, {}) }
       const complete = state !== 'running' && [...Array(turn.run).keys()].every((index) => traces.get(index + 1) !== undefined)
       return { requestId, conversationId, state, run: turn.run, message, reply, version, complete, spans }
     },

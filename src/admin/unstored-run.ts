@@ -2,28 +2,21 @@
  * Runs a message for the operator without a turn (`rerun.harmless`): what a rerun and a preview have in common. Stores nothing, charges no
  * one, and calls no tool that may have side effects.
  */
-import type { AgentConfig } from '../agent/agent-config.ts'
 import type { Agents } from '../agent/agent.ts'
 import type { ModelUsage } from '../agent/models/model.ts'
 import { TraceRecorder } from '../agent/trace-recorder.ts'
 import { ApiError } from '../errors.ts'
 import { cost } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
+import { agentFields } from '../resources/agent.ts'
+import { changedBy } from '../resources/field.ts'
+import type { AgentOverrides } from '../resources/agent.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { historyOf } from '../store/turn-records.ts'
 import type { HistoryMessage, JournalEntry } from '../store/turn-records.ts'
 import { spansOf } from './trace-spans.ts'
 import type { RunContext, Span } from './trace-spans.ts'
 import { modelOf } from './traces.ts'
-
-/** What differs from the version. */
-export type Overrides = {
-  systemPrompt?: string | undefined
-  /** `<provider name>/<model id>`. */
-  model?: string | undefined
-  temperature?: number | null | undefined
-  maxOutputTokens?: number | undefined
-}
 
 export type UnstoredRun = {
   /** Empty without a reply. */
@@ -47,7 +40,7 @@ type Wanted = {
   /** Of the version. */
   context: RunContext
   price: Price
-  overrides: Overrides
+  overrides: AgentOverrides
   message: string
   history: HistoryMessage[]
   /** Aborted when its reader is gone. */
@@ -69,7 +62,7 @@ export async function runUnstored(
   listener: ReplyListener = noListener,
 ): Promise<UnstoredRun> {
   const { requestId, agentId, agentVersion, context, message, history, left } = wanted
-  const changes = withoutUndefined(wanted.overrides)
+  const { name: _, ...changes } = changedBy(agentFields, { name: '', ...context.config }, wanted.overrides)
   const config = { ...context.config, ...changes }
   const deadline = AbortSignal.timeout(turnMs)
   const trace = new TraceRecorder({ attempt: 1, hold: 0n }, 0)
@@ -146,9 +139,6 @@ export function withinWindow(messages: { content: string; tokens: number }[], ma
   }
   return historyOf(messages.slice(from).map(({ content }) => content))
 }
-
-const withoutUndefined = (overrides: Overrides): Partial<AgentConfig> =>
-  Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
 
 function refuseUnavailable(error: unknown): never {
   throw error instanceof StoreUnavailable ? new ApiError('service_unavailable') : error

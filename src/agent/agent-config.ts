@@ -3,35 +3,15 @@
  * the row; this module does not read the store. The token budgets are columns and not JSON because admission computes the hold from them in
  * SQL (`billing.hold`).
  */
+import { readSettings, writeSettings } from '../resources/agent.ts'
+import type { AgentSettings } from '../resources/agent.ts'
 import type { AgentVersion } from '../store/queries/agents.ts'
 import { isObject } from './models/transport/fields.ts'
 import type { Fields } from './models/transport/fields.ts'
 import type { ToolConfig } from './tools/tool-config.ts'
 
-export type AgentConfig = {
-  systemPrompt: string
-  /** `<provider name>/<model id>`; see `splitModel`. */
-  model: string
-  /** `null`: use the provider's default. */
-  temperature: number | null
-  /** Maximum number of model calls within one turn. */
-  maxSteps: number
-  /** Maximum number of tool calls within one turn. */
-  maxToolCalls: number
-  maxOutputTokens: number
-  historyMaxTokens: number
-  /**
-   * `maxTokens`: token budget for passages in a prompt. `topK`: maximum number of passages. `embeddingModel`: `<provider name>/<model id>`,
-   * or null for full-text search only. `language`: language of the documents, used for stemming; null means English.
-   */
-  knowledge: { maxTokens: number; topK: number; embeddingModel: string | null; language: string | null }
-  /** In the order in which they are listed to the model. */
-  tools: ToolConfig[]
-  /** Maximum length of a user message, in code points. */
-  maxMessageLength: number
-  /** Where the price of this version comes from. Null for a version that was saved before this was recorded. */
-  priceSource: PriceSource | null
-}
+/** `tools`: in the order in which they are listed to the model. `priceSource`: null for a version that was saved before it was recorded. */
+export type AgentConfig = Omit<AgentSettings, 'name'> & { tools: ToolConfig[]; priceSource: PriceSource | null }
 
 /**
  * `list`: the name and version of the price list, or null if the price is not from a list. `date`: when the price was set, `YYYY-MM-DD`, or
@@ -39,55 +19,22 @@ export type AgentConfig = {
  */
 export type PriceSource = { from: 'operator' | 'price_list' | 'built_in'; list: string | null; date: string | null }
 
-// Twice the default number of steps; a turn that needs more is usually looping (`fault.tool-calls-invalid`).
-export const defaultMaxToolCalls = 16
-
-/** The part of a version that no SQL statement reads, stored as JSON. Versions written before tools existed lack the optional fields. */
-type StoredConfig = {
-  systemPrompt: string
-  temperature: number | null
-  maxSteps: number
-  topK: number
-  maxToolCalls?: number
-  embeddingModel?: string | null
-  language?: string | null
-  tools?: ToolConfig[]
-  priceSource?: PriceSource | null
-}
-
 /**
- * Builds the configuration from a stored version, whose JSON part `formatStoredConfig` wrote. Throws an Error if the JSON does not have the
- * expected shape, and a SyntaxError if it is not valid JSON.
+ * Builds the configuration from a stored version, whose JSON part `formatStoredConfig` wrote. Versions that were written before tools existed
+ * lack them. Throws an Error if the JSON does not have the expected shape, and a SyntaxError if it is not valid JSON.
  */
 export function parseAgentConfig(version: AgentVersion): AgentConfig {
   const stored: unknown = JSON.parse(version.config)
-  if (!isStoredConfig(stored)) throw new Error(`the stored configuration of ${version.agentId} version ${version.version} is damaged`)
-  return {
-    systemPrompt: stored.systemPrompt,
-    model: version.model,
-    temperature: stored.temperature,
-    maxSteps: stored.maxSteps,
-    maxToolCalls: stored.maxToolCalls ?? defaultMaxToolCalls,
-    maxOutputTokens: version.maxOutputTokens,
-    historyMaxTokens: version.historyMaxTokens,
-    knowledge: {
-      maxTokens: version.knowledgeMaxTokens,
-      topK: stored.topK,
-      embeddingModel: stored.embeddingModel ?? null,
-      language: stored.language ?? null,
-    },
-    tools: stored.tools ?? [],
-    priceSource: stored.priceSource ?? null,
-    maxMessageLength: version.maxMessageLength,
-  }
+  const settings = isObject(stored) && hasTools(stored) ? readSettings(version, stored) : undefined
+  if (!settings) throw new Error(`the stored configuration of ${version.agentId} version ${version.version} is damaged`)
+  const { tools = [], priceSource = null } = stored as Partial<AgentConfig>
+  const { name: _, ...others } = settings
+  return { ...others, tools, priceSource }
 }
 
-export function formatStoredConfig(config: AgentConfig): string {
-  const { systemPrompt, temperature, maxSteps, maxToolCalls, tools, priceSource } = config
-  const { topK, embeddingModel, language } = config.knowledge
-  const stored: StoredConfig = { systemPrompt, temperature, maxSteps, maxToolCalls, topK, embeddingModel, language, tools, priceSource }
-  return JSON.stringify(stored)
-}
+/** The part of a version that no SQL statement reads, as JSON. */
+export const formatStoredConfig = ({ tools, priceSource, ...settings }: AgentConfig): string =>
+  JSON.stringify({ ...writeSettings({ name: '', ...settings }).rest, tools, priceSource })
 
 /**
  * Splits `<provider name>/<model id>` at the first slash, because model ids may contain slashes. Returns undefined if either part is empty.
@@ -108,21 +55,8 @@ const isListOf = (fits: Fits, value: unknown): boolean => Array.isArray(value) &
 const isNullOr = (fits: Fits, value: unknown): boolean => value === null || fits(value)
 const isAbsentOr = (fits: Fits, value: unknown): boolean => value === undefined || fits(value)
 
-function isStoredConfig(value: unknown): value is StoredConfig {
-  if (!isObject(value)) return false
-  const { systemPrompt, temperature, maxSteps, topK, maxToolCalls, embeddingModel, language, tools, priceSource } = value
-  return (
-    isText(systemPrompt) &&
-    isNullOr(isNumber, temperature) &&
-    Number.isInteger(maxSteps) &&
-    Number.isInteger(topK) &&
-    isAbsentOr(Number.isInteger, maxToolCalls) &&
-    isAbsentOr((model) => isNullOr(isText, model), embeddingModel) &&
-    isAbsentOr((name) => isNullOr(isText, name), language) &&
-    isAbsentOr((list) => isListOf(isTool, list), tools) &&
-    isAbsentOr((source) => isNullOr(isPriceSource, source), priceSource)
-  )
-}
+const hasTools = ({ tools, priceSource }: Fields): boolean =>
+  isAbsentOr((list) => isListOf(isTool, list), tools) && isAbsentOr((source) => isNullOr(isPriceSource, source), priceSource)
 
 const isPriceSource: Fits = (source) =>
   isObject(source) &&

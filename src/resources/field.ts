@@ -7,13 +7,14 @@
 /** Which values a field can have. Each kind has one form in a row, one inside the service, and one in JSON. */
 export type Kind = ScalarKind | ListKind | NullableKind
 type ScalarKind =
-  /** Lengths are in code points. */
-  | { of: 'text'; min: number; max: number }
+  /** Lengths are in code points. `pattern`: in requests; `as` says in words what the text must be. */
+  | { of: 'text'; min: number; max: number; pattern?: string; as?: string }
   | { of: 'id'; prefix: string }
   | { of: 'one'; values: readonly string[] }
   /** 0 or 1 in a row. */
   | { of: 'flag' }
   | { of: 'whole'; min: number; max: number }
+  | { of: 'number'; min: number; max: number }
   /** Epoch milliseconds in a row and inside, ISO 8601 in JSON. */
   | { of: 'time' }
   /** 10⁻⁸ USD in a row and inside, a decimal string in JSON. */
@@ -27,6 +28,7 @@ export const id = <const Prefix extends string>(prefix: Prefix) => ({ of: 'id', 
 export const one = <const Values extends readonly string[]>(...values: Values) => ({ of: 'one', values }) as const
 export const flag = { of: 'flag' } as const
 export const whole = (min: number, max: number) => ({ of: 'whole', min, max }) as const
+export const number = (min: number, max: number) => ({ of: 'number', min, max }) as const
 export const time = { of: 'time' } as const
 export const list = <const Item extends ScalarKind>(item: Item, min: number, max: number) => ({ of: 'list', item, min, max }) as const
 export const orNull = <const Or extends ScalarKind>(or: Or) => ({ of: 'null', or }) as const
@@ -40,7 +42,7 @@ export type ValueOf<K extends Kind> = K extends { of: 'null'; or: infer Or exten
       ? Value
       : K extends { of: 'flag' }
         ? boolean
-        : K extends { of: 'whole' | 'time' }
+        : K extends { of: 'whole' | 'number' | 'time' }
           ? number
           : K extends { of: 'usd' }
             ? bigint
@@ -65,6 +67,10 @@ export type Field = {
   create?: 'required' | 'optional'
   /** Whether a request that changes the resource may have it. */
   change?: true
+  /** Whether a request that has its group must have it. */
+  together?: true
+  /** Of an agent: its name in the JSON of a version. Default: that of the field. */
+  key?: string
   /** What a resource has that is created without the field. */
   initial?: unknown
   /** What a response says about it. */
@@ -81,6 +87,10 @@ export type Field = {
   /** The option of `create` and `update` on the command line. `no`: of its `--no-` form. `only`: `create` has an argument for it. */
   option?: { flags: string; says: string; no?: string; only?: 'change' }
 }
+/**
+ * By name. A name with a dot is of a field in a group: `history.maxTokens` is `history: { maxTokens }` inside the service, and `history.max_tokens`
+ * in JSON.
+ */
 export type Fields = Record<string, Field>
 
 /** The name in JSON and in SQL. */
@@ -92,18 +102,108 @@ export type NameOf<Name extends string, F extends Field> = F extends { name: inf
 
 export const nameOf = (name: string, field: Field): string => field.name ?? snake(name)
 
+/** Returns the value of a name with or without a dot; undefined if its group is absent. */
+export function valueAt(values: object, name: string): unknown {
+  let found: unknown = values
+  for (const part of name.split('.')) found = (found as Record<string, unknown> | null | undefined)?.[part]
+  return found
+}
+
+/** Returns an object with these values, in groups where a name has a dot. */
+export function grouped(entries: (readonly [name: string, value: unknown])[]): Record<string, unknown> {
+  const made: Record<string, unknown> = {}
+  for (const [name, value] of entries) {
+    const [first, rest] = partsOf(name)
+    if (rest === undefined) made[first] = value
+    else made[first] = { ...(made[first] as object | undefined), [rest]: value }
+  }
+  return made
+}
+
+/** Groups are not nested. */
+export function partsOf(name: string): [first: string, rest: string | undefined] {
+  const dot = name.indexOf('.')
+  return dot < 0 ? [name, undefined] : [name.slice(0, dot), name.slice(dot + 1)]
+}
+
+/** Whether a value from outside of the types is of this kind. Bounds are of requests, so that they can change. */
+export function fits(kind: Kind, value: unknown): boolean {
+  switch (kind.of) {
+    case 'null':
+      return value === null || fits(kind.or, value)
+    case 'list':
+      return Array.isArray(value) && value.every((item) => fits(kind.item, item))
+    case 'one':
+      return kind.values.some((known) => known === value)
+    case 'flag':
+      return typeof value === 'boolean'
+    case 'whole':
+    case 'time':
+      return Number.isInteger(value)
+    case 'number':
+      return typeof value === 'number'
+    case 'usd':
+      return typeof value === 'bigint'
+    default:
+      return typeof value === 'string'
+  }
+}
+
+/** The initial values of the fields that have one. */
+export const initialOf = (fields: Fields): Record<string, unknown> =>
+  grouped(Object.entries(fields).flatMap(([name, { initial }]) => (initial === undefined ? [] : [[name, initial] as const])))
+
+/** The same with the values that `change` has. */
+export const changedBy = <F extends Fields>(fields: F, base: Resource<F>, change: object): Resource<F> =>
+  grouped(
+    Object.keys(fields).map((name) => {
+      const value = valueAt(change, name)
+      return [name, value === undefined ? valueAt(base as object, name) : value]
+    }),
+  ) as Resource<F>
+
+type Put<Name extends string, T> = Name extends `${infer Group}.${infer Rest}` ? { [K in Group]: { [R in Rest]: T } } : { [K in Name]: T }
+type PutOptional<Name extends string, T> = Name extends `${infer Group}.${infer Rest}`
+  ? { [K in Group]?: { [R in Rest]?: T } }
+  : { [K in Name]?: T }
+/** Optional as a group, whose fields are given together. */
+type PutTogether<Name extends string, T> = Name extends `${infer Group}.${infer Rest}` ? { [K in Group]?: { [R in Rest]: T } } : never
+type All<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer Both) => void ? Both : never
+type Flat<T> = { [K in keyof T]: T[K] }
+
 /** The names of the fields of `F` that have what `Has` says. */
 type Having<F extends Fields, Has> = { [Name in keyof F & string]: F[Name] extends Has ? Name : never }[keyof F & string]
+type Values<F extends Fields, Names extends keyof F & string> = Flat<All<{ [Name in Names]: Put<Name, ValueOf<F[Name]['kind']>> }[Names]>>
+type Parts<F extends Fields, Names extends keyof F & string> = Flat<
+  All<{ [Name in Names]: PutOptional<Name, ValueOf<F[Name]['kind']>> }[Names]>
+>
+type InTable<F extends Fields> = Exclude<keyof F & string, Having<F, { column: null }>>
 
 /** The whole thing, inside the service. */
-export type Resource<F extends Fields> = { [Name in keyof F & string]: ValueOf<F[Name]['kind']> }
-/** What a request may set when it creates the thing: everything that is given or has an initial value. */
-export type Given<F extends Fields> = { [Name in Having<F, { create: string }>]: ValueOf<F[Name]['kind']> }
-export type Change<F extends Fields> = { [Name in Having<F, { change: true }>]?: ValueOf<F[Name]['kind']> }
+export type Resource<F extends Fields> = Values<F, keyof F & string>
+/** What a request sets when it creates the thing: what is given, and the initial values of the rest. */
+export type Given<F extends Fields> = Values<F, Having<F, { create: string }>>
+export type Change<F extends Fields> = Parts<F, Having<F, { change: true }>>
+/** What its table has. */
+export type Stored<F extends Fields> = Values<F, InTable<F>>
+export type PartlyStored<F extends Fields> = Parts<F, InTable<F>>
 
 /** A response with the whole thing. */
-export type Answer<F extends Fields> = { [Name in keyof F & string as NameOf<Name, F[Name]>]: JsonOf<F[Name]['kind']> }
-export type NewBody<F extends Fields> = {
-  [Name in Having<F, { create: 'required' }> as NameOf<Name, F[Name]>]: JsonOf<F[Name]['kind']>
-} & { [Name in Having<F, { create: 'optional' }> as NameOf<Name, F[Name]>]?: JsonOf<F[Name]['kind']> }
-export type ChangeBody<F extends Fields> = { [Name in Having<F, { change: true }> as NameOf<Name, F[Name]>]?: JsonOf<F[Name]['kind']> }
+export type Answer<F extends Fields> = Flat<
+  All<{ [Name in keyof F & string]: Put<NameOf<Name, F[Name]>, JsonOf<F[Name]['kind']>> }[keyof F & string]>
+>
+type Asked<Name extends string, F extends Field> = F extends { together: true }
+  ? PutTogether<NameOf<Name, F>, JsonOf<F['kind']>>
+  : PutOptional<NameOf<Name, F>, JsonOf<F['kind']>>
+export type NewBody<F extends Fields> = Flat<
+  All<
+    {
+      [Name in Having<F, { create: string }>]: F[Name] extends { create: 'required' }
+        ? Put<NameOf<Name, F[Name]>, JsonOf<F[Name]['kind']>>
+        : Asked<Name, F[Name]>
+    }[Having<F, { create: string }>]
+  >
+>
+export type ChangeBody<F extends Fields> = Flat<
+  All<{ [Name in Having<F, { change: true }>]: Asked<Name, F[Name]> }[Having<F, { change: true }>]>
+>

@@ -41,7 +41,7 @@ export function contentOf(price: bigint): AgentContent {
     maxSteps: 5,
     maxToolCalls: 8,
     maxOutputTokens: 100,
-    historyMaxTokens: 4000,
+    history: { maxTokens: 4000 },
     knowledge: { maxTokens: 0, topK: 1, embeddingModel: null, language: null },
     tools: [],
     maxMessageLength: 1000,
@@ -53,6 +53,7 @@ export function contentOf(price: bigint): AgentContent {
     name: 'scripted',
     config: formatStoredConfig(config),
     fixedTokens: 50,
+    historyMaxTokens: 4000,
     knowledgeMaxTokens: 0,
     price: pricesOf(perMillion),
   }

@@ -13,7 +13,7 @@ const config: AgentConfig = {
   maxSteps: 3,
   maxToolCalls: 5,
   maxOutputTokens: 100,
-  historyMaxTokens: 200,
+  history: { maxTokens: 200 },
   knowledge: { maxTokens: 300, topK: 4, embeddingModel: 'scripted/vectors', language: 'german' },
   tools: [
     {

@@ -308,7 +308,7 @@ const agentConfig = {
   maxSteps: 1,
   maxToolCalls: 1,
   maxOutputTokens: 1,
-  historyMaxTokens: 0,
+  history: { maxTokens: 0 },
   knowledge: { maxTokens: 0, topK: 0, embeddingModel: null, language: null },
   tools: [],
   maxMessageLength: 1,

@@ -1,6 +1,6 @@
 /** The fields of an agent: defaults, the price that a model must have, and how fields become the stored content of a version. Pure. */
 import { isDeepStrictEqual } from 'node:util'
-import { defaultMaxToolCalls, formatStoredConfig, parseAgentConfig, splitModel } from '../../agent/agent-config.ts'
+import { formatStoredConfig, parseAgentConfig, splitModel } from '../../agent/agent-config.ts'
 import type { AgentConfig } from '../../agent/agent-config.ts'
 import { tokenBound } from '../../agent/tokens.ts'
 import { definitionsOf, toolTokens } from '../../agent/tools/tools.ts'
@@ -8,28 +8,17 @@ import type { ToolConfig } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
 import { boundCost } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
+import { agentFields, writeSettings } from '../../resources/agent.ts'
+import type { AgentSettings, AgentSettingsChange } from '../../resources/agent.ts'
+import { changedBy, initialOf } from '../../resources/field.ts'
 import { priceList } from '../providers/known-price.ts'
 import type { KnownModel } from '../providers/known-price.ts'
 import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
-import { defaultMaxMessageLength } from '../../store/turn-records.ts'
 
 export type AgentFields = AgentConfig & { name: string; price: Price }
 
-/** Fields as sent: an absent field keeps its default or its current value. Tools are handled in agent-tools.ts and passed in as stored. */
-export type GivenFields = {
-  name?: string | undefined
-  systemPrompt?: string | undefined
-  model?: string | undefined
-  price?: Price | undefined
-  temperature?: number | null | undefined
-  maxSteps?: number | undefined
-  maxToolCalls?: number | undefined
-  maxOutputTokens?: number | undefined
-  maxMessageLength?: number | undefined
-  historyMaxTokens?: number | undefined
-  knowledge?: Partial<{ [Field in keyof AgentConfig['knowledge']]: AgentConfig['knowledge'][Field] | undefined }> | undefined
-  tools?: ToolConfig[] | undefined
-}
+/** Fields as sent: an absent field keeps its initial or its current value. Tools are handled in agent-tools.ts and passed in as stored. */
+export type GivenFields = AgentSettingsChange & { price?: Price | undefined; tools?: ToolConfig[] | undefined }
 
 /** The provider of the built-in models. It has no row, so no provider can be created with this name. */
 export const builtInProvider = 'demo'
@@ -42,21 +31,6 @@ const demoPrice: Price = {
   cacheWritePerMillion: null,
 }
 
-const defaults = {
-  temperature: null,
-  // A turn that has called tools seven times without a reply is going round in circles.
-  maxSteps: 8,
-  maxToolCalls: defaultMaxToolCalls,
-  // `billing.hold`
-  maxOutputTokens: 2048,
-  // `order.validation`
-  maxMessageLength: defaultMaxMessageLength,
-  knowledge: { maxTokens: 1500, topK: 6, embeddingModel: null, language: null },
-  tools: [],
-} satisfies Partial<AgentConfig>
-
-// About thirty exchanges of ordinary length, with a limited price.
-const maxHistoryTokens = 8000
 // Enough for a message of two pages if the model's window is small.
 const messageTokens = 2000
 
@@ -65,10 +39,11 @@ const messageTokens = 2000
  * known. Throws ApiError `validation_error` for an invalid model name or a model without a price.
  */
 export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
-  const { name, systemPrompt, model } = given
-  const priced = priceFor(model, given.price, known)
-  const fields = merge({ ...defaults, historyMaxTokens: maxHistoryTokens, name, systemPrompt, model, ...priced }, given)
-  return given.historyMaxTokens === undefined ? { ...fields, historyMaxTokens: fittingHistory(fields, known.contextWindow) } : fields
+  const settings = changedBy(agentFields, initialOf(agentFields) as AgentSettings, given)
+  const fields = { ...settings, tools: given.tools ?? [], ...priceFor(given.model, given.price, known) }
+  return given.history?.maxTokens === undefined
+    ? { ...fields, history: { maxTokens: fittingHistory(fields, known.contextWindow) } }
+    : fields
 }
 
 /**
@@ -80,33 +55,25 @@ export function changedFields(present: AgentFields, given: GivenFields, known: K
   // The same price again keeps its source and date.
   const priceChanges = given.price !== undefined && !isDeepStrictEqual(given.price, present.price)
   const priced = modelChanges || priceChanges ? priceFor(given.model ?? present.model, given.price, known) : {}
-  return merge({ ...present, ...priced }, given)
+  return { ...present, ...priced, ...changedBy(agentFields, present, given), tools: given.tools ?? present.tools }
 }
 
 /** What the window leaves for the history. Counted with the upper bounds used for holds, which are twice the size of most texts. */
 function fittingHistory(fields: AgentFields, contextWindow = Infinity): number {
   const rest = fixedTokens(fields) + fields.knowledge.maxTokens + fields.maxOutputTokens + messageTokens
-  return Math.max(0, Math.min(maxHistoryTokens, contextWindow - rest))
+  return Math.max(0, Math.min(fields.history.maxTokens, contextWindow - rest))
 }
 
 export function fieldsOf(version: AgentVersion): AgentFields {
   return { ...parseAgentConfig(version), name: version.name, price: version.price }
 }
 
-export function contentOf(fields: AgentFields): AgentContent {
-  const { name, model, historyMaxTokens, knowledge, maxOutputTokens, maxMessageLength, price } = fields
-  return {
-    name,
-    model,
-    config: formatStoredConfig(fields),
-    fixedTokens: fixedTokens(fields),
-    historyMaxTokens,
-    knowledgeMaxTokens: knowledge.maxTokens,
-    maxOutputTokens,
-    maxMessageLength,
-    price,
-  }
-}
+export const contentOf = (fields: AgentFields): AgentContent => ({
+  ...writeSettings(fields).columns,
+  config: formatStoredConfig(fields),
+  fixedTokens: fixedTokens(fields),
+  price: fields.price,
+})
 
 /** `billing.hold`: what the first turn of a conversation holds at least, with the shortest message. */
 export const smallestHold = (fields: AgentFields): Amount =>
@@ -153,28 +120,4 @@ function priceFor(model: string, given: Price | undefined, known: KnownModel): P
     return { price: given, priceSource: { from: 'operator', list: null, date: known.date } }
   if (!usual) throw new ApiError('validation_error', `price is required because the price of the model ${model} is not known.`)
   return usual
-}
-
-function merge(base: AgentFields, given: GivenFields): AgentFields {
-  const { knowledge } = given
-  return {
-    name: given.name ?? base.name,
-    systemPrompt: given.systemPrompt ?? base.systemPrompt,
-    model: given.model ?? base.model,
-    price: given.price ?? base.price,
-    temperature: given.temperature === undefined ? base.temperature : given.temperature,
-    maxSteps: given.maxSteps ?? base.maxSteps,
-    maxToolCalls: given.maxToolCalls ?? base.maxToolCalls,
-    maxOutputTokens: given.maxOutputTokens ?? base.maxOutputTokens,
-    maxMessageLength: given.maxMessageLength ?? base.maxMessageLength,
-    historyMaxTokens: given.historyMaxTokens ?? base.historyMaxTokens,
-    knowledge: {
-      maxTokens: knowledge?.maxTokens ?? base.knowledge.maxTokens,
-      topK: knowledge?.topK ?? base.knowledge.topK,
-      embeddingModel: knowledge?.embeddingModel === undefined ? base.knowledge.embeddingModel : knowledge.embeddingModel,
-      language: knowledge?.language === undefined ? base.knowledge.language : knowledge.language,
-    },
-    tools: given.tools ?? base.tools,
-    priceSource: base.priceSource,
-  }
 }

@@ -11,7 +11,8 @@ import type { ProviderNames } from '../providers/unknown-provider.ts'
 import { historyBefore } from '../reruns.ts'
 import { findTraced, modelOf } from '../traces.ts'
 import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
-import type { Overrides, ReplyListener, UnstoredRun, UnstoredRunOptions } from '../unstored-run.ts'
+import type { ReplyListener, UnstoredRun, UnstoredRunOptions } from '../unstored-run.ts'
+import type { AgentOverrides } from '../../resources/agent.ts'
 
 export type Preview = UnstoredRun & { version: number }
 
@@ -33,7 +34,7 @@ export type PreviewsAdmin = {
       message: string
       historyOf: History
       version?: number | undefined
-      overrides: Overrides
+      overrides: AgentOverrides
       requestId: string
       /** Aborted when the reader of the result is gone. */
       left: AbortSignal
@@ -69,14 +70,14 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       const chosen = version === undefined || version === present.version ? present : await store.read.agentVersion(agentId, version)
       if (!chosen) throw new ApiError('validation_error', `version: this agent has no version ${version}.`)
       const config = parseAgentConfig(chosen)
-      const { maxMessageLength, historyMaxTokens } = config
+      const { maxMessageLength, history: limits } = config
       if (isLongerThan(message, maxMessageLength))
         throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
       // `rerun.harmless`
       await refuseUnknownProvider(options, overrides.model ?? config.model)
       // mutant: audit.trials-2
       await store.write.recordTrial({ agentId, tool: null })
-      const history = await readHistory(agentId, historyOf, historyMaxTokens)
+      const history = await readHistory(agentId, historyOf, limits.maxTokens)
       const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
       const { version: agentVersion, price } = chosen
       const wanted = { requestId, agentId, agentVersion, context, price, overrides, message, history, left }

@@ -2,6 +2,9 @@
  * Compares a declared agent with the stored one: which fields differ, and the request body that updates them. Compares values as the server
  * normalizes them.
  */
+import { agentFields } from '../../resources/agent.ts'
+import { nameOf, partsOf } from '../../resources/field.ts'
+import type { Field } from '../../resources/field.ts'
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { compareTools } from './compare-tools.ts'
@@ -20,17 +23,13 @@ type Options = {
   providers: ProviderNames
 }
 
-const plain = [
-  'name',
-  'model',
-  'max_output_tokens',
-  'temperature',
-  'max_steps',
-  'max_tool_calls',
-  'max_message_length',
-  'system_prompt',
-] as const
-const nested = { history: ['max_tokens'], knowledge: ['max_tokens', 'top_k', 'embedding_model', 'language'] } as const
+/** The settings by their names in the API, those of a group together. */
+const names = Object.entries<Field>(agentFields).map(([name, field]) => partsOf(nameOf(name, field)))
+const plain = names.flatMap(([name, inner]) => (inner === undefined ? [name] : []))
+const groups = Map.groupBy(
+  names.filter(([, inner]) => inner !== undefined),
+  ([group]) => group,
+)
 
 /** If `stored` is undefined, the agent is new and `body` has all fields. Throws CommandFailed if the server cannot return a price. */
 export async function compareAgent(wanted: WantedAgent, stored: Fields | undefined, options: Options): Promise<ComparedAgent> {
@@ -41,7 +40,8 @@ export async function compareAgent(wanted: WantedAgent, stored: Fields | undefin
     for (const field of ['model', 'system_prompt'] as const)
       if (wanted[field] === undefined) secrets.problems.add(wanted.place, `the new agent ${wanted.name} requires a ${field}`)
 
-  for (const name of plain) if (compare(fields, name, stored?.[name], wanted[name])) body[name] = wanted[name]
+  const given: Fields = { ...wanted }
+  for (const name of plain) if (compare(fields, name, stored?.[name], given[name])) body[name] = given[name]
   for (const [field, model] of Object.entries({ model: wanted.model, knowledge: wanted.knowledge?.embedding_model })) {
     const provider = model?.slice(0, model.indexOf('/'))
     if (provider !== undefined && ![...providers.there, ...providers.declared, 'demo'].includes(provider))
@@ -62,11 +62,11 @@ export async function compareAgent(wanted: WantedAgent, stored: Fields | undefin
     if (differing.length > 0) body['price'] = after
   }
 
-  for (const group of ['history', 'knowledge'] as const) {
+  for (const [group, members] of groups) {
     const before = isFields(stored?.[group]) ? stored[group] : {}
-    const given: Fields = { ...wanted[group] }
-    const differing = nested[group].filter((name) => compare(fields, `${group}.${name}`, before[name], given[name]))
-    if (differing.length > 0) body[group] = Object.fromEntries(differing.map((name) => [name, given[name]]))
+    const after = isFields(given[group]) ? given[group] : {}
+    const differing = members.flatMap(([, name]) => (compare(fields, `${group}.${name}`, before[name!], after[name!]) ? [name!] : []))
+    if (differing.length > 0) body[group] = Object.fromEntries(differing.map((name) => [name, after[name]]))
   }
 
   let uncompared = 0

@@ -1,31 +1,44 @@
 /** The fields of a declaration that a request of the admin API has under the same names: their readers follow from src/resources. */
-import { nameOf } from '../../resources/field.ts'
-import type { Fields, JsonOf, Kind, NameOf } from '../../resources/field.ts'
-import { boolean, list, number, oneOf, optional, orNull, required, text, usd } from './readers.ts'
-import type { Reader } from './readers.ts'
+import { grouped, nameOf, partsOf } from '../../resources/field.ts'
+import type { ChangeBody, Fields, Kind, NewBody } from '../../resources/field.ts'
+import { boolean, list, map, number, oneOf, optional, orNull, required, text, usd } from './readers.ts'
+import type { Placed, Reader } from './readers.ts'
 
-type Created<F extends Fields> = { [Name in keyof F & string]: F[Name] extends { create: string } ? Name : never }[keyof F & string]
-type Shape<F extends Fields> = {
-  [Name in Created<F> as NameOf<Name, F[Name]>]: {
-    read: Reader<JsonOf<F[Name]['kind']>>
-    required: F[Name]['create'] extends 'required' ? true : false
+type Declared<Value> = Value extends readonly unknown[] ? Value : Value extends object ? Placed<Value> : Value
+type Shape<Body> = {
+  [Name in keyof Body]-?: {
+    read: Reader<Declared<Exclude<Body[Name], undefined>>>
+    required: undefined extends Body[Name] ? false : true
   }
 }
+type Readers = Record<string, { read: Reader<unknown>; required: boolean }>
 
-/** The fields that a request which creates the resource may have. */
-export const shapeOf = <F extends Fields>(fields: F): Shape<F> =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([, { create }]) => create)
-      .map(([name, field]) => [nameOf(name, field), (field.create === 'required' ? required : optional)(readerOf(field.kind))]),
-  ) as Shape<F>
+/** The fields of a request that creates the resource, or that changes it. */
+export function shapeOf<F extends Fields>(fields: F, use: 'create'): Shape<NewBody<F>>
+export function shapeOf<F extends Fields>(fields: F, use: 'change'): Shape<ChangeBody<F>>
+export function shapeOf(fields: Fields, use: 'create' | 'change'): Readers {
+  const readers = Object.entries(fields).flatMap(([name, field]) => {
+    if (!field[use]) return []
+    const isRequired = use === 'create' && field.create === 'required'
+    return [[nameOf(name, field), (isRequired ? required : optional)(readerOf(field.kind))] as const]
+  })
+  const groups = new Set(readers.flatMap(([name]) => (name.includes('.') ? [partsOf(name)[0]] : [])))
+  return Object.fromEntries(
+    Object.entries(grouped(readers)).map(([name, read]) => [
+      name,
+      groups.has(name) ? optional(map(name, read as Readers)) : (read as Readers[string]),
+    ]),
+  )
+}
 
 function readerOf(kind: Kind): Reader<unknown> {
   switch (kind.of) {
     case 'null':
       return orNull(readerOf(kind.or))
-    case 'text':
-      return text(kind)
+    case 'text': {
+      const { min, max, pattern, as } = kind
+      return text(pattern === undefined ? { min, max } : { min, max, pattern: new RegExp(pattern, 'u'), as: as ?? pattern })
+    }
     case 'id':
       return text({ min: 1, max: 100 })
     case 'one':
@@ -34,6 +47,8 @@ function readerOf(kind: Kind): Reader<unknown> {
       return boolean
     case 'whole':
       return number({ ...kind, whole: true })
+    case 'number':
+      return number({ ...kind, whole: false })
     case 'usd':
       return usd
     case 'list':

@@ -4,14 +4,14 @@
  */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import { nameOf } from '../../resources/field.ts'
+import { grouped, nameOf } from '../../resources/field.ts'
 import type { Field, Fields as Declared, Kind as FieldKind } from '../../resources/field.ts'
 import type { CommandRun } from '../command-run.ts'
 import { createAdminClient } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { findId, kindOf, nounOf } from '../admin-api/names.ts'
 import type { Kind } from '../admin-api/names.ts'
-import { countFromOne, given, serverCommand, usd, wholeNumber } from '../terminal/command-options.ts'
+import { anyNumber, countFromOne, serverCommand, usd, wholeNumber } from '../terminal/command-options.ts'
 import type { ServerOptions } from '../terminal/command-options.ts'
 import { printList, printRecord, tell, write } from '../terminal/print.ts'
 import { escapeForTerminal, recordLines } from '../terminal/table.ts'
@@ -124,10 +124,10 @@ export function withFields(command: Command, fields: Declared, use: Use): Comman
 
 /** The body of a request with the fields that options set. An empty text is null, for a field that may be. */
 export async function bodyOf(client: AdminClient, fields: Declared, use: Use, options: Record<string, unknown>): Promise<Fields> {
-  const body: Fields = {}
+  const entries = []
   for (const { name, option, kind } of fieldsWithOption(fields, use))
-    body[name] = await valueOf(client, kind, options[new Option(option!.flags).attributeName()])
-  return given(body)
+    entries.push([name, await valueOf(client, kind, options[new Option(option!.flags).attributeName()])] as const)
+  return grouped(entries.filter(([, value]) => value !== undefined))
 }
 
 const fieldsWithOption = (fields: Declared, use: Use): (Field & { name: string })[] =>
@@ -159,6 +159,8 @@ function parserOf(kind: FieldKind): ((text: string) => unknown) | undefined {
     }
     case 'whole':
       return wholeNumber
+    case 'number':
+      return anyNumber
     case 'usd':
       return usd
     default:

@@ -5,6 +5,8 @@ import { describeStream, exampleId, writeStream } from '../public/answers.ts'
 import { chatEvents } from '../public/examples.ts'
 import { ErrorObject, OutputTextDelta, define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
+import { overrideFields } from '../../resources/agent.ts'
+import { answerProperties } from './wire.ts'
 import { AmountUsd, Count, RequestId, idOf, orNull } from './answer-fields.ts'
 import { PriceCalculation, usageDetails } from './price-answers.ts'
 import { calculationExample, detailsExample } from './price-examples.ts'
@@ -130,13 +132,7 @@ export const TurnTrace = define(
     message: Type.String({ description: "The end user's message, also of a turn without a reply." }),
     reply: described(Type.String(), 'The stored reply. Null without one.'),
     version: Type.Object(
-      {
-        number: Type.Integer({ minimum: 1 }),
-        system_prompt: Type.String(),
-        model: Type.String(),
-        temperature: orNull(Type.Number()),
-        max_output_tokens: Count,
-      },
+      { number: Type.Integer({ minimum: 1 }), ...answerProperties(overrideFields) },
       { description: 'What the turn ran with: the version of the agent, as far as a rerun can change it.' },
     ),
     complete: Type.Boolean({

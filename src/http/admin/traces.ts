@@ -1,35 +1,27 @@
 /** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. Previews share what a rerun may change. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { overrideFields } from '../../resources/agent.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { leftBy } from './access-watch.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
+import { changeProperties, readChange, writerOf } from './wire.ts'
 import { Type } from '../edge/schema.ts'
-import { Model } from './agents/agent-bodies.ts'
 import { about, answers } from './answers.ts'
-import { TurnParams, wellFormed, writeUsd } from './fields.ts'
+import { TurnParams, writeUsd } from './fields.ts'
 import { rerunAnswer, traceAnswer } from './trace-answers.ts'
 import { writeCalculation, writeDetails } from './price-answers.ts'
 
 type Trace = Awaited<ReturnType<AdminCalls['traceTurn']>>
 type UnstoredRun = Awaited<ReturnType<AdminCalls['rerunTurn']>>
-type Overrides = Omit<Parameters<AdminCalls['rerunTurn']>[1]['overrides'], 'message'>
 type Span = Trace['spans'][number]
 type ModelCall = Extract<Span, { type: 'model_call' }>
 type Message = NonNullable<ModelCall['messages']>[number]
 
 const closed = { additionalProperties: false } as const
 
-/** What a rerun or a preview may change. */
-export const overrideFields = {
-  system_prompt: Type.Optional(wellFormed({ maxLength: 100_000 })),
-  model: Type.Optional({ ...Model, description: '"<provider name>/<model id>".' }),
-  temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
-  max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000 })),
-}
-
 const RerunOverrides = Type.Object(
   {
-    ...overrideFields,
+    ...changeProperties(overrideFields),
     message: Type.Optional(Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern })),
   },
   { ...closed, description: 'What differs from the turn. Everything else is as the version of the turn has it.' },
@@ -59,7 +51,16 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const trace = await request.admin.traceTurn(request.params.request_id)
       const { requestId, conversationId, state, run, message, reply, complete, spans } = trace
       const ids = { request_id: requestId, conversation_id: conversationId }
-      return { ...ids, status: state, run, message, reply, version: writeVersion(trace), complete, spans: spans.map(writeSpan) }
+      return {
+        ...ids,
+        status: state,
+        run,
+        message,
+        reply,
+        version: { number: trace.version.number, ...writeOverridden(trace.version) },
+        complete,
+        spans: spans.map(writeSpan),
+      }
     },
   )
 
@@ -80,26 +81,12 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { message, ...changes } = request.body?.overrides ?? {}
-      const overrides = { ...readOverrides(changes), message }
+      const overrides = { ...readChange(overrideFields, changes), message }
       const asked = { overrides, requestId: request.id, left: leftBy(request, reply) }
       return writeUnstored(await request.admin.rerunTurn(request.params.request_id, asked))
     },
   )
 }
-
-type OverrideFields = {
-  system_prompt?: string | undefined
-  model?: string | undefined
-  temperature?: number | null | undefined
-  max_output_tokens?: number | undefined
-}
-
-export const readOverrides = (given: OverrideFields): Overrides => ({
-  systemPrompt: given.system_prompt,
-  model: given.model,
-  temperature: given.temperature,
-  maxOutputTokens: given.max_output_tokens,
-})
 
 export const writeUnstored = (run: UnstoredRun) => ({
   text: run.text,
@@ -109,13 +96,7 @@ export const writeUnstored = (run: UnstoredRun) => ({
   spans: run.spans.map(writeSpan),
 })
 
-const writeVersion = ({ version: { number, systemPrompt, model, temperature, maxOutputTokens } }: Trace) => ({
-  number,
-  system_prompt: systemPrompt,
-  model,
-  temperature,
-  max_output_tokens: maxOutputTokens,
-})
+const writeOverridden = writerOf(overrideFields)
 
 function writeSpan(span: Span): object {
   const { type, run, attempt, startMs, durationMs } = span

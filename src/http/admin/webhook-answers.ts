@@ -2,14 +2,17 @@
 import { deliveryFields } from '../../resources/delivery.ts'
 import { webhookFields } from '../../resources/webhook.ts'
 import { Count } from './answer-fields.ts'
-import { answerOf, exampleOf } from './wire.ts'
+import { answerProperties, exampleOf } from './wire.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
-export const Webhook = define('Webhook', answerOf(webhookFields))
+export const Webhook = define('Webhook', Type.Object(answerProperties(webhookFields)))
 export const ShownWebhook = define(
   'ShownWebhook',
-  answerOf(webhookFields, { secret: Type.String({ description: 'The signing secret. Only this response contains it.' }) }),
+  Type.Object({
+    ...answerProperties(webhookFields),
+    secret: Type.String({ description: 'The signing secret. Only this response contains it.' }),
+  }),
 )
 
 export const WebhookTest = define(
@@ -24,10 +27,11 @@ export const WebhookTest = define(
   }),
 )
 
-export const Delivery = define('Delivery', answerOf(deliveryFields))
+export const Delivery = define('Delivery', Type.Object(answerProperties(deliveryFields)))
 export const SentDelivery = define(
   'SentDelivery',
-  answerOf(deliveryFields, {
+  Type.Object({
+    ...answerProperties(deliveryFields),
     body: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
       description: 'What each attempt sends: `type`, `timestamp` and `data`. Null if what the event is about is no longer stored.',
     }),

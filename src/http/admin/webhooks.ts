@@ -8,10 +8,13 @@ import { about, answers, gone, made, pageOf } from './answers.ts'
 import { PageQuery, WebhookParams, readPage, writePage } from './fields.ts'
 import { ShownWebhook, Webhook } from './webhook-answers.ts'
 import { refuseWithout } from './permissions.ts'
-import { changeBodyOf, newBodyOf, readChange, readNew, writerOf } from './wire.ts'
+import { changeProperties, newExample, newProperties, readChange, readNew, writerOf } from './wire.ts'
+import { Type } from '../edge/schema.ts'
 
-const NewWebhook = newBodyOf(webhookFields)
-const ChangedWebhook = changeBodyOf(webhookFields, { events: ['*'] })
+const closed = { additionalProperties: false } as const
+
+const NewWebhook = Type.Object(newProperties(webhookFields), { ...closed, examples: [newExample(webhookFields)] })
+const ChangedWebhook = Type.Object(changeProperties(webhookFields), { ...closed, examples: [{ events: ['*'] }] })
 export const writeWebhook = writerOf(webhookFields)
 
 export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {

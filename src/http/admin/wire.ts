@@ -2,101 +2,91 @@
  * The fields of a resource in the admin API: the schemas of its requests and responses, and the conversions between JSON and the values inside the
  * service. All of it follows from the declaration of the resource in src/resources.
  */
-import type { Static as TypeOf, TSchema } from 'typebox'
-import { nameOf } from '../../resources/field.ts'
+import type { TOptional, TSchema, TUnsafe } from 'typebox'
+import { grouped, nameOf, partsOf, valueAt } from '../../resources/field.ts'
 import type { Answer, Change, ChangeBody, Field, Fields, Given, Kind, NewBody, Resource } from '../../resources/field.ts'
 import { toJson } from '../../resources/json.ts'
 import { AmountUsd, Time, idOf } from './answer-fields.ts'
 import { Usd, idGiven, readUsd, wellFormed } from './fields.ts'
+import { inWords } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
 const closed = { additionalProperties: false } as const
 
 type Properties = Record<string, TSchema>
-type Static<P extends Properties> = TypeOf<ReturnType<typeof Type.Object<P>>>
+type Typed<Object> = {
+  [Name in keyof Object]-?: undefined extends Object[Name] ? TOptional<TUnsafe<Exclude<Object[Name], undefined>>> : TUnsafe<Object[Name]>
+}
 
-/** A response with all fields of the resource, and with other properties after them. */
-export const answerOf = <F extends Fields, P extends Properties = {}>(fields: F, more?: P) =>
-  Type.Unsafe<Answer<F> & Static<P>>(Type.Object({ ...answerProperties(fields), ...more }))
-
-const answerProperties = (fields: Fields): Properties =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [nameOf(name, field), described(answered(field.kind), field.says)]))
+/** The properties of a response with all fields of the resource. */
+export const answerProperties = <F extends Fields>(fields: F): Typed<Answer<F>> =>
+  inGroups(
+    Object.entries(fields).map(([name, field]) => [nameOf(name, field), described(answered(field.kind), field.says)]),
+    (properties) => Type.Object(properties),
+  ) as Typed<Answer<F>>
 
 /** The example of a response, as JSON. */
 export const exampleOf = <F extends Fields>(fields: F): Answer<F> =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [nameOf(name, field), field.example])) as Answer<F>
+  grouped(Object.entries(fields).map(([name, field]) => [nameOf(name, field), field.example])) as Answer<F>
 
 export function writerOf<F extends Fields>(fields: F): (thing: Resource<F>) => Answer<F> {
   const names = Object.entries(fields).map(([name, field]) => [name, nameOf(name, field), field.kind] as const)
-  return (thing) =>
-    Object.fromEntries(names.map(([name, written, kind]) => [written, toJson(kind, (thing as Record<string, unknown>)[name])])) as Answer<F>
+  return (thing) => grouped(names.map(([name, written, kind]) => [written, toJson(kind, valueAt(thing, name))])) as Answer<F>
 }
 
-/** The body of a request that creates the resource. `more`: further properties. */
-export const newBodyOf = <F extends Fields>(fields: F) =>
-  Type.Unsafe<NewBody<F>>(
-    Type.Object(
-      requested(
-        fields,
-        ({ create }) => create,
-        ({ create }) => create === 'required',
-      ),
-      { ...closed, examples: [newExample(fields)] },
-    ),
-  )
+/** The properties of a request that creates the resource, or that changes it. */
+export const newProperties = <F extends Fields>(fields: F) => requested(fields, 'create') as Typed<NewBody<F>>
+export const changeProperties = <F extends Fields>(fields: F) => requested(fields, 'change') as Typed<ChangeBody<F>>
 
-/** The body of a request that changes the resource. */
-export const changeBodyOf = <F extends Fields>(fields: F, example: ChangeBody<F>) =>
-  Type.Unsafe<ChangeBody<F>>(
-    Type.Object(
-      requested(
-        fields,
-        ({ change }) => change,
-        () => false,
-      ),
-      { ...closed, examples: [example] },
-    ),
-  )
-
-/** Throws ApiError `validation_error` naming the field. A field that is not given has its initial value. */
-export const readNew = <F extends Fields>(fields: F, body: NewBody<F>): Given<F> =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([, { create }]) => create)
-      .map(([name, field]) => [name, readField(nameOf(name, field), field, body as Body, field.initial)]),
-  ) as Given<F>
-
-/** Has the fields that are given. Throws ApiError `validation_error` naming the field. */
-export const readChange = <F extends Fields>(fields: F, body: ChangeBody<F>): Change<F> =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([name, field]) => field.change && (body as Body)[nameOf(name, field)] !== undefined)
-      .map(([name, field]) => [name, readField(nameOf(name, field), field, body as Body, undefined)]),
-  ) as Change<F>
-
-type Body = Record<string, unknown>
-
-function readField(name: string, { kind }: Field, body: Body, initial: unknown): unknown {
-  return body[name] === undefined ? initial : read(kind, name, body[name])
-}
-
-const requested = (fields: Fields, mayHave: (field: Field) => unknown, mustHave: (field: Field) => boolean): Record<string, TSchema> =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([, field]) => mayHave(field))
-      .map(([name, field]) => {
-        const schema = described(asked(field.kind), field.asks)
-        return [nameOf(name, field), mustHave(field) ? schema : Type.Optional(schema)]
-      }),
-  )
-
-/** What is required, and what differs from the initial values. */
-const newExample = (fields: Fields): object =>
-  Object.fromEntries(
+/** What is required to create the resource, and what differs from the initial values. */
+export const newExample = (fields: Fields): object =>
+  grouped(
     Object.entries(fields)
       .filter(([, { create, initial, example }]) => create === 'required' || (create && example !== initial))
       .map(([name, field]) => [nameOf(name, field), field.example]),
   )
+
+/** Throws ApiError `validation_error` naming the field. A field that is not given has its initial value. */
+export const readNew = <F extends Fields>(fields: F, body: NewBody<F>): Given<F> =>
+  grouped(
+    Object.entries(fields)
+      .filter(([, { create }]) => create)
+      .map(([name, field]) => [name, readField(name, field, body as object) ?? field.initial]),
+  ) as Given<F>
+
+/** Has the fields that are given. Throws ApiError `validation_error` naming the field. */
+export const readChange = <F extends Fields>(fields: F, body: ChangeBody<F>): Change<F> =>
+  grouped(
+    Object.entries(fields).flatMap(([name, field]) => {
+      const value = field.change && readField(name, field, body as object)
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  ) as Change<F>
+
+function readField(name: string, field: Field, body: object): unknown {
+  const written = nameOf(name, field)
+  const value = valueAt(body, written)
+  return value === undefined ? undefined : read(field.kind, written, value)
+}
+
+/** A group is required if one of its fields is, and a field may be required in its group. */
+function requested(fields: Fields, use: 'create' | 'change'): Properties {
+  const properties = Object.entries(fields).flatMap(([name, field]) => {
+    if (!field[use]) return []
+    const schema = described(asked(field.kind), field.asks)
+    const isRequired = field.together ?? (use === 'create' && field.create === 'required')
+    return [[nameOf(name, field), isRequired ? schema : Type.Optional(schema)] as const]
+  })
+  return inGroups(properties, (group) => Type.Optional(Type.Object(group, closed)))
+}
+
+function inGroups(properties: (readonly [name: string, schema: TSchema])[], groupOf: (group: Properties) => TSchema): Properties {
+  const whole = grouped(properties) as Record<string, TSchema | Properties>
+  const groups = new Set(properties.flatMap(([name]) => (name.includes('.') ? [partsOf(name)[0]] : [])))
+  return Object.fromEntries(
+    Object.entries(whole).map(([name, schema]) => [name, groups.has(name) ? groupOf(schema as Properties) : (schema as TSchema)]),
+  )
+}
 
 const described = (schema: TSchema, description: string | undefined): TSchema =>
   description === undefined ? schema : { ...schema, description }
@@ -115,6 +105,8 @@ function answered(kind: Kind): TSchema {
       return Type.Boolean()
     case 'whole':
       return Type.Integer({ minimum: kind.min })
+    case 'number':
+      return Type.Number()
     case 'time':
       return Time
     case 'usd':
@@ -129,11 +121,15 @@ function asked(kind: Kind): TSchema {
     case 'null':
       return Type.Union([asked(kind.or), Type.Null()])
     case 'text':
-      return wellFormed({ minLength: kind.min, maxLength: kind.max })
+      return kind.pattern === undefined
+        ? wellFormed({ ...(kind.min > 0 && { minLength: kind.min }), maxLength: kind.max })
+        : Type.String({ maxLength: kind.max, pattern: inWords(kind.pattern, kind.as!) })
     case 'id':
       return idGiven(kind.prefix)
     case 'whole':
       return Type.Integer({ minimum: kind.min, maximum: kind.max })
+    case 'number':
+      return Type.Number({ minimum: kind.min, maximum: kind.max })
     case 'usd':
       return Usd
     case 'list':

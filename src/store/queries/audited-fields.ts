@@ -3,7 +3,8 @@
  * entry is never erased, so it contains no secret, no text of an end user and no name of one. Such a field is `withheld`: an entry says only
  * that it changed.
  */
-import { nameOf } from '../../resources/field.ts'
+import { agentFields as declaredFields, readSettings } from '../../resources/agent.ts'
+import { nameOf, valueAt } from '../../resources/field.ts'
 import type { Field, Fields, Resource } from '../../resources/field.ts'
 import { toJson } from '../../resources/json.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
@@ -113,7 +114,7 @@ export const auditedOf =
     Object.fromEntries(
       Object.entries(fields)
         .filter(([, { create, change }]) => create ?? change)
-        .flatMap(([name, field]) => audited(nameOf(name, field), field, (thing as Record<string, unknown>)[name])),
+        .flatMap(([name, field]) => audited(nameOf(name, field), field, valueAt(thing, name))),
     )
 
 function audited(name: string, { kind, audit }: Field, value: unknown): [string, Shown | Withheld][] {
@@ -184,45 +185,32 @@ export const tokenFields = ({ name, role, permissions, ownerId, agentId, expires
 const writeLimits = (limits: NewSpendLimit[]): Shown =>
   limits.map(({ scope, span, amount }) => ({ scope, usd: formatUsd(amount), window: span }))
 
-/** What the stored configuration of a version has; src/agent/agent-config.ts defines it. */
-type StoredConfig = {
-  systemPrompt: string
-  temperature?: number | null
-  maxSteps?: number
-  maxToolCalls?: number
-  topK?: number
-  embeddingModel?: string | null
-  language?: string | null
-  priceSource?: { from: string } | null
-  tools?: ({ name: string } & Record<string, unknown>)[]
-}
+/** What the stored configuration of a version has besides its settings; src/agent/agent-config.ts defines it. */
+type StoredConfig = { priceSource?: { from: string } | null; tools?: ({ name: string } & Record<string, unknown>)[] }
 
 /** Of tools, the names: their addresses, headers and schemas may contain secrets, so an entry says only which of their fields changed. */
 export function agentFields({ ownerId, enabled, spendLimits, present }: Agent): AuditedFields {
-  const { name, model, price, maxOutputTokens, maxMessageLength, historyMaxTokens, knowledgeMaxTokens, version } = present
-  const config = JSON.parse(present.config) as StoredConfig
+  const { price, version } = present
+  const config = JSON.parse(present.config) as StoredConfig & Record<string, unknown>
+  const {
+    name = null,
+    system_prompt: prompt = null,
+    model = null,
+    ...settings
+  } = auditedOf(declaredFields)(readSettings(present, config) ?? {})
   const { tools = [] } = config
   return {
     version,
     owner_id: ownerId,
     name,
-    system_prompt: config.systemPrompt,
+    system_prompt: prompt,
     model,
     'price.prompt_usd_per_million': formatUsd(price.promptPerMillion),
     'price.completion_usd_per_million': formatUsd(price.completionPerMillion),
     'price.cached_prompt_usd_per_million': usdOrNull(price.cachedPromptPerMillion),
     'price.cache_write_usd_per_million': usdOrNull(price.cacheWritePerMillion),
     'price_source.from': config.priceSource?.from ?? null,
-    max_output_tokens: maxOutputTokens,
-    temperature: config.temperature ?? null,
-    max_steps: config.maxSteps ?? null,
-    max_tool_calls: config.maxToolCalls ?? null,
-    max_message_length: maxMessageLength,
-    'history.max_tokens': historyMaxTokens,
-    'knowledge.max_tokens': knowledgeMaxTokens,
-    'knowledge.top_k': config.topK ?? null,
-    'knowledge.embedding_model': config.embeddingModel ?? null,
-    'knowledge.language': config.language ?? null,
+    ...settings,
     tools: tools.map((tool) => tool.name),
     ...Object.fromEntries(
       tools.flatMap((tool) => Object.entries(tool).map(([field, value]) => [`tools.${tool.name}.${apiName(field)}`, withheld(value)])),

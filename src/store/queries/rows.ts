@@ -1,15 +1,10 @@
 /** The fields of a resource in a table: which columns they have, and what their values are there. */
 import { bigInteger, integer, text } from './columns.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'
-import { snake } from '../../resources/field.ts'
-import type { Field, Fields, Kind, Resource } from '../../resources/field.ts'
+import { grouped, snake, valueAt } from '../../resources/field.ts'
+import type { Field, Fields, Kind, PartlyStored, Stored } from '../../resources/field.ts'
 
-/** The fields that a table has a column for. */
-type Stored<F extends Fields> = {
-  [Name in keyof F & string as F[Name] extends { column: null } ? never : Name]: Resource<F>[Name]
-}
-
-const columnOf = (name: string, { column }: Field): string | null => (column === undefined ? snake(name) : column)
+const columnOf = (name: string, { column }: Field): string | null => (column === undefined ? snake(name).replace('.', '_') : column)
 
 const storedIn = (fields: Fields): [name: string, column: string, kind: Kind][] =>
   Object.entries(fields).flatMap(([name, field]) => {
@@ -26,7 +21,7 @@ export const columnsOf = (fields: Fields): string =>
 /** Reads a row that was selected with these columns. Throws if a column has another type. */
 export function rowReader<F extends Fields>(fields: F): (row: Row) => Stored<F> {
   const stored = storedIn(fields)
-  return (row) => Object.fromEntries(stored.map(([name, column, kind]) => [name, readColumn(kind, row, column)])) as Stored<F>
+  return (row) => grouped(stored.map(([name, column, kind]) => [name, readColumn(kind, row, column)])) as Stored<F>
 }
 
 function readColumn(kind: Kind, row: Row, column: string): unknown {
@@ -42,6 +37,8 @@ function readColumn(kind: Kind, row: Row, column: string): unknown {
     case 'whole':
     case 'time':
       return integer(row, column)
+    case 'number':
+      return Number(row[column])
     case 'usd':
       return bigInteger(row, column)
     case 'list':
@@ -65,9 +62,8 @@ function inColumn(kind: Kind, value: unknown): SqlValue {
 
 /** The columns and values of the fields that `values` has. A value that is undefined is left out. */
 function written(fields: Fields, values: object): [column: string, value: SqlValue][] {
-  const given = new Map(Object.entries(values))
   return storedIn(fields).flatMap(([name, column, kind]) => {
-    const value = given.get(name)
+    const value = valueAt(values, name)
     return value === undefined ? [] : [[column, inColumn(kind, value)] as [string, SqlValue]]
   })
 }
@@ -77,7 +73,7 @@ export async function insertRow<F extends Fields>(
   sql: Sql,
   table: string,
   fields: F,
-  values: Partial<Stored<F>>,
+  values: PartlyStored<F>,
   and: Record<string, SqlValue> = {},
 ): Promise<void> {
   const columns = [...written(fields, values), ...Object.entries(and)]
@@ -93,7 +89,7 @@ export async function updateRow<F extends Fields>(
   table: string,
   fields: F,
   id: string,
-  change: Partial<Stored<F>>,
+  change: PartlyStored<F>,
   and: Record<string, SqlValue> = {},
 ): Promise<boolean> {
   const columns = [...written(fields, change), ...Object.entries(and)]

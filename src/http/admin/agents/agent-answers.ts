@@ -1,6 +1,8 @@
 /** Response schemas of the admin API for agents, tools and documents. The others are in admin/answers.ts. */
 import { AmountUsd, Count, Price, PriceSource, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
 import { Limits, Warnings } from './spend-limit-fields.ts'
+import { agentFields } from '../../../resources/agent.ts'
+import { answerProperties } from '../wire.ts'
 import { warningKinds } from '../../../document-warnings.ts'
 import { define } from '../../public/schemas.ts'
 import { Type } from '../../edge/schema.ts'
@@ -136,26 +138,8 @@ export const Chunk = define(
   }),
 )
 
-const agentContent = {
-  name: Type.String(),
-  system_prompt: Type.String(),
-  model: Type.String({ examples: ['openai/gpt-5.4-mini'] }),
-  price: Price,
-  price_source: PriceSource,
-  max_output_tokens: Count,
-  temperature: orNull(Type.Number()),
-  max_steps: Count,
-  max_tool_calls: Count,
-  max_message_length: Count,
-  history: Type.Object({ max_tokens: Count }),
-  knowledge: Type.Object({
-    max_tokens: Count,
-    top_k: Count,
-    embedding_model: Type.Union([Type.String(), Type.Null()], { description: 'Null: keyword search only.' }),
-    language: orNull(Type.String()),
-  }),
-  tools: Type.Array(Tool.ref),
-}
+const { name, system_prompt, model, ...settings } = answerProperties(agentFields)
+const agentContent = { name, system_prompt, model, price: Price, price_source: PriceSource, ...settings, tools: Type.Array(Tool.ref) }
 
 export const Agent = define(
   'Agent',

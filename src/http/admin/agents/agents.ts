@@ -1,5 +1,6 @@
 /** The admin routes for agents and their versions. Request bodies are defined in agent-bodies.ts. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import type { Principal } from '../../../operators/principal.ts'
 import { manyValues } from '../../edge/request-body.ts'
@@ -9,9 +10,11 @@ import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
 import type { Amount, Price } from '../../../ledger/ledger.ts'
 import { Agent as AgentAnswer, AgentVersion as VersionAnswer, PriceOfVersion } from './agent-answers.ts'
 import { AgentChange, NewAgent, Rollback } from './agent-bodies.ts'
-import type { AgentOptions } from './agent-bodies.ts'
+import type { GivenPrice } from './agent-bodies.ts'
 import { about, answers, gone, made, pageOf } from '../answers.ts'
 import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writePriceSource, writeTime } from '../fields.ts'
+import { agentFields } from '../../../resources/agent.ts'
+import { readChange, writerOf } from '../wire.ts'
 import { readSpendLimits, writeSpendLimits } from './spend-limit-fields.ts'
 import { readTool, writeTool } from './tools.ts'
 
@@ -93,13 +96,10 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { name, system_prompt: systemPrompt, model, enabled } = request.body
       if (Object.keys(request.body).some((field) => field !== 'spend_limits')) refuseWithout(request.principal, 'agents')
       refusePrices(request.principal, request.body)
       if (request.body.tools && request.principal.scope) refusePricedTools(await request.admin.findAgent(request.params.id))
-      return writeAgent(
-        await request.admin.changeAgent(request.params.id, { ...readOptions(request.body), name, systemPrompt, model, enabled }),
-      )
+      return writeAgent(await request.admin.changeAgent(request.params.id, { ...readOptions(request.body), enabled: request.body.enabled }))
     },
   )
 
@@ -181,7 +181,7 @@ export const versionRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 /** A customer must not set what it pays for. */
-function refusePrices({ scope }: Principal, { price, tools }: AgentOptions): void {
+function refusePrices({ scope }: Principal, { price, tools }: Static<typeof AgentChange>): void {
   if (scope === null) return
   const given = price !== undefined ? 'price' : tools?.some((tool) => 'price_usd' in tool) ? 'price_usd of a tool' : undefined
   if (given !== undefined) throw new ApiError('forbidden', `You are restricted to one owner, and may not set ${given}.`)
@@ -196,27 +196,16 @@ function refusePricedTools({ tools }: Agent): void {
     )
 }
 
-function readOptions(body: AgentOptions) {
+function readOptions(body: Static<typeof AgentChange>) {
   return {
+    ...readChange(agentFields, body),
     price: body.price && readPrice(body.price),
-    temperature: body.temperature,
-    maxSteps: body.max_steps,
-    maxToolCalls: body.max_tool_calls,
-    maxOutputTokens: body.max_output_tokens,
-    maxMessageLength: body.max_message_length,
-    historyMaxTokens: body.history?.max_tokens,
-    knowledge: body.knowledge && {
-      maxTokens: body.knowledge.max_tokens,
-      topK: body.knowledge.top_k,
-      embeddingModel: body.knowledge.embedding_model,
-      language: body.knowledge.language,
-    },
     tools: body.tools?.map(readTool),
     spendLimits: body.spend_limits && readSpendLimits(body.spend_limits),
   }
 }
 
-const readPrice = (price: NonNullable<AgentOptions['price']>): Price => ({
+const readPrice = (price: GivenPrice): Price => ({
   promptPerMillion: readPerMillion('price.prompt_usd_per_million', price.prompt_usd_per_million),
   completionPerMillion: readPerMillion('price.completion_usd_per_million', price.completion_usd_per_million),
   cachedPromptPerMillion: readPerMillionOrNull('price.cached_prompt_usd_per_million', price.cached_prompt_usd_per_million),
@@ -241,14 +230,14 @@ const writeAgent = (agent: Agent): object => ({
   enabled: agent.enabled,
   spend_limits: writeSpendLimits(agent.spendLimits),
   warnings: agent.warnings,
-  ...writeFields(agent),
+  ...writeContent(agent),
   created_at: writeTime(agent.createdAt),
   updated_at: writeTime(agent.updatedAt),
 })
 
 const writeVersion = (version: AgentVersion): object => ({
   version: version.version,
-  ...writeFields(version),
+  ...writeContent(version),
   created_at: writeTime(version.createdAt),
 })
 
@@ -259,23 +248,10 @@ const writePriceOfVersion = (version: AgentVersion): object => ({
   created_at: writeTime(version.createdAt),
 })
 
-const writeFields = (given: Agent | AgentVersion): object => ({
-  name: given.name,
-  system_prompt: given.systemPrompt,
-  model: given.model,
-  price: writePrice(given.price),
-  price_source: writePriceSource(given.priceSource),
-  max_output_tokens: given.maxOutputTokens,
-  temperature: given.temperature,
-  max_steps: given.maxSteps,
-  max_tool_calls: given.maxToolCalls,
-  max_message_length: given.maxMessageLength,
-  history: { max_tokens: given.historyMaxTokens },
-  knowledge: {
-    max_tokens: given.knowledge.maxTokens,
-    top_k: given.knowledge.topK,
-    embedding_model: given.knowledge.embeddingModel,
-    language: given.knowledge.language,
-  },
-  tools: given.tools.map(writeTool),
-})
+const writeSettings = writerOf(agentFields)
+
+function writeContent(given: Agent | AgentVersion) {
+  const { name, system_prompt, model, ...settings } = writeSettings(given)
+  const price = { price: writePrice(given.price), price_source: writePriceSource(given.priceSource) }
+  return { name, system_prompt, model, ...price, ...settings, tools: given.tools.map(writeTool) }
+}

@@ -14,7 +14,9 @@ import type { EventFormat, StreamedRun, StreamOptions } from '../../public/event
 import { about, answers } from '../answers.ts'
 import { AgentParams, wellFormed } from '../fields.ts'
 import { previewAnswer, previewEvents } from '../trace-answers.ts'
-import { overrideFields, readOverrides, writeUnstored } from '../traces.ts'
+import { writeUnstored } from '../traces.ts'
+import { overrideFields } from '../../../resources/agent.ts'
+import { changeProperties, readChange } from '../wire.ts'
 import { usualUser } from './playground.ts'
 
 const closed = { additionalProperties: false } as const
@@ -32,7 +34,7 @@ const PreviewBody = Type.Object(
         'Request ID of a turn of the agent. The history is what that turn had, also while it runs: to compare with its reply. Not together with `external_user_id`.',
     }),
     version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'By default the current version.' })),
-    overrides: Type.Optional(Type.Object(overrideFields, { ...closed, description: 'What differs from the version.' })),
+    overrides: Type.Optional(Type.Object(changeProperties(overrideFields), { ...closed, description: 'What differs from the version.' })),
   },
   { ...closed, examples: [{ message: 'What does the premium plan cost?', overrides: { temperature: 0.2 } }] },
 )
@@ -97,7 +99,7 @@ export const previewRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }
         message,
         historyOf,
         version,
-        overrides: readOverrides(overrides),
+        overrides: readChange(overrideFields, overrides),
         requestId: request.id,
         left: leftBy(request, reply),
       }

@@ -2,7 +2,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { manyValues } from '../../edge/request-body.ts'
 import { ToolDifferences } from './agent-answers.ts'
-import { Model, Refresh } from './agent-bodies.ts'
+import { agentFields } from '../../../resources/agent.ts'
+import { newProperties } from '../wire.ts'
+import { Refresh } from './agent-bodies.ts'
 import { HttpTool, readTool, writeDifference } from './tools.ts'
 import { ApiError } from '../../../errors.ts'
 import { about, answers } from '../answers.ts'
@@ -98,7 +100,13 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Returns the price from the built-in price list, which applies to an agent without its own price. `price` is null if the model is not in the list; an agent with this model then needs its own price.',
         ),
         querystring: Type.Object(
-          { model: Type.String({ ...Model, description: '"<provider name>/<model id>".', examples: ['openai/gpt-5.4-mini'] }) },
+          {
+            model: Type.String({
+              ...newProperties(agentFields).model,
+              description: '"<provider name>/<model id>".',
+              examples: ['openai/gpt-5.4-mini'],
+            }),
+          },
           closed,
         ),
         response: answers(ModelPrice),
