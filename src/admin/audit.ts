@@ -1,6 +1,6 @@
 /** The audit log for the operator. The store writes each entry together with its change. */
 import { ApiError } from '../errors.ts'
-import type { AuditEntry, AuditFilter } from '../store/queries/audit.ts'
+import type { AuditEntry, AuditFilter } from '../store/queries/audit-log.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { AdminStore } from './admin-store.ts'

@@ -1,6 +1,6 @@
 /** End users of an agent, and the export of all data of one (`end-users`, `end-users.export`). Erasure is in src/turn/erasure.ts. */
 import { ApiError } from '../errors.ts'
-import type { AnyConversation } from '../store/queries/conversations.ts'
+import type { AnyConversation } from '../store/queries/any-conversations.ts'
 import type { ExportedTurn } from '../store/queries/end-user-export.ts'
 import type { EndUser, EndUserDetail, EndUserOrder, Spend } from '../store/queries/end-users.ts'
 import { boundedPageOf, boundedRequest, decodeTextCursor, encodeTextCursor } from '../store/queries/paging.ts'

@@ -1,6 +1,7 @@
 /** Conversations and their messages, turns and their steps, feedback. Read-only but for the feedback of a turn. */
 import { ApiError } from '../errors.ts'
-import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
+import type { MessageOfTurn } from '../store/queries/conversations.ts'
+import type { AnyConversation } from '../store/queries/any-conversations.ts'
 import type { FoundConversation, TurnConditions } from '../store/queries/conversation-search.ts'
 import type { Feedback, FeedbackFilter, FeedbackOfTurn, GivenFeedback } from '../store/queries/feedback.ts'
 import { boundedPageOf, boundedRequest, encodeCursor, pageOf, pageRequest } from '../store/queries/paging.ts'

@@ -5,7 +5,7 @@
  */
 import { readSettings, writeSettings } from '../resources/agent.ts'
 import type { AgentSettings } from '../resources/agent.ts'
-import type { AgentVersion } from '../store/queries/agents.ts'
+import type { AgentVersion } from '../store/queries/agent-versions.ts'
 import { isObject } from './models/transport/fields.ts'
 import type { Fields } from './models/transport/fields.ts'
 import type { ToolConfig } from './tools/tool-config.ts'

@@ -25,7 +25,7 @@ type NullableKind = { of: 'null'; or: ScalarKind }
 
 export const text = (min: number, max: number) => ({ of: 'text', min, max }) as const
 export const id = <const Prefix extends string>(prefix: Prefix) => ({ of: 'id', prefix }) as const
-export const one = <const Values extends readonly string[]>(...values: Values) => ({ of: 'one', values }) as const
+export const one = <const Words extends readonly string[]>(...values: Words) => ({ of: 'one', values }) as const
 export const flag = { of: 'flag' } as const
 export const whole = (min: number, max: number) => ({ of: 'whole', min, max }) as const
 export const number = (min: number, max: number) => ({ of: 'number', min, max }) as const

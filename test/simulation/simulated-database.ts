@@ -6,7 +6,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { formatStoredConfig } from '../../src/agent/agent-config.ts'
-import type { AgentContent } from '../../src/store/queries/agents.ts'
+import type { AgentContent } from '../../src/store/queries/agent-versions.ts'
 import { createAgent } from '../../src/store/queries/agents.ts'
 import { createApiKey } from '../../src/store/queries/api-key-records.ts'
 import { createOwner } from '../../src/store/queries/owners.ts'

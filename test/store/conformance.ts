@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { boundCost } from '../../src/ledger/ledger.ts'
-import type { AgentContent } from '../../src/store/queries/agents.ts'
+import type { AgentContent } from '../../src/store/queries/agent-versions.ts'
 import type {
   Admission,
   AdmissionOutcome,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FoundConversations, TurnConditions } from '../../src/store/queries/conversation-search.ts'
-import type { AnyConversationsWanted } from '../../src/store/queries/conversations.ts'
+import type { AnyConversationsWanted } from '../../src/store/queries/any-conversations.ts'
 import { boundedRequest } from '../../src/store/queries/paging.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openOwnStore } from '../support/own-store.ts'

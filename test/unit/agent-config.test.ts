@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatStoredConfig, parseAgentConfig } from '../../src/agent/agent-config.ts'
 import type { AgentConfig } from '../../src/agent/agent-config.ts'
-import type { AgentVersion } from '../../src/store/queries/agents.ts'
+import type { AgentVersion } from '../../src/store/queries/agent-versions.ts'
 import { plainPrice } from '../support/token-kinds.ts'
 
 const config: AgentConfig = {

@@ -13,7 +13,7 @@ import type { AgentSettings, AgentSettingsChange } from '../../resources/agent.t
 import { changedBy, initialOf } from '../../resources/field.ts'
 import { priceList } from '../providers/known-price.ts'
 import type { KnownModel } from '../providers/known-price.ts'
-import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
+import type { AgentContent, AgentVersion } from '../../store/queries/agent-versions.ts'
 
 export type AgentFields = AgentConfig & { name: string; price: Price }
 

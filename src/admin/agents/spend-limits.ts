@@ -1,6 +1,7 @@
 /** `billing.spend-limit`: what is spent in the windows of an agent's limits, and the limits of single end users. */
 import { ApiError } from '../../errors.ts'
-import type { EndUser, EndUserLimits, NewSpendLimit, Spending } from '../../store/queries/spend-limits.ts'
+import type { EndUser, EndUserLimits, NewSpendLimit } from '../../store/queries/spend-limits.ts'
+import type { Spending } from '../../store/queries/spending.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { AdminStore } from '../admin-store.ts'

@@ -4,6 +4,10 @@ import { byDigest, integer, integerOrNull, listOf, text, textOrNull } from './co
 import { readAccess } from './operators.ts'
 import type { Operator } from './operators.ts'
 import type { PageRequest } from './paging.ts'
+import { read, write } from './operation.ts'
+import { installation } from './scope.ts'
+import { created, when } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 export type AdminToken = Pick<Operator, 'id' | 'name' | 'role' | 'permissions' | 'ownerId' | 'createdAt'> & {
   /** Null: not restricted to an agent. With an agent, `ownerId` is the owner of it. */
@@ -26,7 +30,7 @@ export type CreateAdminTokenOutcome =
   | { kind: 'agent_not_found' }
   | { kind: 'expires_too_early' }
 
-export async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<CreateAdminTokenOutcome> {
+async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<CreateAdminTokenOutcome> {
   const now = await sql.now()
   const { id, name, role, permissions, agentId, expiresAt, digest } = given
   let { ownerId } = given
@@ -55,7 +59,7 @@ export async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<
 }
 
 /** With one statement, in the order of the digests. Undefined for one that does not exist, was revoked or has expired. */
-export async function findValidAdminTokens(sql: Sql, digests: Uint8Array[]): Promise<((AdminToken & { now: number }) | undefined)[]> {
+async function findValidAdminTokens(sql: Sql, digests: Uint8Array[]): Promise<((AdminToken & { now: number }) | undefined)[]> {
   const now = await sql.now()
   const rows = await sql.all(
     // mutant: operator.token
@@ -67,13 +71,13 @@ export async function findValidAdminTokens(sql: Sql, digests: Uint8Array[]): Pro
   return digests.map(byDigest(rows, (row) => ({ ...readAdminToken(row), now })))
 }
 
-export async function findAdminToken(sql: Sql, id: string): Promise<AdminToken | undefined> {
+async function findAdminToken(sql: Sql, id: string): Promise<AdminToken | undefined> {
   const [row] = await sql.all(`select ${columns} from admin_tokens where id = $1`, id)
   return row && readAdminToken(row)
 }
 
 /** Newest first. */
-export async function listAdminTokens(sql: Sql, { limit, before }: PageRequest): Promise<AdminToken[]> {
+async function listAdminTokens(sql: Sql, { limit, before }: PageRequest): Promise<AdminToken[]> {
   const rows = await sql.all(
     `select ${columns} from admin_tokens where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
     before.createdAt,
@@ -84,13 +88,13 @@ export async function listAdminTokens(sql: Sql, { limit, before }: PageRequest):
 }
 
 /** Returns the token if this call revoked it, null if it was revoked before, and undefined if it does not exist. */
-export async function revokeAdminToken(sql: Sql, id: string): Promise<AdminToken | null | undefined> {
+async function revokeAdminToken(sql: Sql, id: string): Promise<AdminToken | null | undefined> {
   const revoked = await sql.run('update admin_tokens set revoked_at = $1 where id = $2 and revoked_at is null', await sql.now(), id)
   const token = await findAdminToken(sql, id)
   return revoked === 0 && token ? null : token
 }
 
-export async function touchAdminToken(sql: Sql, id: string): Promise<void> {
+async function touchAdminToken(sql: Sql, id: string): Promise<void> {
   await sql.run('update admin_tokens set last_used_at = $1 where id = $2', await sql.now(), id)
 }
 
@@ -106,3 +110,32 @@ const readAdminToken = (row: Row): AdminToken => ({
   revokedAt: integerOrNull(row, 'revoked_at'),
   lastUsedAt: integerOrNull(row, 'last_used_at'),
 })
+
+const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({
+  name,
+  role,
+  permissions,
+  owner_id: ownerId,
+  agent_id: agentId,
+  expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+})
+
+export const adminTokenReads = {
+  findAdminToken: read(findAdminToken, { scope: installation, readings: null }),
+  findValidAdminTokens: read(findValidAdminTokens, { scope: installation, readings: null }),
+  listAdminTokens: read(listAdminTokens, { scope: installation, readings: null }),
+}
+
+export const adminTokenWrites = {
+  createAdminToken: write(createAdminToken, {
+    scope: installation,
+    audit: (outcome, [{ id }]) => created('token', id, tokenFields, outcome.kind === 'created' && outcome.token),
+    changesCaches: false,
+  }),
+  revokeAdminToken: write(revokeAdminToken, {
+    scope: installation,
+    audit: (token, [id]) => when(token, 'revoke', 'token', id),
+    changesCaches: false,
+  }),
+  touchAdminToken: write(touchAdminToken, { scope: installation, audit: null, changesCaches: false }),
+}

@@ -1,41 +1,23 @@
 /**
- * Agents and their versions. A version never changes: turns use it, and recovery continues with it. `enabled`, spend limits and deletion are
- * not versioned.
+ * Agents: what of them is not versioned is `enabled`, the spend limits and the deletion. agent-versions.ts has the rest.
  */
-import type { Price } from '../../ledger/ledger.ts'
+import { agentFields as declaredFields, readSettings } from '../../resources/agent.ts'
 import { readLimits } from '../../spend-limits.ts'
 import type { SpendLimit } from '../../spend-limits.ts'
 import type { Row, Sql } from '../sql.ts'
-import { integer, readPrice, text } from './columns.ts'
+import { insertVersion, readVersion, versionColumns } from './agent-versions.ts'
+import type { AgentContent, AgentVersion } from './agent-versions.ts'
+import { integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { findProvider } from './providers.ts'
 import { Values } from './reported-turns.ts'
-import { lockOwner, setSpendLimits } from './spend-limits.ts'
+import { lockOwner, setSpendLimits, writeLimits } from './spend-limits.ts'
 import type { NewSpendLimit } from './spend-limits.ts'
-
-export type AgentContent = {
-  name: string
-  /** `<provider name>/<model id>`. */
-  model: string
-  /** JSON, defined by src/agent/agent-config.ts. */
-  config: string
-  /** `billing.hold`: the tokens that every prompt of this version costs, without history, knowledge and message. */
-  fixedTokens: number
-  historyMaxTokens: number
-  knowledgeMaxTokens: number
-  maxOutputTokens: number
-  /** Code points. */
-  maxMessageLength: number
-  price: Price
-}
-
-export type AgentVersion = AgentContent & {
-  /** The version's number as text, for its position in a list. */
-  id: string
-  agentId: string
-  version: number
-  createdAt: number
-}
+import { formatUsd } from './../../ledger/ledger.ts'
+import { read, write } from './operation.ts'
+import { byFilter, ofAgent, ofOwner } from './scope.ts'
+import { auditedOf, changed, created, deleted, usdOrNull, withheld } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 export type Agent = {
   id: string
@@ -88,7 +70,7 @@ export type ChangeAgentOutcome =
   /** Another change was first: read the agent again and decide again. Nothing was written. */
   | { kind: 'stale' }
 
-export async function changeAgent(sql: Sql, { id, enabled, spendLimits, next }: AgentChange): Promise<ChangeAgentOutcome> {
+async function changeAgent(sql: Sql, { id, enabled, spendLimits, next }: AgentChange): Promise<ChangeAgentOutcome> {
   const present = await findAgent(sql, id)
   if (!present) return { kind: 'not_found' }
   const missing = next && (await findMissing(sql, next))
@@ -96,7 +78,7 @@ export async function changeAgent(sql: Sql, { id, enabled, spendLimits, next }: 
   if (spendLimits) await lockOwner(sql, present.ownerId)
   const now = await sql.now()
   const version = next ? next.after + 1 : present.present.version
-  const changed = await sql.run(
+  const changedRows = await sql.run(
     // `billing.unpaid`: another version has other prices and limits, so what a turn of the previous one needed says nothing about it.
     `update agents set enabled = $1, version = $2, updated_at = $3, min_hold = case when version = $2 then min_hold else 0 end
       where id = $4 and version = $5 and deleted_at is null`,
@@ -106,7 +88,7 @@ export async function changeAgent(sql: Sql, { id, enabled, spendLimits, next }: 
     id,
     next ? next.after : version,
   )
-  if (changed === 0) return { kind: 'stale' }
+  if (changedRows === 0) return { kind: 'stale' }
   const newest = next ? await insertVersion(sql, { ...next.content, agentId: id, version, createdAt: now }) : present.present
   const limits = spendLimits ? await setSpendLimits(sql, id, spendLimits, now) : present.spendLimits
   return {
@@ -122,12 +104,12 @@ async function findMissing(sql: Sql, { provider, embeddingProvider = null }: Nee
 }
 
 /** Soft delete: turns, keys and conversations keep their references. Returns whether the agent existed. */
-export async function deleteAgent(sql: Sql, id: string): Promise<boolean> {
+async function deleteAgent(sql: Sql, id: string): Promise<boolean> {
   return (await sql.run('update agents set deleted_at = $1 where id = $2 and deleted_at is null', await sql.now(), id)) === 1
 }
 
 /** Returns undefined for a deleted agent. */
-export async function findAgent(sql: Sql, id: string): Promise<Agent | undefined> {
+async function findAgent(sql: Sql, id: string): Promise<Agent | undefined> {
   const [row] = await sql.all(`select ${agentColumns} ${presentVersions} and a.id = $1`, id)
   return row && readAgent(row)
 }
@@ -135,7 +117,7 @@ export async function findAgent(sql: Sql, id: string): Promise<Agent | undefined
 export type AgentFilter = { ownerId?: string | undefined; agentId?: string | undefined }
 
 /** Newest first, without deleted agents. */
-export async function listAgents(sql: Sql, { ownerId, agentId }: AgentFilter, { limit, before }: PageRequest): Promise<Agent[]> {
+async function listAgents(sql: Sql, { ownerId, agentId }: AgentFilter, { limit, before }: PageRequest): Promise<Agent[]> {
   const values = new Values()
   const filters = Object.entries({ 'a.owner_id': ownerId, 'a.id': agentId })
   const conditions = filters.flatMap(([column, value]) => (value === undefined ? [] : [`and ${column} = ${values.add(value)}`]))
@@ -147,70 +129,6 @@ export async function listAgents(sql: Sql, { ownerId, agentId }: AgentFilter, { 
   )
   return rows.map(readAgent)
 }
-
-/** Finds versions of deleted agents, too, because their running turns continue. */
-export async function agentVersion(sql: Sql, agentId: string, version: number): Promise<AgentVersion | undefined> {
-  const [row] = await sql.all(`select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version = $2`, agentId, version)
-  return row && readVersion(row)
-}
-
-/** Newest first. */
-export async function listAgentVersions(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<AgentVersion[]> {
-  const rows = await sql.all(
-    `select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version < $2 order by v.version desc limit $3`,
-    agentId,
-    // A page starts below the last version of the previous one. The position of the first page names none.
-    before.id === '' ? Number.MAX_SAFE_INTEGER : Number(before.id),
-    limit,
-  )
-  return rows.map(readVersion)
-}
-
-/**
- * The versions in which the price changed, newest first: the first version, and each whose price differs from that of the version before. Its
- * numbers have no gaps.
- */
-export async function listPriceChanges(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<AgentVersion[]> {
-  const rows = await sql.all(
-    `select ${versionColumns} from agent_versions v left join agent_versions p on p.agent_id = v.agent_id and p.version = v.version - 1
-      where v.agent_id = $1 and v.version < $2 and (p.version is null or v.prompt_price <> p.prompt_price
-        or v.completion_price <> p.completion_price or coalesce(v.cached_prompt_price, -1) <> coalesce(p.cached_prompt_price, -1)
-        or coalesce(v.cache_write_price, -1) <> coalesce(p.cache_write_price, -1))
-      order by v.version desc limit $3`,
-    agentId,
-    before.id === '' ? Number.MAX_SAFE_INTEGER : Number(before.id),
-    limit,
-  )
-  return rows.map(readVersion)
-}
-
-async function insertVersion(sql: Sql, given: Omit<AgentVersion, 'id'>): Promise<AgentVersion> {
-  const version = { ...given, id: String(given.version) }
-  await sql.run(
-    `insert into agent_versions (agent_id, version, name, model, config, fixed_tokens, history_max_tokens, knowledge_max_tokens,
-        max_output_tokens, max_message_length, prompt_price, completion_price, cached_prompt_price, cache_write_price, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    version.agentId,
-    version.version,
-    version.name,
-    version.model,
-    version.config,
-    version.fixedTokens,
-    version.historyMaxTokens,
-    version.knowledgeMaxTokens,
-    version.maxOutputTokens,
-    version.maxMessageLength,
-    version.price.promptPerMillion,
-    version.price.completionPerMillion,
-    version.price.cachedPromptPerMillion,
-    version.price.cacheWritePerMillion,
-    version.createdAt,
-  )
-  return version
-}
-
-const versionColumns = `v.agent_id, v.version, v.name, v.model, v.config, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
-  v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price, v.cached_prompt_price, v.cache_write_price, v.created_at`
 
 const agentColumns = `a.owner_id, a.enabled, a.spend_limits, a.created_at as agent_created_at, a.updated_at, ${versionColumns}`
 
@@ -226,18 +144,59 @@ const readAgent = (row: Row): Agent => ({
   present: readVersion(row),
 })
 
-const readVersion = (row: Row): AgentVersion => ({
-  id: String(row['version']),
-  agentId: text(row, 'agent_id'),
-  version: integer(row, 'version'),
-  name: text(row, 'name'),
-  model: text(row, 'model'),
-  config: text(row, 'config'),
-  fixedTokens: integer(row, 'fixed_tokens'),
-  historyMaxTokens: integer(row, 'history_max_tokens'),
-  knowledgeMaxTokens: integer(row, 'knowledge_max_tokens'),
-  maxOutputTokens: integer(row, 'max_output_tokens'),
-  maxMessageLength: integer(row, 'max_message_length'),
-  price: readPrice(row),
-  createdAt: integer(row, 'created_at'),
-})
+/** Of tools, the names: their addresses, headers and schemas may contain secrets, so an entry says only which of their fields changed. */
+function agentFields({ ownerId, enabled, spendLimits, present }: Agent): AuditedFields {
+  const { price, version } = present
+  const config = JSON.parse(present.config) as StoredConfig & Record<string, unknown>
+  const { tools = [] } = config
+  const { name, system_prompt, model, ...settings } = auditedOf(declaredFields)(readSettings(present, config) ?? {})
+  return {
+    version,
+    owner_id: ownerId,
+    name: name!,
+    system_prompt: system_prompt!,
+    model: model!,
+    'price.prompt_usd_per_million': formatUsd(price.promptPerMillion),
+    'price.completion_usd_per_million': formatUsd(price.completionPerMillion),
+    'price.cached_prompt_usd_per_million': usdOrNull(price.cachedPromptPerMillion),
+    'price.cache_write_usd_per_million': usdOrNull(price.cacheWritePerMillion),
+    'price_source.from': config.priceSource?.from ?? null,
+    ...settings,
+    tools: tools.map((tool) => tool.name),
+    ...Object.fromEntries(
+      tools.flatMap((tool) => Object.entries(tool).map(([field, value]) => [`tools.${tool.name}.${apiName(field)}`, withheld(value)])),
+    ),
+    enabled,
+    spend_limits: writeLimits(spendLimits),
+  }
+}
+
+const apiName = (name: string): string => (name === 'price' ? 'price_usd' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+
+/** What the stored configuration of a version has besides its settings; src/agent/agent-config.ts defines it. */
+type StoredConfig = { priceSource?: { from: string } | null; tools?: ({ name: string } & Record<string, unknown>)[] }
+
+export const agentReads = {
+  findAgent: read(findAgent, { scope: ofAgent((id) => id, undefined), readings: null }),
+  listAgents: read(listAgents, { scope: byFilter, readings: null }),
+}
+
+export const agentWrites = {
+  createAgent: write(createAgent, {
+    scope: ofOwner(({ ownerId }) => ownerId, { kind: 'owner_not_found' }),
+    audit: (outcome) => (outcome.kind === 'created' ? created('agent', outcome.agent.id, agentFields, outcome.agent) : []),
+    changesCaches: true,
+  }),
+  changeAgent: write(changeAgent, {
+    scope: ofAgent(({ id }) => id, { kind: 'not_found' }),
+    before: (sql, [{ id }]) => findAgent(sql, id),
+    audit: (outcome, [{ id }], before) => changed('agent', id, agentFields, before, outcome.kind === 'changed' && outcome.agent),
+    changesCaches: true,
+  }),
+  deleteAgent: write(deleteAgent, {
+    scope: ofAgent((id) => id, false),
+    before: (sql, [id]) => findAgent(sql, id),
+    audit: (found, [id], before) => deleted('agent', id, agentFields, found && before),
+    changesCaches: true,
+  }),
+}

@@ -5,6 +5,10 @@ import type { Row, Sql } from '../sql.ts'
 import { maxSecretsPerKey } from './api-keys.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { read, serviceWrite, write } from './operation.ts'
+import { ofAgent, ofKey, instead } from './scope.ts'
+import { changed, created, when, withheld } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 export type ApiKeyRecord = {
   id: string
@@ -55,7 +59,7 @@ export async function createApiKey(sql: Sql, { digest, ...given }: NewApiKey): P
 }
 
 /** Newest first, including revoked keys. */
-export async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKeyRecord[]> {
+async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKeyRecord[]> {
   const rows = await sql.all(
     `select ${columns} from api_keys where agent_id = $1 and playground = 0 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
     agentId,
@@ -71,7 +75,7 @@ export type ApiKeyOutcome = { kind: 'changed'; apiKey: ApiKeyRecord } | { kind: 
 /** `endsAt`: when the first old secret ends, so that another one can be created. */
 export type RotationOutcome = ApiKeyOutcome | { kind: 'too_many_secrets'; endsAt: number }
 
-export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): Promise<ApiKeyOutcome> {
+async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): Promise<ApiKeyOutcome> {
   const present = await findApiKeyRecord(sql, id)
   if (!present) return { kind: 'not_found' }
   if (present.revokedAt !== null) return { kind: 'revoked' }
@@ -91,7 +95,7 @@ export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): 
 }
 
 /** Permanent. Revoking again has no effect. */
-export async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'revoked_before' | 'not_found'> {
+async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'revoked_before' | 'not_found'> {
   const apiKey = await findApiKeyRecord(sql, id)
   if (!apiKey) return 'not_found'
   if (apiKey.revokedAt !== null) return 'revoked_before'
@@ -104,7 +108,7 @@ export async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'r
  * `conversation.identity`: a new secret for the same key, so end users keep their history. The previous secret stays valid for `graceMs`, and
  * each older one until its own time. Without a grace period, all of them end now.
  */
-export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: number): Promise<RotationOutcome> {
+async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: number): Promise<RotationOutcome> {
   const apiKey = await findApiKeyRecord(sql, id)
   if (!apiKey) return { kind: 'not_found' }
   if (apiKey.revokedAt !== null) return { kind: 'revoked' }
@@ -118,19 +122,19 @@ export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, gra
 }
 
 /** Finds revoked keys, too, but never the playground's, which has no secret and cannot be changed. */
-export async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
+async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
   const [row] = await sql.all(`select ${columns} from api_keys where id = $1 and playground = 0`, id)
   return row && readApiKey(row)
 }
 
 /** The ID of the key with this ID or this public part. */
-export async function findApiKeyId(sql: Sql, idOrKeyId: string): Promise<string | undefined> {
+async function findApiKeyId(sql: Sql, idOrKeyId: string): Promise<string | undefined> {
   const [row] = await sql.all('select id from api_keys where id = $1 or key_id = $1', idOrKeyId)
   return row && text(row, 'id')
 }
 
 /** Stores when keys were last used: `agoMs` before now. Never moves a time back. */
-export async function touchApiKeys(sql: Sql, uses: { id: string; agoMs: number }[]): Promise<void> {
+async function touchApiKeys(sql: Sql, uses: { id: string; agoMs: number }[]): Promise<void> {
   const now = await sql.now()
   if (sql.engine === 'postgres') {
     // One round trip, because the lock of these writes is held during it.
@@ -172,4 +176,57 @@ function readApiKey(row: Row): ApiKeyRecord {
     revokedAt: integerOrNull(row, 'revoked_at'),
     lastUsedAt: integerOrNull(row, 'last_used_at'),
   }
+}
+
+const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
+  agent_id: key.agentId,
+  name: key.name,
+  permission: key.permission,
+  'rate_limit.limit': key.rateLimit,
+  'rate_limit.window_seconds': key.rateWindowSeconds,
+  // The name of an end user.
+  default_external_user_id: withheld(key.defaultExternalUserId),
+  mcp: key.mcp,
+})
+
+export const apiKeyRecordReads = {
+  findApiKeyId: read(findApiKeyId, {
+    // By its ID or its public part, so it is known only when it is found.
+    scope: ({ sees }, given) => ({
+      ...instead(given),
+      show: async (id) => (id !== undefined && (await sees('api_key', id)) ? id : undefined),
+    }),
+    readings: null,
+  }),
+  findApiKeyRecord: read(findApiKeyRecord, { scope: ofKey((id) => id, undefined), readings: null }),
+  listApiKeys: read(listApiKeys, { scope: ofAgent((agentId) => agentId, []), readings: null }),
+}
+
+export const apiKeyRecordWrites = {
+  createApiKey: write(createApiKey, {
+    scope: ofAgent(({ agentId }) => agentId, undefined),
+    audit: (apiKey, [{ id }]) => created('key', id, apiKeyFields, apiKey),
+    changesCaches: true,
+  }),
+  changeApiKey: write(changeApiKey, {
+    scope: ofKey((id) => id, { kind: 'not_found' }),
+    before: (sql, [id]) => findApiKeyRecord(sql, id),
+    audit: (outcome, [id], before) => changed('key', id, apiKeyFields, before, outcome.kind === 'changed' && outcome.apiKey),
+    changesCaches: true,
+  }),
+  revokeApiKey: write(revokeApiKey, {
+    scope: ofKey((id) => id, 'not_found'),
+    audit: (outcome, [id]) => when(outcome === 'revoked', 'revoke', 'key', id),
+    changesCaches: true,
+  }),
+  rotateApiKey: write(rotateApiKey, {
+    scope: ofKey((id) => id, { kind: 'not_found' }),
+    audit: (outcome, [id]) => when(outcome.kind === 'changed', 'rotate', 'key', id),
+    changesCaches: true,
+  }),
+  touchApiKeys: serviceWrite(touchApiKeys, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['touch-keys.before-commit', 'touch-keys.after-commit'],
+  }),
 }

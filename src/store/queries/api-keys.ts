@@ -1,6 +1,7 @@
 /** API keys for authentication. The secret is never stored, only its digest. */
 import type { Row, Sql } from '../sql.ts'
 import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { serviceRead } from './operation.ts'
 
 /** `expiresInMs` counts from the read. Null: valid until it is replaced or the key is revoked. */
 export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
@@ -29,7 +30,7 @@ export type StoredApiKey = {
  * The keys with these public IDs, in their order; undefined for one that does not exist or is revoked. At most a few hundred. Keys of a
  * deleted agent stay valid, so that their requests get `agent_not_found` (`order.authentication`).
  */
-export async function findApiKeys(sql: Sql, keyIds: string[]): Promise<(StoredApiKey | undefined)[]> {
+async function findApiKeys(sql: Sql, keyIds: string[]): Promise<(StoredApiKey | undefined)[]> {
   const keys = await sql.all(
     `select k.key_id, k.id, k.agent_id, a.owner_id, v.name as agent_name, a.created_at as agent_created_at, k.permission, k.rate_limit,
        k.rate_window_seconds, k.default_external_user_id, k.mcp
@@ -69,4 +70,8 @@ function readKey(key: Row, secrets: Row[]): StoredApiKey {
       .filter((row) => text(row, 'api_key_id') === id)
       .map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
   }
+}
+
+export const apiKeyReads = {
+  findApiKeys: serviceRead(findApiKeys, 'key'),
 }

@@ -8,10 +8,12 @@ import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.
 import { Values } from './reported-turns.ts'
 import { isAgentOf } from './scope-of.ts'
 import type { Within } from './scope.ts'
-import { amountsOf, limitAmount, limitedWindows, usedShare } from './spend-limits.ts'
-import type { Spending } from './spend-limits.ts'
+import { amountsOf, limitAmount, limitedWindows, usedShare } from './spending.ts'
+import type { Spending } from './spending.ts'
 import { isWithin as isEventWithin } from './webhooks/deliveries.ts'
 import { isWithin as isWebhookWithin } from './webhooks/webhooks.ts'
+import { read } from './operation.ts'
+import { instead } from './scope.ts'
 
 export type FailedDocument = { kind: 'document'; agentId: string; documentId: string; title: string; reason: string; since: number }
 /** At least 80 percent of the limit are used. */
@@ -127,4 +129,12 @@ function isOfAgent(sql: Sql, name: string, within: Within | undefined, values: V
   const column = `${name} || ''`
   const ofOwner = `and ${isAgentOf(sql, column, values.add(within.ownerId))}`
   return within.agentId === null ? ofOwner : `${ofOwner} and ${column} = ${values.add(within.agentId)}`
+}
+
+export const attentionReads = {
+  listAttention: read(listAttention, {
+    queue: 'report',
+    scope: ({ scope }, filter) => instead({ ...filter, within: scope }),
+    readings: null,
+  }),
 }

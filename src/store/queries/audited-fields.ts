@@ -3,20 +3,12 @@
  * entry is never erased, so it contains no secret, no text of an end user and no name of one. Such a field is `withheld`: an entry says only
  * that it changed.
  */
-import { agentFields as declaredFields, readSettings } from '../../resources/agent.ts'
 import { nameOf, valueAt } from '../../resources/field.ts'
 import type { Field, Fields, Resource } from '../../resources/field.ts'
 import { toJson } from '../../resources/json.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { NewSpendLimit } from './spend-limits.ts'
 import type { Changes, NewAuditEntry, Shown } from './audit.ts'
-import type { Agent } from './agents.ts'
-import type { ApiKeyRecord } from './api-key-records.ts'
-import type { StoredDocument } from './knowledge/documents.ts'
-import type { GivenFeedback } from './feedback.ts'
-import type { AdminToken } from './admin-tokens.ts'
-import type { Operator } from './operators.ts'
 
 /** The fields of one thing, in the order in which an entry lists them. Nested names have dots. */
 export type AuditedFields = { [name: string]: Shown | Withheld }
@@ -134,90 +126,3 @@ function audited(name: string, { kind, audit }: Field, value: unknown): [string,
 }
 
 export const usdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
-
-export const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
-  agent_id: key.agentId,
-  name: key.name,
-  permission: key.permission,
-  'rate_limit.limit': key.rateLimit,
-  'rate_limit.window_seconds': key.rateWindowSeconds,
-  // The name of an end user.
-  default_external_user_id: withheld(key.defaultExternalUserId),
-  mcp: key.mcp,
-})
-
-export const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title'>): AuditedFields => ({
-  agent_id: document.agentId,
-  title: document.title,
-})
-
-/** Of a turn. The comment and the tags may be texts of an end user. */
-export const feedbackFields = ({ rating, comment, tags }: GivenFeedback | typeof noFeedback): AuditedFields => ({
-  'feedback.rating': rating,
-  'feedback.comment': withheld(comment),
-  'feedback.tags': withheld(tags),
-})
-export const noFeedback = { rating: null, comment: null, tags: [] }
-
-/** Of an end user, without the name. */
-export const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })
-
-export const operatorFields = ({ name, email, role, permissions, ownerId, state, ...signIn }: Operator): AuditedFields => ({
-  name,
-  email,
-  role,
-  permissions,
-  owner_id: ownerId,
-  state,
-  has_password: signIn.hasPassword,
-  has_company_account: signIn.hasCompanyAccount,
-})
-
-export const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({
-  name,
-  role,
-  permissions,
-  owner_id: ownerId,
-  agent_id: agentId,
-  expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
-})
-
-const writeLimits = (limits: NewSpendLimit[]): Shown =>
-  limits.map(({ scope, span, amount }) => ({ scope, usd: formatUsd(amount), window: span }))
-
-/** What the stored configuration of a version has besides its settings; src/agent/agent-config.ts defines it. */
-type StoredConfig = { priceSource?: { from: string } | null; tools?: ({ name: string } & Record<string, unknown>)[] }
-
-/** Of tools, the names: their addresses, headers and schemas may contain secrets, so an entry says only which of their fields changed. */
-export function agentFields({ ownerId, enabled, spendLimits, present }: Agent): AuditedFields {
-  const { price, version } = present
-  const config = JSON.parse(present.config) as StoredConfig & Record<string, unknown>
-  const {
-    name = null,
-    system_prompt: prompt = null,
-    model = null,
-    ...settings
-  } = auditedOf(declaredFields)(readSettings(present, config) ?? {})
-  const { tools = [] } = config
-  return {
-    version,
-    owner_id: ownerId,
-    name,
-    system_prompt: prompt,
-    model,
-    'price.prompt_usd_per_million': formatUsd(price.promptPerMillion),
-    'price.completion_usd_per_million': formatUsd(price.completionPerMillion),
-    'price.cached_prompt_usd_per_million': usdOrNull(price.cachedPromptPerMillion),
-    'price.cache_write_usd_per_million': usdOrNull(price.cacheWritePerMillion),
-    'price_source.from': config.priceSource?.from ?? null,
-    ...settings,
-    tools: tools.map((tool) => tool.name),
-    ...Object.fromEntries(
-      tools.flatMap((tool) => Object.entries(tool).map(([field, value]) => [`tools.${tool.name}.${apiName(field)}`, withheld(value)])),
-    ),
-    enabled,
-    spend_limits: writeLimits(spendLimits),
-  }
-}
-
-const apiName = (name: string): string => (name === 'price' ? 'price_usd' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))

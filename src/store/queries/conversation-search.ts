@@ -3,8 +3,8 @@
  * index of texts, which every turn would pay for: each page examines a limited amount, and its cursor continues. Read-only.
  */
 import { integer, text, textOrNull } from './columns.ts'
-import { listAllConversations } from './conversations.ts'
-import type { AnyConversation, AnyConversationsWanted } from './conversations.ts'
+import { listAllConversations } from './any-conversations.ts'
+import type { AnyConversation, AnyConversationsWanted } from './any-conversations.ts'
 import { readRating } from './feedback.ts'
 import type { Rating } from './feedback.ts'
 import type { Position } from './paging.ts'
@@ -14,6 +14,9 @@ import { readState } from './turns.ts'
 import type { TurnState } from './turns.ts'
 import type { Row, Sql } from '../sql.ts'
 import type { Role } from '../turn-records.ts'
+import { read } from './operation.ts'
+import { byFilter } from './scope.ts'
+import { allAgents, readingIf } from './audit.ts'
 
 /** A conversation matches if one of its turns matches all that are given. `excerpts`: return texts also without `text`. */
 export type TurnConditions = {
@@ -185,4 +188,14 @@ function readExcerpt(message: string | null, reply: string | null, wantedText: s
   }
   const [first] = texts
   return first === undefined ? null : { role: first.role, text: excerptOf(first.text, undefined, maxExcerpt)! }
+}
+
+export const conversationSearchReads = {
+  searchConversations: read(searchConversations, {
+    queue: 'report',
+    scope: byFilter,
+    // Also without a result, which says that no message has the text. Not if there was nothing to examine, as of another owner's agent.
+    readings: ({ examined }, { text: wanted, excerpts, agentId = allAgents }) =>
+      readingIf(examined > 0 && (wanted !== undefined || excerpts), 'conversations', agentId),
+  }),
 }

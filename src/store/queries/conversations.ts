@@ -1,6 +1,6 @@
 /**
- * Lists of conversations and messages: for the API key that they belong to, and for the operator over all keys (`paging`). Read-only:
- * conversations are created by admission and settlement, and emptied by erasure.
+ * Conversations for the API key that they belong to, and messages for the key and for the operator (`paging`). Read-only: conversations are created
+ * by admission and settlement, and emptied by erasure. any-conversations.ts lists those of all keys.
  */
 import { isCutOff } from '../../finish-reason.ts'
 import type { ReplyEnd, ReplyFinishReason } from '../../finish-reason.ts'
@@ -11,11 +11,12 @@ import { maxBytes } from '../budget.ts'
 import { bigInteger, integer, integerOrNull, readFinishReason, text, textOrNull } from './columns.ts'
 import type { BoundedItems, PageRequest } from './paging.ts'
 import { readRating } from './feedback.ts'
-import { Values } from './reported-turns.ts'
-import { isAgentOf } from './scope-of.ts'
 import type { Rating } from './feedback.ts'
 import { listStepsOfTurns, readState } from './turns.ts'
 import type { TurnState, TurnStep } from './turns.ts'
+import { read, serviceRead } from './operation.ts'
+import { ofConversation } from './scope.ts'
+import { readingIf } from './audit.ts'
 
 export type Conversation = {
   id: string
@@ -27,17 +28,6 @@ export type Conversation = {
 
 /** `cutOff`: a reply that ends before its end (`turn.finish-reason`). */
 export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string; cutOff: boolean }
-
-/** A conversation for the operator. Includes erased ones, whose `externalUserId` is null, and those without messages. */
-export type AnyConversation = {
-  id: string
-  agentId: string
-  apiKeyId: string
-  externalUserId: string | null
-  createdAt: number
-  lastMessageAt: number | null
-  messageCount: number
-}
 
 /** A message and the figures of its turn. A reply has its citations and the steps that led to it; a user's message has neither. */
 export type MessageOfTurn = Message & { citations: Citation[]; steps: TurnStep[]; turn: TurnFigures }
@@ -60,7 +50,7 @@ export type TurnFigures = {
 }
 
 /** The conversations of this key with at least one message, newest first; with `externalUserId`, only those of this end user. */
-export async function listConversations(
+async function listConversations(
   sql: Sql,
   request: PageRequest & { apiKeyId: string; externalUserId: string | undefined },
 ): Promise<Conversation[]> {
@@ -99,7 +89,7 @@ export async function listConversations(
  * Newest first, at most `limit` and at most `maxBytes` of JSON, but at least one. Undefined for a conversation that does not exist, was erased
  * or belongs to another key; the caller cannot tell which.
  */
-export async function listMessages(
+async function listMessages(
   sql: Sql,
   { apiKeyId, conversationId, ...page }: PageRequest & { apiKeyId: string; conversationId: string },
 ): Promise<BoundedItems<Message> | undefined> {
@@ -165,69 +155,13 @@ function fittingIn(sizes: number[]): number {
   return tooMany === -1 ? sizes.length : tooMany
 }
 
-export type AnyConversationsWanted = PageRequest & {
-  ownerId?: string | undefined
-  agentId: string | undefined
-  apiKeyId: string | undefined
-  externalUserId: string | undefined
-  /** Created at or after this time. */
-  from: number | undefined
-  /** Created before this time. */
-  to: number | undefined
-}
-
-/** The conversations of all keys that match every given filter, newest first. */
-export async function listAllConversations(sql: Sql, request: AnyConversationsWanted): Promise<AnyConversation[]> {
-  const { ownerId, agentId, apiKeyId, externalUserId, from = 0, to, limit } = request
-  // One bound, so that the index is read from the start of the page.
-  const before = to !== undefined && to <= request.before.createdAt ? { createdAt: to, id: '' } : request.before
-  const values = new Values()
-  const isGiven = (column: string, filter: string | undefined): string => {
-    const parameter = values.add(filter ?? null)
-    return `(cast(${parameter} as text) is null or ${column} = ${parameter})`
-  }
-  const byUser = externalUserId !== undefined
-  const conditions = [
-    isGiven('k.agent_id', agentId),
-    isGiven(byUser ? 'k.id' : 'c.api_key_id', apiKeyId),
-    // Written as an expression so that SQLite does not start at the keys, which would sort all conversations of the owner for each page.
-    ...(ownerId === undefined ? [] : [isAgentOf(sql, byUser ? 'k.agent_id' : `k.agent_id || ''`, values.add(ownerId))]),
-    // From the keys: a user has one conversation with each, which an index finds.
-    ...(byUser ? [`c.api_key_id = k.id and c.external_user_id = ${values.add(externalUserId)}`] : []),
-    `c.created_at >= ${values.add(from)} and (c.created_at, c.id) < (${values.add(before.createdAt)}, ${values.add(before.id)})`,
-  ]
-  const rows = await sql.all(
-    `select ${anyColumns} from ${byUser ? 'api_keys k cross join conversations c' : 'conversations c join api_keys k on k.id = c.api_key_id'}
-     where ${conditions.join(' and ')} order by c.created_at desc, c.id desc limit ${values.add(limit)}`,
-    ...values.list,
-  )
-  return rows.map(readAnyConversation)
-}
-
-export async function findConversation(sql: Sql, id: string): Promise<AnyConversation | undefined> {
-  const [row] = await sql.all(`select ${anyColumns} from conversations c join api_keys k on k.id = c.api_key_id where c.id = $1`, id)
-  return row && readAnyConversation(row)
-}
-
-const anyColumns = 'c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count'
-
-const readAnyConversation = (row: Row): AnyConversation => ({
-  id: text(row, 'id'),
-  agentId: text(row, 'agent_id'),
-  apiKeyId: text(row, 'api_key_id'),
-  externalUserId: textOrNull(row, 'external_user_id'),
-  createdAt: integer(row, 'created_at'),
-  lastMessageAt: integerOrNull(row, 'last_message_at'),
-  messageCount: integer(row, 'message_count'),
-})
-
 // Both are stored as JSON. The steps are those of `listStepsOfTurns`, and only a reply has them.
 const citationsAndSteps = `coalesce(octet_length(m.citations), 0) + case when m.role = 'assistant' then coalesce((
        select sum(octet_length(j.payload)) from turns t join journal j on j.request_id = t.request_id and j.run >= coalesce(t.continues_from, t.run)
        where t.request_id = m.request_id), 0) else 0 end`
 
 /** Newest first, for any key, bounded like `listMessages`. Undefined if the conversation does not exist. An erased one has no messages. */
-export async function listAllMessages(
+async function listAllMessages(
   sql: Sql,
   { conversationId, ...page }: PageRequest & { conversationId: string },
 ): Promise<BoundedItems<MessageOfTurn> | undefined> {
@@ -292,4 +226,15 @@ function readFigures(row: Row): TurnFigures {
     failureCode: textOrNull(row, 'failure_code'),
     failureCause: textOrNull(row, 'failure_cause'),
   }
+}
+
+export const conversationReads = {
+  listConversations: serviceRead(listConversations),
+  listMessages: serviceRead(listMessages, 'search'),
+  listAllMessages: read(listAllMessages, {
+    queue: 'search',
+    scope: ofConversation(({ conversationId }) => conversationId, undefined),
+    // mutant: audit.reads
+    readings: (page, { conversationId }) => readingIf(page && page.items.length > 0, 'conversation', conversationId),
+  }),
 }

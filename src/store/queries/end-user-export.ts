@@ -6,6 +6,9 @@ import type { Feedback } from './feedback.ts'
 import { readTurn, turnColumns } from './turns.ts'
 import type { TurnRecord } from './turns.ts'
 import type { Amount } from '../../ledger/ledger.ts'
+import { read } from './operation.ts'
+import { ofConversation } from './scope.ts'
+import { readingIf } from './audit.ts'
 
 export type ExportedTurn = {
   turn: TurnRecord
@@ -46,4 +49,12 @@ export async function listExportedTurns(
         ? null
         : { id: text(row, 'charge_id'), amount: bigInteger(row, 'charge_amount'), createdAt: integer(row, 'charge_at') },
   }))
+}
+
+export const endUserExportReads = {
+  listExportedTurns: read(listExportedTurns, {
+    queue: 'search',
+    scope: ofConversation(({ conversationId }) => conversationId, []),
+    readings: (turns, { conversationId }) => readingIf(turns.length > 0, 'conversation', conversationId),
+  }),
 }

@@ -7,6 +7,8 @@ import type { Sql } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, text } from './columns.ts'
 import { Values } from './reported-turns.ts'
 import type { Period } from './reported-turns.ts'
+import { read } from './operation.ts'
+import { ofAgent } from './scope.ts'
 
 export type EndUser = {
   externalUserId: string
@@ -133,4 +135,9 @@ export async function findEndUser(
     lastActivityAt: integerOrNull(row!, 'last_activity_at'),
     feedback: { up: times('up'), down: times('down') },
   }
+}
+
+export const endUserReads = {
+  listEndUsers: read(listEndUsers, { queue: 'report', scope: ofAgent(({ agentId }) => agentId, []), readings: null }),
+  findEndUser: read(findEndUser, { queue: 'report', scope: ofAgent(({ agentId }) => agentId, undefined), readings: null }),
 }

@@ -8,6 +8,8 @@ import type { Sql } from '../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { forgetEndUsers } from './spend-limits.ts'
 import type { EndUser } from './spend-limits.ts'
+import { serviceRead, serviceWrite } from './operation.ts'
+import { when } from './audited-fields.ts'
 
 export type Erasure = {
   conversationIds: string[]
@@ -35,7 +37,7 @@ const continuableMs = 2 * recordLifetimeMs
 const noFingerprint = new Uint8Array(32)
 
 /** Erases all of them or none, except those that `idleMs` excludes. Unknown IDs are ignored. */
-export async function eraseConversations(sql: Sql, { conversationIds, endUser, idleMs }: Erasure): Promise<ErasureOutcome> {
+async function eraseConversations(sql: Sql, { conversationIds, endUser, idleMs }: Erasure): Promise<ErasureOutcome> {
   const now = await sql.now()
   const erasedAt = await afterEveryErasure(sql, now)
   const found: string[] = []
@@ -104,7 +106,7 @@ export type IdleConversation = { id: string; age: number }
  * Conversations that were idle for `idleMs`, oldest first: by their last message, or on PostgreSQL by their creation, which its index
  * contains.
  */
-export async function findIdleConversations(
+async function findIdleConversations(
   sql: Sql,
   { idleMs, limit, after }: { idleMs: number; limit: number; after: IdleConversation | undefined },
 ): Promise<IdleConversation[]> {
@@ -123,7 +125,7 @@ export async function findIdleConversations(
 }
 
 /** Returns the IDs of an end user's conversations with all keys of the agent, even if it was deleted. Undefined if it never existed. */
-export async function findConversationsOfEndUser(sql: Sql, agentId: string, externalUserId: string): Promise<string[] | undefined> {
+async function findConversationsOfEndUser(sql: Sql, agentId: string, externalUserId: string): Promise<string[] | undefined> {
   const [agent] = await sql.all('select 1 as one from agents where id = $1', agentId)
   if (!agent) return undefined
   const rows = await sql.all(
@@ -134,7 +136,7 @@ export async function findConversationsOfEndUser(sql: Sql, agentId: string, exte
   return rows.map((row) => text(row, 'id'))
 }
 
-export async function conversationExists(sql: Sql, id: string): Promise<boolean> {
+async function conversationExists(sql: Sql, id: string): Promise<boolean> {
   return (await sql.all('select 1 as one from conversations where id = $1', id)).length > 0
 }
 
@@ -142,7 +144,7 @@ export async function conversationExists(sql: Sql, id: string): Promise<boolean>
  * Deletes what has become too old, at most `limit` rows of each kind: steps of turns that no retry can continue, and, of erased turns, the
  * caller's key and the fingerprint of the body once the record has expired. Returns how many rows were found.
  */
-export async function clearExpired(sql: Sql, { limit }: { limit: number }): Promise<number> {
+async function clearExpired(sql: Sql, { limit }: { limit: number }): Promise<number> {
   const now = await sql.now()
   const steps = await sql.run(
     `delete from journal where (request_id, step, part, kind, run) in (
@@ -160,4 +162,25 @@ export async function clearExpired(sql: Sql, { limit }: { limit: number }): Prom
     limit,
   )
   return steps + records
+}
+
+export const erasureReads = {
+  conversationExists: serviceRead(conversationExists),
+  findConversationsOfEndUser: serviceRead(findConversationsOfEndUser),
+  findIdleConversations: serviceRead(findIdleConversations, 'report'),
+}
+
+export const erasureWrites = {
+  eraseConversations: serviceWrite(eraseConversations, {
+    audit: (outcome) =>
+      outcome.kind === 'erased'
+        ? [
+            ...outcome.conversationIds.flatMap((id) => when(true, 'erase', 'conversation', id)),
+            ...when(outcome.limitsOf, 'erase', 'end_user_limits', outcome.limitsOf ?? ''),
+          ]
+        : [],
+    changesCaches: false,
+    failpoints: ['erase.before-commit', 'erase.after-commit'],
+  }),
+  clearExpired: serviceWrite(clearExpired, { audit: null, changesCaches: false }),
 }

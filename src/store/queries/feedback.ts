@@ -7,8 +7,13 @@ import { isAgentOf } from './scope-of.ts'
 import { excerptOf } from './text-search.ts'
 import { readState } from './turns.ts'
 import type { TurnState } from './turns.ts'
+import { read, write } from './operation.ts'
+import { byFilter, ofTurn } from './scope.ts'
+import { changed, withheld } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
+import { allAgents, readingIf } from './audit.ts'
 
-export const ratings = ['up', 'down'] as const
+const ratings = ['up', 'down'] as const
 export type Rating = (typeof ratings)[number]
 
 export type GivenFeedback = { rating: Rating; comment: string | null; tags: string[] }
@@ -29,7 +34,7 @@ export type FeedbackOfTurn = Feedback & {
  * The same feedback again changes nothing. `apiKeyId` undefined: of any key, for the operator. Returns undefined if the turn does not exist, was
  * erased, still runs or belongs to another key; the caller cannot tell which.
  */
-export async function putFeedback(
+async function putFeedback(
   sql: Sql,
   { requestId, apiKeyId, rating, comment, tags }: GivenFeedback & { requestId: string; apiKeyId: string | undefined },
 ): Promise<Feedback | undefined> {
@@ -71,7 +76,7 @@ export async function putFeedback(
 }
 
 /** `none`: the turn has no feedback. */
-export async function removeFeedback(sql: Sql, requestId: string): Promise<'removed' | 'none' | 'not_found'> {
+async function removeFeedback(sql: Sql, requestId: string): Promise<'removed' | 'none' | 'not_found'> {
   if ((await sql.run('delete from feedback where request_id = $1', requestId)) > 0) return 'removed'
   const [turn] = await sql.all('select request_id from turns where request_id = $1', requestId)
   return turn ? 'none' : 'not_found'
@@ -129,7 +134,7 @@ function readExcerpt(row: Row, column: string): string | null {
   return start === null ? null : excerptOf(start, undefined, maxExcerpt)!
 }
 
-export async function findFeedback(sql: Sql, requestId: string): Promise<Feedback | undefined> {
+async function findFeedback(sql: Sql, requestId: string): Promise<Feedback | undefined> {
   const [row] = await sql.all(
     'select request_id, rating, comment, tags, created_at, updated_at from feedback where request_id = $1',
     requestId,
@@ -148,3 +153,44 @@ export const readFeedback = (row: Row): Feedback => ({
   createdAt: integer(row, 'created_at'),
   updatedAt: integer(row, 'updated_at'),
 })
+
+/** Of a turn. The comment and the tags may be texts of an end user. */
+const feedbackFields = ({ rating, comment, tags }: GivenFeedback | typeof noFeedback): AuditedFields => ({
+  'feedback.rating': rating,
+  'feedback.comment': withheld(comment),
+  'feedback.tags': withheld(tags),
+})
+
+const noFeedback = { rating: null, comment: null, tags: [] }
+
+export const feedbackReads = {
+  findFeedback: read(findFeedback, {
+    scope: ofTurn((requestId) => requestId, undefined),
+    readings: (found, requestId) => readingIf(typeof found?.comment === 'string', 'turn', requestId),
+  }),
+  listFeedback: read(listFeedback, {
+    queue: 'report',
+    scope: byFilter,
+    readings: (rows, { agentId = allAgents }) =>
+      readingIf(
+        rows.some(({ comment, message, reply }) => comment !== null || message !== null || reply !== null),
+        'feedback',
+        agentId,
+      ),
+  }),
+}
+
+export const feedbackWrites = {
+  putFeedback: write(putFeedback, {
+    scope: ofTurn(({ requestId }) => requestId, undefined),
+    before: (sql, [{ requestId }]) => findFeedback(sql, requestId),
+    audit: (given, [{ requestId }], before) => changed('turn', requestId, feedbackFields, before ?? noFeedback, given),
+    changesCaches: false,
+  }),
+  removeFeedback: write(removeFeedback, {
+    scope: ofTurn((requestId) => requestId, 'not_found'),
+    before: (sql, [requestId]) => findFeedback(sql, requestId),
+    audit: (outcome, [requestId], before) => changed('turn', requestId, feedbackFields, before, outcome === 'removed' && noFeedback),
+    changesCaches: false,
+  }),
+}

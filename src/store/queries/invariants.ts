@@ -4,9 +4,10 @@
  */
 import type { Row, Sql } from '../sql.ts'
 import { changesOutsideTheAuditLog, signInsOfOthers } from './access-invariants.ts'
-import { brokenSpending } from './spend-limits.ts'
+import { brokenSpending } from './spending.ts'
 import { windowMs } from './knowledge/indexing-queue.ts'
 import { findWrongEvents } from './webhooks/wrong-events.ts'
+import { serviceRead } from './operation.ts'
 
 export type Invariant = {
   id: string
@@ -284,4 +285,8 @@ function guards(id: string, name: string, sentence: string, triggers: string[]):
     query: (sql) =>
       sql.all(`with guard (name) as (values ${wanted}) select name as missing from guard where name not in (${present[sql.engine]})`),
   }
+}
+
+export const invariantReads = {
+  verify: serviceRead(verify, 'report'),
 }

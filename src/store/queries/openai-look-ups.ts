@@ -1,9 +1,11 @@
 /** What callers look up besides a turn by its request ID: its message, the turn of a key, the first try of a retry, the conversation of a user. */
 import type { Sql } from '../sql.ts'
 import { integer, text } from './columns.ts'
+import { read, serviceRead } from './operation.ts'
+import { ofKey } from './scope.ts'
 
 /** The user's message of a turn of this key, while it runs and after it. Undefined if there is no such turn, or it was erased. */
-export async function findTurnMessage(sql: Sql, requestId: string, apiKeyId: string): Promise<string | undefined> {
+async function findTurnMessage(sql: Sql, requestId: string, apiKeyId: string): Promise<string | undefined> {
   const [row] = await sql.all(
     'select message from turns where request_id = $1 and api_key_id = $2 and erased_at is null',
     requestId,
@@ -13,7 +15,7 @@ export async function findTurnMessage(sql: Sql, requestId: string, apiKeyId: str
 }
 
 /** `stream.resume`: the request ID of the turn that this Idempotency-Key has. One look-up in the index one_turn_per_key. */
-export async function findTurnOfKey(
+async function findTurnOfKey(
   sql: Sql,
   { apiKeyId, idempotencyKey }: { apiKeyId: string; idempotencyKey: string },
 ): Promise<string | undefined> {
@@ -27,7 +29,7 @@ export type KeyedTurn = { requestId: string; idempotencyKey: string }
  * `openai.retry-joins`: the turn with the last key of those that start with `keyPrefix`, if it was first admitted at most `withinMs` ago. `keyPrefix` ends with an
  * ASCII character. One look-up in the index one_turn_per_key.
  */
-export async function findNewestTurn(
+async function findNewestTurn(
   sql: Sql,
   { apiKeyId, keyPrefix, withinMs }: { apiKeyId: string; keyPrefix: string; withinMs: number },
 ): Promise<KeyedTurn | undefined> {
@@ -44,7 +46,14 @@ export async function findNewestTurn(
 }
 
 /** The conversation of an end user through an API key, if there is one, even before its first reply (`conversation.identity`). */
-export async function findConversationId(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
+async function findConversationId(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
   const [row] = await sql.all('select id from conversations where api_key_id = $1 and external_user_id = $2', apiKeyId, externalUserId)
   return row && text(row, 'id')
+}
+
+export const openaiLookUpReads = {
+  findTurnMessage: serviceRead(findTurnMessage),
+  findNewestTurn: serviceRead(findNewestTurn),
+  findTurnOfKey: serviceRead(findTurnOfKey),
+  findConversationId: read(findConversationId, { scope: ofKey((apiKeyId) => apiKeyId, undefined), readings: null }),
 }

@@ -5,10 +5,13 @@
 import type { Role } from '../../operators/principal.ts'
 import type { Sql } from '../sql.ts'
 import { text } from './columns.ts'
-import { endSessions, findOperator, findOperatorByEmail, findOperatorByIdentity } from './operators.ts'
+import { endSessions, findOperator, findOperatorByEmail, findOperatorByIdentity, operatorFields } from './operators.ts'
 import type { Operator } from './operators.ts'
 import { useToken } from './sign-in-secrets.ts'
 import type { TokenUse, UsedToken } from './sign-in-secrets.ts'
+import { write } from './operation.ts'
+import { installation } from './scope.ts'
+import { changed, created, differing, when } from './audited-fields.ts'
 
 type TokenRefused = { kind: Exclude<TokenUse, 'accepted'> }
 
@@ -19,11 +22,11 @@ const later = (now: string): string => `case when updated_at < ${now} then ${now
  * Sets the password of an active operator without a company account, if it still has the hash `before`. Ends every session but `keepSession`.
  * Returns whether it was set.
  */
-export async function setPassword(
+async function setPassword(
   sql: Sql,
   { operatorId, before, after, keepSession }: { operatorId: string; before: string | null; after: string; keepSession: string | null },
 ): Promise<boolean> {
-  const changed = await sql.run(
+  const changedRows = await sql.run(
     `update operators set password_hash = $1, updated_at = ${later('$2')}
       where id = $3 and state = 'active' and oidc_subject is null and coalesce(password_hash, '') = $4`,
     after,
@@ -31,12 +34,12 @@ export async function setPassword(
     operatorId,
     before ?? '',
   )
-  if (changed > 0) await endSessions(sql, operatorId, keepSession)
-  return changed > 0
+  if (changedRows > 0) await endSessions(sql, operatorId, keepSession)
+  return changedRows > 0
 }
 
 /** Replaces the hash of the same password by one with other parameters. */
-export async function upgradePasswordHash(sql: Sql, operatorId: string, before: string, after: string): Promise<boolean> {
+async function upgradePasswordHash(sql: Sql, operatorId: string, before: string, after: string): Promise<boolean> {
   return (await sql.run('update operators set password_hash = $1 where id = $2 and password_hash = $3', after, operatorId, before)) > 0
 }
 
@@ -44,7 +47,7 @@ export async function upgradePasswordHash(sql: Sql, operatorId: string, before: 
  * `operator.invitation`: uses an invitation: of many uses at the same time one succeeds. Returns the operator, who is active from now on, or undefined. A new password
  * replaces the old one and a company account.
  */
-export async function acceptInvitation(
+async function acceptInvitation(
   sql: Sql,
   { digest, name, passwordHash }: { digest: Uint8Array; name: string | null; passwordHash: string | null },
 ): Promise<Operator | undefined> {
@@ -56,13 +59,13 @@ export async function acceptInvitation(
   )
   if (!row) return undefined
   const id = text(row, 'operator_id')
-  const changed = await sql.run(
+  const changedRows = await sql.run(
     `update operators set state = 'active', name = coalesce($1, name), updated_at = ${later('$2')} where id = $3 and state <> 'disabled'`,
     name,
     now,
     id,
   )
-  if (changed === 0) return undefined
+  if (changedRows === 0) return undefined
   if (passwordHash !== null)
     await sql.run('update operators set password_hash = $1, oidc_issuer = null, oidc_subject = null where id = $2', passwordHash, id)
   await endSessions(sql, id)
@@ -76,7 +79,7 @@ export type RecoverOutcome = { kind: 'recovered'; operator: Operator } | TokenRe
  * `operator.recovery`: makes the operator with this email address an active admin without restrictions who signs in with this password alone. Creates it with
  * `id` if no operator has the address.
  */
-export async function recoverOperator(sql: Sql, { token, id, email, name, passwordHash }: Recovery): Promise<RecoverOutcome> {
+async function recoverOperator(sql: Sql, { token, id, email, name, passwordHash }: Recovery): Promise<RecoverOutcome> {
   // mutant: operator.recovery
   const use = await useToken(sql, token)
   if (use !== 'accepted') return { kind: use }
@@ -118,7 +121,7 @@ export type CompanySignInOutcome =
  * Finds the operator of a company account, or gives it to the operator with its email address that has none (`operator.oidc`). Its role
  * follows the claims.
  */
-export async function signInWithCompany(sql: Sql, given: CompanySignIn): Promise<CompanySignInOutcome> {
+async function signInWithCompany(sql: Sql, given: CompanySignIn): Promise<CompanySignInOutcome> {
   const { issuer, subject, email, role } = given
   if (role !== 'none' && role !== 'unmapped') await createFromClaims(sql, { ...given, role })
   const bound = await findOperatorByIdentity(sql, issuer, subject)
@@ -153,7 +156,7 @@ async function createFromClaims(sql: Sql, { id, email, name, issuer, subject, ro
 
 /** Returns false if another account was faster, or the operator was disabled in between. */
 async function bind(sql: Sql, id: string, { issuer, subject, role }: { issuer: string; subject: string; role: Role }): Promise<boolean> {
-  const changed = await sql.run(
+  const changedRows = await sql.run(
     `update operators set state = 'active', role = $1, oidc_issuer = $2, oidc_subject = $3, password_hash = null, updated_at = ${later('$4')}
       where id = $5 and state <> 'disabled' and (oidc_subject is null or (oidc_issuer = $2 and oidc_subject = $3))`,
     role,
@@ -162,12 +165,49 @@ async function bind(sql: Sql, id: string, { issuer, subject, role }: { issuer: s
     await sql.now(),
     id,
   )
-  if (changed > 0) await removeOtherSignIns(sql, id)
-  return changed > 0
+  if (changedRows > 0) await removeOtherSignIns(sql, id)
+  return changedRows > 0
 }
 
 async function removeOtherSignIns(sql: Sql, operatorId: string): Promise<void> {
   await sql.run('delete from passkeys where operator_id = $1', operatorId)
   await sql.run('delete from sign_in_secrets where operator_id = $1', operatorId)
   await endSessions(sql, operatorId)
+}
+
+export const operatorSignInWrites = {
+  acceptInvitation: write(acceptInvitation, {
+    scope: installation,
+    audit: (operator) => (operator ? when(true, 'accept', 'invitation', operator.id) : []),
+    changesCaches: false,
+  }),
+  recoverOperator: write(recoverOperator, {
+    scope: installation,
+    before: (sql, [{ email }]) => findOperatorByEmail(sql, email),
+    audit: (outcome, _, before) =>
+      outcome.kind === 'recovered'
+        ? differing('recover', 'operator', outcome.operator.id, before ? operatorFields(before) : {}, operatorFields(outcome.operator))
+        : [],
+    changesCaches: false,
+  }),
+  setPassword: write(setPassword, {
+    scope: installation,
+    audit: (isSet, [{ operatorId: subjectId }]) => (isSet ? [{ verb: 'change', noun: 'operator', subjectId, fields: ['password'] }] : []),
+    changesCaches: false,
+  }),
+  upgradePasswordHash: write(upgradePasswordHash, { scope: installation, audit: null, changesCaches: false }),
+  signInWithCompany: write(signInWithCompany, {
+    scope: installation,
+    before: async (sql, [{ issuer, subject, email }]) =>
+      (await findOperatorByIdentity(sql, issuer, subject)) ?? (await findOperatorByEmail(sql, email)),
+    audit(outcome, _, before) {
+      if (outcome.kind === 'no_role') return outcome.operator ? when(true, 'end_sessions', 'operator', outcome.operator.id) : []
+      if (outcome.kind !== 'accepted') return []
+      const { operator } = outcome
+      return before
+        ? changed('operator', operator.id, operatorFields, before, operator)
+        : created('operator', operator.id, operatorFields, operator)
+    },
+    changesCaches: false,
+  }),
 }

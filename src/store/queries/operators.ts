@@ -8,6 +8,10 @@ import type { ExtraPermission, Role } from '../../operators/principal.ts'
 import type { Row, Sql } from '../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { read, write } from './operation.ts'
+import { installation } from './scope.ts'
+import { changed, created, differing, when } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
 
 /** `invited`: has not signed in yet, or must choose a new password. Only an `active` operator has sessions. */
 export type OperatorState = 'invited' | 'active' | 'disabled'
@@ -45,10 +49,10 @@ export type CreateOperatorOutcome = ({ kind: 'created' } & Invited) | { kind: 'e
 export type ChangeOperatorOutcome = { kind: 'changed'; operator: Operator } | NotFound | LastAdmin | OwnerNotFound
 export type RemoveOperatorOutcome = { kind: 'removed'; operator: Operator } | NotFound | LastAdmin
 
-export async function createOperator(sql: Sql, given: NewOperator): Promise<CreateOperatorOutcome> {
+async function createOperator(sql: Sql, given: NewOperator): Promise<CreateOperatorOutcome> {
   const { id, email, name, role, permissions, ownerId, invitation } = given
   if (ownerId !== null && !(await hasOwner(sql, ownerId))) return { kind: 'owner_not_found' }
-  const created = await sql.run(
+  const createdRows = await sql.run(
     `insert into operators (id, email, name, role, permissions, owner_id, state, created_at, updated_at)
      values ($1, $2, $3, $4, $5, $6, 'invited', $7, $7) on conflict (email) do nothing`,
     id,
@@ -59,13 +63,13 @@ export async function createOperator(sql: Sql, given: NewOperator): Promise<Crea
     ownerId,
     await sql.now(),
   )
-  if (created === 0) return { kind: 'email_taken' }
+  if (createdRows === 0) return { kind: 'email_taken' }
   const expiresAt = await addInvitation(sql, id, invitation)
   return { kind: 'created', operator: (await findOperator(sql, id))!, expiresAt }
 }
 
 /** Replaces earlier invitations. Undefined if the operator does not exist or is disabled. */
-export async function inviteOperator(sql: Sql, id: string, invitation: Invitation): Promise<Invited | undefined> {
+async function inviteOperator(sql: Sql, id: string, invitation: Invitation): Promise<Invited | undefined> {
   const known = await sql.run(`update operators set updated_at = updated_at where id = $1 and state <> 'disabled'`, id)
   if (known === 0) return undefined
   await sql.run(`delete from sign_in_secrets where operator_id = $1 and purpose = 'invitation'`, id)
@@ -74,7 +78,7 @@ export async function inviteOperator(sql: Sql, id: string, invitation: Invitatio
 }
 
 /** Ends the operator's sessions and links if it may do something else from now on. */
-export async function changeOperator(sql: Sql, id: string, change: OperatorChange): Promise<ChangeOperatorOutcome> {
+async function changeOperator(sql: Sql, id: string, change: OperatorChange): Promise<ChangeOperatorOutcome> {
   const present = await findOperator(sql, id)
   if (!present) return { kind: 'not_found' }
   const next = { ...present, ...change }
@@ -98,7 +102,7 @@ export async function changeOperator(sql: Sql, id: string, change: OperatorChang
 }
 
 /** With its passkeys, sessions and links. The audit log keeps its name. */
-export async function removeOperator(sql: Sql, id: string): Promise<RemoveOperatorOutcome> {
+async function removeOperator(sql: Sql, id: string): Promise<RemoveOperatorOutcome> {
   const operator = await findOperator(sql, id)
   if (!operator) return { kind: 'not_found' }
   if (isAdmin(operator) && !(await hasAdmin(sql, id))) return { kind: 'last_admin' }
@@ -127,7 +131,7 @@ export async function findOperatorByIdentity(sql: Sql, issuer: string, subject: 
 }
 
 /** Newest first. */
-export async function listOperators(sql: Sql, { limit, before }: PageRequest): Promise<Operator[]> {
+async function listOperators(sql: Sql, { limit, before }: PageRequest): Promise<Operator[]> {
   const rows = await sql.all(
     `select ${columns} from operators where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
     before.createdAt,
@@ -201,4 +205,51 @@ export function readAccess(row: Row): Pick<Operator, 'role' | 'permissions' | 'o
   if (!permissions.every((one) => extraPermissions.includes(one)))
     throw new Error(`an operator or token has an unknown permission: ${permissions.join(', ')}`)
   return { role: role as Role, permissions, ownerId: textOrNull(row, 'owner_id') }
+}
+
+export const operatorFields = ({ name, email, role, permissions, ownerId, state, ...signIn }: Operator): AuditedFields => ({
+  name,
+  email,
+  role,
+  permissions,
+  owner_id: ownerId,
+  state,
+  has_password: signIn.hasPassword,
+  has_company_account: signIn.hasCompanyAccount,
+})
+
+export const operatorReads = {
+  findOperator: read(findOperator, { scope: installation, readings: null }),
+  findOperatorByEmail: read(findOperatorByEmail, { scope: installation, readings: null }),
+  findOperatorByIdentity: read(findOperatorByIdentity, { scope: installation, readings: null }),
+  listOperators: read(listOperators, { scope: installation, readings: null }),
+}
+
+export const operatorWrites = {
+  createOperator: write(createOperator, {
+    scope: installation,
+    audit: (outcome) => (outcome.kind === 'created' ? created('operator', outcome.operator.id, operatorFields, outcome.operator) : []),
+    changesCaches: false,
+  }),
+  inviteOperator: write(inviteOperator, {
+    scope: installation,
+    audit: (operator, [id]) => when(operator, 'invite', 'operator', id),
+    changesCaches: false,
+  }),
+  changeOperator: write(changeOperator, {
+    scope: installation,
+    before: (sql, [id]) => findOperator(sql, id),
+    audit: (outcome, [id], before) => changed('operator', id, operatorFields, before, outcome.kind === 'changed' && outcome.operator),
+    changesCaches: false,
+  }),
+  removeOperator: write(removeOperator, {
+    scope: installation,
+    audit: (outcome, [id]) => (outcome.kind === 'removed' ? differing('remove', 'operator', id, operatorFields(outcome.operator), {}) : []),
+    changesCaches: false,
+  }),
+  endSessions: write(endSessions, {
+    scope: installation,
+    audit: (ended, [id]) => when(ended, 'end_sessions', 'operator', id),
+    changesCaches: false,
+  }),
 }

@@ -8,6 +8,9 @@ import { endSessions, findOperator } from './operators.ts'
 import type { Operator } from './operators.ts'
 import { useToken } from './sign-in-secrets.ts'
 import type { TokenUse, UsedToken } from './sign-in-secrets.ts'
+import { read, write } from './operation.ts'
+import { installation } from './scope.ts'
+import { differing, when } from './audited-fields.ts'
 
 export type Passkey = { id: string; name: string; transports: string[]; createdAt: number; lastUsedAt: number | null }
 export type PasskeyKey = { id: string; publicKey: Uint8Array; counter: number; transports: string[] }
@@ -25,19 +28,19 @@ export type RemovePasskeyOutcome = 'removed' | 'not_found' | 'only_sign_in'
 export const maxPasskeys = 20
 
 /** Oldest first. */
-export async function listPasskeys(sql: Sql, operatorId: string): Promise<Passkey[]> {
+async function listPasskeys(sql: Sql, operatorId: string): Promise<Passkey[]> {
   const rows = await sql.all(`select ${columns} from passkeys where operator_id = $1 order by created_at, id`, operatorId)
   return rows.map(readPasskey)
 }
 
 /** For a sign-in. */
-export async function findPasskey(sql: Sql, id: string): Promise<(PasskeyKey & { operator: Operator }) | undefined> {
+async function findPasskey(sql: Sql, id: string): Promise<(PasskeyKey & { operator: Operator }) | undefined> {
   const [row] = await sql.all('select id, operator_id, public_key, counter, transports from passkeys where id = $1', id)
   const operator = row && (await findOperator(sql, text(row, 'operator_id')))
   return operator && { ...readKey(row), operator }
 }
 
-export async function addPasskey(sql: Sql, given: NewPasskey): Promise<AddPasskeyOutcome> {
+async function addPasskey(sql: Sql, given: NewPasskey): Promise<AddPasskeyOutcome> {
   const { id, operatorId, name, publicKey, counter, transports, challenge } = given
   const use = await useToken(sql, challenge)
   if (use !== 'accepted') return { kind: use }
@@ -60,7 +63,7 @@ export async function addPasskey(sql: Sql, given: NewPasskey): Promise<AddPasske
 }
 
 /** Authenticators without a counter always send 0. */
-export async function usePasskey(sql: Sql, given: { id: string; counter: number; challenge: UsedToken }): Promise<UsePasskeyOutcome> {
+async function usePasskey(sql: Sql, given: { id: string; counter: number; challenge: UsedToken }): Promise<UsePasskeyOutcome> {
   const { id, counter, challenge } = given
   const use = await useToken(sql, challenge)
   if (use !== 'accepted') return { kind: use }
@@ -75,7 +78,7 @@ export async function usePasskey(sql: Sql, given: { id: string; counter: number;
 }
 
 /** Ends every session of the operator but `keepSession`, because the passkey may have opened them. */
-export async function removePasskey(sql: Sql, operatorId: string, id: string, keepSession: string | null): Promise<RemovePasskeyOutcome> {
+async function removePasskey(sql: Sql, operatorId: string, id: string, keepSession: string | null): Promise<RemovePasskeyOutcome> {
   await touchOperator(sql, operatorId)
   const operator = await findOperator(sql, operatorId)
   const passkeys = await listPasskeys(sql, operatorId)
@@ -116,3 +119,23 @@ const readKey = (row: Row): PasskeyKey => ({
   counter: integer(row, 'counter'),
   transports: JSON.parse(text(row, 'transports')) as string[],
 })
+
+export const passkeyReads = {
+  findPasskey: read(findPasskey, { scope: installation, readings: null }),
+  listPasskeys: read(listPasskeys, { scope: installation, readings: null }),
+}
+
+export const passkeyWrites = {
+  addPasskey: write(addPasskey, {
+    scope: installation,
+    audit: (outcome, [{ id, operatorId, name }]) =>
+      outcome.kind === 'added' ? differing('create', 'passkey', id, {}, { operator_id: operatorId, name }) : [],
+    changesCaches: false,
+  }),
+  usePasskey: write(usePasskey, { scope: installation, audit: null, changesCaches: false }),
+  removePasskey: write(removePasskey, {
+    scope: installation,
+    audit: (outcome, [, id]) => when(outcome === 'removed', 'delete', 'passkey', id),
+    changesCaches: false,
+  }),
+}

@@ -6,6 +6,7 @@
 import type { Sql } from '../sql.ts'
 import { text } from './columns.ts'
 import type { ScopedKind } from './scope.ts'
+import { serviceRead } from './operation.ts'
 
 const statements: Record<ScopedKind, string> = {
   agent: 'select a.owner_id, a.id as agent_id from agents a where a.id = $1',
@@ -16,7 +17,7 @@ const statements: Record<ScopedKind, string> = {
 }
 
 /** Also of deleted agents, revoked keys, erased conversations and erased turns. Undefined if there is no such row. */
-export async function findScopeOf(sql: Sql, kind: ScopedKind, id: string): Promise<{ ownerId: string; agentId: string } | undefined> {
+async function findScopeOf(sql: Sql, kind: ScopedKind, id: string): Promise<{ ownerId: string; agentId: string } | undefined> {
   const [row] = await sql.all(statements[kind], id)
   return row && { ownerId: text(row, 'owner_id'), agentId: text(row, 'agent_id') }
 }
@@ -29,3 +30,7 @@ export const isAgentOf = ({ engine }: Sql, column: string, owner: string): strin
   engine === 'postgres'
     ? `${column} = any (array(select id from agents where owner_id = ${owner}))`
     : `${column} in (select id from agents where owner_id = ${owner})`
+
+export const scopeOfReads = {
+  findScopeOf: serviceRead(findScopeOf),
+}

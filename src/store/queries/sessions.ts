@@ -6,6 +6,9 @@ import type { Row, Sql } from '../sql.ts'
 import { byDigest, integer, listOf, text, textOrNull } from './columns.ts'
 import { readAccess } from './operators.ts'
 import type { Operator } from './operators.ts'
+import { read, write } from './operation.ts'
+import { installation } from './scope.ts'
+import { when } from './audited-fields.ts'
 
 /** How the session began. `link`: an invitation or a recovery link. */
 export type SignInMethod = 'admin_token' | 'password' | 'passkey' | 'oidc' | 'link'
@@ -38,7 +41,7 @@ export type NewSession = Pick<Session, 'id' | 'method' | 'address' | 'userAgent'
  * Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. Undefined if the operator is not active, or if it has
  * been changed since its sign-in was checked: its password may be another one.
  */
-export async function openSession(sql: Sql, given: NewSession): Promise<Session | undefined> {
+async function openSession(sql: Sql, given: NewSession): Promise<Session | undefined> {
   const { id, digest, operatorId, checkedAt, method, address, userAgent, lifetimeMs, replaces } = given
   const now = await sql.now()
   if (operatorId !== null) {
@@ -70,7 +73,7 @@ export async function openSession(sql: Sql, given: NewSession): Promise<Session 
 }
 
 /** Returns whether there was one. With `operatorId`, only a session of this operator is closed. */
-export async function closeSession(sql: Sql, id: string, operatorId?: string): Promise<boolean> {
+async function closeSession(sql: Sql, id: string, operatorId?: string): Promise<boolean> {
   return (
     (await sql.run(
       'delete from console_sessions where id = $1 and (cast($2 as text) is null or operator_id = $2)',
@@ -84,15 +87,12 @@ export async function closeSession(sql: Sql, id: string, operatorId?: string): P
  * `ofToken`: the digest that the session has if it belongs to the admin token. Returns undefined if it does not exist, has ended, or its
  * operator is not active.
  */
-export async function findSession(sql: Sql, digest: Uint8Array, ofToken: Uint8Array): Promise<SessionOfOperator | undefined> {
+async function findSession(sql: Sql, digest: Uint8Array, ofToken: Uint8Array): Promise<SessionOfOperator | undefined> {
   return (await findSessions(sql, [{ digest, ofToken }]))[0]
 }
 
 /** The same for several sessions with one statement, in the order of what is asked. */
-export async function findSessions(
-  sql: Sql,
-  asked: { digest: Uint8Array; ofToken: Uint8Array }[],
-): Promise<(SessionOfOperator | undefined)[]> {
+async function findSessions(sql: Sql, asked: { digest: Uint8Array; ofToken: Uint8Array }[]): Promise<(SessionOfOperator | undefined)[]> {
   const [own, ofTokens] = [asked.map(({ digest }) => digest), asked.map(({ ofToken }) => ofToken)]
   const rows = await sql.all(
     `select s.digest, ${columns}, operator_id, o.name, o.role, o.permissions, o.owner_id
@@ -113,7 +113,7 @@ function readSessionOfOperator(row: Row): SessionOfOperator {
 }
 
 /** Newest first. An operator has few, because each ends after hours. */
-export async function listSessions(sql: Sql, operatorId: string): Promise<Session[]> {
+async function listSessions(sql: Sql, operatorId: string): Promise<Session[]> {
   const rows = await sql.all(
     `select ${columns} from console_sessions s where operator_id = $1 and expires_at > $2 order by s.created_at desc, s.id desc limit 100`,
     operatorId,
@@ -132,3 +132,22 @@ const readSession = (row: Row): Session => ({
   createdAt: integer(row, 'created_at'),
   expiresAt: integer(row, 'expires_at'),
 })
+
+export const sessionReads = {
+  findSession: read(findSession, { scope: installation, readings: null }),
+  findSessions: read(findSessions, { scope: installation, readings: null }),
+  listSessions: read(listSessions, { scope: installation, readings: null }),
+}
+
+export const sessionWrites = {
+  openSession: write(openSession, {
+    scope: installation,
+    audit: (session) => (session ? when(true, 'open', 'session', session.id) : []),
+    changesCaches: false,
+  }),
+  closeSession: write(closeSession, {
+    scope: installation,
+    audit: (found, [id]) => when(found, 'close', 'session', id),
+    changesCaches: false,
+  }),
+}

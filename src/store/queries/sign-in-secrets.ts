@@ -7,6 +7,8 @@ import type { Sql } from '../sql.ts'
 import { integer } from './columns.ts'
 import { findOperator } from './operators.ts'
 import type { Operator } from './operators.ts'
+import { read, write } from './operation.ts'
+import { installation } from './scope.ts'
 
 export type UsedToken = { digest: Uint8Array; expiresAt: number }
 export type TokenUse = 'accepted' | 'used' | 'expired'
@@ -26,13 +28,13 @@ export async function useToken(sql: Sql, { digest, expiresAt }: UsedToken): Prom
 }
 
 /** Whether a signed token would be accepted now. Only `useToken` decides: others may use it at the same time. */
-export async function isTokenUnused(sql: Sql, { digest, expiresAt }: UsedToken): Promise<boolean> {
+async function isTokenUnused(sql: Sql, { digest, expiresAt }: UsedToken): Promise<boolean> {
   if (expiresAt <= (await sql.now())) return false
   return (await sql.all('select digest from sign_in_secrets where digest = $1', digest)).length === 0
 }
 
 /** Returns undefined for an invitation that does not exist, was used or has expired, and if its operator is disabled. */
-export async function findInvitation(sql: Sql, digest: Uint8Array): Promise<{ operator: Operator; expiresAt: number } | undefined> {
+async function findInvitation(sql: Sql, digest: Uint8Array): Promise<{ operator: Operator; expiresAt: number } | undefined> {
   const [row] = await sql.all(
     `select operator_id, expires_at from sign_in_secrets where digest = $1 and purpose = 'invitation' and expires_at > $2`,
     digest,
@@ -40,4 +42,14 @@ export async function findInvitation(sql: Sql, digest: Uint8Array): Promise<{ op
   )
   const operator = row && (await findOperator(sql, String(row['operator_id'])))
   return operator && operator.state !== 'disabled' ? { operator, expiresAt: integer(row, 'expires_at') } : undefined
+}
+
+export const signInSecretReads = {
+  findInvitation: read(findInvitation, { scope: installation, readings: null }),
+  isTokenUnused: read(isTokenUnused, { scope: installation, readings: null }),
+}
+
+export const signInSecretWrites = {
+  // Before the identity provider is asked, so there is no one yet whom an entry could name.
+  useSignInState: write(useToken, { scope: installation, audit: null, changesCaches: false }),
 }

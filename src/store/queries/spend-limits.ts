@@ -1,12 +1,16 @@
 /**
- * Spend limits of agents and end users, and what is spent in their windows (`billing.spend-limit`). The turn path checks the limits and writes
- * the windows.
+ * Spend limits of agents and end users (`billing.spend-limit`). The turn path checks them. spending.ts has what is spent in their windows.
  */
-import type { Amount } from '../../ledger/ledger.ts'
-import { effectiveLimits, readLimits, spendSpans, storedLimits, windowAt } from '../../spend-limits.ts'
-import type { SpendLimit, SpendScope, SpendSpan } from '../../spend-limits.ts'
-import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, text } from './columns.ts'
+import { readLimits, storedLimits, windowAt } from '../../spend-limits.ts'
+import type { SpendLimit } from '../../spend-limits.ts'
+import type { Sql } from '../sql.ts'
+import { integer, text } from './columns.ts'
+import { formatUsd } from './../../ledger/ledger.ts'
+import { read, write } from './operation.ts'
+import { ofAgent } from './scope.ts'
+import { deleted, differing } from './audited-fields.ts'
+import type { AuditedFields } from './audited-fields.ts'
+import type { Shown } from './audit.ts'
 
 export type NewSpendLimit = Omit<SpendLimit, 'since'>
 
@@ -87,7 +91,7 @@ export type EndUser = { agentId: string; externalUserId: string }
 export type EndUserLimits = EndUser & { limits: SpendLimit[]; updatedAt: number }
 
 /** Returns undefined for a deleted agent. `limits` are of scope `end_user`; none: nothing limits this end user but its key and its agent. */
-export async function putEndUserLimits(sql: Sql, given: EndUser & { limits: NewSpendLimit[] }): Promise<EndUserLimits | undefined> {
+async function putEndUserLimits(sql: Sql, given: EndUser & { limits: NewSpendLimit[] }): Promise<EndUserLimits | undefined> {
   const { agentId, externalUserId } = given
   const [agent] = await sql.all('select owner_id, spend_limits from agents where id = $1 and deleted_at is null', agentId)
   if (!agent) return undefined
@@ -109,13 +113,13 @@ export async function putEndUserLimits(sql: Sql, given: EndUser & { limits: NewS
 }
 
 /** Returns whether the end user had limits. */
-export async function deleteEndUserLimits(sql: Sql, { agentId, externalUserId }: EndUser): Promise<boolean> {
+async function deleteEndUserLimits(sql: Sql, { agentId, externalUserId }: EndUser): Promise<boolean> {
   const [agent] = await sql.all('select owner_id, spend_limits from agents where id = $1', agentId)
   if (!agent) return false
   await lockOwner(sql, text(agent, 'owner_id'))
-  const deleted = await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
+  const deletedRows = await sql.run('delete from end_user_limits where agent_id = $1 and external_user_id = $2', agentId, externalUserId)
   await countLimits(sql, agentId)
-  if (deleted === 0) return false
+  if (deletedRows === 0) return false
   // The limits of the agent apply again, and some of them may not have applied to this end user meanwhile.
   const now = await sql.now()
   for (const limit of readLimits(text(agent, 'spend_limits')))
@@ -159,119 +163,29 @@ export async function forgetEndUsers(sql: Sql, users: EndUser[]): Promise<EndUse
   return found
 }
 
-/** What is spent in one window of a limit. */
-export type Spending = {
-  scope: SpendScope
-  /** The agent, the key or the end user. */
-  subject: string
-  span: SpendSpan
-  startsAt: number
-  endsAt: number | null
-  limit: Amount
-  spent: Amount
-  held: Amount
-  unpaid: Amount
+/** Of an end user, without the name. */
+const limitFields = ({ limits }: { limits: NewSpendLimit[] }): AuditedFields => ({ spend_limits: writeLimits(limits) })
+
+export const writeLimits = (limits: NewSpendLimit[]): Shown =>
+  limits.map(({ scope, span, amount }) => ({ scope, usd: formatUsd(amount), window: span }))
+
+export const endUserLimitReads = {
+  findEndUserLimits: read(findEndUserLimits, { scope: ofAgent(({ agentId }) => agentId, undefined), readings: null }),
 }
 
-/** How many keys of an agent are listed: those that spent most. */
-const maxKeys = 100
-
-/** How many end users of an agent are listed for each span: those that are closest to their limit. */
-const maxEndUsers = 20
-
-/**
- * The present windows of the limits of an agent: of the agent, of its keys with any spending, and of its end users that are closest to their
- * limit or, if one is given, of that end user. Undefined for a deleted agent.
- */
-export async function listSpending(sql: Sql, agentId: string, externalUserId?: string): Promise<Spending[] | undefined> {
-  const [agent] = await sql.all('select spend_limits from agents where id = $1 and deleted_at is null', agentId)
-  if (!agent) return undefined
-  const own = externalUserId === undefined ? undefined : await findEndUserLimits(sql, { agentId, externalUserId })
-  const now = await sql.now()
-  const listed: Spending[] = []
-  for (const { scope, span, amount: limit } of effectiveLimits(readLimits(text(agent, 'spend_limits')), own?.limits)) {
-    if (scope === 'end_user' && externalUserId === undefined) continue
-    const window = windowAt(span, now)
-    const subject = scope === 'agent' ? agentId : scope === 'end_user' ? externalUserId! : null
-    const rows = await sql.all(
-      `select subject, spent, held, unpaid from spending
-        where agent_id = $1 and scope = $2 and span = $3 and starts_at = $4 and subject = coalesce($5, subject)
-        order by spent desc, subject limit $6`,
-      agentId,
-      scope,
-      span,
-      window.startsAt,
-      subject,
-      maxKeys,
-    )
-    const described = { scope, span, ...window, limit }
-    for (const row of rows) listed.push({ ...described, subject: text(row, 'subject'), ...amountsOf(row) })
-    if (rows.length === 0 && subject !== null) listed.push({ ...described, subject, spent: 0n, held: 0n, unpaid: 0n })
-  }
-  if (externalUserId === undefined) listed.push(...(await listEndUserWindows(sql, agentId, now)))
-  return listed
-}
-
-async function listEndUserWindows(sql: Sql, agentId: string, now: number): Promise<Spending[]> {
-  const listed: Spending[] = []
-  for (const span of spendSpans) {
-    const window = windowAt(span, now)
-    const rows = await sql.all(
-      `select s.subject, s.spent, s.held, s.unpaid, ${limitAmount} as amount from ${limitedWindows(sql)}
-       where s.agent_id = $1 and s.scope = 'end_user' and s.span = $2 and s.starts_at = $3 and s.subject is not null
-       order by ${usedShare} desc, s.subject limit $4`,
-      agentId,
-      span,
-      window.startsAt,
-      maxEndUsers,
-    )
-    for (const row of rows)
-      listed.push({
-        scope: 'end_user',
-        span,
-        ...window,
-        limit: bigInteger(row, 'amount'),
-        subject: text(row, 'subject'),
-        ...amountsOf(row),
-      })
-  }
-  return listed
-}
-
-/** Windows `s` of agents `a` that are not deleted, with the present limit `l` that applies: of the agent, or of the end user itself. */
-export const limitedWindows = ({ engine }: Sql): string => {
-  const limits = `case when s.scope = 'end_user' then coalesce(e.spend_limits, a.spend_limits) else a.spend_limits end`
-  const each = engine === 'sqlite' ? `json_each(${limits}) as l` : `lateral json_array_elements(cast(${limits} as json)) as l (value)`
-  return `spending s join agents a on a.id = s.agent_id and a.deleted_at is null and a.limited = 1
-    left join end_user_limits e on s.scope = 'end_user' and e.agent_id = s.agent_id and e.external_user_id = s.subject
-    join ${each} on l.value ->> 'scope' = s.scope and l.value ->> 'span' = s.span`
-}
-
-export const limitAmount = `cast(l.value ->> 'amount' as bigint)`
-/** A limit may be zero. */
-export const usedShare = `cast(s.spent + s.held + s.unpaid as real) / (${limitAmount} + 1)`
-
-export const amountsOf = (row: Row) => ({
-  spent: bigInteger(row, 'spent'),
-  held: bigInteger(row, 'held'),
-  unpaid: bigInteger(row, 'unpaid'),
-})
-
-/** The windows of turns are a JSON list of IDs. What earlier runs of a turn reserved may be in other windows than those of the last run. */
-const spendingOver = (each: string): string => `
-  select s.id, s.agent_id, s.scope, s.span, s.starts_at, s.earlier, s.spent, s.held, s.unpaid, s.max_amount,
-    coalesce(t.charged, 0) as charged, coalesce(t.holds, 0) as holds, coalesce(t.reserved, 0) as reserved
-  from spending s left join (
-    select cast(w.value as bigint) as id, sum(coalesce(t.charged, 0)) as charged, sum(case t.state when 'running' then t.hold else 0 end) as holds,
-      sum(case t.run when 1 then t.reserved else 0 end) as reserved
-    from turns t ${each} where t.counts_in is not null group by cast(w.value as bigint)) as t on t.id = s.id
-  where s.spent <> s.earlier + coalesce(t.charged, 0) or s.held <> coalesce(t.holds, 0) or s.unpaid < coalesce(t.reserved, 0)
-    or s.spent + s.held + s.unpaid > s.max_amount
-  union all
-  select cast(w.value as bigint), t.agent_id, t.request_id, 'a window that does not exist', null, null, null, null, null, null, null, null, null
-  from turns t ${each} where t.counts_in is not null and not exists (select 1 from spending s where s.id = cast(w.value as bigint))`
-/** I21. invariants.ts has the sentence. */
-export const brokenSpending: Record<Sql['engine'], string> = {
-  sqlite: spendingOver('cross join json_each(t.counts_in) as w'),
-  postgres: spendingOver('cross join lateral json_array_elements_text(t.counts_in::json) as w (value)'),
+export const endUserLimitWrites = {
+  putEndUserLimits: write(putEndUserLimits, {
+    scope: ofAgent(({ agentId }) => agentId, undefined),
+    // Without the end user's name, because an entry of the audit log is never erased.
+    before: (sql, [endUser]) => findEndUserLimits(sql, endUser),
+    audit: (own, [{ agentId }], before) =>
+      own ? differing('change', 'end_user_limits', agentId, before ? limitFields(before) : {}, limitFields(own)) : [],
+    changesCaches: false,
+  }),
+  deleteEndUserLimits: write(deleteEndUserLimits, {
+    scope: ofAgent(({ agentId }) => agentId, false),
+    before: (sql, [endUser]) => findEndUserLimits(sql, endUser),
+    audit: (found, [{ agentId }], before) => deleted('end_user_limits', agentId, limitFields, found && before),
+    changesCaches: false,
+  }),
 }

@@ -3,6 +3,9 @@ import type { Row, Sql } from '../sql.ts'
 import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { findTurn } from './turns.ts'
 import type { TurnRecord, TurnStep } from './turns.ts'
+import { read, serviceWrite } from './operation.ts'
+import { ofConversation, ofTurn } from './scope.ts'
+import { readingIf } from './audit.ts'
 
 export type TracedTurn = TurnRecord & {
   message: string
@@ -20,7 +23,7 @@ export type TracedTurn = TurnRecord & {
 }
 
 /** Undefined if there is no such turn, or it was erased. */
-export async function findTracedTurn(sql: Sql, requestId: string): Promise<TracedTurn | undefined> {
+async function findTracedTurn(sql: Sql, requestId: string): Promise<TracedTurn | undefined> {
   const turn = await findTurn(sql, requestId)
   if (!turn || turn.erasedAt !== null) return undefined
   const [stored] = await sql.all(
@@ -60,10 +63,7 @@ export type HistoryBefore = {
 export type SentBefore = { content: string; tokens: number }
 
 /** The newest messages that a run of a turn could see, at most `limit`, oldest first. */
-export async function listHistoryBefore(
-  sql: Sql,
-  { requestId, conversationId, isLastRun, endedAt, limit }: HistoryBefore,
-): Promise<SentBefore[]> {
+async function listHistoryBefore(sql: Sql, { requestId, conversationId, isLastRun, endedAt, limit }: HistoryBefore): Promise<SentBefore[]> {
   if (limit === 0) return []
   const [own] = isLastRun ? await sql.all(`select seq from messages where request_id = $1 and role = 'user'`, requestId) : []
   const [newest] = own
@@ -80,7 +80,7 @@ export async function listHistoryBefore(
 }
 
 /** The newest messages of a conversation, at most `limit`, oldest first. */
-export function listNewestMessages(sql: Sql, { conversationId, limit }: { conversationId: string; limit: number }): Promise<SentBefore[]> {
+function listNewestMessages(sql: Sql, { conversationId, limit }: { conversationId: string; limit: number }): Promise<SentBefore[]> {
   return listUpTo(sql, { conversationId, limit, seq: Number.MAX_SAFE_INTEGER })
 }
 
@@ -101,7 +101,7 @@ async function listUpTo(
  * Deletes traces of turns that were admitted longer ago, of at most `limit` turns. Request IDs start with the time of the admission, so this
  * is a range of the key. Returns how many rows were found.
  */
-export async function clearTraces(sql: Sql, { olderThanMs, limit }: { olderThanMs: number; limit: number }): Promise<number> {
+async function clearTraces(sql: Sql, { olderThanMs, limit }: { olderThanMs: number; limit: number }): Promise<number> {
   const before = firstIdAt((await sql.now()) - olderThanMs)
   return sql.run(
     'delete from traces where request_id in (select request_id from traces where request_id < $1 order by request_id limit $2)',
@@ -114,4 +114,26 @@ export async function clearTraces(sql: Sql, { olderThanMs, limit }: { olderThanM
 function firstIdAt(epochMs: number): string {
   const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}`
+}
+
+export const traceReads = {
+  findTracedTurn: read(findTracedTurn, {
+    queue: 'search',
+    scope: ofTurn((requestId) => requestId, undefined),
+    readings: (found, requestId) => readingIf(found, 'turn', requestId),
+  }),
+  listHistoryBefore: read(listHistoryBefore, {
+    queue: 'search',
+    scope: ofConversation(({ conversationId }) => conversationId, []),
+    readings: (messages, { requestId }) => readingIf(messages.length > 0, 'turn', requestId),
+  }),
+  listNewestMessages: read(listNewestMessages, {
+    queue: 'search',
+    scope: ofConversation(({ conversationId }) => conversationId, []),
+    readings: (messages, { conversationId }) => readingIf(messages.length > 0, 'conversation', conversationId),
+  }),
+}
+
+export const traceWrites = {
+  clearTraces: serviceWrite(clearTraces, { audit: null, changesCaches: false }),
 }

@@ -10,6 +10,10 @@ import { bigInteger, integer, integerOrNull, readDetails, readFinishReason, text
 import type { UsageDetails } from './columns.ts'
 import { readState } from './turns.ts'
 import type { TurnState } from './turns.ts'
+import { read, serviceRead, serviceWrite } from './operation.ts'
+import { ofTurn } from './scope.ts'
+import { when } from './audited-fields.ts'
+import { readingIf } from './audit.ts'
 
 export type TurnUsage = UsageDetails & { promptTokens: number; completionTokens: number; charged: Amount }
 
@@ -32,7 +36,7 @@ export type TurnStatus = {
 }
 
 /** `apiKeyId` undefined: of any key, for the operator. Undefined if there is no such turn, or it was erased. */
-export async function findTurnStatus(sql: Sql, requestId: string, apiKeyId?: string): Promise<TurnStatus | undefined> {
+async function findTurnStatus(sql: Sql, requestId: string, apiKeyId?: string): Promise<TurnStatus | undefined> {
   const [row] = await sql.all(
     `select ${columns} ${tables} where t.request_id = $1 and t.erased_at is null and (cast($2 as text) is null or t.api_key_id = $2)`,
     requestId,
@@ -45,7 +49,7 @@ export async function findTurnStatus(sql: Sql, requestId: string, apiKeyId?: str
  * `idempotency.in-progress`: the turn of this API key that the Idempotency-Key has. Undefined if there is no such turn, it was erased, or its record has
  * expired (`idempotency.lifetime`). One look-up in the index one_turn_per_key.
  */
-export async function findTurnStatusOfKey(
+async function findTurnStatusOfKey(
   sql: Sql,
   { apiKeyId, idempotencyKey }: { apiKeyId: string; idempotencyKey: string },
 ): Promise<TurnStatus | undefined> {
@@ -59,7 +63,7 @@ export async function findTurnStatusOfKey(
 }
 
 /** `conversation.busy`: the running turn of this end user through this API key. */
-export async function findRunningTurn(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
+async function findRunningTurn(sql: Sql, apiKeyId: string, externalUserId: string): Promise<string | undefined> {
   const [row] = await sql.all(
     `select t.request_id from conversations c join turns t on t.conversation_id = c.id and t.state = 'running'
      where c.api_key_id = $1 and c.external_user_id = $2 and t.api_key_id = $1`,
@@ -70,7 +74,7 @@ export async function findRunningTurn(sql: Sql, apiKeyId: string, externalUserId
 }
 
 /** Those of these turns that do not run. An erased turn is missing, too. At most a few hundred turns. */
-export async function listEnded(sql: Sql, requestIds: string[]): Promise<TurnStatus[]> {
+async function listEnded(sql: Sql, requestIds: string[]): Promise<TurnStatus[]> {
   const rows = await sql.all(
     `select ${columns} ${tables} where t.state <> 'running' and t.request_id in (${requestIds.map((_, index) => `$${index + 1}`).join(', ')})`,
     ...requestIds,
@@ -131,7 +135,7 @@ const readUsage = (row: Row): TurnUsage => ({
  * `turn.cancel`: asks the process that runs the turn to cancel it. Returns the run that is to be cancelled, or undefined if the turn does not
  * run; nothing is changed then. The transaction that ends the turn decides whether the cancel came in time.
  */
-export async function requestCancel(sql: Sql, { requestId }: { requestId: string }): Promise<number | undefined> {
+async function requestCancel(sql: Sql, { requestId }: { requestId: string }): Promise<number | undefined> {
   const [row] = await sql.all(
     `update turns set cancel_requested_at = coalesce(cancel_requested_at, $1) where request_id = $2 and state = 'running' returning run`,
     await sql.now(),
@@ -141,7 +145,26 @@ export async function requestCancel(sql: Sql, { requestId }: { requestId: string
 }
 
 /** The running turns whose cancel was requested, each with its run. Reads the index of running turns. */
-export async function listCancelRequests(sql: Sql): Promise<{ requestId: string; run: number }[]> {
+async function listCancelRequests(sql: Sql): Promise<{ requestId: string; run: number }[]> {
   const rows = await sql.all(`select request_id, run from turns where state = 'running' and cancel_requested_at is not null`)
   return rows.map((row) => ({ requestId: text(row, 'request_id'), run: integer(row, 'run') }))
+}
+
+export const turnStatusReads = {
+  findTurnStatus: read(findTurnStatus, {
+    scope: ofTurn((requestId) => requestId, undefined),
+    readings: (status, requestId) => readingIf(status?.reply, 'turn', requestId),
+  }),
+  findTurnStatusOfKey: serviceRead(findTurnStatusOfKey),
+  findRunningTurn: serviceRead(findRunningTurn),
+  listEnded: serviceRead(listEnded),
+  listCancelRequests: serviceRead(listCancelRequests),
+}
+
+export const turnStatusWrites = {
+  requestCancel: serviceWrite(requestCancel, {
+    audit: (run, [{ requestId }]) => when(run, 'cancel', 'turn', requestId),
+    changesCaches: false,
+    failpoints: ['cancel.before-commit', 'cancel.after-commit'],
+  }),
 }

@@ -7,6 +7,9 @@ import { bigInteger, integer, integerOrNull, readDetails, readFinishReason, read
 import type { UsageDetails } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { isAgentOf } from './scope-of.ts'
+import { read, serviceRead } from './operation.ts'
+import { byFilter, ofOwner, ofTurn } from './scope.ts'
+import { readingIf } from './audit.ts'
 
 export const turnStates = ['running', 'completed', 'failed', 'released', 'cancelled'] as const
 export type TurnState = (typeof turnStates)[number]
@@ -137,7 +140,7 @@ export type RunningHold = {
 }
 
 /** The running turns of an owner, which hold parts of its balance, newest first. Their index has only running turns. */
-export async function listHolds(sql: Sql, ownerId: string, limit: number): Promise<RunningHold[]> {
+async function listHolds(sql: Sql, ownerId: string, limit: number): Promise<RunningHold[]> {
   const rows = await sql.all(
     `select t.request_id, t.agent_id, t.api_key_id, c.external_user_id, t.hold, t.started_at
       from turns t join conversations c on c.id = t.conversation_id
@@ -156,7 +159,7 @@ export async function listHolds(sql: Sql, ownerId: string, limit: number): Promi
 }
 
 /** `idempotency.replay`: the stored replies of these completed turns, as the settlement stored them, without those that were erased. */
-export async function findReplies(sql: Sql, requestIds: string[]): Promise<Map<string, StoredReply>> {
+async function findReplies(sql: Sql, requestIds: string[]): Promise<Map<string, StoredReply>> {
   const rows = await sql.all(
     `select t.request_id, t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged,
         t.incomplete, t.finish_reason
@@ -247,4 +250,20 @@ function readStep(row: Row): TurnStep {
     payload: text(row, 'payload'),
     createdAt: integer(row, 'created_at'),
   }
+}
+
+export const turnReads = {
+  findTurn: read(findTurn, {
+    // mutant: operator.scope
+    scope: ofTurn((requestId) => requestId, undefined),
+    readings: (found, requestId) => readingIf(found && found.steps.length > 0, 'turn', requestId),
+  }),
+  findReplies: serviceRead(findReplies, 'search'),
+  listHolds: read(listHolds, { scope: ofOwner((ownerId) => ownerId, []), readings: null }),
+  listTurns: read(listTurns, {
+    queue: 'report',
+    // mutant: operator.scope-2
+    scope: byFilter,
+    readings: null,
+  }),
 }

@@ -10,6 +10,8 @@ import { Values, chargedTurns, endedTurns } from './reported-turns.ts'
 import type { Period, UsageFilter } from './reported-turns.ts'
 import { compareKey, countStates, countedStates, keyColumns, summedColumns, sums, withNames } from './usage-line-columns.ts'
 import type { LineKey } from './usage-line-columns.ts'
+import { read } from './operation.ts'
+import { instead, within } from './scope.ts'
 
 export type { LineKey }
 export type UsageGroup = 'owner' | 'agent' | 'api_key' | 'end_user'
@@ -120,3 +122,15 @@ const readLine = (row: Row): UsageLine => ({
   writtenOff: bigInteger(row, 'written_off'),
   unpaid: bigInteger(row, 'unpaid'),
 })
+
+export const usageLineReads = {
+  listUsageLines: read(listUsageLines, {
+    queue: 'report',
+    scope: ({ scope }, wanted) => ({
+      ...instead(within(scope, wanted)),
+      // One that is restricted to an agent does not see its owner.
+      show: (lines) => (scope.agentId === null ? lines : lines.map((line) => ({ ...line, ownerName: null }))),
+    }),
+    readings: null,
+  }),
+}

@@ -7,6 +7,8 @@ import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import { Values, chargedTurns, endedTurns, failedRuns } from './reported-turns.ts'
 import type { Period, ReportedTurns, UsageFilter } from './reported-turns.ts'
+import { read } from './operation.ts'
+import { byFilter, unrestricted } from './scope.ts'
 
 /** How many runs ended without a reply, by cause. Only causes that occurred. */
 export type ErrorCounts = Map<string, number>
@@ -145,4 +147,14 @@ function percentiles(values: number[]): Percentiles {
 }
 
 /** The store's clock, for a range that ends now. */
-export const storeTime = (sql: Sql): Promise<number> => sql.now()
+const storeTime = (sql: Sql): Promise<number> => sql.now()
+
+export const usageReads = {
+  storeTime: read(storeTime, { scope: unrestricted, readings: null }),
+  usageByBucket: read(usageByBucket, {
+    queue: 'report',
+    // mutant: operator.scope-3
+    scope: byFilter,
+    readings: null,
+  }),
+}

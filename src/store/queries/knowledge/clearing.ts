@@ -7,6 +7,7 @@ import type { Sql } from '../../sql.ts'
 import { dropFromIndex } from './chunk-terms.ts'
 import { deleteDocument } from './documents.ts'
 import { integer, text } from '../columns.ts'
+import { serviceWrite } from '../operation.ts'
 
 // An upload that was never completed. The parts of a normal upload arrive within minutes.
 const unusedLifetimeMs = 60 * 60 * 1000
@@ -18,7 +19,7 @@ const lastTurnsMs = 10 * 60 * 1000
 const documentsEach = 20
 
 /** Deletes at most `limit` chunks and a few other rows. Returns how much it found, or 0 if nothing is left. */
-export async function clearKnowledge(sql: Sql, { limit }: { limit: number }): Promise<number> {
+async function clearKnowledge(sql: Sql, { limit }: { limit: number }): Promise<number> {
   for (const clear of [() => clearGenerations(sql, limit), () => deleteOfDeletedAgents(sql), () => clearContents(sql)]) {
     const done = await clear()
     if (done > 0) return done
@@ -76,4 +77,8 @@ async function clearContents(sql: Sql): Promise<number> {
   for (const row of parts) await sql.run('delete from content_parts where content_id = $1 and part = $2', id, integer(row, 'part'))
   if (parts.length < partsEach) await sql.run('delete from contents where id = $1', id)
   return parts.length + 1
+}
+
+export const clearingWrites = {
+  clearKnowledge: serviceWrite(clearKnowledge, { audit: null, changesCaches: false }),
 }

@@ -1,14 +1,18 @@
 /**
- * The documents of an agent's knowledge base as an operator adds and sees them: rows, content in parts, and states. indexing.ts makes them
+ * The documents of an agent's knowledge base as an operator adds and sees them: rows and states. content.ts stores what they contain, and indexing.ts makes them
  * searchable. A replaced document serves its old text until the new one is ready. A deleted document is hidden from every search
  * immediately, and its rows are deleted later in small batches.
  */
 import { readWarnings } from '../../../document-warnings.ts'
 import type { DocumentWarning } from '../../../document-warnings.ts'
 import type { Row, Sql } from '../../sql.ts'
-import { bytes as bytesOf, integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import { integer, integerOrNull, text, textOrNull } from '../columns.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 import type { PageRequest } from '../paging.ts'
+import { read, write } from '../operation.ts'
+import { ofAgent } from '../scope.ts'
+import { deleted, differing } from '../audited-fields.ts'
+import type { AuditedFields } from '../audited-fields.ts'
 
 export type DocumentStatus = 'queued' | 'indexing' | 'ready' | 'failed'
 export type DocumentSource = 'file' | 'text' | 'url'
@@ -44,9 +48,6 @@ export type StoredDocument = {
 /** The settings of an agent's version that its documents are indexed with. See terms.ts for the languages. */
 export type IndexedAs = { language: string | null; embeddingModel: string | null }
 
-/** At most 256 KiB, so that no write occupies the embedded store's writer for long. Sending a part again replaces it. */
-export type ContentPart = { contentId: string; part: number; bytes: Uint8Array }
-
 export type NewDocument = Pick<StoredDocument, 'id' | 'agentId' | 'title' | 'source' | 'mediaType' | 'fileName' | 'url' | 'bytes'> & {
   /** Undefined: not known. */
   sha256?: string | null
@@ -64,39 +65,6 @@ export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found
 
 /** With this many documents, a search of one agent is still fast. The schema has the same number, as `knowledge_is_bounded`. */
 export const maxDocuments = 10_000
-
-/** As in the schema, `content_parts_are_small`: no write occupies the store's only writer for longer than the commit of this many bytes. */
-const maxPart = 256 * 1024
-
-/** Splits content into parts for `putContentPart`. Empty content has one part. */
-export function partsOf(contentId: string, content: Uint8Array): ContentPart[] {
-  return Array.from({ length: Math.max(1, Math.ceil(content.length / maxPart)) }, (_, part) => ({
-    contentId,
-    part,
-    bytes: content.subarray(part * maxPart, (part + 1) * maxPart),
-  }))
-}
-
-export async function putContentPart(sql: Sql, { contentId, part, bytes }: ContentPart): Promise<void> {
-  await sql.run(
-    `insert into contents (id, unused_since) values ($1, $2)
-     on conflict (id) do update set unused_since = excluded.unused_since where contents.document_id is null`,
-    contentId,
-    await sql.now(),
-  )
-  await sql.run(
-    'insert into content_parts (content_id, part, bytes) values ($1, $2, $3) on conflict (content_id, part) do update set bytes = excluded.bytes',
-    contentId,
-    part,
-    bytes,
-  )
-}
-
-/** Returns undefined after the last one. */
-export async function readContentPart(sql: Sql, contentId: string, part: number): Promise<Uint8Array | undefined> {
-  const [row] = await sql.all('select bytes from content_parts where content_id = $1 and part = $2', contentId, part)
-  return row && bytesOf(row, 'bytes')
-}
 
 /** Adds a document, or queues a new text for an existing one, whose old text is served until the new one is ready. */
 export async function putDocument(sql: Sql, document: NewDocument): Promise<PutDocumentOutcome> {
@@ -185,7 +153,7 @@ export async function deleteDocument(sql: Sql, { agentId, id }: { agentId: strin
 
 /** Newest first. */
 /** Without `status`, of every status. */
-export async function listDocuments(
+async function listDocuments(
   sql: Sql,
   agentId: string,
   { limit, before }: PageRequest,
@@ -205,7 +173,7 @@ export async function listDocuments(
   return rows.map((row) => withoutPast(readDocument(row), now))
 }
 
-export async function findDocument(sql: Sql, agentId: string, id: string): Promise<StoredDocument | undefined> {
+async function findDocument(sql: Sql, agentId: string, id: string): Promise<StoredDocument | undefined> {
   const [row] = await sql.all(
     `select ${documentColumns} from documents d where d.id = $1 and d.agent_id = $2 and d.deleted_at is null`,
     id,
@@ -221,7 +189,7 @@ const withoutPast = (document: StoredDocument, now: number): StoredDocument =>
  * Queues the documents that were indexed with other settings than those of the agent's current version. Returns how many. They are served
  * meanwhile.
  */
-export async function requeueDocuments(sql: Sql, { agentId }: { agentId: string }): Promise<number> {
+async function requeueDocuments(sql: Sql, { agentId }: { agentId: string }): Promise<number> {
   const wanted = await indexedAsNow(sql, agentId)
   if (!wanted) return 0
   // The settings of its newest claim, even if that failed: with the same settings it would fail again.
@@ -230,15 +198,15 @@ export async function requeueDocuments(sql: Sql, { agentId }: { agentId: string 
      where agent_id = $1 and deleted_at is null and status <> 'queued'`,
     agentId,
   )
-  const differing = rows.filter(
+  const others = rows.filter(
     (row) => textOrNull(row, 'next_language') !== wanted.language || textOrNull(row, 'next_embedding_model') !== wanted.embeddingModel,
   )
   const now = await sql.now()
-  for (const row of differing) {
+  for (const row of others) {
     await queueAgain(sql, text(row, 'id'))
     await sql.run('update documents set updated_at = $1 where id = $2', now, text(row, 'id'))
   }
-  return differing.length
+  return others.length
 }
 
 /** Returns the settings of the agent's current version. Undefined for a deleted agent. */
@@ -287,4 +255,31 @@ function oneOf<Value extends string>(known: readonly Value[], stored: string): V
   const found = known.find((value) => value === stored)
   if (found === undefined) throw new Error(`a document holds ${stored}`)
   return found
+}
+
+const documentFields = (document: Pick<StoredDocument, 'agentId' | 'title'>): AuditedFields => ({
+  agent_id: document.agentId,
+  title: document.title,
+})
+
+export const documentReads = {
+  listDocuments: read(listDocuments, { scope: ofAgent((agentId) => agentId, []), readings: null }),
+  findDocument: read(findDocument, { scope: ofAgent((agentId) => agentId, undefined), readings: null }),
+}
+
+export const documentWrites = {
+  putDocument: write(putDocument, {
+    scope: ofAgent(({ agentId }) => agentId, 'agent_not_found'),
+    before: (sql, [{ agentId, id }]) => findDocument(sql, agentId, id),
+    audit: (outcome, [document], before) =>
+      outcome === 'put' ? differing('put', 'document', document.id, before ? documentFields(before) : {}, documentFields(document)) : [],
+    changesCaches: true,
+  }),
+  deleteDocument: write(deleteDocument, {
+    scope: ofAgent(({ agentId }) => agentId, false),
+    before: (sql, [{ agentId, id }]) => findDocument(sql, agentId, id),
+    audit: (found, [{ id }], before) => deleted('document', id, documentFields, found && before),
+    changesCaches: true,
+  }),
+  requeueDocuments: write(requeueDocuments, { scope: ofAgent(({ agentId }) => agentId, 0), audit: null, changesCaches: true }),
 }

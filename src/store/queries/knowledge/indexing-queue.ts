@@ -5,6 +5,8 @@
 import type { Row, Sql } from '../../sql.ts'
 import { integer, integerOrNull, text } from '../columns.ts'
 import { documentColumns } from './documents.ts'
+import { read, serviceRead, serviceWrite } from '../operation.ts'
+import { ofOwner } from '../scope.ts'
 
 /** An owner may use its CPU time once in each of these. */
 export const windowMs = 60 * 60 * 1000
@@ -95,7 +97,7 @@ async function firstOfEachAgent(sql: Sql): Promise<Row[]> {
  * Adds CPU time of reading a document to the owner's window. From `limitMs` on, no document of this owner is claimed until the window ends.
  * Counts whatever becomes of the document: one that is replaced again and again costs time as well.
  */
-export async function spendIndexing(sql: Sql, { ownerId, ms, limitMs }: { ownerId: string; ms: number; limitMs: number }): Promise<void> {
+async function spendIndexing(sql: Sql, { ownerId, ms, limitMs }: { ownerId: string; ms: number; limitMs: number }): Promise<void> {
   const now = await sql.now()
   const isOver = `indexing_windows.started_at <= ${now - windowMs}`
   await sql.run(
@@ -116,7 +118,7 @@ export async function spendIndexing(sql: Sql, { ownerId, ms, limitMs }: { ownerI
 }
 
 /** Without a window, nothing was spent. Undefined if there is no such owner. */
-export async function findOwnerIndexing(sql: Sql, ownerId: string): Promise<OwnerIndexing | undefined> {
+async function findOwnerIndexing(sql: Sql, ownerId: string): Promise<OwnerIndexing | undefined> {
   const now = await sql.now()
   const [row] = await sql.all(
     `select
@@ -132,9 +134,18 @@ export async function findOwnerIndexing(sql: Sql, ownerId: string): Promise<Owne
   return row && { queued: integer(row, 'queued'), spentMs: integer(row, 'spent_ms'), waitsUntil: integerOrNull(row, 'waits_until') }
 }
 
-export async function documentBacklog(sql: Sql): Promise<DocumentBacklog> {
+async function documentBacklog(sql: Sql): Promise<DocumentBacklog> {
   const count = (status: string): string =>
     `(select count(*) from documents where status = '${status}' and deleted_at is null) as ${status}`
   const [row] = await sql.all(`select ${count('queued')}, ${count('indexing')}`)
   return { queued: integer(row!, 'queued'), indexing: integer(row!, 'indexing') }
+}
+
+export const indexingQueueReads = {
+  findOwnerIndexing: read(findOwnerIndexing, { scope: ofOwner((ownerId) => ownerId, undefined), readings: null }),
+  documentBacklog: serviceRead(documentBacklog),
+}
+
+export const indexingQueueWrites = {
+  spendIndexing: serviceWrite(spendIndexing, { audit: null, changesCaches: false }),
 }

@@ -7,12 +7,14 @@ import type { DocumentWarning } from '../../../document-warnings.ts'
 import type { Row, Sql } from '../../sql.ts'
 import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from '../columns.ts'
-import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'
+import { documentColumns, indexedAsNow, putDocument, readDocument } from './documents.ts'
+import { partsOf, putContentPart } from './content.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
 import { findNext } from './indexing-queue.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 import { termsVersion } from './terms.ts'
 import { recordEvent } from '../webhooks/events.ts'
+import { serviceWrite } from '../operation.ts'
 
 export type ClaimedDocument = StoredDocument & {
   contentId: string | null
@@ -66,7 +68,7 @@ const maxAttempts = 3
  * one that was served longest ago, then the one whose document has waited longest. An owner that has used up its CPU time is left out. `served`: the owners whose documents the caller claimed,
  * the latest last. Undefined if there is nothing to index.
  */
-export async function claimDocument(
+async function claimDocument(
   sql: Sql,
   { holder, leaseMs, served = [] }: { holder: string; leaseMs: number; served?: string[] },
 ): Promise<ClaimedDocument | undefined> {
@@ -121,7 +123,7 @@ async function recordIndexed(sql: Sql, type: 'document.ready' | 'document.failed
 }
 
 /** Renews the lease. Returns false, without writing, if the claim was lost. */
-export async function reportProgress(
+async function reportProgress(
   sql: Sql,
   { documentId, fence, progress, leaseMs }: { documentId: string; fence: number; progress: number; leaseMs: number },
 ): Promise<boolean> {
@@ -136,7 +138,7 @@ export async function reportProgress(
 }
 
 /** A few dozen at once. They are not found before `finishDocument`. Returns false as `reportProgress`. */
-export async function addChunks(sql: Sql, { documentId, fence, title, from, chunks }: ChunksToAdd): Promise<boolean> {
+async function addChunks(sql: Sql, { documentId, fence, title, from, chunks }: ChunksToAdd): Promise<boolean> {
   const [held] = await findHeld(sql, documentId, fence)
   if (!held) return false
   const agentId = text(held, 'agent_id')
@@ -159,7 +161,7 @@ const findHeld = (sql: Sql, documentId: string, fence: number): Promise<Row[]> =
  * Finishes a document: from now on the added chunks are found and the previous ones are not, in one step. `language` and `embeddingModel`
  * are what the chunks were made with: those of the claim, or no model if none was available. Returns false as `reportProgress`.
  */
-export async function finishDocument(sql: Sql, finished: FinishedDocument): Promise<boolean> {
+async function finishDocument(sql: Sql, finished: FinishedDocument): Promise<boolean> {
   const { documentId, fence, title, bytes, chunks, warnings = [], language, embeddingModel } = finished
   const [held] = await findHeld(sql, documentId, fence)
   // Repeated after a lost answer: it was already done.
@@ -191,7 +193,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
 }
 
 /** The previous text is still served. Returns false as `reportProgress`. */
-export async function failDocument(
+async function failDocument(
   sql: Sql,
   { documentId, fence, reason }: { documentId: string; fence: number; reason: string },
 ): Promise<boolean> {
@@ -203,7 +205,7 @@ export async function failDocument(
 }
 
 /** Writes a document and its chunks at once and replaces an existing document with its ID. Throws if the ID belongs to another agent. */
-export async function indexDocument(sql: Sql, { documentId, agentId, title, text: content, chunks }: IndexedDocument): Promise<void> {
+async function indexDocument(sql: Sql, { documentId, agentId, title, text: content, chunks }: IndexedDocument): Promise<void> {
   const bytes = Buffer.byteLength(content)
   const contentId = contentOf(documentId)
   await putContent(sql, contentId, Buffer.from(content))
@@ -244,4 +246,25 @@ async function putContent(sql: Sql, contentId: string, content: Buffer): Promise
 function unitLength(vector: Float32Array): Float32Array | null {
   const length = Math.hypot(...vector)
   return Number.isFinite(length) && length > 0 ? vector.map((value) => value / length) : null
+}
+
+export const indexingWrites = {
+  claimDocument: serviceWrite(claimDocument, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['claim-document.before-commit', 'claim-document.after-commit'],
+  }),
+  reportProgress: serviceWrite(reportProgress, { audit: null, changesCaches: false }),
+  addChunks: serviceWrite(addChunks, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['add-chunks.before-commit', 'add-chunks.after-commit'],
+  }),
+  finishDocument: serviceWrite(finishDocument, {
+    audit: null,
+    changesCaches: true,
+    failpoints: ['finish-document.before-commit', 'finish-document.after-commit'],
+  }),
+  failDocument: serviceWrite(failDocument, { audit: null, changesCaches: false }),
+  indexDocument: serviceWrite(indexDocument, { audit: null, changesCaches: true }),
 }

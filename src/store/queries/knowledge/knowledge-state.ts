@@ -5,6 +5,7 @@
 import type { Sql } from '../../sql.ts'
 import { integer, textOrNull } from '../columns.ts'
 import { termsVersion } from './terms.ts'
+import { serviceRead } from '../operation.ts'
 
 export type KnowledgeBase = {
   /** The prefix of each of the agent's words in the full text. See terms.ts. */
@@ -59,7 +60,7 @@ export async function touchBase(sql: Sql, agentId: string, more: { documents: nu
   return integer(row!, 'revision')
 }
 
-export async function knowledgeState(sql: Sql, agentId: string): Promise<KnowledgeState> {
+async function knowledgeState(sql: Sql, agentId: string): Promise<KnowledgeState> {
   const [row] = await sql.all('select documents, revision from knowledge_bases where agent_id = $1', agentId)
   if (!row) return { documents: 0, revision: 0, languages: [] }
   const languages = await sql.all('select distinct language from documents where agent_id = $1 and generation > 0', agentId)
@@ -79,4 +80,8 @@ export async function discardGenerations(sql: Sql, documentId: string, which: 'u
      select id, ${generation} from documents where id = $1 and ${isThere} on conflict do nothing`,
     documentId,
   )
+}
+
+export const knowledgeBaseReads = {
+  knowledgeState: serviceRead(knowledgeState),
 }

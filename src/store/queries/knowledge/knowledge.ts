@@ -11,6 +11,8 @@ import { previousQueryTerms } from './previous-terms.ts'
 import { marked, queryTerms } from './terms.ts'
 import { matchExpression, tsquery, weigh } from './weights.ts'
 import type { Weighed } from './weights.ts'
+import { read, serviceRead } from '../operation.ts'
+import { ofAgent } from '../scope.ts'
 
 export type ChunkSearch = {
   agentId: string
@@ -25,7 +27,7 @@ export type ChunkSearch = {
 export type FoundChunk = { chunkId: number; documentId: string; title: string; section: string; text: string; score: number }
 
 /** The agent's chunks that share words with the text, best first. A word in a title or heading counts twice. Any text is accepted. */
-export async function searchChunks(sql: Sql, { agentId, query, limit, languages }: ChunkSearch): Promise<FoundChunk[]> {
+async function searchChunks(sql: Sql, { agentId, query, limit, languages }: ChunkSearch): Promise<FoundChunk[]> {
   const base = await findBase(sql, agentId)
   if (!base) return []
   const previous = base.hasPreviousTerms ? previousQueryTerms(query, languages) : []
@@ -55,7 +57,7 @@ async function rankEach(weighed: Weighed[], rank: (terms: Weighed[]) => Promise<
 }
 
 /** Those of the given chunks that are served now, in no particular order. */
-export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: string; chunkIds: number[] }): Promise<FoundChunk[]> {
+async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: string; chunkIds: number[] }): Promise<FoundChunk[]> {
   const rows = await sql.all(
     `select ${chunkColumns} from ${serving} where c.id ${amongGiven(sql)} and c.agent_id = $2`,
     JSON.stringify(chunkIds),
@@ -68,7 +70,7 @@ export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: str
 export type DocumentChunk = { position: number; section: string; text: string }
 
 /** The chunks of a document that are served now, in their order in the document: at most `limit` of them after position `after`. */
-export async function listChunks(
+async function listChunks(
   sql: Sql,
   { agentId, documentId, after, limit }: { agentId: string; documentId: string; after: number; limit: number },
 ): Promise<DocumentChunk[]> {
@@ -163,3 +165,9 @@ async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranki
 
 // Stricter than `tsquery`: words that occur together more often than by chance would make a search slow.
 const maxRankedChunks = 2_000
+
+export const knowledgeReads = {
+  searchChunks: serviceRead(searchChunks, 'search'),
+  readChunks: serviceRead(readChunks, 'search'),
+  listChunks: read(listChunks, { scope: ofAgent(({ agentId }) => agentId, []), readings: null }),
+}

@@ -8,9 +8,10 @@ import { integer, text, textOrNull } from '../columns.ts'
 import { replaceTerms } from './chunk-terms.ts'
 import { hasPreviousTerms, openBase } from './knowledge-state.ts'
 import { termsVersion } from './terms.ts'
+import { serviceWrite } from '../operation.ts'
 
 /** Gives at most `limit` chunks new terms. Returns how much it found, or 0 if nothing is left. */
-export async function renewTerms(sql: Sql, { limit }: { limit: number }): Promise<number> {
+async function renewTerms(sql: Sql, { limit }: { limit: number }): Promise<number> {
   const [document] = await sql.all(
     `select d.id, d.agent_id, d.generation, d.chunks, d.serving_title, d.language,
        case when d.terms_generation = d.generation and d.terms_version = $1 then d.terms_position else 0 end as position
@@ -53,4 +54,8 @@ async function renewChunks(sql: Sql, document: Row, limit: number): Promise<numb
     })),
   )
   return chunks.length
+}
+
+export const termWrites = {
+  renewTerms: serviceWrite(renewTerms, { audit: null, changesCaches: false }),
 }

@@ -4,6 +4,7 @@
  */
 import type { Sql } from '../../sql.ts'
 import { bytes, integer, text, textOrNull } from '../columns.ts'
+import { serviceRead } from '../operation.ts'
 
 /** The generation of a document that is served now; 0 for none. */
 export type IndexChange = { documentId: string; revision: number; generation: number; chunks: number; embeddingModel: string | null }
@@ -12,7 +13,7 @@ export type IndexChange = { documentId: string; revision: number; generation: nu
 export type IndexChanges = { changes: IndexChange[]; clearedRevision: number }
 
 /** Documents whose served generation changed after a revision, in the order of the changes. */
-export async function listIndexChanges(
+async function listIndexChanges(
   sql: Sql,
   { agentId, after, limit }: { agentId: string; after: number; limit: number },
 ): Promise<IndexChanges> {
@@ -49,7 +50,7 @@ export type VectorsWanted = {
 export type VectorPage = { chunkIds: number[]; documentIds: string[]; vectors: Uint8Array }
 
 /** Chunks from position `from` (inclusive) to `to` (exclusive), by document and position. */
-export async function readVectors(sql: Sql, { agentId, documents, dimensions, from, to }: VectorsWanted): Promise<VectorPage> {
+async function readVectors(sql: Sql, { agentId, documents, dimensions, from, to }: VectorsWanted): Promise<VectorPage> {
   const asked =
     sql.engine === 'postgres'
       ? 'json_to_recordset(cast($1 as json)) as w ("documentId" text, generation bigint)'
@@ -73,4 +74,9 @@ export async function readVectors(sql: Sql, { agentId, documents, dimensions, fr
     documentIds: rows.map((row) => text(row, 'document_id')),
     vectors: Buffer.concat(rows.map((row) => bytes(row, 'vector'))),
   }
+}
+
+export const vectorReads = {
+  listIndexChanges: serviceRead(listIndexChanges, 'search'),
+  readVectors: serviceRead(readVectors, 'search'),
 }

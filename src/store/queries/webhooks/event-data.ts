@@ -8,7 +8,7 @@ import type { Row, Sql } from '../../sql.ts'
 import { bigInteger, integer, integerOrNull, readFinishReason, text, textOrNull } from '../columns.ts'
 import type { EventType } from '../../../event-types.ts'
 import type { SpendScope, SpendSpan } from '../../../spend-limits.ts'
-import type { Spending } from '../spend-limits.ts'
+import type { Spending } from '../spending.ts'
 
 export type EventRecord = {
   id: string
