@@ -5,7 +5,6 @@
  */
 import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
-import type { SpendingAnswer } from './admin/agents/spend-limit-fields.ts'
 import type * as answers from './admin/answers.ts'
 import type { AttentionAnswer } from './admin/attention-answers.ts'
 import type * as endUsers from './admin/end-user-answers.ts'
@@ -33,7 +32,7 @@ export type PriceOfVersion = Static<typeof agents.PriceOfVersion.ref>
 export type PriceSource = Agent['price_source']
 export type PriceCalculation = Static<typeof prices.PriceCalculation.ref>
 export type Tool = Static<typeof agents.Tool.ref>
-export type Spending = Static<typeof SpendingAnswer>
+export type { SpendingAnswer as Spending } from './admin/agents/spend-limit-fields.ts'
 export type Attention = Static<typeof AttentionAnswer>
 export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
 export type Document = Static<typeof agents.Document.ref>

@@ -1,7 +1,8 @@
 /** The admin route for what an operator should look at. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 import { writeSpending } from './agents/spend-limit-fields.ts'
 import { about, answers } from './answers.ts'
 import { AttentionAnswer, attentionExample } from './attention-answers.ts'
@@ -9,7 +10,7 @@ import { writeTime } from './fields.ts'
 
 type Found = Awaited<ReturnType<AdminCalls['listAttention']>>[number]
 
-export const attentionRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const attentionRoutes: TypedRoutes = async (app) => {
   app.get(
     '/attention',
     {
@@ -27,7 +28,7 @@ export const attentionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-function writeAttention(found: Found): object {
+function writeAttention(found: Found): Static<typeof AttentionAnswer> {
   switch (found.kind) {
     case 'document': {
       const { kind, agentId, documentId, title, reason, since } = found

@@ -4,6 +4,7 @@ import type { PriceSource } from '../../agent/agent-config.ts'
 import { ApiError } from '../../errors.ts'
 import { formatUsd, parseUsd } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
+import type { Price as PriceAnswer, PriceSource as PriceSourceAnswer } from './answer-fields.ts'
 import { exampleId } from '../public/answers.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
@@ -60,7 +61,7 @@ export function readUsd(field: string, text: string): Amount {
 
 export { formatUsd as writeUsd }
 
-export const writePrice = (price: Price): object => ({
+export const writePrice = (price: Price): Static<typeof PriceAnswer> => ({
   prompt_usd_per_million: formatUsd(price.promptPerMillion),
   completion_usd_per_million: formatUsd(price.completionPerMillion),
   cached_prompt_usd_per_million: writeUsdOrNull(price.cachedPromptPerMillion),
@@ -69,7 +70,7 @@ export const writePrice = (price: Price): object => ({
 
 const writeUsdOrNull = (amount: Amount | null): string | null => (amount === null ? null : formatUsd(amount))
 
-export const writePriceSource = (source: PriceSource | null): object | null =>
+export const writePriceSource = (source: PriceSource | null): Static<typeof PriceSourceAnswer> =>
   source && { from: source.from, list: source.list, date: source.date }
 
 export const writeTime = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -1,4 +1,5 @@
 /** How the admin API writes prices: of an agent, of a tool, and the price calculation that explains a charge. */
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { formatExactUsd } from '../../ledger/price-calculation.ts'
 import { AmountUsd, Count, PriceSource, Version, orNull } from './answer-fields.ts'
@@ -48,7 +49,7 @@ export const PriceCalculation = define(
   ),
 )
 
-export function writeCalculation({ calculation, agentVersion, priceSource }: Charge): object {
+export function writeCalculation({ calculation, agentVersion, priceSource }: Charge): Static<typeof PriceCalculation.ref> {
   const { lines, rounding, cost, writtenOff, charged } = calculation
   return {
     lines: lines.map((line) => ({
@@ -68,9 +69,10 @@ export function writeCalculation({ calculation, agentVersion, priceSource }: Cha
 }
 
 type Details = { cachedPromptTokens: number; cacheWriteTokens: number; reasoningTokens: number }
+type UsageDetails = Static<ReturnType<typeof Type.Object<typeof usageDetails>>>
 
 /** `billing.token-kinds` */
-export const writeDetails = ({ cachedPromptTokens, cacheWriteTokens, reasoningTokens }: Details): object => ({
+export const writeDetails = ({ cachedPromptTokens, cacheWriteTokens, reasoningTokens }: Details): UsageDetails => ({
   prompt_tokens_details: { cached_tokens: cachedPromptTokens, cache_write_tokens: cacheWriteTokens },
   completion_tokens_details: { reasoning_tokens: reasoningTokens },
 })

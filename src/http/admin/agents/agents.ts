@@ -1,5 +1,4 @@
 /** The admin routes for agents and their versions. Request bodies are defined in agent-bodies.ts. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import type { Principal } from '../../../operators/principal.ts'
@@ -17,11 +16,12 @@ import { agentFields } from '../../../resources/agent.ts'
 import { readChange, writerOf } from '../wire.ts'
 import { readSpendLimits, writeSpendLimits } from './spend-limit-fields.ts'
 import { readTool, writeTool } from './tools.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
 type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]
 
-export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const agentRoutes: TypedRoutes = async (app) => {
   app.post(
     '/agents',
     {
@@ -124,7 +124,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const versionRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const versionRoutes: TypedRoutes = async (app) => {
   app.get(
     '/agents/:id/versions',
     {
@@ -223,7 +223,7 @@ function readPerMillion(field: string, text: string): Amount {
   return amount
 }
 
-const writeAgent = (agent: Agent): object => ({
+const writeAgent = (agent: Agent): Static<typeof AgentAnswer.ref> => ({
   id: agent.id,
   owner_id: agent.ownerId,
   version: agent.version,
@@ -235,13 +235,13 @@ const writeAgent = (agent: Agent): object => ({
   updated_at: writeTime(agent.updatedAt),
 })
 
-const writeVersion = (version: AgentVersion): object => ({
+const writeVersion = (version: AgentVersion): Static<typeof VersionAnswer.ref> => ({
   version: version.version,
   ...writeContent(version),
   created_at: writeTime(version.createdAt),
 })
 
-const writePriceOfVersion = (version: AgentVersion): object => ({
+const writePriceOfVersion = (version: AgentVersion): Static<typeof PriceOfVersion.ref> => ({
   version: version.version,
   price: writePrice(version.price),
   price_source: writePriceSource(version.priceSource),

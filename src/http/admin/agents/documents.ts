@@ -1,5 +1,4 @@
 /** The admin routes for the documents of an agent and for searching them. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
@@ -10,6 +9,7 @@ import { about, accepted, answers, gone, pageOf } from '../answers.ts'
 import { idGiven, AgentParams, PageQuery, pageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from '../fields.ts'
 import { receiveUploads } from './document-upload.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 
 type Document = Awaited<ReturnType<AdminCalls['findDocument']>>
 type Part = Awaited<ReturnType<AdminCalls['listChunks']>>['data'][number]
@@ -88,7 +88,7 @@ const consumes = ['application/json', 'multipart/form-data']
 const failures = ['validation_error', 'not_found', 'conflict', 'payload_too_large'] as const
 
 /** The routes that accept a file. */
-export const uploadRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const uploadRoutes: TypedRoutes = async (app) => {
   await receiveUploads(app)
 
   app.post(
@@ -139,7 +139,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const documentRoutes: TypedRoutes = async (app) => {
   app.get(
     '/agents/:id/documents',
     {
@@ -240,7 +240,7 @@ function readSource({ title, text, url, file }: Static<typeof DocumentBody>, { u
 
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)
 
-const writeDocument = (document: Document): object => ({
+const writeDocument = (document: Document): Static<typeof DocumentAnswer.ref> => ({
   id: document.id,
   agent_id: document.agentId,
   title: document.title,
@@ -261,16 +261,20 @@ const writeDocument = (document: Document): object => ({
   waits_until: writeTimeOrNull(document.waitsUntil),
 })
 
-const writeWarning = (warning: Document['warnings'][number]): object => ({
+const writeWarning = (warning: Document['warnings'][number]): Static<typeof DocumentAnswer.ref>['warnings'][number] => ({
   kind: warning.kind,
   count: warning.count,
   message: warningMessage(warning),
 })
 
-const writeChunk = ({ position, section, text }: Part): object => ({ position, ...(section === '' ? {} : { section }), text })
+const writeChunk = ({ position, section, text }: Part): Static<typeof Chunk.ref> => ({
+  position,
+  ...(section === '' ? {} : { section }),
+  text,
+})
 
 /** Includes `section` only if the passage is under a heading. */
-const writePassage = ({ documentId, title, section, text, score }: Passage): object => ({
+const writePassage = ({ documentId, title, section, text, score }: Passage): Static<typeof Found.ref>['data'][number] => ({
   document_id: documentId,
   title,
   ...(section === '' ? {} : { section }),

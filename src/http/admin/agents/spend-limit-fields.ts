@@ -38,6 +38,7 @@ export const SpendingAnswer = Type.Object({
   held_usd: AmountUsd,
   unpaid_usd: AmountUsd,
 })
+export type SpendingAnswer = Static<typeof SpendingAnswer>
 
 export const spendingExample = {
   scope: 'end_user',
@@ -69,10 +70,10 @@ export function readSpendLimits(given: Static<typeof NewLimits>, scope?: NewSpen
   })
 }
 
-export const writeSpendLimits = (limits: NewSpendLimit[]): object[] =>
+export const writeSpendLimits = (limits: NewSpendLimit[]): Static<typeof Limits> =>
   limits.map(({ scope, span, amount }) => ({ scope, usd: writeUsd(amount), window: span }))
 
-export const writeSpending = ({ scope, subject, span, startsAt, endsAt, limit, spent, held, unpaid }: Spending): object => ({
+export const writeSpending = ({ scope, subject, span, startsAt, endsAt, limit, spent, held, unpaid }: Spending): SpendingAnswer => ({
   scope,
   window: span,
   key_id: scope === 'api_key' ? subject : null,

@@ -1,10 +1,11 @@
 /** The admin routes for spend limits of end users, and for what is spent (`billing.spend-limit`). The limits of an agent are among its fields. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { TimeOrNull } from '../answer-fields.ts'
 import { about, answers, gone } from '../answers.ts'
 import { AgentParams, ExternalUserId, writeTime } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 import {
   Limits,
   NewLimits,
@@ -45,7 +46,7 @@ const endUserAnswer = {
   },
 }
 
-export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const spendLimitRoutes: TypedRoutes = async (app) => {
   app.get(
     '/agents/:id/spending',
     {
@@ -131,7 +132,7 @@ export const spendLimitRoutes: FastifyPluginAsyncTypebox = async (app) => {
 const writeLimits = (
   externalUserIdOf: string,
   { own, spending, warnings }: Awaited<ReturnType<AdminCalls['findEndUserLimits']>>,
-): object => ({
+): Static<typeof endUserAnswer.ref> => ({
   external_user_id: externalUserIdOf,
   spend_limits: own ? writeSpendLimits(own.limits) : null,
   updated_at: own ? writeTime(own.updatedAt) : null,

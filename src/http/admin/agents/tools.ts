@@ -9,6 +9,7 @@ import { ApiError } from '../../../errors.ts'
 import { formatUsd, maxToolPrice } from '../../../ledger/ledger.ts'
 import { Usd, readUsd, wellFormed } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
+import type { Tool as ToolAnswer, ToolDifferences } from './agent-answers.ts'
 
 type Given = NonNullable<Parameters<AdminCalls['createAgent']>[0]['tools']>[number]
 type Shown = Awaited<ReturnType<AdminCalls['findAgent']>>['tools'][number]
@@ -131,30 +132,23 @@ function readPrice({ name, price_usd: text }: GivenTool): { price?: number } {
   return price === 0n ? {} : { price: Number(price) }
 }
 
-export function writeTool(shown: Shown): object {
+export function writeTool(shown: Shown): Static<typeof ToolAnswer.ref> {
   const { price = 0, ...tool } = shown
-  return { ...writeFields(tool), price_usd: formatUsd(BigInt(price)) }
-}
-
-function writeFields(tool: Shown): object {
+  const priceUsd = formatUsd(BigInt(price))
   switch (tool.type) {
     case 'http': {
       const { timeoutSeconds, sideEffects, headers, secrets, ...rest } = tool
       const texts = { headers: withoutValues(headers), secrets: withoutValues(secrets) }
-      return { ...rest, ...texts, timeout_seconds: timeoutSeconds, side_effects: sideEffects }
+      return { ...rest, ...texts, timeout_seconds: timeoutSeconds, side_effects: sideEffects, price_usd: priceUsd }
     }
     case 'mcp':
-      return {
-        ...tool,
-        headers: withoutValues(tool.headers),
-        pinned: tool.pinned.map(writePinned),
-      }
+      return { ...tool, headers: withoutValues(tool.headers), pinned: tool.pinned.map(writePinned), price_usd: priceUsd }
     case 'builtin':
-      return tool
+      return { ...tool, price_usd: priceUsd }
   }
 }
 
-export const writeDifference = ({ server, tool, change, ...sides }: Difference): object => ({
+export const writeDifference = ({ server, tool, change, ...sides }: Difference): Static<typeof ToolDifferences.ref>['data'][number] => ({
   server,
   tool,
   change,
@@ -164,7 +158,7 @@ export const writeDifference = ({ server, tool, change, ...sides }: Difference):
 
 const withoutValues = (names: string[]): Record<string, null> => Object.fromEntries(names.map((name) => [name, null]))
 
-const writePinned = ({ sideEffects, ...rest }: Pinned): object => ({
+const writePinned = ({ sideEffects, ...rest }: Pinned): Extract<Static<typeof ToolAnswer.ref>, { type: 'mcp' }>['pinned'][number] => ({
   ...rest,
   side_effects: sideEffects,
 })

@@ -1,5 +1,4 @@
 /** Routes that the console uses while an agent is edited: trying a tool, asking MCP servers for their tools, and getting the price of a model. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { manyValues } from '../../edge/request-body.ts'
 import { ToolDifferences } from './agent-answers.ts'
 import { agentFields } from '../../../resources/agent.ts'
@@ -11,6 +10,7 @@ import { about, answers } from '../answers.ts'
 import { ModelPrice, ToolTrial } from '../console-answers.ts'
 import { AgentParams, wellFormed, writePrice, writePriceSource } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -29,7 +29,7 @@ const Trial = Type.Object(
   { ...closed, examples: [{ tool: 'find_order', arguments: { number: '4711' } }] },
 )
 
-export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const trialRoutes: TypedRoutes = async (app) => {
   app.post(
     '/agents/:id/tools/try',
     {
