@@ -1,11 +1,12 @@
 /** The admin route of the audit log, as pages or as CSV. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { AuditEntry, about, alsoAsCsv, answers, authors, pageOf } from './answers.ts'
 import { auditColumns, auditCsv, wantsCsv } from './csv.ts'
 import { streamOf } from './downloads.ts'
 import { idGiven, Moment, pageQuery, readMoment, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Entry = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
 
@@ -33,7 +34,7 @@ const auditCsvExample = [
   '',
 ].join('\r\n')
 
-export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const auditRoutes: TypedRoutes = async (app) => {
   app.get(
     '/audit',
     {
@@ -58,7 +59,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeEntry = (entry: Entry): object => ({
+const writeEntry = (entry: Entry): Static<typeof AuditEntry.ref> => ({
   id: entry.id,
   who: entry.who,
   author_id: entry.authorId,

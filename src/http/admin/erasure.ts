@@ -1,14 +1,15 @@
 /** The admin routes that erase text. They return how much was erased; erasing again returns zeros and is not an error (`erase`). */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import { ApiError } from '../../errors.ts'
 import type { EraseOutcome } from '../../turn/erasure.ts'
 import { Erased, about, answers } from './answers.ts'
 import { AgentParams, ConversationParams, ExternalUserId } from './fields.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 const EndUser = Type.Object({ external_user_id: ExternalUserId }, { additionalProperties: false })
 
-export const erasureRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const erasureRoutes: TypedRoutes = async (app) => {
   app.delete(
     '/conversations/:id',
     {
@@ -48,7 +49,7 @@ export const erasureRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-function writeErased(outcome: EraseOutcome, what: string): object {
+function writeErased(outcome: EraseOutcome, what: string): Static<typeof Erased.ref> {
   switch (outcome.kind) {
     case 'erased':
       return { conversations: outcome.conversations, turns: outcome.turns, messages: outcome.messages }

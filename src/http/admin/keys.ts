@@ -1,10 +1,10 @@
 /** The admin routes for the API keys of an agent. Only the response that creates or rotates a key contains the complete key. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './answers.ts'
 import { AgentParams, ExternalUserId, KeyParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type ApiKey = Awaited<ReturnType<AdminCalls['changeApiKey']>>
 type ApiKeyChange = Parameters<AdminCalls['changeApiKey']>[1]
@@ -47,7 +47,7 @@ const Rotation = Type.Union(
   { examples: [{ grace_seconds: 3600 }] },
 )
 
-export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const keyRoutes: TypedRoutes = async (app) => {
   app.post(
     '/agents/:id/keys',
     {
@@ -153,9 +153,9 @@ function readAdapted({
   return { ...(user === undefined ? {} : { defaultExternalUserId: user }), ...(mcp === undefined ? {} : { mcp }) }
 }
 
-const writeShown = ({ text, ...key }: ApiKeyShown): object => ({ api_key: text, ...writeKey(key) })
+const writeShown = ({ text, ...key }: ApiKeyShown): Static<typeof ShownKey.ref> => ({ api_key: text, ...writeKey(key) })
 
-const writeKey = (key: ApiKey): object => ({
+const writeKey = (key: ApiKey): Static<typeof KeyAnswer.ref> => ({
   id: key.id,
   key_id: key.keyId,
   agent_id: key.agentId,

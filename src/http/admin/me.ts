@@ -1,14 +1,15 @@
 /** The admin routes for whoever is signed in: who it is, what it may do, and its name. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import { about, answers } from './answers.ts'
 import { Name } from './fields.ts'
 import { Me } from './operator-answers.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 const NameChange = Type.Object({ name: Name }, { additionalProperties: false, examples: [{ name: 'Ada Lovelace' }] })
 
-export const meRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const meRoutes: TypedRoutes = async (app) => {
   app.get(
     '/me',
     {
@@ -36,7 +37,7 @@ export const meRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-async function writeMe({ principal, session, admin }: FastifyRequest): Promise<object> {
+async function writeMe({ principal, session, admin }: FastifyRequest): Promise<Static<typeof Me.ref>> {
   const { who, role, permissions, scope } = principal
   const account = who === 'operator' ? await admin.findAccount() : undefined
   return {

@@ -1,11 +1,12 @@
 /** The admin routes for operators. An invitation link is only in the response to the request that created it. */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, gone, made, pageOf } from './answers.ts'
 import { EmptyBody, Name, PageQuery, idGiven, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from './fields.ts'
 import { ExtraPermissions, Invitation, InvitedOperator, Operator as OperatorAnswer, RoleName } from './operator-answers.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Operator = Awaited<ReturnType<AdminCalls['findOperator']>>
 type Invited = Awaited<ReturnType<AdminCalls['createOperator']>>
@@ -36,8 +37,8 @@ const OperatorChange = Type.Object(
   { ...closed, examples: [{ role: 'viewer', permissions: ['conversations'] }] },
 )
 
-export const operatorRoutes: FastifyPluginAsyncTypebox<OperatorRoutesOptions> = async (app, { consoleUrl }) => {
-  const writeLink = (request: IncomingMessage, { token, expiresAt }: Invited): object => ({
+export const operatorRoutes: TypedRoutes<OperatorRoutesOptions> = async (app, { consoleUrl }) => {
+  const writeLink = (request: IncomingMessage, { token, expiresAt }: Invited): Static<typeof Invitation.ref> => ({
     invitation_url: `${consoleUrl(request)}/console/invitation#${token}`,
     invitation_expires_at: writeTime(expiresAt),
   })
@@ -170,7 +171,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox<OperatorRoutesOptions> = 
   )
 }
 
-const writeOperator = (operator: Operator): object => ({
+const writeOperator = (operator: Operator): Static<typeof OperatorAnswer.ref> => ({
   id: operator.id,
   email: operator.email,
   name: operator.name,

@@ -1,5 +1,5 @@
 /** The admin routes for model providers. A provider's API key is accepted here and never returned. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { providerKinds } from '../../provider-kinds.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
@@ -8,6 +8,7 @@ import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writePrice,
 import { inWords } from '../edge/invalid-input.ts'
 import { refuseWithout } from './permissions.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
 type ProviderTest = Awaited<ReturnType<AdminCalls['testProvider']>>
@@ -51,7 +52,7 @@ const TestWish = Type.Union([Type.Object({ model: Type.Optional(ModelId) }, clos
   examples: [{ model: 'gpt-5.4-mini' }],
 })
 
-export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const providerRoutes: TypedRoutes = async (app) => {
   app.post(
     '/providers',
     {
@@ -139,7 +140,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const providerTestRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const providerTestRoutes: TypedRoutes = async (app) => {
   app.post(
     '/providers/:id/test',
     {
@@ -176,7 +177,7 @@ export const providerTestRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeProvider = ({ id, name, kind, baseUrl, createdAt, updatedAt }: Provider): object => ({
+const writeProvider = ({ id, name, kind, baseUrl, createdAt, updatedAt }: Provider): Static<typeof ProviderAnswer.ref> => ({
   id,
   name,
   kind,
@@ -185,14 +186,14 @@ const writeProvider = ({ id, name, kind, baseUrl, createdAt, updatedAt }: Provid
   updated_at: writeTime(updatedAt),
 })
 
-const writeTest = (test: ProviderTest): object => ({
+const writeTest = (test: ProviderTest): Static<typeof TestAnswer.ref> => ({
   ok: test.ok,
   ...(test.modelId === undefined ? {} : { model: test.modelId }),
   latency_ms: test.latencyMs,
   ...(test.ok ? {} : { error: test.error }),
 })
 
-const writeModels = (listed: ProviderModels): object => ({
+const writeModels = (listed: ProviderModels): Static<typeof ModelsAnswer.ref> => ({
   ok: listed.ok,
   data: listed.ok
     ? listed.models.map(({ id, price, contextTokens }) => ({ id, price: price && writePrice(price), context_tokens: contextTokens }))

@@ -1,16 +1,17 @@
 /** The read-only admin routes for the status of the service and for verifying the stored data, used by the operations page of the console. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import { maxVerificationMs } from '../../admin/verification.ts'
 import type { Verification } from '../../admin/verification.ts'
 import type { Status } from '../../observability/status.ts'
 import { about, answers } from './answers.ts'
 import { Status as StatusAnswer, Verification as VerificationAnswer } from './console-answers.ts'
 import { EmptyBody, writeTime } from './fields.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 // Extra time for the response to a verification that reached its time limit.
 const graceMs = 10_000
 
-export const serviceRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const serviceRoutes: TypedRoutes = async (app) => {
   app.get(
     '/status',
     {
@@ -50,7 +51,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeStatus = (status: Status): object => ({
+const writeStatus = (status: Status): Static<typeof StatusAnswer.ref> => ({
   version: status.version,
   node: status.node,
   started_at: writeTime(status.startedAt),
@@ -64,9 +65,12 @@ const writeStatus = (status: Status): object => ({
   counted: writeCounted(status.counted),
 })
 
-const writeCounted = ({ modelRetries, ...counted }: Status['counted']): object => ({ ...counted, model_retries: modelRetries })
+const writeCounted = ({ modelRetries, ...counted }: Status['counted']): Static<typeof StatusAnswer.ref>['counted'] => ({
+  ...counted,
+  model_retries: modelRetries,
+})
 
-const writeVerification = ({ ok, verifiedAt, ms, invariants }: Verification): object => ({
+const writeVerification = ({ ok, verifiedAt, ms, invariants }: Verification): Static<typeof VerificationAnswer.ref> => ({
   ok,
   verified_at: writeTime(verifiedAt),
   ms,

@@ -1,10 +1,11 @@
 /** The admin routes for tokens for programs. Only the response that creates a token contains it. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, gone, made, pageOf } from './answers.ts'
 import { Moment, Name, PageQuery, idGiven, readMoment, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
 import { AdminToken as TokenAnswer, ExtraPermissions, RoleName, ShownAdminToken } from './operator-answers.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type AdminToken = Awaited<ReturnType<AdminCalls['findAdminToken']>>
 
@@ -21,7 +22,7 @@ const NewToken = Type.Object(
   { additionalProperties: false, examples: [{ name: 'CI', role: 'editor', expires_at: '2027-11-26' }] },
 )
 
-export const tokenRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const tokenRoutes: TypedRoutes = async (app) => {
   app.post(
     '/tokens',
     {
@@ -89,7 +90,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeToken = (token: AdminToken): object => ({
+const writeToken = (token: AdminToken): Static<typeof TokenAnswer.ref> => ({
   id: token.id,
   name: token.name,
   role: token.role,

@@ -1,5 +1,5 @@
 /** The admin route for usage figures. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
 import { Usage, UsageLine, about, alsoAsCsv, answers, oneOf, pageOf } from './answers.ts'
@@ -7,6 +7,7 @@ import { usageColumns, usageCsv, wantsCsv } from './csv.ts'
 import { streamOf } from './downloads.ts'
 import { ExternalUserId, idGiven, Moment, pageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
 type GroupedLine = Awaited<ReturnType<AdminCalls['listUsageLines']>>['data'][number]
@@ -49,7 +50,7 @@ function readGroupings(text: string): Grouping[] {
   throw new ApiError('validation_error', `group_by must be one or more of ${groupings.join(', ')}, each at most once, separated by commas.`)
 }
 
-export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const usageRoutes: TypedRoutes = async (app) => {
   app.get(
     '/usage',
     {
@@ -88,7 +89,7 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeFigures = (usage: Found['totals']): object => ({
+const writeFigures = (usage: Found['totals']): Static<typeof Usage.ref>['totals'] => ({
   turns: usage.turns,
   completed: usage.completed,
   failed: usage.failed,
@@ -107,7 +108,7 @@ const writeFigures = (usage: Found['totals']): object => ({
   p95_first_delta_ms: usage.firstDelta.p95,
 })
 
-const writeGroupedLine = (line: GroupedLine): object => ({
+const writeGroupedLine = (line: GroupedLine): Static<typeof UsageLine.ref> => ({
   month: line.month,
   day: line.day,
   owner_id: line.ownerId || null,
