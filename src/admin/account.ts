@@ -1,7 +1,7 @@
 /** An operator's own account: its name and its sessions. What an operator may do is changed by others (operators.ts). */
 import { ApiError } from '../errors.ts'
 import type { Operator } from '../store/queries/operators.ts'
-import type { Session } from '../store/queries/sessions.ts'
+import type { OwnSession } from '../store/queries/sessions.ts'
 import type { AdminStore } from './admin-store.ts'
 
 /** Each throws ApiError `not_found` if no operator makes the request: a token has no account. */
@@ -9,7 +9,7 @@ export type AccountAdmin = {
   findAccount(): Promise<Operator>
   renameAccount(name: string): Promise<void>
   /** Newest first. */
-  listOwnSessions(): Promise<Session[]>
+  listOwnSessions(): Promise<OwnSession[]>
   /** Throws ApiError `not_found` also for a session of someone else. */
   closeOwnSession(id: string): Promise<void>
 }

@@ -3,7 +3,12 @@
  * requires user verification, so it is a sign-in by itself. The packages are loaded by the first exchange.
  */
 import { isIP } from 'node:net'
-import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server'
 import type { SignedToken, SignedTokens } from './signed-tokens.ts'
 
 /** The site that passkeys are for: `id` is the host name of `origin`, which they never leave. */
@@ -18,11 +23,16 @@ export class PasskeyRefused extends Error {}
 
 export type Passkeys = {
   /** Options for `navigator.credentials.create`. `expiresAt` ends the challenge, in epoch milliseconds. */
-  newPasskey(party: RelyingParty, operator: NewPasskeyFor, sessionId: string, expiresAt: number): Promise<object>
+  newPasskey(
+    party: RelyingParty,
+    operator: NewPasskeyFor,
+    sessionId: string,
+    expiresAt: number,
+  ): Promise<PublicKeyCredentialCreationOptionsJSON>
   /** Checks what the browser returned for these options. Throws PasskeyRefused. */
   register(party: RelyingParty, response: object, operatorId: string, sessionId: string): Promise<RegisteredPasskey>
   /** Options for `navigator.credentials.get`, which name no account. */
-  signIn(party: RelyingParty, expiresAt: number): Promise<object>
+  signIn(party: RelyingParty, expiresAt: number): Promise<PublicKeyCredentialRequestOptionsJSON>
   /** Checks what the browser returned, with the passkey of that ID. Throws PasskeyRefused. */
   accept(
     party: RelyingParty,

@@ -14,14 +14,14 @@ export type BrowserResponse = { id: string; [field: string]: unknown }
 
 export type PasskeySignIn = {
   /** Options for the browser. They name no account, so they tell nothing about which exist. */
-  passkeyOptions(party: RelyingParty): Promise<object>
+  passkeyOptions(party: RelyingParty): ReturnType<Passkeys['signIn']>
   /** Throws ApiError `unauthorized`, with the same message for every reason. */
   checkPasskey(party: RelyingParty, response: BrowserResponse): Promise<Operator>
 
   /** Each of these throws ApiError `not_found` if no operator makes the request. Oldest first. */
   listPasskeys(): Promise<Passkey[]>
   /** Throws ApiError `forbidden` without a recent sign-in, and `conflict` if the operator has a company account. */
-  newPasskeyOptions(party: RelyingParty, session: OwnSession): Promise<object>
+  newPasskeyOptions(party: RelyingParty, session: OwnSession): ReturnType<Passkeys['newPasskey']>
   /** Also throws ApiError `validation_error` for a response that is not accepted. */
   addPasskey(party: RelyingParty, session: OwnSession, given: { name: string; response: BrowserResponse }): Promise<Passkey>
   /** Ends the other sessions. Throws ApiError `conflict` for what is the only way to sign in. */

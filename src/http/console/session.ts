@@ -3,7 +3,6 @@
  * neither a token nor a session, so wrong tokens (`session.guesses`) and wrong passwords (`operator.guesses`) are limited. Only the cookie
  * contains the session secret. The other ways to sign in are in sign-in/.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import { relyingPartyOf } from '../../operators/passkeys.ts'
 import { about, answers, gone } from '../admin/answers.ts'
@@ -16,6 +15,7 @@ import type { SignInOptions } from './sign-in/opening.ts'
 import type { PasswordLimit } from './sign-in/password-limit.ts'
 import { Email, SignInOptions as SignInOptionsAnswer } from './sign-in/sign-in-answers.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 export type SessionOptions = SignInOptions & {
   isAdminToken: TokenCheck
@@ -48,7 +48,7 @@ const signedOut = {
   }),
 }
 
-export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
+export const sessionRoutes: TypedRoutes<SessionOptions> = async (app, options) => {
   const { admin, guesses, consoleUrl, isAdminToken, hasAdminToken, limit } = options
   const { write, isSecure, openFor, openForToken, browserOf } = createOpening(options)
 

@@ -26,6 +26,9 @@ export type Session = {
 /** The operator with what it may do now. Null: signed in with the admin token. */
 export type SessionOfOperator = Session & { operator: Pick<Operator, 'id' | 'name' | 'role' | 'permissions' | 'ownerId'> | null }
 
+/** A session of an operator. */
+export type OwnSession = Session & { method: Exclude<SignInMethod, 'admin_token'> }
+
 export type NewSession = Pick<Session, 'id' | 'method' | 'address' | 'userAgent'> & {
   digest: Uint8Array
   /** Null: signed in with the admin token. */
@@ -113,13 +116,13 @@ function readSessionOfOperator(row: Row): SessionOfOperator {
 }
 
 /** Newest first. An operator has few, because each ends after hours. */
-async function listSessions(sql: Sql, operatorId: string): Promise<Session[]> {
+async function listSessions(sql: Sql, operatorId: string): Promise<OwnSession[]> {
   const rows = await sql.all(
     `select ${columns} from console_sessions s where operator_id = $1 and expires_at > $2 order by s.created_at desc, s.id desc limit 100`,
     operatorId,
     await sql.now(),
   )
-  return rows.map(readSession)
+  return rows.map((row) => readSession(row) as OwnSession)
 }
 
 const columns = 's.id, method, address, user_agent, s.created_at, expires_at'

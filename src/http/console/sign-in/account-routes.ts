@@ -1,6 +1,6 @@
 /** What an operator signs in with, and where: the password, the passkeys and the sessions of the own account. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
 import { about, answers, gone, made } from '../../admin/answers.ts'
@@ -8,10 +8,13 @@ import type { Session } from '../../admin/auth.ts'
 import { EmptyBody, Name, idGiven, writeTime, writeTimeOrNull } from '../../admin/fields.ts'
 import { defaultValues } from '../../edge/request-body.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 import type { SignInOptions } from './opening.ts'
 import type { PasswordLimit } from './password-limit.ts'
 import { partyAt } from './passkey-routes.ts'
 import { Credential, credentialExample, OwnSessionList, Passkey, PasskeyList, PasskeyOptions, Password } from './sign-in-answers.ts'
+
+type OwnSession = Awaited<ReturnType<AdminCalls['listOwnSessions']>>[number]
 
 export type AccountRoutesOptions = Pick<SignInOptions, 'consoleUrl'> & { limit: PasswordLimit }
 
@@ -29,7 +32,7 @@ const PasskeyParams = Type.Object({
 })
 const SessionParams = Type.Object({ id: idGiven('ses', 'Id of the session.') })
 
-export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutesOptions> = async (app, { consoleUrl, limit }) => {
+export const accountRoutes: TypedRoutes<AccountRoutesOptions> = async (app, { consoleUrl, limit }) => {
   app.put(
     '/me/password',
     {
@@ -153,14 +156,17 @@ function own({ session }: FastifyRequest): Session {
   return session
 }
 
-const writePasskey = ({ id, name, createdAt, lastUsedAt }: Awaited<ReturnType<AdminCalls['addPasskey']>>): object => ({
+const writePasskey = ({ id, name, createdAt, lastUsedAt }: Awaited<ReturnType<AdminCalls['addPasskey']>>): Static<typeof Passkey.ref> => ({
   id,
   name,
   created_at: writeTime(createdAt),
   last_used_at: writeTimeOrNull(lastUsedAt),
 })
 
-const writeSession = ({ id, method, address, userAgent, createdAt, expiresAt }: Session, current: Session | undefined): object => ({
+const writeSession = (
+  { id, method, address, userAgent, createdAt, expiresAt }: OwnSession,
+  current: Session | undefined,
+): Static<typeof OwnSessionList.ref>['data'][number] => ({
   id,
   method,
   address,

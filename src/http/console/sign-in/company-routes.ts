@@ -2,11 +2,11 @@
  * Signing in with the company account (`operator.oidc`): two redirects of the browser. Every address that it is sent to is the provider's, or a
  * fixed page of the console; none comes from the request.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { about, guessFailure } from '../../admin/answers.ts'
 import { describeEmpty, describeFailures, describeHeaders } from '../../public/answers.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 import { createExchangeLimit } from './exchange-limit.ts'
 import { createOpening } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
@@ -23,7 +23,7 @@ const redirects = {
 
 const cookieSeconds = 10 * 60
 
-export const companySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, options) => {
+export const companySignInRoutes: TypedRoutes<SignInOptions> = async (app, options) => {
   const { admin } = options
   const mayExchange = createExchangeLimit(() => performance.now())
   const { openFor, callsOf, sessionOf, browserOf, oidcCookieOf, setOidcCookie } = createOpening(options)

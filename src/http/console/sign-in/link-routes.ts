@@ -1,8 +1,8 @@
 /** Signing in with a link: an invitation (`operator.invitation`), or a link for recovery (`operator.recovery`). */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { about, answers } from '../../admin/answers.ts'
 import { Name, writeTime } from '../../admin/fields.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 import { countingWrong, createOpening, refuseOtherSites, signedIn, signInBytes } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
 import { Email, LinkToken, Password, PendingInvitation } from './sign-in-answers.ts'
@@ -24,7 +24,7 @@ const Recovery = Type.Object(
   { ...closed, examples: [{ token: 'svc_recover_<secret>', email: 'ada@acme.example', password }] },
 )
 
-export const linkRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, options) => {
+export const linkRoutes: TypedRoutes<SignInOptions> = async (app, options) => {
   const { admin, guesses } = options
   const { openFor, callsOf } = createOpening(options)
 

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import type { Admin } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
 import type { FailureCode } from '../../../errors.ts'
@@ -58,7 +59,11 @@ export async function refuseOtherSites({ raw }: FastifyRequest): Promise<void> {
 export function createOpening({ admin, byTls, apiUrl }: SignInOptions) {
   const version = ownVersion()
   const isSecure = (request: IncomingMessage): boolean => byTls || cameByTls(request)
-  const write = ({ expiresAt }: Session): object => ({ expires_at: writeTime(expiresAt), version, api_url: apiUrl() })
+  const write = ({ expiresAt }: Session): Static<typeof SessionAnswer.ref> => ({
+    expires_at: writeTime(expiresAt),
+    version,
+    api_url: apiUrl(),
+  })
 
   /** Opens a session for `signIn`, which replaces that of the browser, and sets its cookie. Throws ApiError `unauthorized`. */
   async function open(
@@ -89,7 +94,7 @@ export function createOpening({ admin, byTls, apiUrl }: SignInOptions) {
     /** The ID of the session that this browser has. Reads the cookie of any request, so use it only for what a sign-in ends. */
     sessionOf,
 
-    async openForToken(request: FastifyRequest, reply: FastifyReply): Promise<object> {
+    async openForToken(request: FastifyRequest, reply: FastifyReply): Promise<Static<typeof SessionAnswer.ref>> {
       const replaces = await sessionOf(request.raw)
       return write(await open(request, reply, { who: 'admin_token', requestId: request.id }, { method: 'admin_token' }, replaces))
     },
@@ -101,7 +106,7 @@ export function createOpening({ admin, byTls, apiUrl }: SignInOptions) {
       operator: Operator,
       method: Method,
       replaces?: string | null,
-    ): Promise<object> {
+    ): Promise<Static<typeof SessionAnswer.ref>> {
       const { id, updatedAt: checkedAt } = operator
       const ends = replaces === undefined ? await sessionOf(request.raw) : replaces
       const session = await open(request, reply, actorFor(request, operator), { method, operatorId: id, checkedAt }, ends)

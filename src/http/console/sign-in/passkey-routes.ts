@@ -1,5 +1,4 @@
 /** Signing in with a passkey (`operator.passkey`). */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../../errors.ts'
 import { relyingPartyOf } from '../../../operators/passkeys.ts'
 import type { RelyingParty } from '../../../operators/passkeys.ts'
@@ -7,6 +6,7 @@ import { about, made } from '../../admin/answers.ts'
 import { EmptyBody } from '../../admin/fields.ts'
 import { defaultValues } from '../../edge/request-body.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 import { countingWrong, createOpening, refuseOtherSites, signedIn, signInBytes } from './opening.ts'
 import type { SignInOptions } from './opening.ts'
 import { Credential, credentialExample, PasskeyOptions } from './sign-in-answers.ts'
@@ -20,7 +20,7 @@ export function partyAt(consoleUrl: string): RelyingParty {
   throw new ApiError('conflict', 'Browsers allow passkeys only at a host name with https, or at localhost. Open the console there.')
 }
 
-export const passkeySignInRoutes: FastifyPluginAsyncTypebox<SignInOptions> = async (app, options) => {
+export const passkeySignInRoutes: TypedRoutes<SignInOptions> = async (app, options) => {
   const { admin, guesses, consoleUrl } = options
   const { openFor } = createOpening(options)
 
