@@ -1,5 +1,5 @@
 /** The admin routes for end users: the list, one of them, and the export of all data of one. erasure.ts has the erasure. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, ndjson, pageOf } from './answers.ts'
 import { streamOf } from './downloads.ts'
@@ -7,14 +7,25 @@ import { EndUser, EndUserDetail } from './end-user-answers.ts'
 import { AgentParams, ExternalUserId, pageQuery, readPage, writePage, writeTime, writeTimeOrNull, writeUsd } from './fields.ts'
 import { writeConversation, writeMessage } from './history.ts'
 import { writeFeedback } from './feedback.ts'
+import type { LedgerEntry } from './owner-answers.ts'
+import type { StoredConversation, StoredFeedback, StoredMessage, Turn } from './turn-answers.ts'
 import { writeTurn } from './turns.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Listed = Awaited<ReturnType<AdminCalls['listEndUsers']>>['data'][number]
 type Detail = Awaited<ReturnType<AdminCalls['findEndUser']>>
 type Parts = Awaited<ReturnType<AdminCalls['exportEndUser']>>
 type Part = Parts extends AsyncGenerator<(infer One)[]> ? One : never
 type Spend = Detail['spend']['day']
+
+/** A line of an export. */
+type Line =
+  | ({ type: 'conversation' } & Static<typeof StoredConversation.ref>)
+  | ({ type: 'message'; conversation_id: string } & Static<typeof StoredMessage.ref>)
+  | ({ type: 'turn'; message: string | null } & Static<typeof Turn.ref>)
+  | ({ type: 'feedback' } & Static<typeof StoredFeedback.ref>)
+  | ({ type: 'ledger_entry' } & Omit<Static<typeof LedgerEntry.ref>, 'note'>)
 
 const closed = { additionalProperties: false } as const
 
@@ -34,7 +45,7 @@ const EndUserQuery = Type.Object({ external_user_id: ExternalUserId }, closed)
 const exportExample =
   '{"type":"conversation","id":"conv_01jd3v9qk8x2m5n7p4r6t8w0yb","agent_id":"agt_01jd3v9qk8x2m5n7p4r6t8w0yc","external_user_id":"customer-4711"}\n'
 
-export const endUserRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const endUserRoutes: TypedRoutes = async (app) => {
   app.get(
     '/agents/:id/end-users',
     {
@@ -105,7 +116,7 @@ async function* writeExport(parts: Parts): AsyncGenerator<string> {
   }
 }
 
-function linesOf(part: Part): object[] {
+function linesOf(part: Part): Line[] {
   switch (part.kind) {
     case 'conversation':
       return [{ type: 'conversation', ...writeConversation(part.conversation) }]
@@ -113,29 +124,25 @@ function linesOf(part: Part): object[] {
       return [{ type: 'message', conversation_id: part.conversationId, ...writeMessage(part.message) }]
     case 'turn': {
       const { turn, message, feedback, charge } = part
-      return [
-        { type: 'turn', ...writeTurn(turn), message },
-        ...(feedback ? [{ type: 'feedback', request_id: turn.id, ...writeFeedback(feedback) }] : []),
-        ...(charge && turn.usage
-          ? [
-              {
-                type: 'ledger_entry',
-                id: charge.id,
-                owner_id: turn.ownerId,
-                kind: 'charge',
-                amount_usd: writeUsd(charge.amount),
-                written_off_usd: writeUsd(turn.usage.writtenOff),
-                request_id: turn.id,
-                created_at: writeTime(charge.createdAt),
-              },
-            ]
-          : []),
-      ]
+      const lines: Line[] = [{ type: 'turn', ...writeTurn(turn), message }]
+      if (feedback) lines.push({ type: 'feedback', request_id: turn.id, ...writeFeedback(feedback) })
+      if (charge && turn.usage)
+        lines.push({
+          type: 'ledger_entry',
+          id: charge.id,
+          owner_id: turn.ownerId,
+          kind: 'charge',
+          amount_usd: writeUsd(charge.amount),
+          written_off_usd: writeUsd(turn.usage.writtenOff),
+          request_id: turn.id,
+          created_at: writeTime(charge.createdAt),
+        })
+      return lines
     }
   }
 }
 
-const writeEndUser = ({ externalUserId, spent, turns, lastActivityAt, feedback }: Listed): object => ({
+const writeEndUser = ({ externalUserId, spent, turns, lastActivityAt, feedback }: Listed): Static<typeof EndUser.ref> => ({
   external_user_id: externalUserId,
   spent_usd: writeUsd(spent),
   turns,
@@ -143,9 +150,12 @@ const writeEndUser = ({ externalUserId, spent, turns, lastActivityAt, feedback }
   feedback,
 })
 
-const writeSpend = ({ spent, turns }: Spend): object => ({ spent_usd: writeUsd(spent), turns })
+const writeSpend = ({ spent, turns }: Spend): Static<typeof EndUserDetail.ref>['spend']['day'] => ({ spent_usd: writeUsd(spent), turns })
 
-const writeDetail = (agentId: string, { externalUserId, spend, lastActivityAt, feedback, conversations }: Detail): object => ({
+const writeDetail = (
+  agentId: string,
+  { externalUserId, spend, lastActivityAt, feedback, conversations }: Detail,
+): Static<typeof EndUserDetail.ref> => ({
   agent_id: agentId,
   external_user_id: externalUserId,
   spend: { day: writeSpend(spend.day), month: writeSpend(spend.month), total: writeSpend(spend.total) },

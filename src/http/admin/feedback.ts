@@ -1,14 +1,16 @@
 /** The admin routes for the feedback on turns (`feedback`): the list, and what an operator sets or removes. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, gone, pageOf } from './answers.ts'
 import { Feedback, StoredFeedback, writeStatus } from './turn-answers.ts'
 import { TurnParams, idGiven, pageQuery, readPage, wellFormed, writePage, writeTime } from './fields.ts'
 import { FeedbackRequest } from '../public/turn-schemas.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Given = Awaited<ReturnType<AdminCalls['putFeedback']>>
 type Listed = Awaited<ReturnType<AdminCalls['listFeedback']>>['data'][number]
+type Fields = Omit<Static<typeof StoredFeedback.ref>, 'request_id'>
 
 const closed = { additionalProperties: false } as const
 
@@ -24,7 +26,7 @@ const FeedbackQuery = Type.Object(
   closed,
 )
 
-export const feedbackRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const feedbackRoutes: TypedRoutes = async (app) => {
   app.put(
     '/turns/:request_id/feedback',
     {
@@ -88,7 +90,7 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: Given): object => ({
+export const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: Given): Fields => ({
   rating,
   comment,
   tags,
@@ -96,7 +98,7 @@ export const writeFeedback = ({ rating, comment, tags, createdAt, updatedAt }: G
   updated_at: writeTime(updatedAt),
 })
 
-const writeListedFeedback = (feedback: Listed): object => ({
+const writeListedFeedback = (feedback: Listed): Static<typeof Feedback.ref> => ({
   request_id: feedback.requestId,
   agent_id: feedback.agentId,
   conversation_id: feedback.conversationId,

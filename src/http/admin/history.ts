@@ -1,5 +1,5 @@
 /** The admin routes for conversations, their search (`conversation.search`) and their messages. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import { isCutOff } from '../../finish-reason.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf } from './answers.ts'
@@ -21,10 +21,12 @@ import {
 import { turnStatuses } from '../public/turn-schemas.ts'
 import { writeCall, writeUsage } from './turns.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type Listed = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
 type Conversation = Awaited<ReturnType<AdminCalls['findConversation']>>
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
+type MessageAnswer = Static<typeof StoredMessage.ref>
 
 const closed = { additionalProperties: false } as const
 
@@ -58,7 +60,7 @@ const ConversationQuery = Type.Object(
   closed,
 )
 
-export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const conversationRoutes: TypedRoutes = async (app) => {
   app.get(
     '/conversations',
     {
@@ -119,7 +121,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const writeConversation = (conversation: Conversation): object => ({
+export const writeConversation = (conversation: Conversation): Static<typeof StoredConversation.ref> => ({
   id: conversation.id,
   agent_id: conversation.agentId,
   key_id: conversation.apiKeyId,
@@ -129,7 +131,7 @@ export const writeConversation = (conversation: Conversation): object => ({
   message_count: conversation.messageCount,
 })
 
-const writeListed = ({ turn, ...conversation }: Listed): object => ({
+const writeListed = ({ turn, ...conversation }: Listed): Static<typeof ListedConversation.ref> => ({
   ...writeConversation(conversation),
   turn: turn && {
     request_id: turn.requestId,
@@ -140,7 +142,7 @@ const writeListed = ({ turn, ...conversation }: Listed): object => ({
   },
 })
 
-export const writeMessage = ({ id, role, content, createdAt, requestId, citations, toolCalls, turn }: Message): object => ({
+export const writeMessage = ({ id, role, content, createdAt, requestId, citations, toolCalls, turn }: Message): MessageAnswer => ({
   id,
   role,
   content,

@@ -2,12 +2,13 @@
  * The admin routes for turns: the list, the details of a turn with the cause of a failure, its stream, and cancel. Only here can an operator
  * see the details of a turn.
  */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import { isCutOff } from '../../finish-reason.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { about, answers, pageOf, streamed } from './answers.ts'
 import { writeFeedback } from './feedback.ts'
 import { Turn as TurnAnswer, TurnWithSteps, writeStatus } from './turn-answers.ts'
+import type { StoredMessage } from './turn-answers.ts'
 import {
   ExternalUserId,
   TurnParams,
@@ -27,12 +28,14 @@ import type { StreamOptions } from '../public/event-stream.ts'
 import { followTurn } from '../public/turn-routes.ts'
 import { turnStatuses } from '../public/turn-schemas.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 import { operatorShare } from '../../turn/outcome.ts'
 
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
 type Turn = Awaited<ReturnType<AdminCalls['listTurns']>>['data'][number]
 type DetailedTurn = Awaited<ReturnType<AdminCalls['findTurn']>>
 type Step = DetailedTurn['steps'][number]
+type StepAnswer = Static<typeof TurnWithSteps.ref>['steps'][number]
 
 const closed = { additionalProperties: false } as const
 
@@ -56,7 +59,7 @@ const TurnQuery = Type.Object(
   closed,
 )
 
-export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
+export const turnRoutes: TypedRoutes<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.get(
     '/turns',
     {
@@ -151,7 +154,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> =
   )
 }
 
-export const writeTurn = (turn: Turn): object => ({
+export const writeTurn = (turn: Turn): Static<typeof TurnAnswer.ref> => ({
   request_id: turn.id,
   conversation_id: turn.conversationId,
   external_user_id: turn.externalUserId,
@@ -165,7 +168,7 @@ export const writeTurn = (turn: Turn): object => ({
   price: writePrice(turn.price),
   held_usd: writeUsd(turn.hold),
   usage: turn.usage && {
-    ...writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
+    ...writeTokens(turn.usage),
     ...writeDetails(turn.usage),
     tool_calls_usd: writeUsd(turn.usage.toolCalls),
   },
@@ -183,9 +186,10 @@ export const writeTurn = (turn: Turn): object => ({
 })
 
 /** Whoever may not read messages: the cause may contain the words of a provider, which may quote one. */
-const writeWithoutCause = (turn: Turn): object => writeTurn({ ...turn, failure: turn.failure && { ...turn.failure, cause: null } })
+const writeWithoutCause = (turn: Turn): Static<typeof TurnAnswer.ref> =>
+  writeTurn({ ...turn, failure: turn.failure && { ...turn.failure, cause: null } })
 
-const writeTurnWithSteps = (turn: DetailedTurn): object => ({
+const writeTurnWithSteps = (turn: DetailedTurn): Static<typeof TurnWithSteps.ref> => ({
   ...writeTurn(turn),
   price_calculation: turn.charge && writeCalculation(turn.charge),
   feedback: turn.feedback && writeFeedback(turn.feedback),
@@ -193,22 +197,26 @@ const writeTurnWithSteps = (turn: DetailedTurn): object => ({
 })
 
 type Usage = Pick<Message['turn'], 'promptTokens' | 'completionTokens' | 'usageEstimated' | 'charged'>
+type Tokens = Pick<NonNullable<Turn['usage']>, 'promptTokens' | 'completionTokens' | 'estimated' | 'charged'>
+type MessageAnswer = Static<typeof StoredMessage.ref>
 
 /** The usage of a turn and whether it was estimated (`billing.usage-missing`). Null if the turn has no usage yet. */
-export function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }: Usage): object | null {
+export function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }: Usage): MessageAnswer['turn']['usage'] {
   if (promptTokens === null || completionTokens === null || charged === null) return null
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-    charged_usd: writeUsd(charged),
-    estimated: usageEstimated === true,
-  }
+  return writeTokens({ promptTokens, completionTokens, charged, estimated: usageEstimated === true })
 }
+
+const writeTokens = ({ promptTokens, completionTokens, charged, estimated }: Tokens): NonNullable<MessageAnswer['turn']['usage']> => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens,
+  charged_usd: writeUsd(charged),
+  estimated,
+})
 
 type Call = Message['toolCalls'][number]
 
-export const writeCall = ({ name, step, arguments: given, result, isError, ms, price }: Call): object => ({
+export const writeCall = ({ name, step, arguments: given, result, isError, ms, price }: Call): MessageAnswer['tool_calls'][number] => ({
   name,
   step,
   arguments: given,
@@ -218,7 +226,7 @@ export const writeCall = ({ name, step, arguments: given, result, isError, ms, p
   price_usd: price === null ? null : writeUsd(price),
 })
 
-const writeStep = (step: Step): object => ({
+const writeStep = (step: Step): StepAnswer => ({
   run: step.run,
   step: step.step,
   part: step.part,
@@ -227,7 +235,7 @@ const writeStep = (step: Step): object => ({
   created_at: writeTime(step.createdAt),
 })
 
-function writePayload(step: Step): object | null {
+function writePayload(step: Step): StepAnswer['payload'] {
   if (step.kind !== 'model') return step.call && writeCall(step.call)
   const { text, calls, usage, usageEstimated } = step
   const { promptTokens, completionTokens } = usage

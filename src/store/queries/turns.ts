@@ -1,4 +1,5 @@
 /** Turns for the operator. Only the turn path writes them. */
+import type { CauseKind } from '../../cause-kinds.ts'
 import type { ReplyFinishReason } from '../../finish-reason.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { JournalEntry, StoredReply } from '../turn-records.ts'
@@ -29,7 +30,7 @@ export type TurnRecord = {
   attempt: number
   hold: Amount
   price: Price
-  failure: { code: string; cause: string | null; causeKind: string | null } | null
+  failure: { code: string; cause: string | null; causeKind: CauseKind | null } | null
   /** Of a completed turn, and of a cancelled one that was charged for its tool calls. */
   usage: (UsageDetails & { promptTokens: number; completionTokens: number; estimated: boolean; charged: Amount; writtenOff: Amount }) | null
   firstDeltaMs: number | null
@@ -216,7 +217,7 @@ export function readTurn(row: Row): TurnRecord {
     failure:
       failureCode === null
         ? null
-        : { code: failureCode, cause: textOrNull(row, 'failure_cause'), causeKind: textOrNull(row, 'cause_kind') },
+        : { code: failureCode, cause: textOrNull(row, 'failure_cause'), causeKind: textOrNull(row, 'cause_kind') as CauseKind | null },
     usage: row['charged'] === null ? null : readUsage(row),
     firstDeltaMs: integerOrNull(row, 'first_delta_ms'),
     cancelRequestedAt: integerOrNull(row, 'cancel_requested_at'),
