@@ -4,10 +4,12 @@
  */
 import type { Step, StepCall } from '../agent/journal.ts'
 import { readJournal } from '../agent/journal.ts'
-import type { ModelUsage, PromptMessage, Skipped, ToolCall, ToolDefinition } from '../agent/models/model.ts'
+import type { FinishReason, ModelUsage, PromptMessage, Skipped, ToolCall } from '../agent/models/model.ts'
+import type { definitionsOf } from '../agent/tools/tools.ts'
 import { lastTextOf, rebuildPrompt } from '../agent/rebuilt-prompt.ts'
 import type { Trace, TracedError, TracedModelCall, TracedPassage, TracedToolCall } from '../agent/trace.ts'
 import type { AgentConfig } from '../agent/agent-config.ts'
+import type { CauseKind } from '../cause-kinds.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import type { TurnState, TurnStep } from '../store/queries/turns.ts'
@@ -16,12 +18,14 @@ import type { HistoryMessage } from '../store/turn-records.ts'
 /** How an attempt ended. `process_died`: no process ended it, and another one claimed the turn, or its last attempt was used. */
 export type AttemptEnd = TurnState | 'process_died'
 
+type Definitions = ReturnType<typeof definitionsOf>
+
 /** Milliseconds are since the admission of the turn. Null: not known. */
 type Common = { run: number; attempt: number | null; startMs: number | null; durationMs: number | null }
 
 export type Span = Common &
   (
-    | { type: 'attempt'; end: AttemptEnd; causeKind: string | null; cause: string | null }
+    | { type: 'attempt'; end: AttemptEnd; causeKind: CauseKind | null; cause: string | null }
     | { type: 'admission'; held: Amount }
     | { type: 'retrieval'; query: string; passages: TracedPassage[] }
     | ({ type: 'model_call'; recorded: 'trace' | 'journal' } & ModelCallFields)
@@ -39,11 +43,11 @@ type ModelCallFields = {
   maxOutputTokens: number
   /** Null if they cannot be rebuilt. */
   messages: PromptMessage[] | null
-  tools: ToolDefinition[]
+  tools: Definitions
   firstTextMs: number | null
   usage: ModelUsage | null
   usageEstimated: boolean
-  finishReason: string | null
+  finishReason: FinishReason | null
   /** What of the answer was not read. */
   skipped: Skipped[]
   text: string | null
@@ -73,7 +77,7 @@ export type TracedRun = {
   /** Attempts of the run. */
   attempts: number
   state: AttemptEnd
-  causeKind: string | null
+  causeKind: CauseKind | null
   cause: string | null
   /** When the attempt that `trace` describes started, in milliseconds after the admission of the turn. */
   startMs: number | null
@@ -97,7 +101,7 @@ export type RunContext = {
   config: AgentConfig
   provider: string
   modelId: string
-  definitions: ToolDefinition[]
+  definitions: Definitions
 }
 
 export function spansOf(run: TracedRun, context: RunContext): Span[] {

@@ -2,6 +2,7 @@
  * Runs a message for the operator without a turn (`rerun.harmless`): what a rerun and a preview have in common. Stores nothing, charges no
  * one, and calls no tool that may have side effects.
  */
+import type { CauseKind } from '../cause-kinds.ts'
 import type { Agents } from '../agent/agent.ts'
 import type { ModelUsage } from '../agent/models/model.ts'
 import { TraceRecorder } from '../agent/trace-recorder.ts'
@@ -26,7 +27,7 @@ export type UnstoredRun = {
   /** What the usage costs. Nothing is charged. */
   cost: Amount
   /** Why there is no reply. */
-  failure: { causeKind: string; cause: string } | null
+  failure: { causeKind: CauseKind; cause: string } | null
   spans: Span[]
 }
 
@@ -101,7 +102,7 @@ export async function runUnstored(
   if (closing.aborted) throw closing.reason
   if (left.aborted) throw new ApiError('service_unavailable', 'The connection was closed before there was a reply. Nothing was stored.')
   const isReply = result.kind === 'reply'
-  const failure = isReply
+  const failure: UnstoredRun['failure'] = isReply
     ? null
     : result.kind === 'stopped'
       ? { causeKind: 'turn_timeout', cause: 'the run exceeded the deadline of a turn' }

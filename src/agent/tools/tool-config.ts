@@ -91,8 +91,8 @@ export function mcpToolName(server: string, tool: string): string {
 }
 
 /** Returns the definitions that the model sees, in the order of the tools. */
-export function definitionsOf(tools: ToolConfig[]): ToolDefinition[] {
-  return tools.flatMap((tool): ToolDefinition[] => {
+export function definitionsOf(tools: ToolConfig[]): (ToolDefinition & { parameters: JsonSchema })[] {
+  return tools.flatMap((tool) => {
     switch (tool.type) {
       case 'http':
         return [{ name: tool.name, description: tool.description, parameters: tool.parameters }]

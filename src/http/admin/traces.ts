@@ -1,11 +1,12 @@
 /** The admin routes that explain a turn: its trace, and a rerun of its message. Neither changes stored data. Previews share what a rerun may change. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import { overrideFields } from '../../resources/agent.ts'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { leftBy } from './access-watch.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { changeProperties, readChange, writerOf } from './wire.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 import { about, answers } from './answers.ts'
 import { TurnParams, writeUsd } from './fields.ts'
 import { rerunAnswer, traceAnswer } from './trace-answers.ts'
@@ -16,6 +17,10 @@ type UnstoredRun = Awaited<ReturnType<AdminCalls['rerunTurn']>>
 type Span = Trace['spans'][number]
 type ModelCall = Extract<Span, { type: 'model_call' }>
 type Message = NonNullable<ModelCall['messages']>[number]
+type TraceAnswer = Static<typeof traceAnswer.ref>
+type SpanAnswer = TraceAnswer['spans'][number]
+type ModelCallAnswer = Extract<SpanAnswer, { type: 'model_call' }>
+type UsageAnswer = NonNullable<ModelCallAnswer['usage']>
 
 const closed = { additionalProperties: false } as const
 
@@ -32,7 +37,7 @@ const RerunBody = Type.Union([Type.Object({ overrides: Type.Optional(RerunOverri
   examples: [{ overrides: { system_prompt: 'You answer questions about orders. Name the deadline.', temperature: 0.2 } }],
 })
 
-export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const traceRoutes: TypedRoutes = async (app) => {
   app.get(
     '/turns/:request_id/trace',
     {
@@ -88,7 +93,7 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-export const writeUnstored = (run: UnstoredRun) => ({
+export const writeUnstored = (run: UnstoredRun): Static<typeof rerunAnswer.ref> => ({
   text: run.text,
   usage: { ...writeUsage(run), total_tokens: run.usage.promptTokens + run.usage.completionTokens },
   cost_usd: writeUsd(run.cost),
@@ -98,16 +103,17 @@ export const writeUnstored = (run: UnstoredRun) => ({
 
 const writeOverridden = writerOf(overrideFields)
 
-function writeSpan(span: Span): object {
-  const { type, run, attempt, startMs, durationMs } = span
-  const common = { type, run, attempt, start_ms: startMs, duration_ms: durationMs }
+function writeSpan(span: Span): SpanAnswer {
+  const { run, attempt, startMs, durationMs } = span
+  const common = { run, attempt, start_ms: startMs, duration_ms: durationMs }
   switch (span.type) {
     case 'attempt':
-      return { ...common, end: span.end, cause_kind: span.causeKind, cause: span.cause }
+      return { type: span.type, ...common, end: span.end, cause_kind: span.causeKind, cause: span.cause }
     case 'admission':
-      return { ...common, held_usd: writeUsd(span.held) }
+      return { type: span.type, ...common, held_usd: writeUsd(span.held) }
     case 'retrieval':
       return {
+        type: span.type,
         ...common,
         query: span.query,
         passages: span.passages.map(({ documentId, title, section, score, text, used }) => ({
@@ -120,14 +126,15 @@ function writeSpan(span: Span): object {
         })),
       }
     case 'model_call':
-      return { ...common, ...writeModelCall(span) }
+      return { type: span.type, ...common, ...writeModelCall(span) }
     case 'tool_call': {
-      const { recorded, step, part, name, arguments: given, result, status, journal, price } = span
+      const { type, recorded, step, part, name, arguments: given, result, status, journal, price } = span
       const priceUsd = price === null ? null : writeUsd(price)
-      return { ...common, recorded, step, part, name, arguments: given, result, status, journal, price_usd: priceUsd }
+      return { type, ...common, recorded, step, part, name, arguments: given, result, status, journal, price_usd: priceUsd }
     }
     case 'settlement':
       return {
+        type: span.type,
         ...common,
         charged_usd: writeUsd(span.charged),
         hold_released_usd: writeUsd(span.released),
@@ -136,7 +143,7 @@ function writeSpan(span: Span): object {
   }
 }
 
-function writeModelCall(call: ModelCall): object {
+function writeModelCall(call: ModelCall): Omit<ModelCallAnswer, keyof SpanAnswer> {
   const { recorded, step, number, provider, model, temperature, maxOutputTokens, messages, tools, error } = call
   return {
     recorded,
@@ -158,13 +165,13 @@ function writeModelCall(call: ModelCall): object {
 }
 
 /** Without the continuation of a provider, which is encrypted or internal to its API. */
-function writeMessage(message: Message): object {
+function writeMessage(message: Message): NonNullable<ModelCallAnswer['messages']>[number] {
   const { role, content } = message
   if (message.role === 'tool') return { role, content, tool_call_id: message.toolCallId }
   return message.role === 'assistant' && message.toolCalls ? { role, content, tool_calls: message.toolCalls } : { role, content }
 }
 
-const writeUsage = ({ usage, usageEstimated }: { usage: NonNullable<ModelCall['usage']>; usageEstimated: boolean }) => ({
+const writeUsage = ({ usage, usageEstimated }: { usage: NonNullable<ModelCall['usage']>; usageEstimated: boolean }): UsageAnswer => ({
   prompt_tokens: usage.promptTokens,
   completion_tokens: usage.completionTokens,
   ...writeDetails(usage),

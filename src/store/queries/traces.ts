@@ -1,4 +1,5 @@
 /** Traces (`trace.stored`): what a reader needs to explain a turn, and their deletion by age. Only the turn path writes them. */
+import type { CauseKind } from '../../cause-kinds.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bytes, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { findTurn } from './turns.ts'
@@ -17,7 +18,7 @@ export type TracedTurn = TurnRecord & {
   steps: TurnStep[]
   traces: { run: number; content: Uint8Array }[]
   /** The runs that ended without a reply and were not cancelled. */
-  errors: { run: number; causeKind: string; endedAt: number }[]
+  errors: { run: number; causeKind: CauseKind; endedAt: number }[]
   /** The store's clock. */
   readAt: number
 }
@@ -46,7 +47,7 @@ async function findTracedTurn(sql: Sql, requestId: string): Promise<TracedTurn |
 
 const readError = (row: Row) => ({
   run: integer(row, 'run'),
-  causeKind: text(row, 'cause_kind'),
+  causeKind: text(row, 'cause_kind') as CauseKind,
   endedAt: integer(row, 'ended_at'),
 })
 

@@ -1,5 +1,4 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
 import { textStart } from '../../../turn/turn-text.ts'
@@ -9,6 +8,7 @@ import { note } from '../../edge/access-log.ts'
 import { errorObject } from '../../edge/envelope.ts'
 import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 import { streamRun } from '../../public/event-stream.ts'
 import type { EventFormat, StreamedRun, StreamOptions } from '../../public/event-stream.ts'
 import { about, answers } from '../answers.ts'
@@ -71,7 +71,7 @@ function streamed(requestId: string, runPreview: RunPreview, fails: (error: unkn
   return { requestId, listen, end }
 }
 
-export const previewRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
+export const previewRoutes: TypedRoutes<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.post(
     '/agents/:id/preview',
     {
