@@ -1,5 +1,5 @@
 /** The admin routes for what is done with a webhook: its secret, a test, and its deliveries. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { deliveryFields, deliveryStates } from '../../resources/delivery.ts'
 import { about, answers, pageOf } from './answers.ts'
@@ -8,6 +8,7 @@ import { Delivery as DeliveryAnswer, Replayed, SentDelivery, ShownWebhook, Webho
 import { writerOf } from './wire.ts'
 import { writeWebhook } from './webhooks.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type WebhookTest = Awaited<ReturnType<AdminCalls['testWebhook']>>
 
@@ -40,7 +41,7 @@ const DeliveryParams = Type.Object({
 })
 const Range = Type.Object({ from: Moment, to: Moment }, { ...closed, examples: [{ from: '2026-11-21', to: '2026-11-22' }] })
 
-export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const deliveryRoutes: TypedRoutes = async (app) => {
   app.post(
     '/webhooks/:id/rotate-secret',
     {
@@ -158,7 +159,7 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const writeTest = (test: WebhookTest): object => ({
+const writeTest = (test: WebhookTest): Static<typeof TestAnswer.ref> => ({
   ok: test.ok,
   status: test.status,
   latency_ms: test.latencyMs,

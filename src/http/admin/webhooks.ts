@@ -1,5 +1,4 @@
 /** The admin routes for webhooks. Only the response that creates a webhook contains its secret. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import { webhookFields } from '../../resources/webhook.ts'
@@ -10,6 +9,7 @@ import { ShownWebhook, Webhook } from './webhook-answers.ts'
 import { refuseWithout } from './permissions.ts'
 import { changeProperties, newExample, newProperties, readChange, readNew, writerOf } from './wire.ts'
 import { Type } from '../edge/schema.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -17,7 +17,7 @@ const NewWebhook = Type.Object(newProperties(webhookFields), { ...closed, exampl
 const ChangedWebhook = Type.Object(changeProperties(webhookFields), { ...closed, examples: [{ events: ['*'] }] })
 export const writeWebhook = writerOf(webhookFields)
 
-export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const webhookRoutes: TypedRoutes = async (app) => {
   app.post(
     '/webhooks',
     {
