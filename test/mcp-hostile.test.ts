@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
+import type { PinnedTool } from '../src/agent/tools/tool-config.ts'
+import { fakeTimers } from './support/fake-timers.ts'
 import { startCaller } from './support/mcp-caller.ts'
 import type { Caller } from './support/mcp-caller.ts'
 import { answer, event, json, result, said, sse, startScriptedMcp, tool } from './support/mcp-scripted-server.ts'
@@ -76,33 +80,42 @@ describe('endless responses', () => {
     response.once('close', () => clearInterval(timer))
   }
 
-  void test('fault.tool-hostile: a tool that hangs is aborted, its connection closed and the server notified', async () => {
-    await caller.pin(server)
-    await Promise.all(hangs.map(([where, handler]) => isGivenUp(where, handler)))
+  void test('fault.tool-hostile: a tool that hangs is aborted, its connection closed and the server notified', async (t) => {
+    const pinned = await caller.pin(server)
+    const timers = fakeTimers(t, (ms) => ms === 10_000)
+    const calls = await Promise.all(hangs.map(([where, handler]) => hang(t, where, handler, pinned)))
+    // What has been sent is received by then. On a busy machine it may not be, with the same result.
+    await pass(100)
+    timers.pass(10_000)
+    for (const { where, slow, asked, isClosed } of calls) {
+      const { text, isError } = await asked
+      assert.deepEqual(
+        [isError, text],
+        [true, 'Error: the tool call failed: its server did not respond within 10 seconds. Whether it took effect is not known.'],
+        where,
+      )
+      await slow.until(() => isClosed() && slow.callsOf('notifications/cancelled').length === 1)
+      const sent = slow.callsOf('tools/call')
+      assert.deepEqual([sent.length, slow.callsOf('notifications/cancelled')[0]!.params.requestId], [1, sent[0]!.id], where)
+    }
   })
 
-  async function isGivenUp(where: string, handler: Handler): Promise<void> {
+  /** A call that has arrived at a server of its own, which does this. */
+  async function hang(t: TestContext, where: string, handler: Handler, pinned: PinnedTool[]) {
     const slow = await startScriptedMcp()
-    const hasty = startCaller([slow], { totalMs: 7000 })
+    const own = startCaller([slow])
+    t.after(async () => {
+      await own.close()
+      await slow.close()
+    })
     let closed = false
     slow.on('tools/call', (seen, response) => {
       response.once('close', () => void (closed = true))
       return handler(seen, response)
     })
-    try {
-      const { text, isError } = await hasty.ask(slow, 'look')
-      assert.deepEqual(
-        [isError, text],
-        [true, 'Error: the tool call failed: its server did not respond within 7 seconds. Whether it took effect is not known.'],
-        where,
-      )
-      await slow.until(() => closed && slow.callsOf('notifications/cancelled').length === 1)
-      const calls = slow.callsOf('tools/call')
-      assert.deepEqual([calls.length, slow.callsOf('notifications/cancelled')[0]!.params.requestId], [1, calls[0]!.id], where)
-    } finally {
-      await hasty.close()
-      await slow.close()
-    }
+    const asked = own.ask(slow, 'look', { pinned })
+    await slow.until(() => slow.callsOf('tools/call').length === 1)
+    return { where, slow, asked, isClosed: () => closed }
   }
 
   void test('a read-only call and one that was not sent are not reported as possibly executed', async () => {

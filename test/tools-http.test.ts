@@ -12,8 +12,10 @@ import type { OpenHttpTool, Toolbox, Tools } from '../src/agent/tools/tools.ts'
 import { createLog } from '../src/observability/log.ts'
 import { createSealer, generateEncryptionKey } from '../src/config/secrets.ts'
 import { anyText } from './support/any-text.ts'
+import { fakeTimers } from './support/fake-timers.ts'
 import { startHostileServer } from './support/hostile-server.ts'
 import type { HostileCall, HostileServer } from './support/hostile-server.ts'
+import { until } from './support/until.ts'
 
 const secret = 'sk-canary/+=&"4711!??'
 const agentId = 'agt_1'
@@ -377,14 +379,21 @@ void test('tools.private: the password of Basic authentication is removed from r
   assert.doesNotMatch(JSON.stringify(logged), /plain-word|pass:w/)
 })
 
-void test('fault.tool-hostile: a tool that hangs ends at its timeout, and only one with side effects may have taken effect', async () => {
-  const { text, isError } = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3 }), {})
+void test('fault.tool-hostile: a tool that hangs ends at its timeout, and only one with side effects may have taken effect', async (t) => {
+  const timers = fakeTimers(t, (ms) => ms === 10_000)
+  const late = async (more: Partial<OpenHttpTool>): Promise<{ text: string; isError: boolean }> => {
+    const earlier = server.calls.length
+    const asked = call(boxOf({ url: server.url('/hang'), ...more }), {})
+    await until('the call has arrived', () => server.calls.length > earlier)
+    timers.pass(10_000)
+    return asked
+  }
+  const { text, isError } = await late({})
   assert.deepEqual(
     [isError, text],
-    [true, 'Error: the tool call failed: there was no whole answer within 0.3 s. Whether it took effect is not known.'],
+    [true, 'Error: the tool call failed: there was no whole answer within 10 s. Whether it took effect is not known.'],
   )
-  const harmless = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3, sideEffects: false }), {})
-  assert.doesNotMatch(harmless.text, /took effect/)
+  assert.doesNotMatch((await late({ sideEffects: false })).text, /took effect/)
 })
 
 void test('tools: servers that send wrong lengths, break off or do not send HTTP are errors for the model', async () => {

@@ -7,6 +7,8 @@ import { after, before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { pino } from 'pino'
 import { defaultDeadlines } from '../../src/agent/models/transport/exchange.ts'
+import { turnDefaults } from '../../src/turn/turn-settings.ts'
+import { fakeTimers } from '../support/fake-timers.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import type { How } from '../support/fault-proxy.ts'
 import { withTcpServer } from '../support/ask-model.ts'
@@ -16,10 +18,9 @@ import { answeredOnce, callsOf, makeSent, names, nothingKept, send, transports }
 import type { Sent, Outcome } from '../support/outcome.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
+import { until } from '../support/until.ts'
 
 const delta = 'response.output_text.delta'
-// Enough for a model that answers on a busy machine. A test waits this long for one that does not.
-const patienceMs = 4000
 
 /** A request that ends without a reply: the expected error is returned, and nothing of it is left. */
 async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Outcome> {
@@ -56,12 +57,6 @@ async function eachTransport(what: string, run: (app: TestApp, sent: Sent) => Pr
   } finally {
     if (options) await app.close()
   }
-}
-
-/** The same at once, because each case waits for a deadline. The replies of a case are those to its own message. */
-async function bothTransports(what: string, options: TestAppOptions, run: (app: TestApp, sent: Sent) => Promise<void>): Promise<void> {
-  await using app = await startTestApp(options)
-  await Promise.all(transports.map(async (transport) => run(app, await makeSent(app, `${what} on ${transport}`, { transport }))))
 }
 
 let usual: TestApp
@@ -136,20 +131,32 @@ void test('fault.model-silent: a model that accepts no connection, and one that 
   })
 })
 
-void test('fault.model-silent turn.states: a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn, and the call is aborted', () =>
-  bothTransports('silent', { turnSettings: { turnMs: patienceMs } }, async (app, sent) => {
-    app.model.when(sent.message, [gate(), 'never'])
-    const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+void test('fault.model-silent turn.states: a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn, and the call is aborted', async (t) => {
+  const { turnMs } = turnDefaults
+  const timers = fakeTimers(t, (ms) => ms === turnMs)
+  await eachTransport('silent', async (app, sent) => {
+    const held = gate()
+    app.model.when(sent.message, [held, 'never'])
+    const asked = failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+    await held.reached
+    timers.pass(turnMs)
+    const reported = await asked
     assert.equal(await app.model.calls.find(({ lastUserMessage }) => lastUserMessage === sent.message)!.ended, 'aborted')
     await runsAgain(app, sent, reported, 1)
-  }))
+  })
+})
 
-void test('fault.model-stalls-mid-stream stream.after-delta: a model that stalls within its reply: error after the idle deadline, nothing stored, not called again', () =>
-  bothTransports('silence', { modelSettings: { deadlines: { ...defaultDeadlines, idleMs: patienceMs } } }, async (app, sent) => {
+void test('fault.model-stalls-mid-stream stream.after-delta: a model that stalls within its reply: error after the idle deadline, nothing stored, not called again', async (t) => {
+  const { idleMs } = defaultDeadlines
+  const timers = fakeTimers(t, (ms) => ms === idleMs)
+  await eachTransport('silence', async (app, sent) => {
     app.model.when(sent.message, ['half', gate(), 'never'])
-    const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
-    await runsAgain(app, sent, reported, 1)
-  }))
+    const asked = failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
+    await until('the first words have arrived', () => timers.pending > 0)
+    timers.pass(idleMs)
+    await runsAgain(app, sent, await asked, 1)
+  })
+})
 
 const words = 'Grüße 退款 😀 naïve — «two words»'
 const noise: Part[] = [

@@ -5,6 +5,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { turnDefaults } from '../../src/turn/turn-settings.ts'
+import { fakeTimers } from '../support/fake-timers.ts'
 import { gate } from '../support/model-server.ts'
 import type { ModelServer } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -12,6 +14,7 @@ import type { Answer, TestApp, TestAppOptions } from '../support/test-app.ts'
 import { call, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import type { ToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
 
 type Started = { app: TestApp; tools: ToolServer; model: ModelServer }
 
@@ -34,6 +37,12 @@ const usage = (prompt: number, completion: number) => ({
 })
 const stateOf = async (app: TestApp, { json }: Answer): Promise<string> =>
   (await app.made('GET', `/turns/${json.error?.request_id ?? json.request_id}`)).state
+/** Returns what makes the deadline of every running turn pass. */
+function holdDeadlines(t: TestContext): () => void {
+  const { turnMs } = turnDefaults
+  const { pass } = fakeTimers(t, (ms) => ms === turnMs)
+  return () => pass(turnMs)
+}
 const thrice = [{ status: 503 }, { status: 503 }, { status: 503 }]
 
 void test('retry.continues: after a finished call with side effects, a retry continues from it, on the version and the price of the first run', async (t) => {
@@ -139,11 +148,16 @@ void test('billing.hold retry.continues: a step that the balance does not cover 
 })
 
 void test('tools.journal: a deadline during a call with side effects: the turn has failed, since the outcome of the call is unknown', async (t) => {
-  const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
+  const passDeadline = holdDeadlines(t)
+  const { app, tools, model } = await start(t)
   const idempotencyKey = randomUUID()
-  tools.when('/book', gate())
+  const held = gate()
+  tools.when('/book', held)
   model.script([call('book', { day: 'Monday' })])
-  const failed = await app.chat('book it', { idempotencyKey })
+  const asked = app.chat('book it', { idempotencyKey })
+  await held.reached
+  passDeadline()
+  const failed = await asked
   assert.deepEqual([failed.status, failed.json.error.code], [500, 'internal_error'], failed.text)
   assert.equal(await stateOf(app, failed), 'failed')
   assert.deepEqual((await app.chat('book it', { idempotencyKey })).json, failed.json)
@@ -176,12 +190,16 @@ void test('tools.journal: a run that starts over gives no call the key of an ear
 })
 
 void test('tools.journal: a deadline during a call without side effects: released, and it is called again', async (t) => {
-  const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
+  const passDeadline = holdDeadlines(t)
+  const { app, tools, model } = await start(t)
   const idempotencyKey = randomUUID()
   const held = gate()
   tools.when('/look', held)
   model.script([call('look', { day: 'Monday' })])
-  const released = await app.chat('look', { idempotencyKey })
+  const asked = app.chat('look', { idempotencyKey })
+  await held.reached
+  passDeadline()
+  const released = await asked
   assert.deepEqual([released.status, released.json.error.code], [503, 'service_unavailable'], released.text)
   assert.equal(await stateOf(app, released), 'released')
   held.open()
@@ -192,10 +210,17 @@ void test('tools.journal: a deadline during a call without side effects: release
 })
 
 void test('retry.continues: a deadline between two calls with side effects, one finished and one not: the turn has failed', async (t) => {
-  const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
-  tools.when('/cancel', gate())
+  const passDeadline = holdDeadlines(t)
+  const { app, tools, model } = await start(t)
+  const held = gate()
+  tools.when('/cancel', held)
   model.script([call('book', { day: 'Monday' }, 'a'), call('cancel', { day: 'Monday' }, 'b')])
-  const failed = await app.chat('do both')
+  const asked = app.chat('do both')
+  await held.reached
+  const finished = `select count(*) as n from journal where kind = 'tool_finished'`
+  await until('the end of the first call is stored', async () => Number((await app.query(finished))[0]!['n']) === 1)
+  passDeadline()
+  const failed = await asked
   assert.equal(failed.json.error.code, 'internal_error')
   assert.equal(await stateOf(app, failed), 'failed')
   assert.deepEqual(tools.calls.map(({ path }) => path).toSorted(), ['/book', '/cancel'])

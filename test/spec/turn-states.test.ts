@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { turnDefaults } from '../../src/turn/turn-settings.ts'
+import { fakeTimers } from '../support/fake-timers.ts'
 import { cut, gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer } from '../support/test-app.ts'
@@ -94,19 +96,22 @@ void test('unavailable.unknown: a full process answers 503 and still replays; TU
   assert.equal((await app.chat('more', { user: 'bob' })).status, 200)
 })
 
-void test('unavailable.unknown: a turn that waits for the store is answered 503 first; its hold is released when the store responds, and not later', async () => {
-  // Each model call is answered within `turnMs`, on a busy machine too.
-  await using app = await startTestApp({ turnSettings: { turnMs: 3_000, answerMs: 3_300 } })
+void test('unavailable.unknown: a turn that waits for the store is answered 503 first; its hold is released when the store responds, and not later', async (t) => {
+  const { turnMs, answerMs } = turnDefaults
+  const { pass } = fakeTimers(t, (ms) => ms === turnMs || ms === answerMs)
+  await using app = await startTestApp()
   // The store takes the step long after the caller has its answer. Until then only the store can end the turn, so the hold stays.
   const [{ store }, held] = [app.app, gate()]
   const { advanceMany } = store
   store.advanceMany = (items) => held.pass().then(() => advanceMany(items))
   app.model.script([{ toolCall: { id: 'c1', name: 'missing', arguments: '{}' } }])
   const idempotencyKey = randomUUID()
-  const failed = await app.chat('hi', { idempotencyKey })
+  const asked = app.chat('hi', { idempotencyKey })
+  await held.reached
+  pass(answerMs)
+  const failed = await asked
   assert.deepEqual([failed.status, codeOf(failed)], [503, 'service_unavailable'])
   const turnNow = () => app.made('GET', `/turns/${failed.json.error.request_id}`)
-  await held.reached
   assert.equal((await turnNow()).state, 'running')
   assert.notEqual((await app.owner()).held_usd, '0.00000000')
   assert.equal(codeOf(await app.chat('hi', { idempotencyKey })), 'idempotency_in_progress')

@@ -5,12 +5,16 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { defaultDeadlines } from '../../src/agent/models/transport/exchange.ts'
 import { parseUsd } from '../../src/ledger/ledger.ts'
+import { turnDefaults } from '../../src/turn/turn-settings.ts'
 import { parseExposition } from '../support/exposition.ts'
+import { fakeTimers } from '../support/fake-timers.ts'
 import { cut, gate } from '../support/model-server.ts'
 import type { Script } from '../support/model-server.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Answer, Caller, StreamEvent, TestApp } from '../support/test-app.ts'
+import { until } from '../support/until.ts'
 
 const units = (usd: unknown): bigint => parseUsd(String(usd))!
 const usd = (amount: bigint): string => `${amount / 100_000_000n}.${String(amount % 100_000_000n).padStart(8, '0')}`
@@ -193,16 +197,23 @@ for (const [what, script] of Object.entries(hidden)) {
   })
 }
 
-void test('billing.unpaid: what a failed attempt reasoned counts if the turn ends without a reply, and is not charged with one', async () => {
-  await using app = await startTestApp({ agent, turnSettings: { turnMs: 2000 } })
+void test('billing.unpaid: what a failed attempt reasoned counts if the turn ends without a reply, and is not charged with one', async (t) => {
+  const [{ turnMs }, { idleMs }] = [turnDefaults, defaultDeadlines]
+  const timers = fakeTimers(t, (ms) => ms === turnMs || ms === idleMs)
+  await using app = await startTestApp({ agent })
   const caller = await app.makeCaller({ agent })
   const once = usd((BigInt(text.length) / 4n) * 20n * 100n)
   app.model.script([{ reasoning: text }, cut('rst')], ['short', { usage: null }])
   const { json } = await app.chat('continue', { caller })
   assert.equal(json.usage.completion_tokens, 2)
   assert.equal((await ownerOf(app, caller)).unpaid_usd, '0.00000000')
-  app.model.script([{ reasoning: text.slice(0, 8) }, cut('rst')], [{ reasoning: text.slice(8) }, gate()])
-  assert.equal((await app.chat('continue', { caller, user: 'ben' })).status, 503)
+  const held = gate()
+  app.model.script([{ reasoning: text.slice(0, 8) }, cut('rst')], [{ reasoning: text.slice(8) }, held])
+  const asked = app.chat('continue', { caller, user: 'ben' })
+  await held.reached
+  await until('the second call has reasoned, too', () => timers.pending === 2)
+  timers.pass(turnMs)
+  assert.equal((await asked).status, 503)
   assert.ok(units((await ownerOf(app, caller)).unpaid_usd) >= units(once))
   await app.verify()
 })

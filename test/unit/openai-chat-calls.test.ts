@@ -1,11 +1,11 @@
 /** Calls of a model over real HTTP: their deadlines, their connections and their abort by the signal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import type { Provider } from '../../src/agent/models/models.ts'
 import { createModels } from '../../src/agent/models/models.ts'
 import { defaultDeadlines } from '../../src/agent/models/transport/exchange.ts'
 import { apiKey, startAsker, withModels, withTcpServer } from '../support/ask-model.ts'
+import { fakeTimers } from '../support/fake-timers.ts'
 import { gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
 
@@ -67,7 +67,7 @@ test('fault.model-stalls-mid-stream: silence after the first piece, be it reason
 })
 
 test('fault.model-silent fault.model-stalls-mid-stream: by default the first piece may take 60 s, and every piece after it 45 s more', async (t) => {
-  const pass = fakeLongTimers(t)
+  const { pass } = fakeTimers(t, (ms) => ms >= 30_000)
   await withModels({}, async (models) => {
     const gates = [gate(), gate(), gate(), gate()]
     asker.server.script([gates[0]!, 'x', gates[1]!, 'y', gates[2]!, 'z', gates[3]!])
@@ -155,22 +155,3 @@ test('openai-compatible: consecutive calls reuse connections, and a hundred conc
 })
 
 function ignore(): void {}
-
-/** Timers of 30 s and more run on the test's clock, which `pass` moves (those of node:test have no `refresh`); shorter ones are real. */
-function fakeLongTimers(t: TestContext): (ms: number) => void {
-  type Timer = { at: number; fire: () => void; refresh: () => void }
-  const { setTimeout: realSet, clearTimeout: realClear } = globalThis
-  const timers = new Set<unknown>()
-  let now = 0
-  t.mock.method(globalThis, 'setTimeout', (fire: () => void, ms: number) => {
-    if (ms < 30_000) return realSet(fire, ms)
-    const timer: Timer = { at: now + ms, fire, refresh: () => void (timer.at = now + ms) }
-    timers.add(timer)
-    return timer
-  })
-  t.mock.method(globalThis, 'clearTimeout', (timer: NodeJS.Timeout) => void (timers.delete(timer) || realClear(timer)))
-  return (ms) => {
-    now += ms
-    for (const timer of timers as Set<Timer>) if (timer.at <= now && timers.delete(timer)) timer.fire()
-  }
-}
