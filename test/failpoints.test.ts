@@ -119,7 +119,7 @@ describe('failpoints', () => {
         import { Worker } from 'node:worker_threads'
         new Worker(new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(source)}`)}))`
       const script = thread === 'worker' ? inWorker : source
-      const { signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', timeout: 10_000 })
+      const { signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', timeout: 60_000 })
       assert.equal(signal, 'SIGKILL')
       assert.equal(stdout, '')
     })
@@ -127,7 +127,9 @@ describe('failpoints', () => {
 
   test('a point that acts logs it in one whole line, beside a log that every thread writes at the same time', () => {
     const source = (thread: string): string => `
+      import { once } from 'node:events'
       import { writeSync } from 'node:fs'
+      import { parentPort } from 'node:worker_threads'
       import { createFailpoints } from ${JSON.stringify(import.meta.resolve('../src/failpoints.ts'))}
       const failpoints = createFailpoints('model.delta=delay:0; model.done=throw@2; model.delta=kill@501 if:${thread}')
       for (let n = 0; n < 500; n++) {
@@ -140,14 +142,14 @@ describe('failpoints', () => {
       function log(line) {
         for (;;) try { return writeSync(2, JSON.stringify(line) + '\\n') } catch (error) { if (error.code !== 'EAGAIN') throw error }
       }
-      ${thread === 'writer' ? "await new Promise((resolve) => setTimeout(resolve, 300)); failpoints.hit('model.delta', 'writer')" : ''}`
+      ${thread === 'writer' ? "await once(parentPort, 'message'); failpoints.hit('model.delta', 'writer')" : "writer.postMessage('the other log is written')"}`
     const script = `
       import { Worker } from 'node:worker_threads'
-      new Worker(new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(source('writer'))}`)}))
+      const writer = new Worker(new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(source('writer'))}`)}))
       ${source('main')}`
     const { signal, stderr, pid } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: 60_000,
     })
     assert.equal(signal, 'SIGKILL', stderr.slice(-1000))
     const lines = stderr
