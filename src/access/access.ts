@@ -124,7 +124,7 @@ export function createAccess({
 }
 
 /**
- * Returns the credential of a bearer header, or undefined. The case of the scheme and white space around the credential do not matter (RFC
+ * Returns the credential of a bearer header, or an empty text. The case of the scheme and white space around the credential do not matter (RFC
  * 9110, 11.4).
  */
 function bearerCredential(authorization: string | undefined): string {
