@@ -62,12 +62,14 @@ export type ApiErrorOptions = {
   retryAfterSeconds?: number | undefined
   requestId?: string | undefined
   location?: string | undefined
+  param?: string | undefined
 }
 
 /**
  * An error that ends the request. The HTTP layer writes it as the JSON error envelope. `message` replaces the default message of the code and
  * is shown to the caller; `options` override the status and the retry delay. `requestId`: of the turn that the error is about, in place of the
- * ID of the request. `location`: the path of a turn, as a header.
+ * ID of the request. `location`: the path of a turn, as a header. `param`: the field of the request that the error is about, by its path in the
+ * API, such as `price.prompt_usd_per_million`, or the name of a parameter. The admin API and OpenAI's API send it (`admin.param`).
  */
 export class ApiError extends Error {
   readonly code: FailureCode
@@ -75,6 +77,7 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly requestId: string | undefined
   readonly location: string | undefined
+  readonly param: string | undefined
 
   constructor(code: FailureCode, message?: string, options: ApiErrorOptions = {}) {
     const failure: Failure = failures[code]
@@ -84,5 +87,13 @@ export class ApiError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds ?? failure.retryAfterSeconds
     this.requestId = options.requestId
     this.location = options.location
+    this.param = options.param
   }
 }
+
+/**
+ * `admin.param`: a `validation_error` about a field of the request, as `param` of ApiError names it, or with null about none. All of them are
+ * made here, so that none of them is made without saying which.
+ */
+export const invalid = (param: string | null, message: string): ApiError =>
+  new ApiError('validation_error', message, { param: param ?? undefined })

@@ -245,6 +245,11 @@ describe('layout', () => {
     )
   })
 
+  test('every validation error is made by `invalid`, which asks for the field that it is about', () => {
+    const makers = sources.filter((file) => /new ApiError\(\s*'validation_error'/.test(read(`src/${file}`)))
+    assert.deepEqual(makers, ['errors.ts'])
+  })
+
   test('only the process and the commands read the environment', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
     // store-thread.ts passes it to its threads, unread; samples.ts has it in code for callers to copy.

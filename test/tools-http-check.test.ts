@@ -130,7 +130,7 @@ const refusals: [OpenTool[] | Partial<OpenHttpTool>, RegExp][] = [
 void test('tools: a tool that could not be called, or would let arguments decide where a call goes, is refused without showing a value', () => {
   for (const [given, words] of refusals) {
     const tools = Array.isArray(given) ? given : [{ ...http, ...given }]
-    const problem = checkTools(tools)
+    const problem = checkTools(tools)?.message
     assert.match(problem ?? 'saved', words, JSON.stringify(given).slice(0, 200))
     assert.match(problem!, /^[A-Z].*\.$/)
     assert.doesNotMatch(problem!, /canary/)

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import type { ExtraPermission, Principal, Role } from '../operators/principal.ts'
 import type { AdminToken } from '../store/queries/admin-tokens.ts'
@@ -61,11 +61,11 @@ export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): 
         case 'created':
           return { ...outcome.token, text }
         case 'owner_not_found':
-          throw new ApiError('validation_error', 'owner_id: this owner does not exist.')
+          throw invalid('owner_id', 'owner_id: this owner does not exist.')
         case 'agent_not_found':
-          throw new ApiError('validation_error', 'agent_id: this agent does not exist, or belongs to another owner than owner_id.')
+          throw invalid('agent_id', 'agent_id: this agent does not exist, or belongs to another owner than owner_id.')
         case 'expires_too_early':
-          throw new ApiError('validation_error', 'expires_at must be in the future.')
+          throw invalid('expires_at', 'expires_at must be in the future.')
       }
     },
 

@@ -1,5 +1,5 @@
 /** The audit log for the operator. The store writes each entry together with its change. */
-import { ApiError } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import type { AuditEntry, AuditFilter } from '../store/queries/audit-log.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
@@ -13,7 +13,7 @@ export type AuditAdmin = {
 export const createAuditAdmin = ({ store }: { store: AdminStore }): AuditAdmin => ({
   async listAudit(filter, page) {
     const { from, to } = filter
-    if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
+    if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
     return pageOf(await store.read.listAudit(filter, pageRequest(page)), page)
   },
 })

@@ -1,5 +1,5 @@
 /** End users of an agent, and the export of all data of one (`end-users`, `end-users.export`). Erasure is in src/turn/erasure.ts. */
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 import type { AnyConversation } from '../store/queries/any-conversations.ts'
 import type { ExportedTurn } from '../store/queries/end-user-export.ts'
 import type { EndUser, EndUserDetail, EndUserOrder, Spend } from '../store/queries/end-users.ts'
@@ -82,7 +82,7 @@ function startOf(window: SpendWindow, now: number): number {
 
 function decodePosition(cursor: string): { value: bigint; externalUserId: string } {
   const [value = '', externalUserId = ''] = decodeTextCursor(cursor, 2)
-  if (!/^\d{1,18}$/.test(value)) throw new ApiError('validation_error', 'The cursor is not valid; use next_cursor as it was given.')
+  if (!/^\d{1,18}$/.test(value)) throw invalid('cursor', 'The cursor is not valid; use next_cursor as it was given.')
   return { value: BigInt(value), externalUserId }
 }
 

@@ -1,5 +1,5 @@
 /** Conversations and their messages, turns and their steps, feedback. Read-only but for the feedback of a turn. */
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 import type { MessageOfTurn } from '../store/queries/conversations.ts'
 import type { AnyConversation } from '../store/queries/any-conversations.ts'
 import type { FoundConversation, TurnConditions } from '../store/queries/conversation-search.ts'
@@ -53,7 +53,7 @@ export type HistoryAdmin = {
 export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
   return {
     async listConversations({ agentId, keyId, externalUserId, from, to, ...conditions }, page) {
-      if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
+      if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
       // An unknown key has no conversations, and its own text matches no ID.
       const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
       const filter = { agentId, apiKeyId, externalUserId, from, to }
@@ -79,7 +79,7 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     },
     async listTurns(filter, page) {
       if (filter.externalUserId !== undefined && filter.agentId === undefined)
-        throw new ApiError('validation_error', 'external_user_id needs agent_id: the same ID can be another end user of another agent.')
+        throw invalid('external_user_id', 'external_user_id needs agent_id: the same ID can be another end user of another agent.')
       return pageOf(await store.read.listTurns(filter, pageRequest(page)), page)
     },
     async findTurn(requestId) {
@@ -109,4 +109,4 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
 }
 
 const noSuchTurn = (): ApiError => new ApiError('not_found', 'This turn does not exist.')
-const stillRunning = (): ApiError => new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')
+const stillRunning = (): ApiError => invalid(null, 'This turn is still running. Give feedback when it has ended.')

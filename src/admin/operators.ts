@@ -1,7 +1,7 @@
 /** Operators, who sign in to the console: invited by link, with a role. docs/operate/operators.md describes the roles. */
 import { hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import { normalizedEmail } from '../operators/email.ts'
 import type { ExtraPermission, Role } from '../operators/principal.ts'
@@ -56,7 +56,7 @@ export function createOperatorsAdmin({ store, newId, randomBytes }: Options): Op
         case 'created':
           return { operator: outcome.operator, token, expiresAt: outcome.expiresAt }
         case 'email_taken':
-          throw new ApiError('conflict', 'An operator with this email address exists.')
+          throw new ApiError('conflict', 'An operator with this email address exists.', { param: 'email' })
         case 'owner_not_found':
           throw noSuchOwner()
       }
@@ -104,11 +104,11 @@ export function createOperatorsAdmin({ store, newId, randomBytes }: Options): Op
 export function readEmail(given: string): string {
   const email = normalizedEmail(given)
   if (email === undefined || !/^[^\s@<>(),;:"\\]+@[^\s@<>(),;:"\\]+\.[^\s@<>(),;:"\\]+$/.test(email))
-    throw new ApiError('validation_error', 'email must be an email address.')
+    throw invalid('email', 'email must be an email address.')
   return email
 }
 
 const noSuchOperator = (): ApiError => new ApiError('not_found', 'This operator does not exist.')
-const noSuchOwner = (): ApiError => new ApiError('validation_error', 'owner_id: this owner does not exist.')
+const noSuchOwner = (): ApiError => invalid('owner_id', 'owner_id: this owner does not exist.')
 const lastAdmin = (): ApiError =>
   new ApiError('conflict', 'This is the only active operator with the role admin. Make another operator an admin first.')

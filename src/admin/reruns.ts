@@ -31,7 +31,11 @@ export function createRerunsAdmin(options: Options): RerunsAdmin {
       if (turn.state === 'running') throw new ApiError('conflict', 'This turn is still running. Run it again when it has ended.')
       const context = await contextOf(store, turn)
       // `rerun.harmless`
-      await refuseUnknownProvider(options, overrides.model ?? context.config.model)
+      await refuseUnknownProvider(
+        options,
+        overrides.model ?? context.config.model,
+        overrides.model === undefined ? null : 'overrides.model',
+      )
       const history = await historyBefore(store, turn, context.config.history.maxTokens)
       const { message = turn.message, ...changes } = overrides
       const { agentId, agentVersion, price } = turn

@@ -4,7 +4,7 @@
  */
 import type { Guard } from '../agent/guard/guard.ts'
 import type { Sealer } from '../config/secrets.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import { maxReplayed } from '../store/queries/webhooks/deliveries.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
@@ -58,9 +58,9 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
   }
 
   function refuseUrl(url: string): void {
-    if (!URL.canParse(url) || /[\s\p{Cc}]/u.test(url)) throw new ApiError('validation_error', 'url must be an https URL.')
+    if (!URL.canParse(url) || /[\s\p{Cc}]/u.test(url)) throw invalid('url', 'url must be an https URL.')
     const why = guard.refusedAddress(url)
-    if (why !== undefined) throw new ApiError('validation_error', `url is not allowed: ${why}.`)
+    if (why !== undefined) throw invalid('url', `url is not allowed: ${why}.`)
   }
 
   return {
@@ -122,7 +122,7 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
     },
 
     async replayDeliveries(id, { from, to }) {
-      if (from >= to) throw new ApiError('validation_error', 'from must be before to.')
+      if (from >= to) throw invalid('from', 'from must be before to.')
       const outcome = await store.write.replayDeliveries({ webhookId: id, from, to })
       switch (outcome.kind) {
         case 'replayed':
@@ -130,9 +130,9 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
         case 'not_found':
           throw noSuchWebhook()
         case 'too_old':
-          throw new ApiError('validation_error', 'from must be within the last 30 days.')
+          throw invalid('from', 'from must be within the last 30 days.')
         case 'too_many':
-          throw new ApiError('validation_error', `The range has more than ${maxReplayed} events. Replay it in shorter ranges.`)
+          throw invalid('from', `The range has more than ${maxReplayed} events. Replay it in shorter ranges.`)
       }
     },
   }
@@ -150,17 +150,17 @@ function changed(outcome: WebhookOutcome): Webhook {
     case 'not_found':
       throw noSuchWebhook()
     case 'owner_not_found':
-      throw new ApiError('validation_error', 'owner_id: this owner does not exist.')
+      throw invalid('owner_id', 'owner_id: this owner does not exist.')
     case 'agent_not_found':
-      throw new ApiError('validation_error', 'agent_id: this agent does not exist.')
+      throw invalid('agent_id', 'agent_id: this agent does not exist.')
     case 'agent_of_another':
-      throw new ApiError(
-        'validation_error',
+      throw invalid(
+        'agent_id',
         'agent_id: this agent belongs to another owner than owner_id. Choose an agent of that owner, or set owner_id to null.',
       )
     case 'too_wide':
-      throw new ApiError(
-        'validation_error',
+      throw invalid(
+        outcome.needs,
         `Set ${outcome.needs}, because you are restricted to ${outcome.needs === 'agent_id' ? 'one agent' : 'one owner'}.`,
       )
     case 'too_many':

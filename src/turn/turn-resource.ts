@@ -3,7 +3,7 @@
  * (`turn.resource`). A caller sees the turns of its own API key, the operator sees all. Starts no turn and ends none: a cancel is a request,
  * and the process that runs the turn ends it (`turn.cancel`).
  */
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 import type { FailureCode } from '../errors.ts'
 import type { Author } from '../store/queries/audit.ts'
 import type { Feedback, GivenFeedback } from '../store/queries/feedback.ts'
@@ -139,7 +139,7 @@ export function createTurnResource({ store, live, followed }: TurnResourceOption
 
     async giveFeedback(wanted, feedback) {
       const { state } = await find(wanted)
-      if (state === 'running') throw new ApiError('validation_error', 'This turn is still running. Give feedback when it has ended.')
+      if (state === 'running') throw invalid(null, 'This turn is still running. Give feedback when it has ended.')
       const { requestId, apiKeyId } = wanted
       const given = await store.write.putFeedback({ requestId, apiKeyId, ...feedback }).catch(refuseUnavailable)
       // It was erased, or runs again, since it was read.

@@ -9,6 +9,7 @@ const bodyQueue = 'spec/http-body-queue.test.ts'
 const largeBodies = 'unit/large-bodies.test.ts'
 const limits = 'spec/admin-limits.test.ts'
 const spelling = 'spec/http-spelling.test.ts'
+const fields = 'contract/refused-fields.test.ts'
 
 const agentCheck = "    if (agentOf && !isAgentOf(apiKey, agentOf(request))) throw new ApiError('agent_mismatch')\n"
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
@@ -61,6 +62,27 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'what the HTTP parser refuses has an id and the envelope',
     edits: [edit('    clientErrorHandler: refusals.refuseBytes,\n')],
     caughtBy: { file: refusals, title: 'order.request-id: NUL in a header (header injection) is 400 bad_request' },
+  },
+  {
+    rule: 'admin.param',
+    removes: 'a field that a schema refuses is named',
+    edits: [edit('return invalid(fieldOf(path, found), describe(part, path, found))', 'return invalid(null, describe(part, path, found))')],
+    caughtBy: {
+      file: fields,
+      title: 'admin.param: every field of every write is named if its value has another type, and if it is missing',
+    },
+  },
+  {
+    rule: 'admin.param',
+    removes: 'a field that is refused behind the schemas is named',
+    edits: [edit('{ param: param ?? undefined }', '{}')],
+    caughtBy: { file: 'spec/admin-param.test.ts', title: 'admin.param: headers are named, and so is the field of a link' },
+  },
+  {
+    rule: 'admin.param',
+    removes: 'the envelope of the public API has no param',
+    edits: [edit("route?.startsWith('/admin/v1/') ?? false", "route?.startsWith('/') ?? false")],
+    caughtBy: { file: 'spec/admin-param.test.ts', title: 'admin.param: the envelope of the public API has no param' },
   },
   {
     rule: 'order.route',
@@ -287,7 +309,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a field occurs once',
-    edits: [edit("  if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')\n")],
+    edits: [edit("  if (countNames(value, depth) < names) throw invalid(null, 'The body contains the same field more than once.')\n")],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
   },
   {
@@ -370,7 +392,7 @@ export const httpLayerMutants: Mutant[] = [
     removes: 'no control characters',
     edits: [
       edit(
-        "  if (/\\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'The Idempotency-Key header must not contain control characters.')\n",
+        "  if (/\\p{Cc}/u.test(text)) throw invalid('Idempotency-Key', 'The Idempotency-Key header must not contain control characters.')\n",
       ),
     ],
     caughtBy: {
@@ -420,7 +442,7 @@ export const httpLayerMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'bytes that are not UTF-8 are refused',
-    edits: [edit("  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')\n")],
+    edits: [edit("  if (!isUtf8(bytes)) throw invalid(null, 'The body must be valid UTF-8.')\n")],
     caughtBy: {
       file: 'spec/http-body.test.ts',
       title: 'fault.body-not-utf8 text.well-formed: bytes that are not UTF-8, a byte order mark and UTF-16 are refused',

@@ -83,7 +83,11 @@ export const traceMutants: Mutant[] = [
   {
     rule: 'rerun.harmless',
     removes: 'a rerun with a model of an unknown provider is refused',
-    edits: [edit('await refuseUnknownProvider(options, overrides.model ?? context.config.model)\n')],
+    edits: [
+      edit(
+        "await refuseUnknownProvider(options, overrides.model ?? context.config.model, overrides.model === undefined ? null : 'overrides.model')\n",
+      ),
+    ],
     caughtBy: { file: 'spec/reruns.test.ts', title: 'rerun.harmless: a failure of the model is part of the result' },
   },
   {

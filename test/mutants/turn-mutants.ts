@@ -65,7 +65,7 @@ export const turnMutants: Mutant[] = [
     removes: 'a key that the server made finds nothing',
     edits: [
       edit(
-        "if (/\\p{Cc}/u.test(idempotencyKey)) throw new ApiError('validation_error', 'idempotency_key must not contain control characters.')",
+        "if (/\\p{Cc}/u.test(idempotencyKey)) throw invalid('idempotency_key', 'idempotency_key must not contain control characters.')",
         '',
       ),
     ],

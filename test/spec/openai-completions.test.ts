@@ -13,7 +13,7 @@ import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp } from '../support/test-app.ts'
 import { apiKey, ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
-import { askOpenAi, completionBody, dataOf, openAiClient, sendOpenAi } from '../support/openai-caller.ts'
+import { askOpenAi, completionBody, dataOf, openAiClient, responseBody, sendOpenAi } from '../support/openai-caller.ts'
 import { until } from '../support/until.ts'
 
 const ask = (app: TestApp, message: string, more: Json = {}, headers: Record<string, string> = {}) =>
@@ -159,6 +159,18 @@ void test('openai.same-turn: a replayed stream has the whole reply, and a failed
       code: 'internal_error',
     },
   })
+})
+
+void test('openai.errors: a message that is too long for the agent and a header that is refused are named in param', async () => {
+  await using app = await startTestApp({ agent: { max_message_length: 5 } })
+  assert.deepEqual(errorOf(await ask(app, 'too long')), [400, 'validation_error', 'messages'])
+  const response = { path: '/v1/responses', body: responseBody(app, 'too long') }
+  assert.deepEqual(errorOf(await askOpenAi(app, response)), [400, 'validation_error', 'input'])
+  assert.deepEqual(errorOf(await ask(app, 'hello', {}, { 'idempotency-key': 'x'.repeat(256) })), [
+    400,
+    'validation_error',
+    'Idempotency-Key',
+  ])
 })
 
 void test('openai.model-is-the-agent: the model is the ID of the agent or the slug of its name, and nothing else', async () => {

@@ -5,7 +5,7 @@ import type { AgentConfig } from '../../agent/agent-config.ts'
 import { tokenBound } from '../../agent/tokens.ts'
 import { definitionsOf, toolTokens } from '../../agent/tools/tools.ts'
 import type { ToolConfig } from '../../agent/tools/tools.ts'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { boundCost } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import { agentFields, writeSettings } from '../../resources/agent.ts'
@@ -91,7 +91,7 @@ const fixedTokens = ({ systemPrompt, tools }: AgentFields): number => tokenBound
  */
 export function providerOf(model: string): string | null {
   const provider = splitModel(model)?.provider
-  if (provider === undefined) throw new ApiError('validation_error', 'model must be "<provider name>/<model id>".')
+  if (provider === undefined) throw invalid('model', 'model must be "<provider name>/<model id>".')
   return provider === builtInProvider ? null : provider
 }
 
@@ -118,6 +118,6 @@ function priceFor(model: string, given: Price | undefined, known: KnownModel): P
   // A form sends the price that it proposed.
   if (given && !isDeepStrictEqual(given, usual?.price))
     return { price: given, priceSource: { from: 'operator', list: null, date: known.date } }
-  if (!usual) throw new ApiError('validation_error', `price is required because the price of the model ${model} is not known.`)
+  if (!usual) throw invalid('price', `price is required because the price of the model ${model} is not known.`)
   return usual
 }

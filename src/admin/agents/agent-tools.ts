@@ -29,7 +29,7 @@ import type {
   Tools,
   UnusableTool,
 } from '../../agent/tools/tools.ts'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { haveSameKey, UnsealError } from '../../config/secrets.ts'
 import type { Sealer } from '../../config/secrets.ts'
 
@@ -50,9 +50,9 @@ export type ShownTool =
 export type ToolsOfAgents = {
   /**
    * Returns what to store for these tools in place of `present`. A server with the same URL, headers and allowed tools keeps its pinned
-   * tools; others are called. `asked` caches their answers for a second attempt. Throws ApiError `validation_error`.
+   * tools; others are called. `asked` caches their answers for a second attempt. Throws ApiError `validation_error`. `at`: `tools` by default.
    */
-  resolve(given: GivenTool[], present: ToolConfig[], agentId: string, asked: Asked): Promise<ToolConfig[]>
+  resolve(given: GivenTool[], present: ToolConfig[], agentId: string, asked: Asked, at?: ToolsAt): Promise<ToolConfig[]>
   /** What every MCP server offers now. Throws ApiError `validation_error` if a server cannot be called. */
   pinAgain(present: ToolConfig[], agentId: string): Promise<McpServer[]>
   /**
@@ -63,6 +63,12 @@ export type ToolsOfAgents = {
 }
 export type Asked = Map<string, Promise<Pins>>
 
+/** The field of the request that has the tools: all of the agent, or the only one that is tried. */
+type ToolsAt = 'tools' | 'definition'
+
+/** The path of a field of the tool at this index (`admin.param`). */
+const fieldOf = (at: ToolsAt, index: number, field: string): string => (at === 'tools' ? `${at}.${index}.${field}` : `${at}.${field}`)
+
 // Even with all other fields at their maximum, the hold stays below two million tokens (src/http/admin/agents/agent-bodies.ts). A prompt
 // that is half tools is not useful.
 const maxToolTokens = 100_000
@@ -71,17 +77,18 @@ type Options = { sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, '
 
 export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfAgents {
   /** Throws ApiError `validation_error`. */
-  function refuse(opened: OpenTool[]): void {
+  function refuse(opened: OpenTool[], at: ToolsAt): void {
     const problem = checkTools(opened)
-    if (problem !== undefined) throw invalid(problem)
-    for (const tool of opened) {
+    if (problem) throw invalid('field' in problem ? fieldOf(at, problem.tool, problem.field) : at, problem.message)
+    for (const [index, tool] of opened.entries()) {
       // The host of a URL contains no placeholder, and the rest does not matter here.
       const refusal = tool.type === 'builtin' ? undefined : guard.refusedAddress(tool.url.replaceAll(/[{}]/g, ''))
-      if (refusal !== undefined) throw invalid(`The tool ${tool.name}: ${refusal}.`)
+      if (refusal !== undefined) throw invalid(fieldOf(at, index, 'url'), `The tool ${tool.name}: ${refusal}.`)
     }
   }
 
-  async function pin({ name, url, headers, allowed }: OpenMcpServer, asked: Asked): Promise<Pins> {
+  /** `field`: of the URL, null if it is stored. */
+  async function pin({ name, url, headers, allowed }: OpenMcpServer, asked: Asked, field: string | null): Promise<Pins> {
     const key = JSON.stringify([url, headers, allowed])
     const answer = asked.get(key) ?? tools.pin({ url, headers, allowed })
     asked.set(key, answer)
@@ -89,7 +96,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       return await answer
     } catch (error) {
       if (!(error instanceof ToolServerError)) throw error
-      throw invalid(`The MCP server ${name}: ${error.message.replace(/\.$/, '')}.`)
+      throw invalid(field, `The MCP server ${name}: ${error.message.replace(/\.$/, '')}.`)
     }
   }
 
@@ -144,9 +151,12 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     return names.length === Object.keys(previous).length && names.every(isStored)
   }
 
-  function openTool(given: GivenServer, stored: ToolConfig | undefined, agentId: string): OpenMcpServer
-  function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool
-  function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool {
+  type Stored = { stored: ToolConfig | undefined; agentId: string; fieldOf: (name: string) => string | null }
+
+  /** `fieldOf` returns the path of a field of the tool in the request. */
+  function openTool(given: GivenServer, from: Stored): OpenMcpServer
+  function openTool(given: GivenTool, from: Stored): OpenTool
+  function openTool(given: GivenTool, { stored, agentId, fieldOf: pathOf }: Stored): OpenTool {
     if (given.type === 'builtin') return given
     const place = { agentId, ...given }
     const fill = (kind: SealedKind, texts: GivenTexts, previous: Record<string, Sealed>): Record<string, string> =>
@@ -156,6 +166,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
           if (value !== undefined) return [name, value]
           const why = moved ? 'must be sent again, because the URL points to another server' : 'has no stored value: send a value'
           throw invalid(
+            pathOf(kind),
             `The ${kind === 'headers' ? 'header' : 'secret'} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`,
           )
         }),
@@ -169,25 +180,31 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   }
 
   return {
-    async resolve(given, present, agentId, asked) {
-      const all = given.map((tool) => {
+    async resolve(given, present, agentId, asked, at = 'tools') {
+      const all = given.map((tool, index) => {
         const stored = present.find(({ type, name }) => type === tool.type && name === tool.name)
-        const opened = openTool(tool, stored, agentId)
+        const opened = openTool(tool, { stored, agentId, fieldOf: (name) => fieldOf(at, index, name) })
         return { opened, stored, sealed: seal(opened, stored, agentId) }
       })
-      refuse(all.map(({ opened }) => opened))
+      refuse(
+        all.map(({ opened }) => opened),
+        at,
+      )
       const resolved = await Promise.all(
-        all.map(async ({ opened, stored, sealed }): Promise<ToolConfig> => {
+        all.map(async ({ opened, stored, sealed }, index): Promise<ToolConfig> => {
           if (opened.type !== 'mcp' || sealed.type !== 'mcp') return sealed
           const isUnchanged =
             stored?.type === 'mcp' &&
             areStored(opened, stored.headers, agentId) &&
             isSameServer({ ...sealed, headers: stored.headers }, stored)
-          return { ...sealed, ...storedPins(isUnchanged ? stored : await pin(opened, asked)) }
+          return { ...sealed, ...storedPins(isUnchanged ? stored : await pin(opened, asked, fieldOf(at, index, 'url'))) }
         }),
       )
-      refuse(all.map(({ opened }, index) => withPins(opened, resolved[index]!)))
-      refuseDefinitions(resolved)
+      refuse(
+        all.map(({ opened }, index) => withPins(opened, resolved[index]!)),
+        at,
+      )
+      refuseDefinitions(resolved, at)
       return resolved
     },
 
@@ -198,23 +215,23 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
           .map(async (server) => {
             const opened = openTool(
               { ...server, headers: Object.fromEntries(Object.keys(server.headers).map((name) => [name, null])) },
-              server,
-              agentId,
+              { stored: server, agentId, fieldOf: () => null },
             )
             const { unusable: _, ...rest } = server
-            return { ...rest, ...storedPins(await pin(opened, new Map())) }
+            return { ...rest, ...storedPins(await pin(opened, new Map(), null)) }
           }),
       )
     },
 
     openServer(given, present, agentId) {
       const stored = present.find(({ type, name }) => type === given.type && name === given.name)
-      const opened = openTool(given, stored, agentId)
-      refuse([opened])
+      const at = 'definition'
+      const opened = openTool(given, { stored, agentId, fieldOf: (name) => fieldOf(at, 0, name) })
+      refuse([opened], at)
       return async () => {
-        const pins = await pin(opened, new Map())
-        refuse([{ ...opened, pinned: pins.pinned }])
-        refuseDefinitions([{ ...given, headers: {}, pinned: pins.pinned }])
+        const pins = await pin(opened, new Map(), fieldOf(at, 0, 'url'))
+        refuse([{ ...opened, pinned: pins.pinned }], at)
+        refuseDefinitions([{ ...given, headers: {}, pinned: pins.pinned }], at)
         return pins
       }
     },
@@ -228,14 +245,14 @@ const storedPins = ({ pinned, unusable = [] }: Pick<McpServer, 'pinned' | 'unusa
 const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
   tool.type === 'mcp' && resolved.type === 'mcp' ? { ...tool, pinned: resolved.pinned } : tool
 
-/** Checks what the model would receive. Throws ApiError `validation_error`. */
-export function refuseDefinitions(tools: ToolConfig[]): void {
+/** Checks what the model would receive. Throws ApiError `validation_error`. `at` is null if the tools are not in the request. */
+export function refuseDefinitions(tools: ToolConfig[], at: ToolsAt | null): void {
   const definitions = definitionsOf(tools)
   const twice = definitions.find(({ name }, index) => definitions.findIndex((other) => other.name === name) !== index)
-  if (twice) throw invalid(`Two tools have the name ${twice.name}.`)
+  if (twice) throw invalid(at, `Two tools have the name ${twice.name}.`)
   const tokens = toolTokens(definitions)
   if (tokens > maxToolTokens)
-    throw invalid(`The tool definitions use up to ${tokens} tokens of every prompt. The limit is ${maxToolTokens}.`)
+    throw invalid(at, `The tool definitions use up to ${tokens} tokens of every prompt. The limit is ${maxToolTokens}.`)
 }
 
 export function showTool(tool: ToolConfig): ShownTool {
@@ -277,7 +294,5 @@ export const unusableOf = ({ name: server, unusable = [] }: Pick<McpServer, 'nam
 export const isSameServer = (one: McpServer, other: ToolConfig): boolean =>
   other.type === 'mcp' &&
   isDeepStrictEqual({ ...one, pinned: [], unusable: [], price: 0 }, { ...other, pinned: [], unusable: [], price: 0 })
-
-const invalid = (message: string): ApiError => new ApiError('validation_error', message)
 
 const bytesOf = (sealed: Sealed): Uint8Array => Buffer.from(sealed, 'base64')

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { splitModel } from '../../agent/agent-config.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { Guard } from '../../agent/guard/guard.ts'
 import { canEmbed } from '../../agent/models/models.ts'
 import type { Tools } from '../../agent/tools/tools.ts'
@@ -115,18 +115,18 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
   async function refuseKnowledge({ knowledge }: Given): Promise<void> {
     const { embeddingModel, language } = knowledge ?? {}
     if (typeof language === 'string' && !isLanguage(language))
-      throw new ApiError('validation_error', `knowledge.language must be one of ${languages.join(', ')}, or null for english.`)
+      throw invalid('knowledge.language', `knowledge.language must be one of ${languages.join(', ')}, or null for english.`)
     if (typeof embeddingModel !== 'string') return
     const name = splitModel(embeddingModel)
     const provider = name && (await store.read.findProvider(name.provider))
     if (!provider)
-      throw new ApiError(
-        'validation_error',
+      throw invalid(
+        'knowledge.embedding_model',
         `The provider of the embedding model ${embeddingModel} does not exist.${await nearestProvider({ store, isRestricted }, name?.provider ?? embeddingModel)}`,
       )
     if (!canEmbed(provider.kind))
-      throw new ApiError(
-        'validation_error',
+      throw invalid(
+        'knowledge.embedding_model',
         `The provider ${provider.name} cannot create embeddings${isRestricted ? '' : `, because its kind is ${provider.kind}`}.`,
       )
   }
@@ -136,7 +136,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
       const id = newId('agt')
       await refuseKnowledge(given)
       // Before the price is looked up: a model of an unknown provider has none, and asking for a price would be the wrong advice.
-      await refuseUnknownProvider({ store, isRestricted }, given.model)
+      await refuseUnknownProvider({ store, isRestricted }, given.model, 'model')
       const known = await findKnown(store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
       const content = contentOf(fields)
@@ -145,7 +145,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
         case 'created':
           return show(outcome.agent)
         case 'owner_not_found':
-          throw new ApiError('validation_error', 'The owner with this owner_id does not exist.')
+          throw invalid('owner_id', 'The owner with this owner_id does not exist.')
         case 'provider_not_found':
           throw noProviderOf(fields.model)
         case 'embedding_provider_not_found':
@@ -163,7 +163,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
     async changeAgent(id, { enabled, spendLimits, ...given }) {
       await stored(id)
       await refuseKnowledge(given)
-      if (given.model !== undefined) await refuseUnknownProvider({ store, isRestricted }, given.model)
+      if (given.model !== undefined) await refuseUnknownProvider({ store, isRestricted }, given.model, 'model')
       const known = await findKnown(store, given.model)
       const asked = new Map()
       const outcome = await change(id, { enabled, spendLimits }, async (present) => {
@@ -220,7 +220,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId, isRestri
       const outcome = await change(id, {}, (version) => {
         const fields = fieldsOf(version)
         const approved = fields.tools.map((tool) => (tool.type === 'mcp' ? (now.find((one) => isSameServer(one, tool)) ?? tool) : tool))
-        refuseDefinitions(approved)
+        refuseDefinitions(approved, null)
         return contentOf({ ...fields, tools: approved })
       })
       if (outcome.kind !== 'changed') throw noSuchAgent()
@@ -259,6 +259,6 @@ const isSameLimits = (given: NewSpendLimit[], stored: NewSpendLimit[]): boolean 
   )
 
 const noEmbeddingProviderOf = (model: string): ApiError =>
-  new ApiError('validation_error', `The provider of the embedding model ${model} does not exist.`)
+  invalid('knowledge.embedding_model', `The provider of the embedding model ${model} does not exist.`)
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')
-const noProviderOf = (model: string): ApiError => new ApiError('validation_error', `The provider of the model ${model} does not exist.`)
+const noProviderOf = (model: string): ApiError => invalid('model', `The provider of the model ${model} does not exist.`)

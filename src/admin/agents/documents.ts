@@ -7,7 +7,7 @@ import type { Guard } from '../../agent/guard/guard.ts'
 import { knowledgeBudget } from '../../agent/prompt.ts'
 import type { Knowledge } from '../../agent/knowledge/knowledge.ts'
 import type { Passage } from '../../agent/models/model.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { Ids } from '../../ids.ts'
 import { partsOf } from '../../store/queries/knowledge/content.ts'
 import { maxDocuments } from '../../store/queries/knowledge/documents.ts'
@@ -158,15 +158,15 @@ function describe(given: DocumentSource, guard: Options['guard']): Described {
     case 'file': {
       const { fileName, bytes } = given
       const mediaType = mediaTypeOf(fileName, given.contentType)
-      if (mediaType === undefined) throw invalid(`file must be one of ${takenKinds}, by its name or content type.`)
-      if (bytes.length === 0) throw invalid('The file is empty.')
+      if (mediaType === undefined) throw invalid('file', `file must be one of ${takenKinds}, by its name or content type.`)
+      if (bytes.length === 0) throw invalid('file', 'The file is empty.')
       return { title: given.title ?? fileName, source: 'file', mediaType, fileName, url: null, bytes }
     }
     case 'text':
       return { title: given.title, source: 'text', mediaType: null, fileName: null, url: null, bytes: Buffer.from(given.text) }
     case 'url': {
       const refusal = guard.refusedAddress(given.url)
-      if (refusal !== undefined) throw invalid(`url: ${refusal}.`)
+      if (refusal !== undefined) throw invalid('url', `url: ${refusal}.`)
       return { title: given.title ?? given.url, source: 'url', mediaType: null, fileName: null, url: given.url, bytes: undefined }
     }
   }
@@ -175,4 +175,3 @@ function describe(given: DocumentSource, guard: Options['guard']): Described {
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')
 const noSuchDocument = (): ApiError => new ApiError('not_found', 'This document does not exist.')
-const invalid = (message: string): ApiError => new ApiError('validation_error', message)

@@ -2,7 +2,7 @@
  * Runs a message with a version of an agent, and with drafted changes to it, before they are saved (`rerun.harmless`). The audit log names who made the run before it starts (`audit.trials`).
  */
 import { isLongerThan } from '../../code-points.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { parseAgentConfig } from '../../agent/agent-config.ts'
 import { definitionsOf } from '../../agent/tools/tools.ts'
 import type { HistoryMessage } from '../../store/turn-records.ts'
@@ -68,13 +68,12 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { present } = agent
       const chosen = version === undefined || version === present.version ? present : await store.read.agentVersion(agentId, version)
-      if (!chosen) throw new ApiError('validation_error', `version: this agent has no version ${version}.`)
+      if (!chosen) throw invalid('version', `version: this agent has no version ${version}.`)
       const config = parseAgentConfig(chosen)
       const { maxMessageLength, history: limits } = config
-      if (isLongerThan(message, maxMessageLength))
-        throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+      if (isLongerThan(message, maxMessageLength)) throw invalid('message', `message must have at most ${maxMessageLength} characters.`)
       // `rerun.harmless`
-      await refuseUnknownProvider(options, overrides.model ?? config.model)
+      await refuseUnknownProvider(options, overrides.model ?? config.model, overrides.model === undefined ? null : 'overrides.model')
       // mutant: audit.trials-2
       await store.write.recordTrial({ agentId, tool: null })
       const history = await readHistory(agentId, historyOf, limits.maxTokens)

@@ -7,7 +7,7 @@ import type { Guard } from '../../agent/guard/guard.ts'
 import { mcpToolName } from '../../agent/tools/tools.ts'
 import type { Toolbox, ToolConfig, Tools } from '../../agent/tools/tools.ts'
 import type { Sealer } from '../../config/secrets.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import type { AgentFields } from './agent-fields.ts'
@@ -49,7 +49,7 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
 
   /** With the stored values that the definition keeps, so that a trial shows what the saved tool would do. */
   async function openGiven(agentId: string, definition: GivenTool, { tools: saved, knowledge }: AgentFields): Promise<Toolbox> {
-    const resolved = await toolsOf.resolve([definition], saved, agentId, new Map())
+    const resolved = await toolsOf.resolve([definition], saved, agentId, new Map(), 'definition')
     return tools.open({ agentId, tools: resolved, knowledge })
   }
 
@@ -108,5 +108,5 @@ const maxNames = 20
 function noSuchTool(names: string[]): ApiError {
   const more = names.length > maxNames ? ', …' : ''
   const known = names.length === 0 ? 'none' : `${names.slice(0, maxNames).join(', ')}${more}`
-  return new ApiError('validation_error', `tool must be the name of a tool of this agent: ${known}.`)
+  return invalid('tool', `tool must be the name of a tool of this agent: ${known}.`)
 }

@@ -1,5 +1,5 @@
 /** The ledger for the operator: credits and adjustments, once per Idempotency-Key, never below what running turns hold. */
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { formatUsd, maxAmount } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { LedgerEntry, LedgerKind, ListedEntry } from '../../store/queries/ledger.ts'
@@ -40,14 +40,14 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
         case 'idempotency_conflict':
           throw new ApiError('conflict', 'This Idempotency-Key was already used for an entry with a different amount or note.')
         case 'below_held':
-          throw new ApiError('conflict', tooLarge(outcome))
+          throw new ApiError('conflict', tooLarge(outcome), { param: 'amount_usd' })
         case 'above_largest_balance':
-          throw new ApiError('conflict', `The balance must not exceed ${formatUsd(maxAmount)} USD.`)
+          throw new ApiError('conflict', `The balance must not exceed ${formatUsd(maxAmount)} USD.`, { param: 'amount_usd' })
       }
     },
     async listLedger({ keyId, ...filter }, page) {
       const { ownerId, from, to } = filter
-      if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
+      if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
       if (ownerId !== undefined && !(await store.read.findOwner(ownerId))) throw new ApiError('not_found', 'This owner does not exist.')
       const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
       return pageOf(await store.read.listLedger({ ...filter, apiKeyId }, pageRequest(page)), page)

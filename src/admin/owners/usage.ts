@@ -1,5 +1,5 @@
 /** Usage by hour or day, and by group, for the operator: validates the time range and the filters. The store computes the figures. */
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import type { UsageFilter } from '../../store/queries/reported-turns.ts'
 import type { UsageFound } from '../../store/queries/usage.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
@@ -47,8 +47,8 @@ export function createUsageAdmin({ store }: { store: AdminStore }): UsageAdmin {
     const { maxMs, longest, shownMs } = spans[bucket]
     const end = to ?? (await store.read.storeTime()) + 1
     const start = from ?? end - shownMs
-    if (start >= end) throw new ApiError('validation_error', 'from must be before to.')
-    if (end - start > maxMs) throw new ApiError('validation_error', `from and to must be at most ${longest} apart${what}.`)
+    if (start >= end) throw invalid('from', 'from must be before to.')
+    if (end - start > maxMs) throw invalid('from', `from and to must be at most ${longest} apart${what}.`)
     return { from: start, to: end }
   }
 

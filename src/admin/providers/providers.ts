@@ -5,7 +5,7 @@
 import { splitModel } from '../../agent/agent-config.ts'
 import type { Models } from '../../agent/models/models.ts'
 import { keyBoundTo, originOf } from '../../config/provider-address.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
@@ -99,7 +99,9 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
           case 'name_taken':
             throw nameTaken(name!)
           case 'in_use':
-            throw new ApiError('conflict', `This provider cannot be renamed because the agent ${outcome.agentId} uses it.`)
+            throw new ApiError('conflict', `This provider cannot be renamed because the agent ${outcome.agentId} uses it.`, {
+              param: 'name',
+            })
           case 'stale':
             continue
         }
@@ -131,7 +133,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
 const withoutKey = ({ sealedApiKey: _, ...provider }: StoredProvider): Provider => provider
 
 function refuseBuiltInName(name: string): void {
-  if (name === builtInProvider) throw new ApiError('validation_error', `The name ${name} is reserved for the built-in demo model.`)
+  if (name === builtInProvider) throw invalid('name', `The name ${name} is reserved for the built-in demo model.`)
 }
 
 // Query parameters in which gateways expect credentials. They would be stored unencrypted and shown to everyone who can read the provider.
@@ -140,25 +142,18 @@ const secretName = /(^|[_-])(api)?[_-]?(key|token|secret|password|signature|sig|
 /** The host is the operator's choice. A password or a key in the URL would be stored unencrypted, so it is refused. */
 function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
   if (baseUrl === null) {
-    if (kind === 'openai-compatible')
-      throw new ApiError('validation_error', 'base_url is required for a provider of the kind openai-compatible.')
+    if (kind === 'openai-compatible') throw invalid('base_url', 'base_url is required for a provider of the kind openai-compatible.')
     return
   }
   const url = /[\s\p{Cc}]/u.test(baseUrl) ? null : URL.parse(baseUrl)
   const fits = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === ''
-  if (!fits) throw new ApiError('validation_error', 'base_url must be an http or https URL without a user name, password or fragment.')
+  if (!fits) throw invalid('base_url', 'base_url must be an http or https URL without a user name, password or fragment.')
   const secret = [...url.searchParams.keys()].find((name) => secretName.test(name))
   if (secret !== undefined)
-    throw new ApiError(
-      'validation_error',
-      'base_url must not contain a key or token in its query. Send it as api_key, which is stored encrypted.',
-    )
+    throw invalid('base_url', 'base_url must not contain a key or token in its query. Send it as api_key, which is stored encrypted.')
 }
 
 const keyNeeded = (): ApiError =>
-  new ApiError(
-    'validation_error',
-    'api_key must be sent again, because base_url points to another server than the one that has the stored key.',
-  )
+  invalid('api_key', 'api_key must be sent again, because base_url points to another server than the one that has the stored key.')
 const noSuchProvider = (): ApiError => new ApiError('not_found', 'This provider does not exist.')
-const nameTaken = (name: string): ApiError => new ApiError('conflict', `A provider named ${name} already exists.`)
+const nameTaken = (name: string): ApiError => new ApiError('conflict', `A provider named ${name} already exists.`, { param: 'name' })

@@ -1,6 +1,6 @@
 /** Refuses a model whose provider does not exist, before anything runs or is stored, and says which providers there are. */
 import { nearestWord } from '../../config/nearest-word.ts'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { pageRequest } from '../../store/queries/paging.ts'
 import type { AdminStore } from '../admin-store.ts'
 import { builtInProvider, providerOf } from '../agents/agent-fields.ts'
@@ -11,11 +11,14 @@ export type ProviderNames = { store: AdminStore; isRestricted: boolean }
 // Of an installation with more providers, a message does not list the others.
 const maxNamed = 20
 
-/** Throws ApiError `validation_error` if the model is not `<provider name>/<model id>`, or its provider does not exist. */
-export async function refuseUnknownProvider(names: ProviderNames, model: string): Promise<void> {
+/**
+ * Throws ApiError `validation_error` if the model is not `<provider name>/<model id>`, or its provider does not exist. `param`: the field of the
+ * request that names it, null if it is a stored one.
+ */
+export async function refuseUnknownProvider(names: ProviderNames, model: string, param: string | null): Promise<void> {
   const provider = providerOf(model)
   if (provider !== null && !(await names.store.read.findProvider(provider)))
-    throw new ApiError('validation_error', `The provider of the model ${model} does not exist.${await nearestProvider(names, provider)}`)
+    throw invalid(param, `The provider of the model ${model} does not exist.${await nearestProvider(names, provider)}`)
 }
 
 /** A sentence that follows "The provider … does not exist." */

@@ -1,5 +1,5 @@
 /** Signing in with a passkey, and the passkeys of the own account (`operator.passkey`). */
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { challengeMs, PasskeyRefused } from '../../operators/passkeys.ts'
 import type { Passkeys, RelyingParty } from '../../operators/passkeys.ts'
 import type { Operator } from '../../store/queries/operators.ts'
@@ -78,9 +78,9 @@ export function createPasskeySignIn({ store, passkeys, operatorId }: Options): P
       await recentSignIn(store, session)
       const registered = await refusing(
         () => passkeys.register(party, response, ownId, session.id),
-        (cause) => new ApiError('validation_error', `response is not accepted: ${cause}.`),
+        (cause) => invalid('response', `response is not accepted: ${cause}.`),
       )
-      if (!idForm.test(registered.id)) throw new ApiError('validation_error', 'response is not accepted: its id is too long.')
+      if (!idForm.test(registered.id)) throw invalid('response', 'response is not accepted: its id is too long.')
       const outcome = await store.write.addPasskey({ ...registered, challenge: registered.challenge.use, operatorId: ownId, name })
       switch (outcome.kind) {
         case 'added':
@@ -93,7 +93,7 @@ export function createPasskeySignIn({ store, passkeys, operatorId }: Options): P
           throw new ApiError('conflict', 'Your account was changed at the same time. Try again.')
         case 'used':
         case 'expired':
-          throw new ApiError('validation_error', 'response is not accepted: its challenge was used or has expired. Start again.')
+          throw invalid('response', 'response is not accepted: its challenge was used or has expired. Start again.')
       }
     },
 

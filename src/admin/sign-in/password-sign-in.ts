@@ -1,5 +1,5 @@
 /** Signing in with a password, and changing the own one (`operator.password`), and the cookie of a known browser (`operator.guesses`). */
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { passwordProblem } from '../../operators/passwords.ts'
 import type { Passwords } from '../../operators/passwords.ts'
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
@@ -63,7 +63,8 @@ export function createPasswordSignIn({ store, passwords, tokens, operatorId }: O
       else {
         passwords.refuseIfFull('first')
         const right = mayGuess(own.email, session.id)
-        if (!(await passwords.matches(current, before, 'first'))) throw new ApiError('forbidden', 'current_password is wrong.')
+        if (!(await passwords.matches(current, before, 'first')))
+          throw new ApiError('forbidden', 'current_password is wrong.', { param: 'current_password' })
         right()
       }
       const after = await passwords.hash(next)
@@ -76,7 +77,7 @@ export function createPasswordSignIn({ store, passwords, tokens, operatorId }: O
 /** Throws ApiError `validation_error` naming the field. */
 export function checkNewPassword(field: string, password: string, operator: { email: string; name: string }): void {
   const problem = passwordProblem(password, operator)
-  if (problem !== undefined) throw new ApiError('validation_error', `${field} ${problem}.`)
+  if (problem !== undefined) throw invalid(field, `${field} ${problem}.`)
 }
 
 /** A text that is not an email address belongs to no operator. It is not refused earlier, which would tell something about accounts. */

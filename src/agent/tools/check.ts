@@ -30,35 +30,61 @@ const ourHeaders =
 const mcpHeaders = /^(mcp-.*|accept|content-type|last-event-id)$/
 
 /**
- * Returns the first problem with the tools of an agent as a sentence for the operator, without header values or secrets; undefined if none.
+ * `message` is a sentence for the operator, without header values or secrets. `tool` is the index of the tool that it is about, and `field` the
+ * field of this tool, by its name in the API. Without both, it is about all tools together.
  */
-export function checkTools(tools: OpenTool[]): string | undefined {
-  const names = tools.flatMap((tool) => (tool.type === 'mcp' ? tool.pinned.map(({ name }) => mcpToolName(tool.name, name)) : [tool.name]))
-  const servers = tools.filter(({ type }) => type === 'mcp').map(({ name }) => name)
-  const twice = [names, servers].map((all) => all.find((name, index) => all.indexOf(name) !== index)).find(Boolean)
-  if (twice !== undefined) return `Two tools have the name ${twice}.`
-  if (names.length > maxTools) return `An agent can have at most ${maxTools} tools.`
-  return tools.map(problemOf).find((problem) => problem !== undefined)
+type ToolProblem = FieldProblem & { tool: number }
+type FieldProblem = { message: string; field: string }
+
+/** Returns the first problem with the tools of an agent; undefined if none. */
+export function checkTools(tools: OpenTool[]): ToolProblem | { message: string } | undefined {
+  const named = tools.flatMap((tool, index) =>
+    tool.type === 'mcp' ? tool.pinned.map(({ name }) => ({ name: mcpToolName(tool.name, name), index })) : [{ name: tool.name, index }],
+  )
+  const servers = tools.flatMap(({ type, name }, index) => (type === 'mcp' ? [{ name, index }] : []))
+  const twice = findTwice(named) ?? findTwice(servers)
+  if (twice) return { message: `Two tools have the name ${twice.name}.`, tool: twice.index, field: 'name' }
+  if (named.length > maxTools) return { message: `An agent can have at most ${maxTools} tools.` }
+  for (const [tool, one] of tools.entries()) {
+    const problem = problemOf(one)
+    if (problem) return { ...problem, tool }
+  }
+  return undefined
 }
 
-function problemOf(tool: OpenTool): string | undefined {
+type Named = { name: string; index: number }
+/** The second one of two with the same name. */
+const findTwice = (all: Named[]): Named | undefined => all.find(({ name }, at) => all.findIndex((one) => one.name === name) !== at)
+
+function problemOf(tool: OpenTool): FieldProblem | undefined {
   if (tool.type === 'builtin') return undefined
-  if (!toolName.test(tool.name)) return `The tool name ${JSON.stringify(tool.name.slice(0, 64))} must have 1 to 64 letters, digits, _ or -.`
+  if (!toolName.test(tool.name))
+    return { message: `The tool name ${JSON.stringify(tool.name.slice(0, 64))} must have 1 to 64 letters, digits, _ or -.`, field: 'name' }
   const problem = tool.type === 'http' ? httpProblem(tool) : mcpProblem(tool)
-  return problem && `The tool ${tool.name}: ${problem}.`
+  return problem && { ...problem, message: `The tool ${tool.name}: ${problem.message}.` }
 }
 
-function httpProblem(tool: OpenHttpTool): string | undefined {
-  const { description, timeoutSeconds, headers, secrets } = tool
+const inField = (field: string, message: string | undefined): FieldProblem | undefined =>
+  message === undefined ? undefined : { field, message }
+
+const httpProblem = (tool: OpenHttpTool): FieldProblem | undefined =>
+  inField('description', descriptionProblem(tool)) ??
+  inField('timeout_seconds', timeoutProblem(tool)) ??
+  inField('parameters', parametersProblem(tool)) ??
+  inField('secrets', secretsProblem(tool)) ??
+  inField('url', addressProblem(tool)) ??
+  inField('headers', headersProblem(tool.headers, tool.secrets))
+
+const mcpProblem = ({ url, headers }: OpenMcpServer): FieldProblem | undefined =>
+  inField('url', plainAddressProblem(url)) ?? inField('headers', headersProblem(headers, undefined))
+
+function descriptionProblem({ description }: OpenHttpTool): string | undefined {
   if (Buffer.byteLength(description) > maxDescriptionBytes) return `its description exceeds ${maxDescriptionBytes} bytes`
-  if (cleanText(description) !== description) return 'its description is not well-formed text'
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= maxSeconds)) return `its timeout must be between 1 and ${maxSeconds} seconds`
-  return parametersProblem(tool) ?? secretsProblem(tool) ?? addressProblem(tool) ?? headersProblem(headers, secrets)
+  return cleanText(description) === description ? undefined : 'its description is not well-formed text'
 }
 
-function mcpProblem({ url, headers }: OpenMcpServer): string | undefined {
-  return plainAddressProblem(url) ?? headersProblem(headers, undefined)
-}
+const timeoutProblem = ({ timeoutSeconds }: OpenHttpTool): string | undefined =>
+  timeoutSeconds >= 1 && timeoutSeconds <= maxSeconds ? undefined : `its timeout must be between 1 and ${maxSeconds} seconds`
 
 function parametersProblem({ parameters }: OpenHttpTool): string | undefined {
   if (parameters['type'] !== 'object') return 'its parameters must be a JSON Schema of type "object"'

@@ -4,7 +4,7 @@
  * first. All requests go through the guard. Arguments and results are never logged, and the failure of a tool is a result, not an
  * exception.
  *
- * Code that saves tools uses: `checkTools(open)`, which returns the first problem as a sentence, or undefined; `sealTools(open, agentId,
+ * Code that saves tools uses: `checkTools(open)`, which returns the first problem, or undefined; `sealTools(open, agentId,
  * sealer)`, which returns what a version stores; `pin`, which reads the tools of an MCP server; and `definitionsOf` and `toolTokens`, which
  * return what the tools add to every prompt (`billing.hold`).
  */

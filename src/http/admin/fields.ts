@@ -1,7 +1,7 @@
 /** Request fields that the admin routes share, and functions that read and write amounts, times and pages. */
 import type { Static } from 'typebox'
 import type { PriceSource } from '../../agent/agent-config.ts'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { formatUsd, parseUsd } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { Price as PriceAnswer, PriceSource as PriceSourceAnswer } from './answer-fields.ts'
@@ -51,10 +51,7 @@ export const Usd = Type.String({ minLength: 1, maxLength: 24 })
 export function readUsd(field: string, text: string): Amount {
   const amount = parseUsd(text)
   if (amount === undefined) {
-    throw new ApiError(
-      'validation_error',
-      `${field} must be a decimal string of at most a billion USD with at most 8 decimal places, such as "10.50".`,
-    )
+    throw invalid(field, `${field} must be a decimal string of at most a billion USD with at most 8 decimal places, such as "10.50".`)
   }
   return amount
 }
@@ -90,16 +87,13 @@ export function readMoment(field: string, text: string | undefined): number | un
   // Date.parse reads February 31 as March 3, and 24:00 as the next day.
   const exists = !Number.isNaN(moment) && hour !== '24' && new Date(day).toISOString().startsWith(day)
   if (known && !exists) {
-    throw new ApiError(
-      'validation_error',
+    throw invalid(
+      field,
       `${field} is a day or a time that does not exist. Check the month, the day, the hour (00 to 23), minutes, seconds and the zone.`,
     )
   }
   if (!known || moment < 0) {
-    throw new ApiError(
-      'validation_error',
-      `${field} must be a date such as 2026-11-21, or a time with a zone such as 2026-11-21T12:00:00Z.`,
-    )
+    throw invalid(field, `${field} must be a date such as 2026-11-21, or a time with a zone such as 2026-11-21T12:00:00Z.`)
   }
   return moment
 }
@@ -116,7 +110,7 @@ export const EmptyBody = Type.Union([Type.Object({}, { additionalProperties: fal
 
 /** `paging`: `limit` is 1 to 100, by default 20. Throws ApiError `validation_error`. */
 export function readPage({ limit = '20', cursor }: Static<typeof PageQuery>): { limit: number; cursor: string | undefined } {
-  if (!/^([1-9][0-9]?|100)$/.test(limit)) throw new ApiError('validation_error', 'limit must be a whole number from 1 to 100.')
+  if (!/^([1-9][0-9]?|100)$/.test(limit)) throw invalid('limit', 'limit must be a whole number from 1 to 100.')
   return { limit: Number(limit), cursor }
 }
 

@@ -88,10 +88,10 @@ export function describeAdminApi(app: FastifyInstance, publicUrl: string | undef
     },
     transform: ({ schema, url, route }) => {
       const headers = headersOf[schema.operationId ?? '']
-      const response = limited(route.config?.needs, {
-        ...describeFailures(...refusalsOf(schema, route.method)),
-        ...(schema.response as object | undefined),
-      })
+      const response = limited(
+        route.config?.needs,
+        naming({ ...describeFailures(...refusalsOf(schema, route.method)), ...(schema.response as object | undefined) }),
+      )
       return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
     },
   })
@@ -119,8 +119,31 @@ const ofPrincipal = Object.fromEntries(
   ]),
 )
 
+const param = Type.String({
+  description:
+    'The field of the request that the error is about, by its path, such as `price.prompt_usd_per_million` or `tools.0.url`, or the name of a parameter. Absent if it is about no field.',
+  examples: ['price.prompt_usd_per_million'],
+})
+/** The codes of errors that may be about a field. */
+const ofFields: readonly string[] = ['validation_error', 'conflict', 'forbidden'] satisfies FailureCode[]
+
+type Response = { headers?: object; content?: { 'application/json'?: { schema: Envelope } } }
+type Envelope = { properties?: { error?: { properties: { code: { enum: string[] } } } } }
+
+/** `admin.param`: adds it to the envelopes of errors that may have it. */
+const naming = (responses: Record<string, Response>): Record<string, Response> =>
+  Object.fromEntries(
+    Object.entries(responses).map(([status, one]) => {
+      const json = one.content?.['application/json']
+      const error = Number(status) < 400 ? undefined : json?.schema.properties?.error
+      if (!error?.properties.code.enum.some((code) => ofFields.includes(code))) return [status, one]
+      const schema = { ...json!.schema, properties: { error: { ...error, properties: { ...error.properties, param } } } }
+      return [status, { ...one, content: { 'application/json': { ...json, schema } } }]
+    }),
+  )
+
 /** `admin.limits`: any response to a principal has these headers. */
-const limited = (needs: unknown, responses: Record<string, { headers?: object }>): object =>
+const limited = (needs: unknown, responses: Record<string, Response>): object =>
   needs === 'open'
     ? responses
     : Object.fromEntries(

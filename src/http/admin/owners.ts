@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { available } from '../../ledger/ledger.ts'
 import { LedgerEntry as Entry, ListedLedgerEntry as Listed, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
 import { about, alsoAsCsv, answers, made, pageOf } from './answers.ts'
@@ -72,7 +72,7 @@ export const ownerRoutes: TypedRoutes = async (app) => {
     async (request, reply) => {
       const { name, balance_usd = '0' } = request.body
       const balance = readUsd('balance_usd', balance_usd)
-      if (balance < 0n) throw new ApiError('validation_error', 'balance_usd must not be negative.')
+      if (balance < 0n) throw invalid('balance_usd', 'balance_usd must not be negative.')
       return reply.code(201).send(writeOwner(await request.admin.createOwner({ name, balance })))
     },
   )
@@ -134,7 +134,7 @@ export const ownerRoutes: TypedRoutes = async (app) => {
       const { name, low_balance_usd: low } = request.body
       if (name === undefined && low === undefined) return writeOwner(await request.admin.findOwner(id))
       const lowBalance = typeof low === 'string' ? readUsd('low_balance_usd', low) : low
-      if (typeof lowBalance === 'bigint' && lowBalance < 0n) throw new ApiError('validation_error', 'low_balance_usd must not be negative.')
+      if (typeof lowBalance === 'bigint' && lowBalance < 0n) throw invalid('low_balance_usd', 'low_balance_usd must not be negative.')
       const change = { ...(name === undefined ? {} : { name }), ...(lowBalance === undefined ? {} : { lowBalance }) }
       return writeOwner(await request.admin.changeOwner(id, change))
     },
@@ -182,7 +182,7 @@ export const ledgerRoutes: TypedRoutes = async (app) => {
     async (request, reply) => {
       const idempotencyKey = readIdempotencyKey(request.raw)
       const amount = readUsd('amount_usd', request.body.amount_usd)
-      if (amount === 0n) throw new ApiError('validation_error', 'amount_usd must not be zero.')
+      if (amount === 0n) throw invalid('amount_usd', 'amount_usd must not be zero.')
       const entry = await request.admin.addLedgerEntry({
         ownerId: request.params.id,
         idempotencyKey,

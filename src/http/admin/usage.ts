@@ -1,7 +1,7 @@
 /** The admin route for usage figures. */
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { Usage, UsageLine, about, alsoAsCsv, answers, oneOf, pageOf } from './answers.ts'
 import { usageColumns, usageCsv, wantsCsv } from './csv.ts'
 import { streamOf } from './downloads.ts'
@@ -47,7 +47,7 @@ function readGroupings(text: string): Grouping[] {
   const given = text.split(',')
   const known = groupings.filter((grouping) => given.includes(grouping))
   if (known.length === given.length) return known
-  throw new ApiError('validation_error', `group_by must be one or more of ${groupings.join(', ')}, each at most once, separated by commas.`)
+  throw invalid('group_by', `group_by must be one or more of ${groupings.join(', ')}, each at most once, separated by commas.`)
 }
 
 export const usageRoutes: TypedRoutes = async (app) => {
@@ -72,8 +72,7 @@ export const usageRoutes: TypedRoutes = async (app) => {
       const asked = { ownerId, agentId, keyId, externalUserId, from: readMoment('from', from), to: readMoment('to', to) }
       const grouping = group_by ?? (isCsv ? 'day' : undefined)
       if (grouping !== undefined) {
-        if (bucket !== undefined)
-          throw new ApiError('validation_error', 'bucket cannot be combined with group_by or text/csv; group by day.')
+        if (bucket !== undefined) throw invalid('bucket', 'bucket cannot be combined with group_by or text/csv; group by day.')
         const groupBy = readGroupings(grouping)
         if (!isCsv)
           return writePage(await request.admin.listUsageLines({ ...asked, groupBy }, readPage({ limit, cursor })), writeGroupedLine)
@@ -81,7 +80,7 @@ export const usageRoutes: TypedRoutes = async (app) => {
         return reply.type('text/csv; charset=utf-8').send(streamOf(request, usageCsv(lines)))
       }
       if (limit !== undefined || cursor !== undefined)
-        throw new ApiError('validation_error', 'limit and cursor need group_by: usage by bucket has no pages.')
+        throw invalid(limit === undefined ? 'cursor' : 'limit', 'limit and cursor need group_by: usage by bucket has no pages.')
       const { buckets, totals } = await request.admin.readUsage({ ...asked, bucket: bucket ?? 'day' })
       const data = buckets.map((one) => ({ bucket_start: writeTime(one.bucketStart), ...writeFigures(one) }))
       return { data, totals: writeFigures(totals) }

@@ -1,6 +1,6 @@
 /** The admin routes for webhooks. Only the response that creates a webhook contains its secret. */
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { webhookFields } from '../../resources/webhook.ts'
 import type { WebhookChange } from '../../resources/webhook.ts'
 import { about, answers, gone, made, pageOf } from './answers.ts'
@@ -104,6 +104,6 @@ function checked<Given extends WebhookChange>({ principal }: Pick<FastifyRequest
   const { includeMessages, events } = given
   if (includeMessages) refuseWithout(principal, 'conversations')
   if (events && events.includes('*') && events.length > 1)
-    throw new ApiError('validation_error', 'events must be ["*"] or a list of event types without "*".')
+    throw invalid('events', 'events must be ["*"] or a list of event types without "*".')
   return events ? { ...given, events: [...new Set(events)] } : given
 }

@@ -13,18 +13,27 @@ export const jsonType = 'application/json; charset=utf-8'
 /** The error object, used in the envelope and as the data of the `error` event. */
 export const errorObject = (code: FailureCode, message: string, requestId: string): object => ({ code, message, request_id: requestId })
 
-/** `url`: of the request, undefined if it never became one. `isStored`: the failure is the stored end of a turn. */
-export type Failed = { error: ApiError; requestId: string; url: string | undefined; isStored?: boolean }
+/**
+ * `url`: of the request, undefined if it never became one. `route`: what serves it, undefined before that is known. `isStored`: the failure is the
+ * stored end of a turn.
+ */
+export type Failed = { error: ApiError; requestId: string; url: string | undefined; route?: string | undefined; isStored?: boolean }
+
+/** `admin.param`: the envelope of the public API never has it. */
+const isAdminRoute = (route: string | undefined): boolean => route?.startsWith('/admin/v1/') ?? false
 
 /** The status, headers and body of an error response. */
-export function writeFailure({ error, requestId, url, isStored = false }: Failed): {
+export function writeFailure({ error, requestId, url, route, isStored = false }: Failed): {
   status: number
   headers: Record<string, string>
   body: string
 } {
   const headers = failureHeaders(error, requestId)
-  if (!isOpenAiPath(url))
-    return { status: error.status, headers, body: JSON.stringify({ error: errorObject(error.code, error.message, requestId) }) }
+  if (!isOpenAiPath(url)) {
+    const named = isAdminRoute(route) && error.param !== undefined ? { param: error.param } : {}
+    const body = JSON.stringify({ error: { ...errorObject(error.code, error.message, requestId), ...named } })
+    return { status: error.status, headers, body }
+  }
   return {
     status: openAiStatus(error),
     headers: { ...headers, ...mayRetryHeader(error, isStored) },
@@ -58,6 +67,6 @@ export function sendFailure(
   // mutant: order.rate-limit
   closeIfUnread(request.raw, reply.raw)
   note(request.raw, { code: error.code, requestId })
-  const { status, headers, body } = writeFailure({ error, requestId, url: request.raw.url, isStored })
+  const { status, headers, body } = writeFailure({ error, requestId, url: request.raw.url, route: request.routeOptions.url, isStored })
   return reply.code(status).headers(headers).send(body)
 }

@@ -1,5 +1,7 @@
 /** Describes a validation error in words. Names the field and the rule, never the value that was sent. */
 import type { FastifySchemaValidationError } from 'fastify'
+import { invalid } from '../../errors.ts'
+import type { ApiError } from '../../errors.ts'
 
 /** `text.well-formed` as a schema pattern: no U+0000 and no unpaired surrogate. */
 export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
@@ -19,9 +21,20 @@ export function inWords(pattern: string, must: string): string {
 // An unknown field name is repeated in the message only if it looks like a field name; anything else could be arbitrary text.
 const plainName = /^[\w.-]{1,64}$/
 
-/** `part` is the part of the request that was validated: body, querystring or params. */
-export function describeInvalid(part: string, { keyword, instancePath, params, message }: FastifySchemaValidationError): string {
-  const path = instancePath.slice(1).replaceAll('/', '.')
+/** The error for what a schema refuses. `part` is the part of the request that was validated: body, querystring or params. */
+export function invalidPart(part: string, found: FastifySchemaValidationError): ApiError {
+  const path = found.instancePath.slice(1).replaceAll('/', '.')
+  return invalid(fieldOf(path, found), describe(part, path, found))
+}
+
+/** `admin.param`: the field that is wrong or missing. An unknown one is named only if its name is plain, otherwise what contains it. */
+function fieldOf(path: string, { keyword, params }: FastifySchemaValidationError): string | null {
+  const named = { required: params['missingProperty'], discriminator: params['tag'], additionalProperties: params['additionalProperty'] }
+  const name = Object.hasOwn(named, keyword) ? named[keyword as keyof typeof named] : undefined
+  return (typeof name === 'string' && plainName.test(name) ? join(path, name) : path) || null
+}
+
+function describe(part: string, path: string, { keyword, params, message }: FastifySchemaValidationError): string {
   const subject = path || (part === 'body' ? 'The body' : 'The query')
   switch (keyword) {
     case 'required':
@@ -51,8 +64,11 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
   }
 }
 
+/** The error for a field of the body that does not exist. */
+export const unknownField = (name = ''): ApiError => invalid(plainName.test(name) ? name : null, nameUnknown('The body', 'field', name))
+
 /** Describes a field or parameter that does not exist. Repeats its name only if it is plain. */
-export const nameUnknown = (subject: string, what: 'field' | 'parameter', name = ''): string =>
+const nameUnknown = (subject: string, what: 'field' | 'parameter', name = ''): string =>
   `${subject} has an unknown ${what}${plainName.test(name) ? `: ${name}` : ''}.`
 
 export const tooLong = (subject: string, limit: unknown): string => `${subject} must have at most ${String(limit)} characters.`

@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { isMultipart } from '../admin/agents/document-upload.ts'
 import { countHeader } from './headers.ts'
 import { JsonShape, countNames, deepest } from './json-shape.ts'
@@ -154,21 +154,22 @@ async function parseInTurn(request: FastifyRequest, bytes: Buffer, shape: JsonSh
 function parseBody({ raw }: FastifyRequest, bytes: Buffer, { depth, names, values, maxValues }: JsonShape): unknown {
   // mutant: order.validation-2
   refuseAmbiguousContent(raw)
-  if (!isJson(raw.headers['content-type'])) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
-  if (depth > deepest) throw invalid(`The body is nested too deeply. The maximum depth is ${deepest}.`)
-  if (values > maxValues) throw invalid(`The body has too many values. It may have at most ${maxValues} fields and list elements in all.`)
-  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')
+  if (!isJson(raw.headers['content-type'])) throw invalid(null, 'Content-Type must be application/json with UTF-8 encoding.')
+  if (depth > deepest) throw invalid(null, `The body is nested too deeply. The maximum depth is ${deepest}.`)
+  if (values > maxValues)
+    throw invalid(null, `The body has too many values. It may have at most ${maxValues} fields and list elements in all.`)
+  if (!isUtf8(bytes)) throw invalid(null, 'The body must be valid UTF-8.')
   const value = parse(bytes.toString())
-  if (countNames(value, depth) < names) throw invalid('The body contains the same field more than once.')
+  if (countNames(value, depth) < names) throw invalid(null, 'The body contains the same field more than once.')
   return value
 }
 
 /** Of two types, Node keeps the first, while a proxy in front may have checked the second. Nothing here decompresses a body. */
 function refuseAmbiguousContent(request: IncomingMessage): void {
-  if (countHeader(request, 'content-type') > 1) throw invalid('Send exactly one Content-Type header.')
+  if (countHeader(request, 'content-type') > 1) throw invalid(null, 'Send exactly one Content-Type header.')
   const coding = request.headers['content-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'identity')
-    throw invalid('The body must not be compressed: send no Content-Encoding.')
+    throw invalid(null, 'The body must not be compressed: send no Content-Encoding.')
 }
 
 /** Ignores parameters other than charset (RFC 9110, 8.3). Names and values are compared case-insensitively. */
@@ -185,8 +186,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw invalid('The body is not valid JSON.')
+    throw invalid(null, 'The body is not valid JSON.')
   }
 }
-
-const invalid = (message: string): ApiError => new ApiError('validation_error', message)

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { isCutOff } from '../../finish-reason.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import { createAgentServer } from '../../mcp/agent-server.ts'
@@ -124,7 +124,7 @@ async function runTurn(
     }
     case 'message_too_long':
       refused(raw, options, 'validation_error')
-      return failed(new ApiError('validation_error', tooLong('message', started.longest)), undefined, idempotencyKey)
+      return failed(invalid('message', tooLong('message', started.longest)), undefined, idempotencyKey)
     case 'replay':
       return replied(started.reply)
     case 'replayed_failure':

@@ -31,7 +31,7 @@ export async function completionRoutes(app: FastifyInstance, options: OpenAiOpti
     const started = await beginTurn(request, wanted, options.turns)
     noteBeginResult(request.raw, started, wanted.stream ? 'stream' : undefined)
     if (wanted.stream) return sendStream(request, reply, started, wanted, options)
-    const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams)
+    const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams, 'messages')
     if (!end) return reply
     const object = completionObject(end.reply, await detailsOf(request, end, options), request.caller.apiKey.agentId)
     return reply
@@ -76,7 +76,7 @@ async function sendStream(
       reply.hijack()
       return streamRun(reply.raw, started.turn, formatOf(started.turn.requestId), message, options.streams)
     default:
-      return void sendRefusal(request, reply, started)
+      return void sendRefusal(request, reply, started, 'messages')
   }
 }
 

@@ -32,11 +32,11 @@ export const unsupportedEndpoint = (url = ''): OpenAiError | undefined =>
 
 /** An error that only these routes have. `failure`: its code in the log and in the metrics. */
 export class OpenAiError extends ApiError {
-  readonly shown: { code: string; param: string | null }
+  readonly shownCode: string
 
-  constructor(failure: FailureCode, shown: { code: string; param?: string; message: string }) {
-    super(failure, shown.message)
-    this.shown = { code: shown.code, param: shown.param ?? null }
+  constructor(failure: FailureCode, { code, message, param }: { code: string; param?: string; message: string }) {
+    super(failure, message, { param })
+    this.shownCode = code
   }
 }
 
@@ -53,8 +53,8 @@ export const openAiStatus = ({ status }: ApiError): number => (status === 422 ? 
 export type OpenAiErrorObject = { message: string; type: string; param: string | null; code: string }
 
 export function openAiError(error: ApiError): OpenAiErrorObject {
-  const { code, param } = error instanceof OpenAiError ? error.shown : { code: error.code, param: null }
-  return { message: error.message, type: typeOf(error), param, code }
+  const code = error instanceof OpenAiError ? error.shownCode : error.code
+  return { message: error.message, type: typeOf(error), param: error.param ?? null, code }
 }
 
 function typeOf({ status }: ApiError): string {

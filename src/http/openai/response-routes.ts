@@ -44,7 +44,7 @@ async function createRoute(app: FastifyInstance, options: ResponseOptions): Prom
       reply.header('x-request-id', requestId)
       return send(request, reply, factsOf(request, wanted, { requestId, conversationId }), { status: 'in_progress' })
     }
-    const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams)
+    const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams, 'input')
     if (!end) return reply
     reply.header('x-request-id', end.reply.requestId)
     return send(request, reply, factsOf(request, wanted, end.reply), stateOfReply(end.reply, await detailsOf(request, end, options)))
@@ -58,7 +58,7 @@ async function sendStream(
   wanted: WantedResponse,
   options: ResponseOptions,
 ): Promise<void> {
-  if (started.kind !== 'replay' && started.kind !== 'running') return void sendRefusal(request, reply, started)
+  if (started.kind !== 'replay' && started.kind !== 'running') return void sendRefusal(request, reply, started, 'input')
   if (started.kind === 'running') {
     const { turn } = started
     reply.hijack()

@@ -1,7 +1,7 @@
 /** POST …/chat and …/chat/stream: validates a message (`order.validation`), runs the turn and writes its outcome as JSON or as events. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
@@ -99,6 +99,7 @@ const beforeSend = (reply: FastifyReply, message: string, { failpoints }: Stream
 
 /**
  * Waits for the end of a turn. Returns a reply for its caller to send; a failure is sent. Throws an ApiError if the turn was not started.
+ * `messageField`: the field of the request that has the message.
  */
 export async function sendUnlessReply(
   request: FastifyRequest,
@@ -106,6 +107,7 @@ export async function sendUnlessReply(
   started: BeginResult,
   message: string,
   streams: StreamOptions,
+  messageField = 'message',
 ): Promise<Completed | undefined> {
   if (started.kind === 'running') await started.turn.end
   await beforeSend(reply, message, streams)
@@ -118,19 +120,19 @@ export async function sendUnlessReply(
       return void sendFailure(request, reply, failureOf(end), started.turn.requestId)
     }
     default:
-      return void sendRefusal(request, reply, started)
+      return void sendRefusal(request, reply, started, messageField)
   }
 }
 
 type NotStarted = Extract<BeginResult, { kind: 'refused' | 'message_too_long' | 'replayed_failure' }>
 
-/** Sends the stored failure of a turn. Throws an ApiError if no turn was started. */
-export function sendRefusal(request: FastifyRequest, reply: FastifyReply, started: NotStarted): FastifyReply {
+/** Sends the stored failure of a turn. Throws an ApiError if no turn was started. `messageField`: the field of the request that has the message. */
+export function sendRefusal(request: FastifyRequest, reply: FastifyReply, started: NotStarted, messageField = 'message'): FastifyReply {
   switch (started.kind) {
     case 'refused':
       throw refusalOf(request, started)
     case 'message_too_long':
-      throw new ApiError('validation_error', tooLong('message', started.longest))
+      throw invalid(messageField, tooLong('message', started.longest))
     case 'replayed_failure':
       return sendFailure(request, reply, new ApiError(started.code), started.requestId, true)
   }

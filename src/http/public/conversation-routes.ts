@@ -1,7 +1,7 @@
 /** Lists the conversations of an API key and the messages of a conversation (`paging`). See docs/spec.md, "Listing". */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import { conversationsSchema, defaultLimit, messagesSchema } from './conversation-schemas.ts'
 import { rateHeaders, readerOf } from './caller.ts'
 import type { UnreadResponses } from './unread-responses.ts'
@@ -58,7 +58,7 @@ async function readQuery(request: FastifyRequest): Promise<void> {
 
 /** A query that is not percent-encoded UTF-8 would be read as another text. */
 export async function refuseBrokenQuery({ raw }: FastifyRequest): Promise<void> {
-  if (!isDecodable(raw.url ?? '')) throw new ApiError('validation_error', 'The query string must be percent-encoded UTF-8.')
+  if (!isDecodable(raw.url ?? '')) throw invalid(null, 'The query string must be percent-encoded UTF-8.')
 }
 
 function isDecodable(url: string): boolean {

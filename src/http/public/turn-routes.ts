@@ -1,7 +1,7 @@
 /** The turn resource of the public API: status, stream, cancel and feedback of a turn that the API key started (`turn.resource`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, failures } from '../../errors.ts'
+import { failures, invalid } from '../../errors.ts'
 import { isCutOff } from '../../finish-reason.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { Reader, TurnResource, TurnStatus, TurnWanted } from '../../turn/turn-resource.ts'
@@ -59,7 +59,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
 
 /** `idempotency.key-text`: no key of a caller has control characters, but the keys that the server makes have (`openai.retry-joins`). */
 function keyOf(idempotencyKey: string): string {
-  if (/\p{Cc}/u.test(idempotencyKey)) throw new ApiError('validation_error', 'idempotency_key must not contain control characters.')
+  if (/\p{Cc}/u.test(idempotencyKey)) throw invalid('idempotency_key', 'idempotency_key must not contain control characters.')
   return idempotencyKey
 }
 
@@ -72,7 +72,7 @@ function wantedBy(request: TurnRequest): Reader & { requestId: string } {
 /** For actions whose request has no fields. An empty object is accepted, because some clients always send one. */
 export function refuseBody(body: unknown): void {
   if (body === undefined || (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)) return
-  throw new ApiError('validation_error', 'This request has no body.')
+  throw invalid(null, 'This request has no body.')
 }
 
 /** Streams a turn, whether or not it still runs. Throws ApiError before the stream has started. */
@@ -109,7 +109,8 @@ function readAfter({ headers }: FastifyRequest, query: string | undefined): Even
   const id = typeof header === 'string' && header !== '' ? header : query
   if (id === undefined) return undefined
   const position = readEventId(id)
-  if (position === undefined) throw new ApiError('validation_error', 'Last-Event-ID (or after) must be the ID of an event of this turn.')
+  if (position === undefined)
+    throw invalid(id === header ? 'Last-Event-ID' : 'after', 'Last-Event-ID (or after) must be the ID of an event of this turn.')
   return position
 }
 

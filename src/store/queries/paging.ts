@@ -2,7 +2,8 @@
  * Pages of every list: newest first by creation time and then ID (`paging`). Defines the cursor, which is opaque to callers and contains
  * only the position where a page ended. What a caller may see is decided by each statement's `where`.
  */
-import { ApiError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
+import type { ApiError } from '../../errors.ts'
 
 /** The position of a row in its list. The rows after it are `(created_at, id) < (createdAt, id)`. */
 export type Position = { createdAt: number; id: string }
@@ -98,4 +99,4 @@ export function decodeTextCursor(cursor: string, count: number): string[] {
   return texts
 }
 
-const invalidCursor = (): ApiError => new ApiError('validation_error', 'The cursor is not valid; use next_cursor as it was given.')
+const invalidCursor = (): ApiError => invalid('cursor', 'The cursor is not valid; use next_cursor as it was given.')

@@ -15,7 +15,7 @@ export type SentAnswer = { id: number; outcomes: (WireOutcome | 'as reported ear
 export type WireOutcome = { value: unknown } | { error: WireError }
 
 type WireError =
-  | { kind: 'api'; code: FailureCode; message: string }
+  | { kind: 'api'; code: FailureCode; message: string; param: string | undefined }
   | { kind: 'unavailable'; message: string }
   | { kind: 'fault'; message: string; stack: string | undefined }
 
@@ -47,7 +47,7 @@ const isAdmitted = <Turn>(outcome: WireOutcome): outcome is { value: { kind: 'ad
   'value' in outcome && (outcome.value as { kind: string }).kind === 'admitted'
 
 export function toWire(thrown: unknown): WireError {
-  if (thrown instanceof ApiError) return { kind: 'api', code: thrown.code, message: thrown.message }
+  if (thrown instanceof ApiError) return { kind: 'api', code: thrown.code, message: thrown.message, param: thrown.param }
   const error = asStoreError(thrown)
   if (error instanceof StoreUnavailable) return { kind: 'unavailable', message: error.message }
   return { kind: 'fault', message: error.message, stack: error.stack }
@@ -56,7 +56,7 @@ export function toWire(thrown: unknown): WireError {
 export function fromWire(wire: WireError): Error {
   switch (wire.kind) {
     case 'api':
-      return new ApiError(wire.code, wire.message)
+      return new ApiError(wire.code, wire.message, { param: wire.param })
     case 'unavailable':
       return new StoreUnavailable(wire.message)
     case 'fault': {

@@ -4,7 +4,7 @@ import type { AdminCalls } from '../../../admin/admin.ts'
 import type { Principal } from '../../../operators/principal.ts'
 import { manyValues } from '../../edge/request-body.ts'
 import { refuseWithout } from '../permissions.ts'
-import { ApiError } from '../../../errors.ts'
+import { ApiError, invalid } from '../../../errors.ts'
 import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
 import type { Amount, Price } from '../../../ledger/ledger.ts'
 import { Agent as AgentAnswer, AgentVersion as VersionAnswer, PriceOfVersion } from './agent-answers.ts'
@@ -200,7 +200,7 @@ function readOptions(body: Static<typeof AgentChange>) {
   return {
     ...readChange(agentFields, body),
     price: body.price && readPrice(body.price),
-    tools: body.tools?.map(readTool),
+    tools: body.tools?.map((tool, index) => readTool(tool, `tools.${index}`)),
     spendLimits: body.spend_limits && readSpendLimits(body.spend_limits),
   }
 }
@@ -218,7 +218,7 @@ const readPerMillionOrNull = (field: string, text: string | null | undefined): A
 function readPerMillion(field: string, text: string): Amount {
   const amount = readUsd(field, text)
   if (amount < 0n || amount > maxPricePerMillion) {
-    throw new ApiError('validation_error', `${field} must be between 0 and ${formatUsd(maxPricePerMillion)}.`)
+    throw invalid(field, `${field} must be between 0 and ${formatUsd(maxPricePerMillion)}.`)
   }
   return amount
 }

@@ -4,9 +4,9 @@
  */
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../../../errors.ts'
+import { ApiError, invalid } from '../../../errors.ts'
 import { senderOf } from '../../edge/unfinished-bodies.ts'
-import { nameUnknown, wellFormedPattern } from '../../edge/invalid-input.ts'
+import { unknownField, wellFormedPattern } from '../../edge/invalid-input.ts'
 
 export type Upload = { fileName: string; contentType: string; bytes: Buffer }
 
@@ -79,20 +79,20 @@ async function receive(request: FastifyRequest, reply: FastifyReply): Promise<vo
         // Undefined if the sender gave no name, although its type does not allow that.
         const fileName: string | undefined = part.filename
         if (!fileName || fileName.length > maxName || !wellFormed.test(fileName))
-          throw invalid('The file name must have 1 to 255 characters and must not contain U+0000.')
+          throw invalid('file', 'The file name must have 1 to 255 characters and must not contain U+0000.')
         request.upload = { fileName, contentType: part.mimetype, bytes: await part.toBuffer() }
         body['file'] = fileName
       } else {
-        if (part.fieldname === 'file') throw invalid('file must be sent as a file with a file name.')
+        if (part.fieldname === 'file') throw invalid('file', 'file must be sent as a file with a file name.')
         if (part.fieldname !== 'title') throw unknownField(part.fieldname)
-        if (part.valueTruncated) throw invalid('title is too long.')
+        if (part.valueTruncated) throw invalid('title', 'title is too long.')
         body['title'] = part.value
       }
     }
   } catch (error) {
     throw error instanceof ApiError ? error : refusalOf(error)
   }
-  if (!request.upload) throw invalid('file is required.')
+  if (!request.upload) throw invalid('file', 'file is required.')
   request.body = body
 }
 
@@ -103,19 +103,17 @@ function refusalOf(error: unknown): ApiError {
     case 'FST_REQ_FILE_TOO_LARGE':
       return tooLarge()
     case 'FST_FILES_LIMIT':
-      return invalid('Send one file at a time.')
+      return invalid('file', 'Send one file at a time.')
     case 'FST_FIELDS_LIMIT':
-      return invalid('Only one title may be sent with the file.')
+      return invalid('title', 'Only one title may be sent with the file.')
     case 'FST_PROTO_VIOLATION':
       return unknownField()
     // The connection is gone, so no one receives this error.
     case 'FST_MP_PREMATURE_CLOSE':
       return new ApiError('bad_request')
     default:
-      return invalid('The body is incomplete or not valid multipart/form-data with a boundary.')
+      return invalid(null, 'The body is incomplete or not valid multipart/form-data with a boundary.')
   }
 }
 
 const tooLarge = (): ApiError => new ApiError('payload_too_large', 'The file is larger than 20 MiB.')
-const unknownField = (name?: string): ApiError => invalid(nameUnknown('The body', 'field', name))
-const invalid = (message: string): ApiError => new ApiError('validation_error', message)

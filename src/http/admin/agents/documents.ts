@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { warningMessage } from '../../../document-warnings.ts'
-import { ApiError } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import { Chunk, Document as DocumentAnswer, Found, documentStatuses } from './agent-answers.ts'
 import { about, accepted, answers, gone, pageOf } from '../answers.ts'
 import { idGiven, AgentParams, PageQuery, pageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from '../fields.ts'
@@ -230,15 +230,13 @@ export const documentRoutes: TypedRoutes = async (app) => {
 /** Throws ApiError `validation_error` unless the body has exactly one source. */
 function readSource({ title, text, url, file }: Static<typeof DocumentBody>, { upload }: Pick<FastifyRequest, 'upload'>): Source {
   if (upload) return { kind: 'file', ...upload, title }
-  if (file !== undefined) throw invalid('Send a file as multipart/form-data.')
-  if (text !== undefined && url !== undefined) throw invalid('Send either text or url, not both.')
+  if (file !== undefined) throw invalid('file', 'Send a file as multipart/form-data.')
+  if (text !== undefined && url !== undefined) throw invalid('url', 'Send either text or url, not both.')
   if (url !== undefined) return { kind: 'url', url, title }
-  if (text === undefined) throw invalid('Send text or url, or a file as multipart/form-data.')
-  if (title === undefined) throw invalid('title is required with text.')
+  if (text === undefined) throw invalid('text', 'Send text or url, or a file as multipart/form-data.')
+  if (title === undefined) throw invalid('title', 'title is required with text.')
   return { kind: 'text', title, text }
 }
-
-const invalid = (message: string): ApiError => new ApiError('validation_error', message)
 
 const writeDocument = (document: Document): Static<typeof DocumentAnswer.ref> => ({
   id: document.id,

@@ -1,6 +1,6 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
 import type { AdminCalls } from '../../../admin/admin.ts'
-import { ApiError } from '../../../errors.ts'
+import { ApiError, invalid } from '../../../errors.ts'
 import { textStart } from '../../../turn/turn-text.ts'
 import type { TextListener } from '../../../turn/turn-text.ts'
 import { leftBy } from '../access-watch.ts'
@@ -90,10 +90,7 @@ export const previewRoutes: TypedRoutes<{ streams: StreamOptions }> = async (app
     async (request, reply) => {
       const { message, external_user_id: externalUserId, before_turn: beforeTurn, version, overrides = {} } = request.body
       if (beforeTurn !== undefined && externalUserId !== undefined)
-        throw new ApiError(
-          'validation_error',
-          'Use either external_user_id or before_turn: each of them says which history the message has.',
-        )
+        throw invalid('before_turn', 'Use either external_user_id or before_turn: each of them says which history the message has.')
       const historyOf = beforeTurn === undefined ? { externalUserId: externalUserId ?? usualUser } : { beforeTurn }
       const asked = {
         message,

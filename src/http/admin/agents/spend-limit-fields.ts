@@ -1,6 +1,6 @@
 /** Spend limits in requests and responses of the admin API (`billing.spend-limit`). */
 import type { Static } from 'typebox'
-import { ApiError } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import { spendScopes, spendSpans } from '../../../spend-limits.ts'
 import type { NewSpendLimit } from '../../../store/queries/spend-limits.ts'
 import type { Spending } from '../../../store/queries/spending.ts'
@@ -56,16 +56,13 @@ export const spendingExample = {
 /** Throws ApiError `validation_error` naming the item. `scope`: the only one that is allowed here. */
 export function readSpendLimits(given: Static<typeof NewLimits>, scope?: NewSpendLimit['scope']): NewSpendLimit[] {
   return given.map((limit, index) => {
-    const at = `spend_limits[${index}]`
+    const at = `spend_limits.${index}`
     const amount = readUsd(`${at}.usd`, limit.usd)
-    if (amount < 0n) throw new ApiError('validation_error', `${at}.usd must not be negative.`)
+    if (amount < 0n) throw invalid(`${at}.usd`, `${at}.usd must not be negative.`)
     if (scope !== undefined && limit.scope !== scope)
-      throw new ApiError('validation_error', `${at}.scope must be ${scope}. Limits of other scopes belong to the agent.`)
+      throw invalid(`${at}.scope`, `${at}.scope must be ${scope}. Limits of other scopes belong to the agent.`)
     if (given.findIndex((other) => other.scope === limit.scope && other.window === limit.window) !== index)
-      throw new ApiError(
-        'validation_error',
-        `${at} is the second limit of scope ${limit.scope} and window ${limit.window}. Send one of each.`,
-      )
+      throw invalid(at, `${at} is the second limit of scope ${limit.scope} and window ${limit.window}. Send one of each.`)
     return { scope: limit.scope, span: limit.window, amount }
   })
 }

@@ -5,7 +5,7 @@
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { define } from '../../public/schemas.ts'
-import { ApiError } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import { formatUsd, maxToolPrice } from '../../../ledger/ledger.ts'
 import { Usd, readUsd, wellFormed } from '../fields.ts'
 import { Type } from '../../edge/schema.ts'
@@ -104,11 +104,14 @@ export const Tools = Type.Array(Tool, { maxItems: 32 })
 // The timeout of a tool call: `fault.tool-hostile`.
 const defaultTimeoutSeconds = 10
 
-/** Returns the fields in a fixed order, so that the same tool with its fields in another order compares equal. */
-export function readTool(tool: Static<typeof Mcp.ref>): Extract<Given, { type: 'mcp' }>
-export function readTool(tool: GivenTool): Given
-export function readTool(tool: GivenTool): Given {
-  const price = readPrice(tool)
+/**
+ * Returns the fields in a fixed order, so that the same tool with its fields in another order compares equal. `at`: the path of the tool in the
+ * request. Throws ApiError `validation_error`.
+ */
+export function readTool(tool: Static<typeof Mcp.ref>, at: string): Extract<Given, { type: 'mcp' }>
+export function readTool(tool: GivenTool, at: string): Given
+export function readTool(tool: GivenTool, at: string): Given {
+  const price = readPrice(tool, `${at}.price_usd`)
   switch (tool.type) {
     case 'http': {
       const { type, name, description, parameters, method, url, headers = {}, secrets = {} } = tool
@@ -125,10 +128,10 @@ export function readTool(tool: GivenTool): Given {
 }
 
 /** A price of zero is that of a tool without one. */
-function readPrice({ name, price_usd: text }: GivenTool): { price?: number } {
-  const price = text === undefined ? 0n : readUsd('price_usd', text)
+function readPrice({ name, price_usd: text }: GivenTool, field: string): { price?: number } {
+  const price = text === undefined ? 0n : readUsd(field, text)
   if (price < 0n || price > maxToolPrice)
-    throw new ApiError('validation_error', `The tool ${name}: price_usd must be between 0 and ${formatUsd(maxToolPrice)}.`)
+    throw invalid(field, `The tool ${name}: price_usd must be between 0 and ${formatUsd(maxToolPrice)}.`)
   return price === 0n ? {} : { price: Number(price) }
 }
 

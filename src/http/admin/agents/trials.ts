@@ -5,7 +5,7 @@ import { agentFields } from '../../../resources/agent.ts'
 import { newProperties } from '../wire.ts'
 import { Refresh } from './agent-bodies.ts'
 import { HttpTool, readTool, writeDifference } from './tools.ts'
-import { ApiError } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import { about, answers } from '../answers.ts'
 import { ModelPrice, ToolTrial } from '../console-answers.ts'
 import { AgentParams, wellFormed, writePrice, writePriceSource } from '../fields.ts'
@@ -51,7 +51,7 @@ export const trialRoutes: TypedRoutes = async (app) => {
       const { result, isError, ms } = await request.admin.tryTool(request.params.id, {
         tool,
         arguments: given,
-        definition: definition && readTool(definition),
+        definition: definition && readTool(definition, 'definition'),
         requestId: request.id,
       })
       return { result, is_error: isError, ms }
@@ -78,12 +78,9 @@ export const trialRoutes: TypedRoutes = async (app) => {
       const { id } = request.params
       const { approve = false, definition } = request.body ?? {}
       if (approve && definition)
-        throw new ApiError(
-          'validation_error',
-          'Send approve or definition, not both: a definition is only tested. To save it, update the agent.',
-        )
+        throw invalid('definition', 'Send approve or definition, not both: a definition is only tested. To save it, update the agent.')
       const { differences, unusable, version } = definition
-        ? await request.admin.tryServer(id, readTool(definition))
+        ? await request.admin.tryServer(id, readTool(definition, 'definition'))
         : await request.admin.refreshTools(id, approve)
       return { data: differences.map(writeDifference), unusable, version }
     },
