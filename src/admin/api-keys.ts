@@ -3,58 +3,35 @@ import { digestSecret, makeApiKey } from '../access/api-key.ts'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'
 import { maxSecretsPerKey } from '../store/queries/api-keys.ts'
-import type { ApiKeyChange, ApiKeyOutcome, ApiKeyRecord } from '../store/queries/api-key-records.ts'
+import type { ApiKey, ApiKeyChange, GivenApiKey } from '../resources/api-key.ts'
+import type { ApiKeyOutcome } from '../store/queries/api-key-records.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 import type { Ids } from '../ids.ts'
 
-export type NewApiKey = {
-  agentId: string
-  name?: string | undefined
-  permission: ApiKeyRecord['permission']
-  /** Default: 120 requests in 60 seconds. */
-  rateLimit?: { limit: number; windowSeconds: number } | undefined
-  /** Default: none. */
-  defaultExternalUserId?: string | null
-  /** Default: true. */
-  mcp?: boolean
-}
-
 /** `text` is the whole key, shown only once. */
-export type ApiKeyShown = ApiKeyRecord & { text: string }
+export type ApiKeyShown = ApiKey & { text: string }
 
 /** Each throws ApiError `not_found` if the agent or the key does not exist, and `conflict` for a change of a revoked key. */
 export type ApiKeysAdmin = {
-  createApiKey(given: NewApiKey): Promise<ApiKeyShown>
+  createApiKey(given: GivenApiKey & { agentId: string }): Promise<ApiKeyShown>
   /** Newest first, including revoked keys. */
-  listApiKeys(agentId: string, page: PageWanted): Promise<Page<ApiKeyRecord>>
-  changeApiKey(id: string, change: ApiKeyChange): Promise<ApiKeyRecord>
+  listApiKeys(agentId: string, page: PageWanted): Promise<Page<ApiKey>>
+  changeApiKey(id: string, change: ApiKeyChange): Promise<ApiKey>
   /** Permanent, on every process within one second. Revoking again has no effect. */
   revokeApiKey(id: string): Promise<void>
   /** `conversation.identity`: a new secret for the same key. The previous one stays valid for `graceSeconds`. */
   rotateApiKey(id: string, graceSeconds: number): Promise<ApiKeyShown>
 }
 
-const defaultRateLimit = { limit: 120, windowSeconds: 60 }
-
 type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
 
 export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiKeysAdmin {
   return {
-    async createApiKey({ agentId, name, permission, rateLimit = defaultRateLimit, ...adapted }) {
+    async createApiKey(given) {
       const { keyId, secret, text } = makeApiKey(randomBytes)
-      const record = await store.write.createApiKey({
-        id: newId('key'),
-        keyId,
-        agentId,
-        name: name ?? null,
-        permission,
-        rateLimit: rateLimit.limit,
-        rateWindowSeconds: rateLimit.windowSeconds,
-        ...adapted,
-        digest: digestSecret(secret),
-      })
+      const record = await store.write.createApiKey({ ...given, id: newId('key'), keyId, digest: digestSecret(secret) })
       if (!record) throw new ApiError('not_found', 'This agent does not exist.')
       return { ...record, text }
     },
@@ -77,7 +54,7 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
   }
 }
 
-function changed(outcome: ApiKeyOutcome): ApiKeyRecord {
+function changed(outcome: ApiKeyOutcome): ApiKey {
   switch (outcome.kind) {
     case 'changed':
       return outcome.apiKey

@@ -3,6 +3,8 @@
  * file is the last step, so a start that was killed at any point is completed by the next one, and nothing is created twice. What an
  * operator has changed or deleted since stays as it is.
  */
+import { apiKeyFields } from '../resources/api-key.ts'
+import { initialOf } from '../resources/field.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { digestSecret, parseApiKey } from '../access/api-key.ts'
@@ -113,7 +115,9 @@ async function makeKey(admin: Admin, agentId: string): Promise<string> {
     (page) => admin.listApiKeys(agentId, page),
     (key) => key.name === demoName && key.revokedAt === null,
   )
-  const made = present ? await admin.rotateApiKey(present.id, 0) : await admin.createApiKey({ agentId, name: demoName, permission: 'full' })
+  const made = present
+    ? await admin.rotateApiKey(present.id, 0)
+    : await admin.createApiKey({ ...initialOf(apiKeyFields), agentId, name: demoName, permission: 'full' })
   return made.text
 }
 

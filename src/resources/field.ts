@@ -78,10 +78,10 @@ export type Field = {
   /** What a request says about it. */
   asks?: string
   /**
-   * What the audit log shows of a field that requests set. Default: its value. `withheld`: only whether it changed. `origin`: of an address whose
+   * What the audit log shows of a field that requests set. Default: its value, which `shown` says of any other field. `withheld`: only whether it changed. `origin`: of an address whose
    * path may contain credentials, the origin, and whether the rest changed.
    */
-  audit?: 'withheld' | 'origin'
+  audit?: 'shown' | 'withheld' | 'origin'
   /** Its value in the example of a response. */
   example: unknown
   /** The option of `create` and `update` on the command line. `no`: of its `--no-` form. `only`: `create` has an argument for it. */
@@ -150,8 +150,11 @@ export function fits(kind: Kind, value: unknown): boolean {
 }
 
 /** The initial values of the fields that have one. */
-export const initialOf = (fields: Fields): Record<string, unknown> =>
-  grouped(Object.entries(fields).flatMap(([name, { initial }]) => (initial === undefined ? [] : [[name, initial] as const])))
+export const initialOf = <F extends Fields>(fields: F): Values<F, Having<F, { initial: unknown }>> =>
+  grouped(Object.entries(fields).flatMap(([name, { initial }]) => (initial === undefined ? [] : [[name, initial] as const]))) as Values<
+    F,
+    Having<F, { initial: unknown }>
+  >
 
 /** The same with the values that `change` has. */
 export const changedBy = <F extends Fields>(fields: F, base: Resource<F>, change: object): Resource<F> =>

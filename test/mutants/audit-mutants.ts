@@ -52,7 +52,7 @@ export const auditMutants: Mutant[] = [
   {
     rule: 'audit.changes',
     removes: 'the name of an end user is not shown',
-    edits: [edit('withheld(key.defaultExternalUserId)', 'key.defaultExternalUserId')],
+    edits: [edit("audit: 'withheld',", "audit: 'shown',")],
     caughtBy: noSecret,
   },
   {

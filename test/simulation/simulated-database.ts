@@ -5,6 +5,8 @@
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { apiKeyFields } from '../../src/resources/api-key.ts'
+import { initialOf } from '../../src/resources/field.ts'
 import { formatStoredConfig } from '../../src/agent/agent-config.ts'
 import type { AgentContent } from '../../src/store/queries/agent-versions.ts'
 import { createAgent } from '../../src/store/queries/agents.ts'
@@ -71,8 +73,8 @@ export async function createSimulatedDatabase() {
   await createOwner(sql, { id: ownerId, name: 'one', credit: { ledgerEntryId: 'led_first', amount: firstBalance } })
   await createAgent(sql, { id: agentId, ownerId, provider: null, content: contentOf(2n) })
   for (const [index, id] of apiKeyIds.entries()) {
-    const limits = { permission: 'full', rateLimit: 100, rateWindowSeconds: 60 } as const
-    await createApiKey(sql, { id, keyId: `${id}_public`, agentId, name: null, ...limits, digest: new Uint8Array(32).fill(index) })
+    const key = { ...initialOf(apiKeyFields), id, keyId: `${id}_public`, agentId, permission: 'full' as const }
+    await createApiKey(sql, { ...key, digest: new Uint8Array(32).fill(index) })
   }
   const hot = createTurnPath(db, { now: () => moment().now, leaseNow: () => moment().leaseNow })
   let failingCommits = 0

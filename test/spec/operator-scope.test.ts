@@ -81,7 +81,16 @@ const readCalls: Calls<AdminReads> = {
 }
 
 const limits = [{ scope: 'end_user' as const, span: 'day' as const, amount: 1n }]
-const newKey = { id: 'key_new', keyId: 'new', name: null, permission: 'full' as const, rateLimit: 1, rateWindowSeconds: 1, digest }
+const newKey = {
+  id: 'key_new',
+  keyId: 'new',
+  name: null,
+  permission: 'full' as const,
+  rateLimit: { limit: 1, windowSeconds: 1 },
+  defaultExternalUserId: null,
+  mcp: true,
+  digest,
+}
 const newDocument = {
   id: 'doc_new',
   title: 't',

@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
+import { apiKeyFields } from '../../src/resources/api-key.ts'
+import { initialOf } from '../../src/resources/field.ts'
 import { createAccess } from '../../src/access/access.ts'
 import { digestSecret, makeApiKey } from '../../src/access/api-key.ts'
 import type { Access } from '../../src/access/outcome.ts'
@@ -56,8 +58,7 @@ async function makeKey(store: OwnStore, agentId: string, changes: { permission?:
     agentId,
     name: null,
     permission: 'full' as const,
-    rateLimit: 7,
-    rateWindowSeconds: 30,
+    rateLimit: { limit: 7, windowSeconds: 30 },
     defaultExternalUserId: 'desk',
     mcp: false,
     ...changes,
@@ -233,8 +234,8 @@ void test('keys: a key works as soon as it is created, also after a failed looku
   const { store, bench, access } = await setUp(t)
   const later = makeApiKey(randomBytes)
   assert.deepEqual(await enter(access, later.text), refused)
-  const row = { id: 'key_later', keyId: later.keyId, agentId: bench.agentId, name: null, rateLimit: 1, rateWindowSeconds: 1 }
-  await store.write.createApiKey({ ...row, permission: 'full', digest: digestSecret(later.secret) })
+  const row = { id: 'key_later', keyId: later.keyId, agentId: bench.agentId, name: null }
+  await store.write.createApiKey({ ...initialOf(apiKeyFields), ...row, permission: 'full', digest: digestSecret(later.secret) })
   assert.equal((await enter(access, later.text)).kind, 'authenticated')
 })
 

@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { apiKeyFields } from '../../src/resources/api-key.ts'
+import { initialOf } from '../../src/resources/field.ts'
 import { boundCost } from '../../src/ledger/ledger.ts'
 import type { AgentContent } from '../../src/store/queries/agent-versions.ts'
 import type {
@@ -85,10 +87,8 @@ export class Bench {
       id: apiKeyId,
       keyId: `${id}abcdefgh`,
       agentId,
-      name: null,
+      ...initialOf(apiKeyFields),
       permission: 'full',
-      rateLimit: 120,
-      rateWindowSeconds: 60,
       digest: Buffer.from(id.padEnd(32, 'x')),
     })
   }

@@ -6,6 +6,8 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { pino } from 'pino'
+import { apiKeyFields } from '../../src/resources/api-key.ts'
+import { initialOf } from '../../src/resources/field.ts'
 import { createAccess } from '../../src/access/access.ts'
 import { digestSecret, makeApiKey } from '../../src/access/api-key.ts'
 import { createMemoryWindow } from '../../src/access/rate-window.ts'
@@ -199,10 +201,9 @@ void test(
         id: `key_${key.keyId}`,
         keyId: key.keyId,
         agentId: bench.agentId,
-        name: null,
+        ...initialOf(apiKeyFields),
         permission: 'full',
-        rateLimit: 1,
-        rateWindowSeconds: 1,
+        rateLimit: { limit: 1, windowSeconds: 1 },
         digest: digestSecret(key.secret),
       })
     const enter = async ({ text }: { text: string }): Promise<string> => (await access.authenticate(`Bearer ${text}`)).kind

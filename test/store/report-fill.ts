@@ -4,6 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Bench } from './conformance.ts'
+import { apiKeyFields } from '../../src/resources/api-key.ts'
+import { initialOf } from '../../src/resources/field.ts'
 import type { TestStore } from './conformance.ts'
 
 export const filledFrom = Date.UTC(2026, 2, 27)
@@ -22,7 +24,7 @@ export async function makeKeys(store: TestStore): Promise<Key[]> {
     const id = randomUUID().slice(0, 8)
     const digest = Buffer.from(id.padEnd(32, 'y'))
     const key = { id: `key_${id}`, keyId: `${id}ijklmnop`, agentId, name: `web ${id}`, permission: 'full' as const, digest }
-    await store.write.createApiKey({ ...key, rateLimit: 120, rateWindowSeconds: 60 })
+    await store.write.createApiKey({ ...initialOf(apiKeyFields), ...key })
     keys.push({ ownerId, agentId, apiKeyId }, { ownerId, agentId, apiKeyId: key.id })
   }
   return keys

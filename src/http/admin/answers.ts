@@ -13,7 +13,9 @@ import { operatorExamples, operatorSchemas } from './operator-answers.ts'
 import { signInExamples, signInSchemas } from '../console/sign-in/sign-in-answers.ts'
 import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
-import { AmountUsd, Count, RequestId, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
+import { apiKeyFields } from '../../resources/api-key.ts'
+import { answerProperties } from './wire.ts'
+import { AmountUsd, Count, RequestId, Time, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { turnSchemas } from './turn-answers.ts'
@@ -47,23 +49,7 @@ export const ProviderTest = define(
   }),
 )
 
-const keyFields = {
-  id: idOf('key'),
-  key_id: Type.String({ description: 'The public part of the API key.' }),
-  agent_id: idOf('agt'),
-  name: orNull(Type.String()),
-  permission: Type.Enum(['full', 'read-only']),
-  rate_limit: Type.Object({ limit: Count, window_seconds: Count }),
-  default_external_user_id: orNull(
-    Type.String({
-      description: 'The end user of requests that name none, for the OpenAI endpoints and MCP. Null: such requests are refused.',
-    }),
-  ),
-  mcp: Type.Boolean({ description: 'Whether the key may call the agent as an MCP server.' }),
-  created_at: Time,
-  last_used_at: Type.Union([Time, Type.Null()], { description: 'Updated at most once a minute. Null if the key was never used.' }),
-  revoked_at: TimeOrNull,
-}
+const keyFields = answerProperties(apiKeyFields)
 export const Key = define('Key', Type.Object(keyFields))
 export const ShownKey = define(
   'ShownKey',

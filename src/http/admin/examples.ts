@@ -4,6 +4,8 @@
  */
 import { calculationExample, detailsExample, priceExample as price, priceSourceExample as priceSource } from './price-examples.ts'
 import { callExample as call, lookUpExample as lookUp, toolsExample as tools } from './tool-examples.ts'
+import { apiKeyFields } from '../../resources/api-key.ts'
+import { exampleOf } from './wire.ts'
 import { exampleId } from '../public/answers.ts'
 import { ownerExamples } from './owner-answers.ts'
 import { webhookExamples } from './webhook-answers.ts'
@@ -38,19 +40,7 @@ const content = {
   tools,
 }
 
-const shownKey = {
-  id: key,
-  key_id: 'k7m2p9q4r8t1v5x3',
-  agent_id: agent,
-  name: 'Web shop',
-  permission: 'full',
-  rate_limit: { limit: 120, window_seconds: 60 },
-  default_external_user_id: null,
-  mcp: true,
-  created_at: morning,
-  last_used_at: asked,
-  revoked_at: null,
-}
+const shownKey = exampleOf(apiKeyFields)
 
 const turn = {
   request_id: exampleId,

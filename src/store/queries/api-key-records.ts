@@ -1,65 +1,32 @@
 /**
  * API keys as an operator creates, sees and changes them. Handles only digests of secrets. Authentication reads keys through api-keys.ts.
  */
-import type { Row, Sql } from '../sql.ts'
+import { apiKeyFields } from '../../resources/api-key.ts'
+import type { ApiKey, ApiKeyChange, GivenApiKey } from '../../resources/api-key.ts'
+import { changedBy } from '../../resources/field.ts'
+import type { Sql } from '../sql.ts'
 import { maxSecretsPerKey } from './api-keys.ts'
-import { integer, integerOrNull, text, textOrNull } from './columns.ts'
+import { integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { read, serviceWrite, write } from './operation.ts'
 import { ofAgent, ofKey, instead } from './scope.ts'
-import { changed, created, when, withheld } from './audited-fields.ts'
-import type { AuditedFields } from './audited-fields.ts'
+import { auditedOf, changed, created, when } from './audited-fields.ts'
+import { columnsOf, insertRow, rowReader, updateRow } from './rows.ts'
 
-export type ApiKeyRecord = {
-  id: string
-  /** The public part: svc_live_<key_id>.<secret> */
-  keyId: string
-  agentId: string
-  name: string | null
-  permission: 'full' | 'read-only'
-  rateLimit: number
-  rateWindowSeconds: number
-  /** The end user of requests that name none, in protocols that allow it. */
-  defaultExternalUserId: string | null
-  /** Whether the key may call the agent as an MCP server. */
-  mcp: boolean
-  createdAt: number
-  revokedAt: number | null
-  /** Up to a minute late. Null before the first use. */
-  lastUsedAt: number | null
-}
-
-type Adapted = Pick<ApiKeyRecord, 'defaultExternalUserId' | 'mcp'>
-/** By default the key has no default end user, and may call the agent as an MCP server. */
-export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt' | 'lastUsedAt' | keyof Adapted> &
-  Partial<Adapted> & { digest: Uint8Array }
+export type NewApiKey = GivenApiKey & Pick<ApiKey, 'id' | 'keyId' | 'agentId'> & { digest: Uint8Array }
 
 /** Returns undefined if the agent does not exist or was deleted. */
-export async function createApiKey(sql: Sql, { digest, ...given }: NewApiKey): Promise<ApiKeyRecord | undefined> {
-  const key = { defaultExternalUserId: null, mcp: true, ...given }
-  const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', key.agentId)
+export async function createApiKey(sql: Sql, { digest, ...given }: NewApiKey): Promise<ApiKey | undefined> {
+  const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', given.agentId)
   if (!agent) return undefined
   const now = await sql.now()
-  await sql.run(
-    `insert into api_keys (id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, default_external_user_id, mcp, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    key.id,
-    key.keyId,
-    key.agentId,
-    key.name,
-    key.permission,
-    key.rateLimit,
-    key.rateWindowSeconds,
-    key.defaultExternalUserId,
-    key.mcp ? 1 : 0,
-    now,
-  )
-  await insertSecret(sql, key.id, digest, now)
-  return { ...key, createdAt: now, revokedAt: null, lastUsedAt: null }
+  await insertRow(sql, 'api_keys', apiKeyFields, { ...given, createdAt: now })
+  await insertSecret(sql, given.id, digest, now)
+  return { ...given, createdAt: now, revokedAt: null, lastUsedAt: null }
 }
 
 /** Newest first, including revoked keys. */
-async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKeyRecord[]> {
+async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKey[]> {
   const rows = await sql.all(
     `select ${columns} from api_keys where agent_id = $1 and playground = 0 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
     agentId,
@@ -70,8 +37,7 @@ async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageReq
   return rows.map(readApiKey)
 }
 
-export type ApiKeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'permission' | 'rateLimit' | 'rateWindowSeconds' | keyof Adapted>>
-export type ApiKeyOutcome = { kind: 'changed'; apiKey: ApiKeyRecord } | { kind: 'not_found' } | { kind: 'revoked' }
+export type ApiKeyOutcome = { kind: 'changed'; apiKey: ApiKey } | { kind: 'not_found' } | { kind: 'revoked' }
 /** `endsAt`: when the first old secret ends, so that another one can be created. */
 export type RotationOutcome = ApiKeyOutcome | { kind: 'too_many_secrets'; endsAt: number }
 
@@ -79,19 +45,8 @@ async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): Promise
   const present = await findApiKeyRecord(sql, id)
   if (!present) return { kind: 'not_found' }
   if (present.revokedAt !== null) return { kind: 'revoked' }
-  const apiKey = { ...present, ...change }
-  await sql.run(
-    `update api_keys set name = $1, permission = $2, rate_limit = $3, rate_window_seconds = $4, default_external_user_id = $5, mcp = $6
-     where id = $7`,
-    apiKey.name,
-    apiKey.permission,
-    apiKey.rateLimit,
-    apiKey.rateWindowSeconds,
-    apiKey.defaultExternalUserId,
-    apiKey.mcp ? 1 : 0,
-    id,
-  )
-  return { kind: 'changed', apiKey }
+  await updateRow(sql, 'api_keys', apiKeyFields, id, change)
+  return { kind: 'changed', apiKey: changedBy(apiKeyFields, present, change) }
 }
 
 /** Permanent. Revoking again has no effect. */
@@ -122,7 +77,7 @@ async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: n
 }
 
 /** Finds revoked keys, too, but never the playground's, which has no secret and cannot be changed. */
-async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
+async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKey | undefined> {
   const [row] = await sql.all(`select ${columns} from api_keys where id = $1 and playground = 0`, id)
   return row && readApiKey(row)
 }
@@ -158,36 +113,9 @@ async function insertSecret(sql: Sql, apiKeyId: string, digest: Uint8Array, now:
   await sql.run('insert into api_key_secrets (digest, api_key_id, created_at) values ($1, $2, $3)', digest, apiKeyId, now)
 }
 
-const columns =
-  'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, default_external_user_id, mcp, created_at, revoked_at, last_used_at'
-
-function readApiKey(row: Row): ApiKeyRecord {
-  return {
-    id: text(row, 'id'),
-    keyId: text(row, 'key_id'),
-    agentId: text(row, 'agent_id'),
-    name: textOrNull(row, 'name'),
-    permission: text(row, 'permission') === 'full' ? 'full' : 'read-only',
-    rateLimit: integer(row, 'rate_limit'),
-    rateWindowSeconds: integer(row, 'rate_window_seconds'),
-    defaultExternalUserId: textOrNull(row, 'default_external_user_id'),
-    mcp: integer(row, 'mcp') === 1,
-    createdAt: integer(row, 'created_at'),
-    revokedAt: integerOrNull(row, 'revoked_at'),
-    lastUsedAt: integerOrNull(row, 'last_used_at'),
-  }
-}
-
-const apiKeyFields = (key: ApiKeyRecord): AuditedFields => ({
-  agent_id: key.agentId,
-  name: key.name,
-  permission: key.permission,
-  'rate_limit.limit': key.rateLimit,
-  'rate_limit.window_seconds': key.rateWindowSeconds,
-  // The name of an end user.
-  default_external_user_id: withheld(key.defaultExternalUserId),
-  mcp: key.mcp,
-})
+const columns = columnsOf(apiKeyFields)
+const readApiKey = rowReader(apiKeyFields)
+const audited = auditedOf(apiKeyFields)
 
 export const apiKeyRecordReads = {
   findApiKeyId: read(findApiKeyId, {
@@ -205,13 +133,13 @@ export const apiKeyRecordReads = {
 export const apiKeyRecordWrites = {
   createApiKey: write(createApiKey, {
     scope: ofAgent(({ agentId }) => agentId, undefined),
-    audit: (apiKey, [{ id }]) => created('key', id, apiKeyFields, apiKey),
+    audit: (apiKey, [{ id }]) => created('key', id, audited, apiKey),
     changesCaches: true,
   }),
   changeApiKey: write(changeApiKey, {
     scope: ofKey((id) => id, { kind: 'not_found' }),
     before: (sql, [id]) => findApiKeyRecord(sql, id),
-    audit: (outcome, [id], before) => changed('key', id, apiKeyFields, before, outcome.kind === 'changed' && outcome.apiKey),
+    audit: (outcome, [id], before) => changed('key', id, audited, before, outcome.kind === 'changed' && outcome.apiKey),
     changesCaches: true,
   }),
   revokeApiKey: write(revokeApiKey, {

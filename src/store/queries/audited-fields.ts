@@ -105,7 +105,7 @@ export const auditedOf =
   (thing: Partial<Resource<F>>): AuditedFields =>
     Object.fromEntries(
       Object.entries(fields)
-        .filter(([, { create, change }]) => create ?? change)
+        .filter(([, { create, change, audit }]) => create ?? change ?? audit)
         .flatMap(([name, field]) => audited(nameOf(name, field), field, valueAt(thing, name))),
     )
 
@@ -120,7 +120,7 @@ function audited(name: string, { kind, audit }: Field, value: unknown): [string,
         // mutant: audit.changes
         [`${name}.path`, withheld(value)],
       ]
-    case undefined:
+    default:
       return [[name, toJson(kind, value)]]
   }
 }
