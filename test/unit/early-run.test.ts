@@ -203,8 +203,10 @@ void test('turn.durable-first: an admission that commits after the drain has end
   assert.deepEqual([wrote, writes, turns.running], [[false, false, false], ['release'], 0])
 })
 
-void test('turn.durable-first: after a void run none starts early for a while, then one at a time, until one is confirmed', async () => {
+void test('turn.durable-first: after a void run none starts early for a while, then one at a time, until one is confirmed', (t) => {
   const pauseMs = 60
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
   const early = new EarlyRuns(pauseMs)
   const run = { turn: { confirm: () => undefined, withdraw: () => undefined }, ended: Promise.resolve() } as unknown as Run
   const [one, other] = [{ kind: 'admitted' }, { kind: 'admitted' }] as Admitted[]
@@ -215,13 +217,13 @@ void test('turn.durable-first: after a void run none starts early for a while, t
   first.withdraw()
   assert.equal(start(), undefined)
   second.withdraw()
-  await wait(pauseMs + 10)
+  now += pauseMs
   const tried = start()
   assert.ok(tried)
   assert.equal(start(), undefined, 'one at a time')
   tried.withdraw()
   assert.equal(start(), undefined, 'the pause begins again')
-  await wait(pauseMs + 10)
+  now += pauseMs
   assert.equal(start()!.confirm(one!), run)
   assert.ok(start() && start())
   early.stop()
