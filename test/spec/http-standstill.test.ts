@@ -45,19 +45,25 @@ void test('fault.event-loop-blocked fault.slow-requests order.request-id: a requ
     ['a whole request', ''],
     ['the rest of a body', chat.slice(0, -10)],
   ] as const) {
-    using raw = await RawSocket.open(layer.port)
-    raw.write(early === '' ? '\r\n' : early)
-    // Accepted and read up to here.
-    await pass(20)
-    // After this round's reads, so that the next round starts with its timeouts.
-    await new Promise((resolve) => setImmediate(resolve))
-    raw.write(chat.slice(early.length))
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1300)
-    await raw.rest()
-    assert.deepEqual(
-      raw.answers.map(({ status }) => status),
-      [200],
-      title,
-    )
+    for (let isInTime = false; !isInTime;) {
+      const from = performance.now()
+      using raw = await RawSocket.open(layer.port)
+      raw.write(early === '' ? '\r\n' : early)
+      // Accepted and read up to here.
+      await pass(20)
+      // After this round's reads, so that the next round starts with its timeouts.
+      await new Promise((resolve) => setImmediate(resolve))
+      // On a busy machine, its first part may be too late already.
+      isInTime = performance.now() - from < 300
+      if (!isInTime) continue
+      raw.write(chat.slice(early.length))
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1300)
+      await raw.rest()
+      assert.deepEqual(
+        raw.answers.map(({ status }) => status),
+        [200],
+        title,
+      )
+    }
   }
 })
