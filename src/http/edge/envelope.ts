@@ -3,15 +3,21 @@
  * of that API (`openai.errors`).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import type { ApiError, FailureCode } from '../../errors.ts'
 import { isOpenAiPath, mayRetryHeader, openAiError, openAiStatus } from '../openai/openai-error.ts'
+import type { ErrorObject } from '../public/schemas.ts'
 import { note } from './access-log.ts'
 import { closeIfUnread } from './polite-close.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
 /** The error object, used in the envelope and as the data of the `error` event. */
-export const errorObject = (code: FailureCode, message: string, requestId: string): object => ({ code, message, request_id: requestId })
+export const errorObject = (code: FailureCode, message: string, requestId: string): Static<typeof ErrorObject.ref> => ({
+  code,
+  message,
+  request_id: requestId,
+})
 
 /**
  * `url`: of the request, undefined if it never became one. `route`: what serves it, undefined before that is known. `isStored`: the failure is the

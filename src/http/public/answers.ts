@@ -44,12 +44,13 @@ export const describeEmpty = (description: string, headers: object = describeHea
  */
 export const describeStream = (event: TSchema, examples: Record<string, { value: string }>, more = '') => ({
   'text/event-stream': {
-    schema: {
-      type: 'string' as const,
+    // No handler returns it: a stream is written to the socket.
+    schema: Type.Unsafe<never>({
+      type: 'string',
       contentMediaType: 'text/event-stream',
       contentSchema: event,
       description: `Server-sent events. \`contentSchema\` describes each of them: its name and its data, which is one line of JSON.${more}`,
-    },
+    }),
     examples,
   },
 })

@@ -1,12 +1,11 @@
 /** POST …/chat and …/chat/stream: validates a message (`order.validation`), runs the turn and writes its outcome as JSON or as events. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, invalid } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../turn/outcome.ts'
 import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
-import type { ChatRequest } from './schemas.ts'
+import type { AcceptedTurn, ChatRequest } from './schemas.ts'
 import { rateHeaders, readerOf } from './caller.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
@@ -21,6 +20,7 @@ import { tooLong } from '../edge/invalid-input.ts'
 import { prefersAsync, readTraceparent } from './request-headers.ts'
 import type { TurnResource } from '../../turn/turn-resource.ts'
 import { readJson } from '../edge/request-body.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 /** The part of the turn module that these routes use. */
 export type Turns = { begin(request: TurnRequest): Promise<BeginResult>; resource: TurnResource }
@@ -34,7 +34,7 @@ declare module 'fastify' {
   }
 }
 
-export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
+export const chatRoutes: TypedRoutes<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
   app.addHook('preParsing', async (request, reply) => {
     // mutant: order.validation
     request.body = await readJson(request, reply, () => void (request.idempotencyKey = readIdempotencyKey(request.raw)))
@@ -208,7 +208,7 @@ const sendAccepted = (request: FastifyRequest, reply: FastifyReply, { requestId,
       location: turnPath(request.caller.apiKey.agentId, requestId),
       'preference-applied': 'respond-async',
     })
-    .send(JSON.stringify({ request_id: requestId, conversation_id: conversationId, status: 'running' }))
+    .send(JSON.stringify({ request_id: requestId, conversation_id: conversationId, status: 'running' } satisfies AcceptedTurn))
 
 /** Sends the current rate limit headers and the request ID of the turn that produced the reply: `rate.headers`, `idempotency.replay`. */
 const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>

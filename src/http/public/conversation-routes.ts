@@ -1,10 +1,10 @@
 /** Lists the conversations of an API key and the messages of a conversation (`paging`). See docs/spec.md, "Listing". */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError, invalid } from '../../errors.ts'
 import { conversationsSchema, defaultLimit, messagesSchema } from './conversation-schemas.ts'
 import { rateHeaders, readerOf } from './caller.ts'
 import type { UnreadResponses } from './unread-responses.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
 type PageWanted = { apiKeyId: string; shareOf: string; limit: number; cursor: string | undefined }
 type Page<Item> = { data: Item[]; nextCursor: string | null }
@@ -21,7 +21,7 @@ export type Conversations = {
   ): Promise<({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }>
 }
 
-export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conversations; unread: UnreadResponses }> = async (
+export const conversationRoutes: TypedRoutes<{ conversations: Conversations; unread: UnreadResponses }> = async (
   app,
   { conversations, unread },
 ) => {

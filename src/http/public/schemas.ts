@@ -3,7 +3,7 @@
  * their limits. Lengths are in Unicode code points.
  */
 import type { Static, TSchema } from 'typebox'
-import { describeFailures, describeHeaders, describeStream, rateLimitHeaders } from './answers.ts'
+import { describeEmpty, describeFailures, describeHeaders, describeStream, rateLimitHeaders } from './answers.ts'
 import * as examples from './examples.ts'
 import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
@@ -90,6 +90,7 @@ const ChatResponse = define(
   Type.Object({ request_id: RequestId, conversation_id: conversationId, message: AssistantMessage.ref, usage: Usage.ref }),
 )
 
+export type AcceptedTurn = Static<typeof AcceptedTurn.ref>
 const AcceptedTurn = define(
   'AcceptedTurn',
   Type.Object({
@@ -99,6 +100,7 @@ const AcceptedTurn = define(
   }),
 )
 
+export type ResponseCreated = Static<typeof ResponseCreated.ref>
 const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: RequestId, conversation_id: conversationId }))
 export const OutputTextDelta = define('OutputTextDelta', Type.Object({ delta: Type.String({ examples: ['The premium '] }) }))
 export const ErrorObject = define(
@@ -229,7 +231,7 @@ export const chatStreamSchema = {
       headers: describeHeaders(),
       content: describeStream(ChatEvent.ref, examples.chatStreams),
     },
-    204: { description: 'With `Last-Event-ID`: the event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
+    204: describeEmpty('With `Last-Event-ID`: the event was the last one of the turn.'),
     ...chatFailures,
   },
 }

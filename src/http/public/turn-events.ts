@@ -10,6 +10,7 @@ import { errorObject } from '../edge/envelope.ts'
 import { chatResponse } from './chat-response.ts'
 import { lastEventId, writeEventId } from './event-id.ts'
 import type { EventFormat } from './event-stream.ts'
+import type { ResponseCreated } from './schemas.ts'
 
 export class TurnEvents implements EventFormat {
   readonly first: string
@@ -23,7 +24,7 @@ export class TurnEvents implements EventFormat {
     this.#requestId = requestId
     this.#position = after ?? textStart
     this.#next = this.#position
-    const created = JSON.stringify({ request_id: requestId, conversation_id: conversationId })
+    const created = JSON.stringify({ request_id: requestId, conversation_id: conversationId } satisfies ResponseCreated)
     this.first = after ? '' : event('response.created', writeEventId(this.#position), created)
   }
 

@@ -1,5 +1,4 @@
 /** The turn resource of the public API: status, stream, cancel and feedback of a turn that the API key started (`turn.resource`). */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failures, invalid } from '../../errors.ts'
 import { isCutOff } from '../../finish-reason.ts'
@@ -14,12 +13,11 @@ import type { EventPosition } from './event-id.ts'
 import { streamRun } from './event-stream.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { TurnEvents } from './turn-events.ts'
+import type { Turn } from './turn-schemas.ts'
 import { cancelSchema, feedbackSchema, turnOfKeySchema, turnSchema, turnStreamSchema } from './turn-schemas.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 
-export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnResource }; streams: StreamOptions }> = async (
-  app,
-  options,
-) => {
+export const turnRoutes: TypedRoutes<{ turns: { resource: TurnResource }; streams: StreamOptions }> = async (app, options) => {
   const { streams } = options
   const { resource } = options.turns
   app.addHook('preParsing', receiveJson)
@@ -27,11 +25,11 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
   app.get('/v1/agents/:agent_id/turns', { schema: turnOfKeySchema, preValidation: refuseBrokenQuery }, async (request, reply) => {
     const { idempotency_key: idempotencyKey } = request.query
     const status = await resource.findOfKey({ ...readerOf(request), idempotencyKey: keyOf(idempotencyKey) })
-    return sendTurn(request, reply, status)
+    return answerTurn(request, reply, status)
   })
 
   app.get('/v1/agents/:agent_id/turns/:request_id', { schema: turnSchema }, async (request, reply) => {
-    return sendTurn(request, reply, await resource.find(wantedBy(request)))
+    return answerTurn(request, reply, await resource.find(wantedBy(request)))
   })
 
   app.get('/v1/agents/:agent_id/turns/:request_id/stream', { schema: turnStreamSchema }, async (request, reply) =>
@@ -40,7 +38,7 @@ export const turnRoutes: FastifyPluginAsyncTypebox<{ turns: { resource: TurnReso
 
   app.post('/v1/agents/:agent_id/turns/:request_id/cancel', { schema: cancelSchema }, async (request, reply) => {
     refuseBody(request.body)
-    return sendTurn(request, reply, await resource.cancel(wantedBy(request)))
+    return answerTurn(request, reply, await resource.cancel(wantedBy(request)))
   })
 
   app.post('/v1/agents/:agent_id/turns/:request_id/feedback', { schema: feedbackSchema }, async (request, reply) => {
@@ -114,11 +112,13 @@ function readAfter({ headers }: FastifyRequest, query: string | undefined): Even
   return position
 }
 
-function sendTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStatus): FastifyReply {
-  return reply.headers(rateHeaders(request.caller.figures)).send(writeTurn(status))
+/** Also sets the headers of the rate limit. */
+function answerTurn(request: FastifyRequest, reply: FastifyReply, status: TurnStatus): Turn {
+  reply.headers(rateHeaders(request.caller.figures))
+  return writeTurn(status)
 }
 
-const writeTurn = ({ reply, usage, failureCode, ...turn }: TurnStatus): object => ({
+const writeTurn = ({ reply, usage, failureCode, ...turn }: TurnStatus): Turn => ({
   request_id: turn.requestId,
   conversation_id: turn.conversationId,
   external_user_id: turn.externalUserId,
@@ -137,18 +137,14 @@ const writeTurn = ({ reply, usage, failureCode, ...turn }: TurnStatus): object =
     completion_tokens: usage.completionTokens,
     total_tokens: usage.promptTokens + usage.completionTokens,
     charged_usd: formatUsd(usage.charged),
-    ...writeDetails(usage),
+    // `billing.token-kinds`, `billing.tool-price`
+    prompt_tokens_details: { cached_tokens: usage.cachedPromptTokens, cache_write_tokens: usage.cacheWriteTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    tool_calls_usd: formatUsd(usage.toolCalls),
   },
   error: turn.state === 'running' || failureCode === null ? null : { code: failureCode, message: failures[failureCode].message },
   finish_reason: reply && reply.finishReason,
   cancel_requested: turn.cancelRequested,
-})
-
-/** `billing.token-kinds`, `billing.tool-price` */
-const writeDetails = ({ cachedPromptTokens, cacheWriteTokens, reasoningTokens, toolCalls }: NonNullable<TurnStatus['usage']>): object => ({
-  prompt_tokens_details: { cached_tokens: cachedPromptTokens, cache_write_tokens: cacheWriteTokens },
-  completion_tokens_details: { reasoning_tokens: reasoningTokens },
-  tool_calls_usd: formatUsd(toolCalls),
 })
 
 /** `time.format`. */

@@ -1,6 +1,6 @@
 /** The schemas of the turn resource (`turn.resource`): for validation and for /openapi.json. docs/spec.md, "Turns", describes the fields. */
 import type { Static } from 'typebox'
-import { describeFailures, describeHeaders, describeStream, rateLimitHeaders } from './answers.ts'
+import { describeEmpty, describeFailures, describeHeaders, describeStream, rateLimitHeaders } from './answers.ts'
 import * as examples from './examples.ts'
 import { replyFinishReasons } from '../../finish-reason.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
@@ -38,6 +38,7 @@ const TurnUsage = define(
   }),
 )
 
+export type Turn = Static<typeof Turn.ref>
 const Turn = define(
   'Turn',
   Type.Object({
@@ -174,7 +175,7 @@ export const turnStreamSchema = {
       headers: describeHeaders(),
       content: describeStream(ChatEvent.ref, examples.chatStreams),
     },
-    204: { description: 'The event was the last one of the turn.', headers: describeHeaders(), type: 'null' },
+    204: describeEmpty('The event was the last one of the turn.'),
     ...describeFailures(...failuresOfTurns),
   },
 }

@@ -3,7 +3,6 @@
  * rate limit, because no caller has the key that it uses.
  */
 import { randomUUID } from 'node:crypto'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../../errors.ts'
 import { available } from '../../../ledger/ledger.ts'
 import type { AdminCalls } from '../../../admin/admin.ts'
@@ -17,6 +16,7 @@ import type { StreamOptions } from '../../public/event-stream.ts'
 import { readIdempotencyKey } from '../../public/idempotency-key.ts'
 import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
+import type { TypedRoutes } from '../../edge/typed-routes.ts'
 
 const Message = Type.Object(
   {
@@ -78,7 +78,7 @@ function ifNotFound(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
 }
 
-export const playgroundRoutes: FastifyPluginAsyncTypebox<{ streams: StreamOptions }> = async (app, { streams }) => {
+export const playgroundRoutes: TypedRoutes<{ streams: StreamOptions }> = async (app, { streams }) => {
   app.post('/agents/:id/playground', { schema }, async (request, reply) => {
     const { message, external_user_id: externalUserId = usualUser } = request.body
     const given = request.headers['idempotency-key'] !== undefined

@@ -1,4 +1,5 @@
 /** The route that runs a message with a version of an agent and drafted changes. Nothing of it is stored or charged (`rerun.harmless`). */
+import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError, invalid } from '../../../errors.ts'
 import { textStart } from '../../../turn/turn-text.ts'
@@ -13,6 +14,7 @@ import { streamRun } from '../../public/event-stream.ts'
 import type { EventFormat, StreamedRun, StreamOptions } from '../../public/event-stream.ts'
 import { about, answers } from '../answers.ts'
 import { AgentParams, wellFormed } from '../fields.ts'
+import type { Preview, PreviewEvent } from '../trace-answers.ts'
 import { previewAnswer, previewEvents } from '../trace-answers.ts'
 import { writeUnstored } from '../traces.ts'
 import { overrideFields } from '../../../resources/agent.ts'
@@ -41,16 +43,21 @@ const PreviewBody = Type.Object(
 
 type RunPreview = Awaited<ReturnType<AdminCalls['preparePreview']>>
 
-const eventOf = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+const writePreview = (preview: Awaited<ReturnType<RunPreview>>): Static<typeof Preview.ref> => ({
+  version: preview.version,
+  ...writeUnstored(preview),
+})
+
+const textOf = ({ event, data }: Static<typeof PreviewEvent.ref>): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** The end of the run is its last event. No other stream can continue it, so events have no ID. */
 const previewFormat = (requestId: string): EventFormat<string> => ({
   first: '',
-  text: (text) => eventOf('response.output_text.delta', { delta: text }),
+  text: (text) => textOf({ event: 'response.output_text.delta', data: { delta: text } }),
   accepted: () => undefined,
-  reset: () => ({ events: eventOf('response.output_text.reset', {}), isLast: false }),
+  reset: () => ({ events: textOf({ event: 'response.output_text.reset', data: {} }), isLast: false }),
   last: (end) => end,
-  refused: ({ code, message }) => eventOf('error', errorObject(code, message, requestId)),
+  refused: ({ code, message }) => textOf({ event: 'error', data: errorObject(code, message, requestId) }),
 })
 
 /** Starts the run. `fails` returns the last event after an error. */
@@ -62,7 +69,7 @@ function streamed(requestId: string, runPreview: RunPreview, fails: (error: unkn
     if (text !== '') pass(text)
   }
   const end = runPreview({ onText: pass, onReset })
-    .then((preview) => eventOf('preview.completed', { version: preview.version, ...writeUnstored(preview) }))
+    .then((preview) => textOf({ event: 'preview.completed', data: writePreview(preview) }))
     .catch(fails)
   function listen(given: TextListener): () => void {
     listener = given
@@ -101,15 +108,12 @@ export const previewRoutes: TypedRoutes<{ streams: StreamOptions }> = async (app
         left: leftBy(request, reply),
       }
       const runPreview = await request.admin.preparePreview(request.params.id, asked)
-      if (!request.headers.accept?.includes('text/event-stream')) {
-        const preview = await runPreview()
-        return { version: preview.version, ...writeUnstored(preview) }
-      }
+      if (!request.headers.accept?.includes('text/event-stream')) return writePreview(await runPreview())
       const fails = (error: unknown): string => {
         const { code, message: reason } = error instanceof ApiError ? error : new ApiError('internal_error')
         if (code === 'internal_error') streams.log.error({ err: error, request_id: request.id }, 'preview failed: internal error')
         note(request.raw, { code })
-        return eventOf('error', errorObject(code, reason, request.id))
+        return textOf({ event: 'error', data: errorObject(code, reason, request.id) })
       }
       note(request.raw, { transport: 'stream' })
       reply.hijack()
