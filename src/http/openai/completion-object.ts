@@ -10,8 +10,9 @@ import type { EventFormat } from '../public/event-stream.ts'
 import { openAiError } from './openai-error.ts'
 import type { OpenAiErrorObject } from './openai-error.ts'
 import { completionId, createdAt } from './openai-ids.ts'
+import type { Completion } from './openai-schemas.ts'
 
-const completionUsage = ({ promptTokens, completionTokens }: StoredReply, details: UsageDetails | undefined): object => ({
+const completionUsage = ({ promptTokens, completionTokens }: StoredReply, details: UsageDetails | undefined): Completion['usage'] => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,
@@ -28,7 +29,7 @@ const completionUsage = ({ promptTokens, completionTokens }: StoredReply, detail
 const finishReason = (reply: StoredReply): 'stop' | 'length' | 'content_filter' =>
   reply.finishReason === 'filtered' ? 'content_filter' : isCutOff(reply) ? 'length' : 'stop'
 
-export const completionObject = (reply: StoredReply, details: UsageDetails | undefined, model: string): object => ({
+export const completionObject = (reply: StoredReply, details: UsageDetails | undefined, model: string): Completion => ({
   id: completionId(reply.requestId),
   object: 'chat.completion',
   created: createdAt(reply.requestId),

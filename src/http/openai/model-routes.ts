@@ -1,30 +1,28 @@
 /** GET /v1/models: the agent of the key as a model, by its ID and by the slug of its name. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKey } from '../../access/outcome.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 import { rateHeaders } from '../public/caller.ts'
+import type { Model } from './openai-schemas.ts'
 import { modelSchema, modelsSchema } from './openai-schemas.ts'
 import { agentSlug, isAgentOf } from '../../agent-slug.ts'
 import { modelNotFound } from './openai-request.ts'
 
-export async function modelRoutes(app: FastifyInstance): Promise<void> {
+export const modelRoutes: TypedRoutes = async (app) => {
   app.get('/v1/models', { schema: modelsSchema }, async (request, reply) => {
     const { apiKey } = request.caller
     const ids = [apiKey.agentId, agentSlug(apiKey.agentName)].filter((id) => id !== '')
-    return send(request, reply, { object: 'list', data: ids.map((id) => modelObject(id, apiKey)) })
+    return reply.headers(rateHeaders(request.caller.figures)).send({ object: 'list', data: ids.map((id) => modelObject(id, apiKey)) })
   })
 
   app.get('/v1/models/:model', { schema: modelSchema }, async (request, reply) => {
     const { apiKey } = request.caller
     const { model } = request.params as { model: string }
     if (!isAgentOf(apiKey, model)) throw modelNotFound('model')
-    return send(request, reply, modelObject(model, apiKey))
+    return reply.headers(rateHeaders(request.caller.figures)).send(modelObject(model, apiKey))
   })
 }
 
-const send = (request: FastifyRequest, reply: FastifyReply, body: object): FastifyReply =>
-  reply.headers(rateHeaders(request.caller.figures)).send(body)
-
-const modelObject = (id: string, { agentCreatedAt }: ApiKey): object => ({
+const modelObject = (id: string, { agentCreatedAt }: ApiKey): Model => ({
   id,
   object: 'model',
   created: Math.floor(agentCreatedAt / 1000),

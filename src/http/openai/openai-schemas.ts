@@ -1,5 +1,5 @@
 /** The schemas of /openai/openapi.json. They describe; parameters.ts checks. */
-import type { TSchema } from 'typebox'
+import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import { blockingTurn, describeHeaders, describeStream, rateLimitHeaders } from '../public/answers.ts'
 import { idempotencyKey } from '../public/openapi.ts'
 import { define } from '../public/schemas.ts'
@@ -8,9 +8,13 @@ import { completionParameters, responseParameters } from './parameters.ts'
 import type { Parameters } from './parameters.ts'
 import * as examples from './openai-examples.ts'
 
-const open = { additionalProperties: true } as const
+/** An object that may have more fields than its schema describes. */
+const openObject = <Properties extends TProperties>(properties: Properties, options: object = {}) =>
+  Type.Unsafe<Static<TObject<Properties>> & { [field: string]: unknown }>(
+    Type.Object(properties, { additionalProperties: true, ...options }),
+  )
 const integer = Type.Integer({ minimum: 0 })
-const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()])
+const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
 
 const ErrorResponse = Type.Object({
   error: Type.Object({
@@ -54,16 +58,17 @@ const whenSending = {
   413: failure('`payload_too_large`: the body is over 1 MiB.'),
 }
 
-const ok = (description: string, schema: TSchema, example: object) => ({
+const ok = <Schema extends TSchema>(description: string, schema: Schema, example: object) => ({
   description,
   headers: { ...describeHeaders(), ...rateLimitHeaders },
   content: { 'application/json': { schema, example } },
 })
-const okOrStream = (json: ReturnType<typeof ok>, when: string, event: TSchema, example: string) => ({
+const okOrStream = <Schema extends TSchema>(json: ReturnType<typeof ok<Schema>>, when: string, event: TSchema, example: string) => ({
   ...json,
   content: { ...json.content, ...describeStream(event, { stream: { value: example } }, ` ${when}`) },
 })
 
+export type Model = Static<typeof Model>
 const Model = Type.Object({
   id: Type.String({ description: "The agent's ID, or the slug of its name." }),
   object: Type.Literal('model'),
@@ -72,6 +77,7 @@ const Model = Type.Object({
 })
 const Models = Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) })
 
+export type Completion = Static<typeof Completion>
 const Completion = Type.Object({
   id: Type.String({ description: 'The request ID of the turn: `chatcmpl-` and its digits.' }),
   object: Type.Literal('chat.completion'),
@@ -96,15 +102,15 @@ const Completion = Type.Object({
     prompt_tokens: integer,
     completion_tokens: integer,
     total_tokens: integer,
-    prompt_tokens_details: Type.Object({ cached_tokens: integer }, open),
-    completion_tokens_details: Type.Object({ reasoning_tokens: integer }, open),
+    prompt_tokens_details: openObject({ cached_tokens: integer }),
+    completion_tokens_details: openObject({ reasoning_tokens: integer }),
   }),
 })
 const ChatCompletionChunk = define(
   'ChatCompletionChunk',
-  Type.Object(
-    { id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(Type.Object({}, open)) },
-    { ...open, description: 'The data of an event of a streamed chat completion.' },
+  openObject(
+    { id: Type.String(), object: Type.Literal('chat.completion.chunk'), choices: Type.Array(openObject({})) },
+    { description: 'The data of an event of a streamed chat completion.' },
   ),
 )
 const ChunkEvent = Type.Union([
@@ -113,47 +119,46 @@ const ChunkEvent = Type.Union([
   Type.Object({ data: Type.Literal('[DONE]') }, { description: 'The last event. Not JSON.' }),
 ])
 
-const ResponseObject = Type.Object(
-  {
-    id: Type.String({ description: 'The request ID of the turn: `resp_` and its digits.' }),
-    object: Type.Literal('response'),
-    created_at: integer,
-    completed_at: nullable(integer),
-    status: Type.Enum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
-    background: Type.Boolean(),
-    error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
-    incomplete_details: nullable(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
-    model: Type.String(),
-    output: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal('message') }, open)),
-    previous_response_id: nullable(Type.String()),
-    conversation: Type.Object({ id: Type.String() }),
-    usage: nullable(
-      Type.Object({
-        input_tokens: integer,
-        input_tokens_details: Type.Object({ cached_tokens: integer, cache_write_tokens: integer }),
-        output_tokens: integer,
-        output_tokens_details: Type.Object({ reasoning_tokens: integer }),
-        total_tokens: integer,
-      }),
-    ),
-    user: Type.String(),
-  },
-  open,
-)
+export type ResponseObject = Static<typeof ResponseObject>
+const ResponseObject = openObject({
+  id: Type.String({ description: 'The request ID of the turn: `resp_` and its digits.' }),
+  object: Type.Literal('response'),
+  created_at: integer,
+  completed_at: nullable(integer),
+  status: Type.Enum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
+  background: Type.Boolean(),
+  error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+  incomplete_details: nullable(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
+  model: Type.String(),
+  output: Type.Array(openObject({ id: Type.String(), type: Type.Literal('message') })),
+  previous_response_id: nullable(Type.String()),
+  conversation: Type.Object({ id: Type.String() }),
+  usage: nullable(
+    Type.Object({
+      input_tokens: integer,
+      input_tokens_details: Type.Object({ cached_tokens: integer, cache_write_tokens: integer }),
+      output_tokens: integer,
+      output_tokens_details: Type.Object({ reasoning_tokens: integer }),
+      total_tokens: integer,
+    }),
+  ),
+  user: Type.String(),
+})
 const ResponseStreamEvent = define(
   'ResponseStreamEvent',
-  Type.Object(
+  openObject(
     { type: Type.String(), sequence_number: integer },
-    { ...open, description: 'The data of an event of a streamed response. `type` is the name of the event.' },
+    { description: 'The data of an event of a streamed response. `type` is the name of the event.' },
   ),
 )
 const ResponseEvent = Type.Object({ event: Type.String(), data: ResponseStreamEvent.ref })
 
 /** The schemas of the events. Pass them to `addSchema` before adding the routes. */
 export const eventSchemas = [ChatCompletionChunk.schema, ResponseStreamEvent.schema]
+export type InputItem = Static<typeof InputItems>['data'][number]
 const InputItems = Type.Object({
   object: Type.Literal('list'),
-  data: Type.Array(Type.Object({ id: Type.String(), type: Type.Literal('message'), role: Type.Literal('user') }, open)),
+  data: Type.Array(openObject({ id: Type.String(), type: Type.Literal('message'), role: Type.Literal('user') })),
   first_id: nullable(Type.String()),
   last_id: nullable(Type.String()),
   has_more: Type.Literal(false),

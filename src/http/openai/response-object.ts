@@ -6,6 +6,10 @@ import type { UsageDetails } from '../../store/queries/columns.ts'
 import type { TurnStatus } from '../../turn/turn-resource.ts'
 import type { StoredReply } from '../public/chat-response.ts'
 import { createdAt, inputItemId, replyItemId, responseId } from './openai-ids.ts'
+import type { InputItem, ResponseObject } from './openai-schemas.ts'
+
+type IncompleteReason = NonNullable<ResponseObject['incomplete_details']>['reason']
+type ReplyItem = ResponseObject['output'][number]
 
 /** What is the same in all states of a response. */
 export type ResponseFacts = {
@@ -42,7 +46,7 @@ export function stateOfTurn({ state, reply, usage, failureCode }: TurnStatus): R
 // The agent has its own. These are the defaults of OpenAI's API, for clients that require numbers.
 const unsetSampling = { temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0 }
 
-export function responseObject(facts: ResponseFacts, state: ResponseState): object {
+export function responseObject(facts: ResponseFacts, state: ResponseState): ResponseObject {
   const { requestId, conversationId, model, user, background, previousResponseId } = facts
   const reply = 'reply' in state ? state.reply : undefined
   return {
@@ -80,15 +84,15 @@ export function responseObject(facts: ResponseFacts, state: ResponseState): obje
 }
 
 /** A cancel has no reason of its own in this format. */
-const reasonOf = ({ finishReason }: StoredReply): string => (finishReason === 'filtered' ? 'content_filter' : 'max_output_tokens')
+const reasonOf = ({ finishReason }: StoredReply): IncompleteReason => (finishReason === 'filtered' ? 'content_filter' : 'max_output_tokens')
 
 /** OpenAI's list of codes has one for everything that a server cannot help. */
-function errorOf(code: FailureCode): object {
+function errorOf(code: FailureCode): ResponseObject['error'] {
   const { status, message } = new ApiError(code)
   return { code: status >= 500 ? 'server_error' : code, message }
 }
 
-const usageOf = ({ reply, details }: Extract<ResponseState, { reply: StoredReply }>): object => ({
+const usageOf = ({ reply, details }: Extract<ResponseState, { reply: StoredReply }>): ResponseObject['usage'] => ({
   input_tokens: reply.promptTokens,
   input_tokens_details: { cached_tokens: details?.cachedPromptTokens ?? 0, cache_write_tokens: details?.cacheWriteTokens ?? 0 },
   output_tokens: reply.completionTokens,
@@ -96,9 +100,9 @@ const usageOf = ({ reply, details }: Extract<ResponseState, { reply: StoredReply
   total_tokens: reply.promptTokens + reply.completionTokens,
 })
 
-export const textPart = (text: string): object => ({ type: 'output_text', text, annotations: [], logprobs: [] })
+export const textPart = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
 
-export const replyItem = (requestId: string, text: string | null, status: 'in_progress' | 'completed' | 'incomplete'): object => ({
+export const replyItem = (requestId: string, text: string | null, status: 'in_progress' | 'completed' | 'incomplete'): ReplyItem => ({
   id: replyItemId(requestId),
   type: 'message',
   role: 'assistant',
@@ -106,7 +110,7 @@ export const replyItem = (requestId: string, text: string | null, status: 'in_pr
   content: text === null ? [] : [textPart(text)],
 })
 
-export const inputItem = (requestId: string, text: string) => ({
+export const inputItem = (requestId: string, text: string): InputItem => ({
   id: inputItemId(requestId),
   type: 'message',
   role: 'user',

@@ -4,6 +4,7 @@ import type { BeginResult, RunningTurn } from '../../turn/outcome.ts'
 import type { Reader, TurnStatus } from '../../turn/turn-resource.ts'
 import { note, noteBeginResult } from '../edge/access-log.ts'
 import { manyValues, receiveJson } from '../edge/request-body.ts'
+import type { TypedRoutes } from '../edge/typed-routes.ts'
 import { rateHeaders, readerOf } from '../public/caller.ts'
 import { sendRefusal, sendUnlessReply } from '../public/chat-routes.ts'
 import type { Conversations } from '../public/conversation-routes.ts'
@@ -15,6 +16,7 @@ import type { OpenAiOptions } from './completion-routes.ts'
 import { notFound, OpenAiError } from './openai-error.ts'
 import { requestIdOf, responseId } from './openai-ids.ts'
 import { beginTurn, receiveMessage } from './openai-request.ts'
+import type { ResponseObject } from './openai-schemas.ts'
 import { cancelSchema, inputItemsSchema, responseSchema, storedResponseSchema } from './openai-schemas.ts'
 import { fenceOfNumber, ResponseEvents } from './response-events.ts'
 import { inputItem, responseObject, stateOfReply, stateOfTurn } from './response-object.ts'
@@ -29,7 +31,7 @@ export async function responseRoutes(app: FastifyInstance, options: ResponseOpti
   await app.register(storedRoutes, options)
 }
 
-async function createRoute(app: FastifyInstance, options: ResponseOptions): Promise<void> {
+const createRoute: TypedRoutes<ResponseOptions> = async (app, options) => {
   app.addHook('preParsing', receiveMessage)
 
   app.post('/v1/responses', { schema: responseSchema, config: { maxJsonValues: manyValues } }, async (request, reply) => {
@@ -42,12 +44,12 @@ async function createRoute(app: FastifyInstance, options: ResponseOptions): Prom
     if (wanted.background && started.kind === 'running') {
       const { requestId, conversationId } = started.turn
       reply.header('x-request-id', requestId)
-      return send(request, reply, factsOf(request, wanted, { requestId, conversationId }), { status: 'in_progress' })
+      return answer(request, reply, factsOf(request, wanted, { requestId, conversationId }), { status: 'in_progress' })
     }
     const end = await sendUnlessReply(request, reply, started, wanted.message, options.streams, 'input')
     if (!end) return reply
     reply.header('x-request-id', end.reply.requestId)
-    return send(request, reply, factsOf(request, wanted, end.reply), stateOfReply(end.reply, await detailsOf(request, end, options)))
+    return answer(request, reply, factsOf(request, wanted, end.reply), stateOfReply(end.reply, await detailsOf(request, end, options)))
   })
 }
 
@@ -73,7 +75,7 @@ async function sendStream(
   return streamReply(reply.raw, end, events, wanted.message, options.streams)
 }
 
-async function storedRoutes(app: FastifyInstance, options: ResponseOptions): Promise<void> {
+const storedRoutes: TypedRoutes<ResponseOptions> = async (app, options) => {
   const { resource } = options.turns
   app.addHook('preParsing', receiveJson)
 
@@ -82,13 +84,13 @@ async function storedRoutes(app: FastifyInstance, options: ResponseOptions): Pro
     const wanted = wantedTurn(request, requestIdIn(request))
     if (stream) return followResponse(request, reply, await resource.open(wanted).catch(notFound), after, options)
     const status = await resource.find(wanted).catch(notFound)
-    return send(request, reply, factsOfTurn(request, status), stateOfTurn(status))
+    return answer(request, reply, factsOfTurn(request, status), stateOfTurn(status))
   })
 
   app.post('/v1/responses/:response_id/cancel', { schema: cancelSchema }, async (request, reply) => {
     refuseBody(request.body)
     const status = await resource.cancel(wantedTurn(request, requestIdIn(request))).catch(notFound)
-    return send(request, reply, factsOfTurn(request, status), stateOfTurn(status))
+    return answer(request, reply, factsOfTurn(request, status), stateOfTurn(status))
   })
 
   app.get('/v1/responses/:response_id/input_items', { schema: inputItemsSchema }, async (request, reply) => {
@@ -161,5 +163,8 @@ const factsOfTurn = (request: FastifyRequest, { requestId, conversationId, exter
   previousResponseId: null,
 })
 
-const send = (request: FastifyRequest, reply: FastifyReply, facts: ResponseFacts, state: ResponseState): FastifyReply =>
-  reply.headers(rateHeaders(request.caller.figures)).send(responseObject(facts, state))
+/** Also sets the headers of the rate limit. */
+function answer(request: FastifyRequest, reply: FastifyReply, facts: ResponseFacts, state: ResponseState): ResponseObject {
+  reply.headers(rateHeaders(request.caller.figures))
+  return responseObject(facts, state)
+}
