@@ -316,6 +316,14 @@ describe('layout of the console', () => {
     ])
   })
 
+  test('it reads `param` of an error, and no words of its message', () => {
+    const reads = /\.(?:test|exec)\((?:\w+\.)*message\)|\bmessage\.(?:startsWith|includes|match|search)\(['"`/]/
+    assert.deepEqual(
+      files.filter((file) => reads.test(read(file))),
+      [],
+    )
+  })
+
   test('imports go one way: api, show, pages; a page imports its own folder, and pages/start and pages/agents a few others', () => {
     const placeOf = (file: string): string => file.slice('packages/console/src/'.length).split('/').slice(0, -1).slice(0, 2).join('/')
     const mayUse: Record<string, string[]> = {

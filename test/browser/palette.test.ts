@@ -119,16 +119,16 @@ inConsole(
 
 inConsole('console: an action confirms with a message that can be dismissed', async ({ page, app, open }) => {
   await open(`/money/${app.orders.ownerId}`)
-  await page.getByRole('button', { name: 'Rename owner' }).click()
+  await page.getByRole('button', { name: 'Edit owner' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel(/^Name/).fill('Renamed Supply')
-  await dialog.getByRole('button', { name: /Rename/ }).click()
-  const said = page.getByRole('status').filter({ hasText: 'Owner renamed' })
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  const said = page.getByRole('status').filter({ hasText: 'Owner saved' })
   // It stays while the pointer is on it.
-  await said.getByText('Owner renamed').hover()
+  await said.getByText('Owner saved').hover()
   assert.deepEqual(await barriersOf(page), [])
   await said.getByRole('button', { name: 'Dismiss' }).click()
-  await page.getByText('Owner renamed').waitFor({ state: 'detached' })
+  await page.getByText('Owner saved').waitFor({ state: 'detached' })
 })
 
 inConsole('console: without motion, a dialog or a menu appears at the place where it stays', async ({ page, app, open, settled }) => {

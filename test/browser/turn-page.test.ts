@@ -112,7 +112,7 @@ inConsole(
     const again = form.getByRole('button', { name: 'Run again' })
     await form.getByLabel('Temperature').fill('3')
     await again.click()
-    await form.getByText(/^overrides\.temperature /).waitFor()
+    await form.getByText(/^temperature /).waitFor()
     await form.getByRole('button', { name: 'Reset' }).click()
     await form.getByLabel('Max output tokens').fill('')
     await again.click()

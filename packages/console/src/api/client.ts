@@ -7,27 +7,35 @@
 export class ApiFailure extends Error {
   readonly status: number
   readonly code: string
+  /** The field of the request that the failure is about, by its path in the API, or null. */
+  readonly param: string | null
   readonly requestId: string | null
   /** The server's Retry-After in seconds, if it sent one. */
   readonly retryAfterSeconds: number | null
   /** The operator has sent too many requests, and the session is valid (`admin.limits`). */
   readonly isLimited: boolean
+  /** The operator lacks a permission. A request about the own account is refused for other reasons, which the message says. */
+  readonly needsPermission: boolean
 
   constructor(failure: {
     status: number
     code: string
     message: string
+    param?: string | null
     requestId?: string | null
     retryAfterSeconds?: number | null
     isLimited?: boolean
+    needsPermission?: boolean
   }) {
     super(failure.message)
     this.name = 'ApiFailure'
     this.status = failure.status
     this.code = failure.code
+    this.param = failure.param ?? null
     this.requestId = failure.requestId ?? null
     this.retryAfterSeconds = failure.retryAfterSeconds ?? null
     this.isLimited = failure.isLimited ?? false
+    this.needsPermission = failure.needsPermission ?? false
   }
 }
 
@@ -90,7 +98,9 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const isLimited = status === 429 && response.headers.has('x-ratelimit-limit')
   const reported: unknown = await response.json().catch(() => null)
   const error =
-    reported && typeof reported === 'object' && 'error' in reported ? (reported.error as { code: string; message: string }) : undefined
+    reported && typeof reported === 'object' && 'error' in reported
+      ? (reported.error as { code: string; message: string; param?: string })
+      : undefined
   // The page of a proxy, or a server that stopped in between.
   if (!error)
     return new ApiFailure({
@@ -100,5 +110,7 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
       requestId,
       retryAfterSeconds,
     })
-  return new ApiFailure({ status, code: error.code, message: error.message, requestId, retryAfterSeconds, isLimited })
+  const { code, message, param = null } = error
+  const needsPermission = code === 'forbidden' && !response.url.includes('/admin/v1/me/')
+  return new ApiFailure({ status, code, message, param, requestId, retryAfterSeconds, isLimited, needsPermission })
 }

@@ -2,6 +2,7 @@
 import { Checkbox, Radio, Stack } from '@mantine/core'
 import type { Role } from '../api/types.ts'
 import { OwnerSelect } from './owner-select.tsx'
+import type { Refusal } from './refusal.ts'
 import { roleChoices, roleTexts } from './role-names.ts'
 
 export type Access = { role: Role; permissions: 'conversations'[]; owner_id: string | null }
@@ -18,10 +19,19 @@ export const writeAccess = ({ role, permissions, owner_id }: Access): Access => 
 
 const needsConversations = (role: Role): boolean => role === 'billing' || role === 'viewer'
 
-export function AccessFields({ value, onChange }: { value: Access; onChange: (value: Access) => void }) {
+export const accessFields = ['role', 'permissions', 'owner_id'] as const
+
+type AccessFieldsProps = { value: Access; onChange: (value: Access) => void; refused: Pick<Refusal<keyof Access>, 'at'> }
+
+export function AccessFields({ value, onChange, refused }: AccessFieldsProps) {
   return (
     <Stack>
-      <Radio.Group label="Role" value={value.role} onChange={(role) => onChange({ ...value, role: role as Role })}>
+      <Radio.Group
+        label="Role"
+        value={value.role}
+        onChange={(role) => onChange({ ...value, role: role as Role })}
+        error={refused.at('role')}
+      >
         <Stack gap="xs" mt={4}>
           {roleChoices.map(({ value: role, label }) => (
             <Radio key={role} value={role} label={label} description={roleTexts[role]} />
@@ -33,6 +43,7 @@ export function AccessFields({ value, onChange }: { value: Access; onChange: (va
           label="May read messages"
           description="In addition to the role: what end users wrote, traces and feedback. Every reading is in the audit log."
           checked={value.permissions.includes('conversations')}
+          error={refused.at('permissions')}
           onChange={(event) => onChange({ ...value, permissions: event.currentTarget.checked ? ['conversations'] : [] })}
         />
       ) : null}
@@ -40,6 +51,7 @@ export function AccessFields({ value, onChange }: { value: Access; onChange: (va
         label="Access to"
         description="One owner limits the role to that owner’s agents, conversations and money."
         value={value.owner_id}
+        error={refused.at('owner_id')}
         onChange={(id) => onChange({ ...value, owner_id: id })}
         clearable
       />

@@ -5,8 +5,7 @@ import { ApiFailure } from '../api/client.ts'
 export function FailureNote({ error, title = 'Request failed', onRetry }: { error: unknown; title?: string; onRetry?: () => void }) {
   if (!error) return null
   const failure = error instanceof ApiFailure ? error : undefined
-  // Others with this code say what to do themselves, such as signing in again.
-  const isForbidden = failure?.code === 'forbidden' && /^This (needs the permission|concerns)/.test(failure.message)
+  const isForbidden = failure?.needsPermission ?? false
   return (
     <Alert color="red" title={isForbidden ? 'You may not do this' : title} role="alert" variant="light">
       <Text size="sm" className="as-written">

@@ -1,5 +1,6 @@
 /** Selects an owner by name. The parent navigates or stores the ID. */
 import { Select } from '@mantine/core'
+import type { ReactNode } from 'react'
 import { useOwners } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'
 
@@ -9,9 +10,11 @@ type OwnerSelectProps = {
   label?: string
   description?: string
   clearable?: boolean
+  /** Why the chosen one is refused. */
+  error?: ReactNode
 }
 
-export function OwnerSelect({ value, onChange, label = 'Owner', description, clearable = false }: OwnerSelectProps) {
+export function OwnerSelect({ value, onChange, label = 'Owner', description, clearable = false, error }: OwnerSelectProps) {
   const owners = useOwners()
   return (
     <Select
@@ -23,7 +26,7 @@ export function OwnerSelect({ value, onChange, label = 'Owner', description, cle
       data={chooseAmong(owners.data, value)}
       value={value}
       onChange={(id) => onChange(id)}
-      error={owners.error ? `Could not load owners. ${owners.error.message}` : null}
+      error={owners.error ? `Could not load owners. ${owners.error.message}` : error}
       clearable={clearable}
       clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
       allowDeselect={false}

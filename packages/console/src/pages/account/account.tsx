@@ -12,6 +12,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { Moment } from '../../show/moment.tsx'
 import { Page } from '../../show/page.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { roleNames } from '../../show/role-names.ts'
 import { Waiting } from '../../show/waiting.tsx'
 import { browserOf } from './browser-of.ts'
@@ -63,6 +64,7 @@ function OwnName({ me }: { me: Me }) {
       await refresh()
     },
   })
+  const refused = refusalOf(save.error, ['name'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (name.trim() !== '') save.mutate()
@@ -77,6 +79,7 @@ function OwnName({ me }: { me: Me }) {
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
             autoComplete="name"
+            error={refused.at('name')}
             maxLength={100}
             w={320}
             maw="100%"
@@ -86,7 +89,7 @@ function OwnName({ me }: { me: Me }) {
           </Button>
         </Group>
       </form>
-      <FailureNote error={save.error} title="Could not save the name" />
+      <FailureNote error={refused.rest} title="Could not save the name" />
     </Fieldset>
   )
 }

@@ -13,6 +13,7 @@ import { Confirm } from '../../show/confirm.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { ListTable } from '../../show/list-table.tsx'
 import { Moment } from '../../show/moment.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { Waiting } from '../../show/waiting.tsx'
 import { browserOf } from './browser-of.ts'
 
@@ -30,6 +31,7 @@ export function Passkeys() {
     mutationFn: () => addPasskey(name.trim()),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['me', 'passkeys'] }),
   })
+  const refused = refusalOf(add.error, passkey ? ['name'] : [])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (name.trim() !== '') add.mutate()
@@ -60,6 +62,7 @@ export function Passkeys() {
                 value={name}
                 onChange={(event) => setName(event.currentTarget.value)}
                 maxLength={100}
+                error={refused.at('name')}
                 w={320}
                 maw="100%"
               />
@@ -78,7 +81,7 @@ export function Passkeys() {
             At this address browsers allow no passkeys. They need a host name with https, or localhost instead of an IP address.
           </Text>
         )}
-        <FailureNote error={add.error} title="Could not add the passkey" />
+        <FailureNote error={refused.rest} title="Could not add the passkey" />
       </Stack>
       {removed ? <RemovePasskey passkey={removed} onClose={() => setRemoved(null)} /> : null}
     </Fieldset>

@@ -7,6 +7,7 @@ import { call } from '../../api/client.ts'
 import { useRefreshMe } from '../../api/session.ts'
 import type { Me } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 
 export function Password({ me }: { me: Me }) {
   const [current, setCurrent] = useState('')
@@ -27,6 +28,7 @@ export function Password({ me }: { me: Me }) {
       void queries.invalidateQueries({ queryKey: ['me', 'sessions'] })
     },
   })
+  const refused = refusalOf(save.error, me.has_password ? ['current_password', 'new_password'] : ['new_password'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (next !== '') save.mutate()
@@ -42,6 +44,7 @@ export function Password({ me }: { me: Me }) {
             value={current}
             onChange={(event) => setCurrent(event.currentTarget.value)}
             autoComplete="current-password"
+            error={refused.at('current_password')}
             visibilityToggleButtonProps={{ 'aria-label': 'Show current password' }}
           />
         ) : null}
@@ -51,9 +54,10 @@ export function Password({ me }: { me: Me }) {
           value={next}
           onChange={(event) => setNext(event.currentTarget.value)}
           autoComplete="new-password"
+          error={refused.at('new_password')}
           visibilityToggleButtonProps={{ 'aria-label': 'Show new password' }}
         />
-        <FailureNote error={save.error} title="Could not save the password" />
+        <FailureNote error={refused.rest} title="Could not save the password" />
         <div>
           <Button type="submit" variant="default" disabled={next === ''} loading={save.isPending}>
             {me.has_password ? 'Change password' : 'Set password'}

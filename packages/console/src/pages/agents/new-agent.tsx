@@ -13,10 +13,10 @@ import type { Agent } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { OwnerSelect } from '../../show/owner-select.tsx'
 import { Page } from '../../show/page.tsx'
+import { refusalOf, showRefusal } from '../../show/refusal.ts'
 import { AgentFields } from './editor/agent-fields.tsx'
-import { changesOf, newAgentBody, newValues } from './editor/agent-values.ts'
+import { changesOf, fieldPaths, newAgentBody, newValues } from './editor/agent-values.ts'
 import type { AgentForm, AgentValues } from './editor/agent-values.ts'
-import { fieldFailure } from './editor/field-failure.ts'
 import { LeaveGuard } from '../../show/leave-guard.tsx'
 import { problemsOf } from './editor/problems.ts'
 
@@ -32,12 +32,7 @@ export function NewAgent() {
       void queries.invalidateQueries({ queryKey: ['agents'], exact: true })
       navigate(`/agents/${agent.id}`, { replace: true })
     },
-    onError: (error) => {
-      const named = fieldFailure(error)
-      if (!named) return
-      form.setFieldError(named.field, named.message)
-      form.getInputNode(named.field)?.focus()
-    },
+    onError: (error) => showRefusal(form, refusalOf(error, fieldPaths)),
   })
   return (
     <Page
@@ -54,7 +49,7 @@ export function NewAgent() {
       >
         <Stack gap="lg">
           <AgentFields form={form} owner={<OwnerField form={form} />} />
-          <FailureNote error={fieldFailure(create.error) ? null : create.error} title="Could not create the agent" />
+          <FailureNote error={refusalOf(create.error, fieldPaths).rest} title="Could not create the agent" />
           <Group justify="flex-end">
             <Button component={Link} href="/agents" variant="default">
               Cancel
@@ -79,7 +74,7 @@ function OwnerField({ form }: { form: AgentForm }) {
   }, [only, chosen, form])
   return (
     <div>
-      <OwnerSelect value={chosen} onChange={(id) => form.setFieldValue('owner_id', id)} />
+      <OwnerSelect value={chosen} onChange={(id) => form.setFieldValue('owner_id', id)} error={form.errors['owner_id']} />
       <Text size="xs" c="dimmed" mt={4}>
         The owner whose balance pays for the agent’s replies. It cannot be changed later.
         {owners.data?.length === 0 ? (
@@ -93,11 +88,6 @@ function OwnerField({ form }: { form: AgentForm }) {
           </>
         ) : null}
       </Text>
-      {form.errors['owner_id'] ? (
-        <Text size="xs" c="var(--mantine-color-error)" role="alert">
-          {form.errors['owner_id']}
-        </Text>
-      ) : null}
     </div>
   )
 }

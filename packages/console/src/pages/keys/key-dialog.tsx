@@ -3,7 +3,8 @@ import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { KeyFields } from './key-fields.tsx'
-import { refusedField, validateKey } from './key-form.ts'
+import { showRefusal } from '../../show/refusal.ts'
+import { fieldsOfKey, refusalOfKey, validateKey } from './key-form.ts'
 import type { KeyForm } from './key-form.ts'
 
 type KeyDialogProps = {
@@ -20,16 +21,13 @@ type KeyDialogProps = {
 /** Mounted while it is open, so that it starts with `initial` each time. */
 export function KeyDialog({ title, verb, initial, pending, error, onSubmit, onClose }: KeyDialogProps) {
   const form = useForm<KeyForm>({ mode: 'uncontrolled', initialValues: initial, validate: validateKey })
-  const refused = (failure: unknown): void => {
-    const place = refusedField(failure)
-    if (place) form.setFieldError(place.field, place.message)
-  }
+  const refused = (failure: unknown): void => showRefusal(form, refusalOfKey(failure), (name) => fieldsOfKey[name])
   return (
     <Modal opened onClose={onClose} title={title} size="lg">
       <form noValidate onSubmit={form.onSubmit((values) => onSubmit(values, refused))}>
         <Stack>
           <KeyFields form={form} />
-          {refusedField(error) ? null : <FailureNote error={error} />}
+          <FailureNote error={refusalOfKey(error).rest} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

@@ -1,6 +1,7 @@
 /** The values of the key form, their validation, and their conversion to and from the API. */
-import { ApiFailure } from '../../api/client.ts'
 import type { Key } from '../../api/types.ts'
+import { refusalOf } from '../../show/refusal.ts'
+import type { Refusal } from '../../show/refusal.ts'
 
 export type KeyForm = {
   name: string
@@ -68,20 +69,18 @@ export function changeOf(key: Key, form: KeyForm): object | undefined {
   return Object.keys(change).length === 0 ? undefined : change
 }
 
-const places: [field: keyof KeyForm, wireName: string][] = [
-  ['name', 'name'],
-  ['permission', 'permission'],
-  ['limit', 'rate_limit.limit'],
-  ['windowSeconds', 'rate_limit.window_seconds'],
-  ['defaultUser', 'default_external_user_id'],
-]
+/** The fields of the form by their paths in the API. */
+export const fieldsOfKey = {
+  name: 'name',
+  permission: 'permission',
+  'rate_limit.limit': 'limit',
+  'rate_limit.window_seconds': 'windowSeconds',
+  default_external_user_id: 'defaultUser',
+  mcp: 'mcp',
+} as const satisfies Record<string, keyof KeyForm>
 
-/** The field that the server's refusal names, if it is one of this form. */
-export function refusedField(error: unknown): { field: keyof KeyForm; message: string } | undefined {
-  if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
-  const place = places.find(([, wireName]) => error.message.startsWith(`${wireName} `))
-  return place && { field: place[0], message: error.message }
-}
+export const refusalOfKey = (error: unknown): Refusal<keyof typeof fieldsOfKey> =>
+  refusalOf(error, Object.keys(fieldsOfKey) as (keyof typeof fieldsOfKey)[])
 
 /** The shown name of a key without a name. */
 export const calledOf = ({ name, key_id: keyId }: Pick<Key, 'name' | 'key_id'>): string => name ?? keyId

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { Key, ShownKey } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { calledOf, isWhole } from './key-form.ts'
 import { useRotateKey } from './key-writes.ts'
 
@@ -21,6 +22,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
   const [own, setOwn] = useState<number | string>('')
   const [wrong, setWrong] = useState<string | null>(null)
   const rotate = useRotateKey(apiKey, onShown)
+  const refused = refusalOf(rotate.error, choice === 'own' ? ['grace_seconds'] : [])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     const seconds = choice === 'own' ? own : choice
@@ -50,7 +52,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
               label="Grace period (seconds)"
               value={own}
               onChange={setOwn}
-              error={wrong}
+              error={wrong ?? refused.at('grace_seconds')}
               allowDecimal={false}
               allowNegative={false}
               min={0}
@@ -65,7 +67,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
             Secrets of earlier rotations work until their own grace periods end. “Immediately” ends all of them. A key has at most five
             secrets.
           </Text>
-          <FailureNote error={rotate.error} />
+          <FailureNote error={refused.rest} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

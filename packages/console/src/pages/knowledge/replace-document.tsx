@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Document } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { keepsInput } from '../../show/keeps-input.ts'
+import { refusalOf } from '../../show/refusal.ts'
 import { takenFiles } from './dropped-files.ts'
 import { usePutDocument } from './put-document.ts'
 import { AddressForm, TextForm } from './source-form.tsx'
@@ -62,6 +63,7 @@ type FileFormProps = { verb: string; pending: boolean; error: unknown; onFile(fi
 function FileForm({ verb, pending, error, onFile }: FileFormProps) {
   const [file, setFile] = useState<File | null>(null)
   const [progress, setProgress] = useState(0)
+  const refused = refusalOf(error, ['file'])
   return (
     <Stack>
       <FileInput
@@ -71,11 +73,12 @@ function FileForm({ verb, pending, error, onFile }: FileFormProps) {
         accept={takenFiles}
         value={file}
         onChange={setFile}
+        error={refused.at('file')}
         clearable
         clearButtonProps={{ 'aria-label': 'Remove file' }}
       />
       {pending ? <Progress value={progress} aria-label="Upload progress" /> : null}
-      <FailureNote error={error} />
+      <FailureNote error={refused.rest} />
       <Group justify="flex-end">
         <Button disabled={!file} loading={pending} onClick={() => file && onFile(file, setProgress)}>
           {verb}

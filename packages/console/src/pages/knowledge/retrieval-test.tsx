@@ -6,6 +6,7 @@ import type { FormEvent } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { Agent, Passages } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { FoundPassage } from './found-passage.tsx'
 
 type Passage = Passages['data'][number]
@@ -28,6 +29,7 @@ export function RetrievalTest({ agent }: { agent: Agent }) {
       return { query: wanted, passages: [...best.data, ...beyond], seen }
     },
   })
+  const refused = refusalOf(search.error, ['query'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (query.trim() !== '') search.mutate(query)
@@ -51,6 +53,7 @@ export function RetrievalTest({ agent }: { agent: Agent }) {
               value={query}
               onChange={({ currentTarget }) => setQuery(currentTarget.value)}
               maxLength={32_000}
+              error={refused.at('query')}
               style={{ flex: '1 1 240px' }}
             />
             <Button type="submit" loading={search.isPending} disabled={query.trim() === ''}>
@@ -58,7 +61,7 @@ export function RetrievalTest({ agent }: { agent: Agent }) {
             </Button>
           </Group>
         </form>
-        <FailureNote error={search.error} title="Search failed" />
+        <FailureNote error={refused.rest} title="Search failed" />
         <div aria-live="polite">{search.data ? <Text size="sm">{summary(search.data, agent)}</Text> : null}</div>
         {search.data ? (
           <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>

@@ -2,8 +2,8 @@
 import { Button, Group, Stack, TextInput, Textarea } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent, ReactNode } from 'react'
-import { ApiFailure } from '../../api/client.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 
 export type SourceBody = { title: string; text: string } | { url: string; title?: string }
 
@@ -21,7 +21,7 @@ type SourceFormProps = {
 export function TextForm({ verb, pending, error, onSubmit, onEdit, title: given = '' }: SourceFormProps) {
   const [title, setTitle] = useState(given)
   const [text, setText] = useState('')
-  const fields = { title: fieldError(error, 'title'), text: fieldError(error, 'text') }
+  const refused = refusalOf(error, ['title', 'text'])
   return (
     <Form onSubmit={() => onSubmit({ title, text })} onEdit={onEdit}>
       <TextInput
@@ -29,7 +29,7 @@ export function TextForm({ verb, pending, error, onSubmit, onEdit, title: given 
         description="Shown in search results and citations."
         value={title}
         onChange={({ currentTarget }) => setTitle(currentTarget.value)}
-        error={fields.title}
+        error={refused.at('title')}
         required
         maxLength={500}
         data-autofocus
@@ -39,13 +39,13 @@ export function TextForm({ verb, pending, error, onSubmit, onEdit, title: given 
         description="Markdown or plain text. Headings become section names."
         value={text}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
-        error={fields.text}
+        error={refused.at('text')}
         required
         autosize
         minRows={6}
         maxRows={16}
       />
-      <FailureNote error={fields.title || fields.text ? null : error} />
+      <FailureNote error={refused.rest} />
       <Submit verb={verb} pending={pending} />
     </Form>
   )
@@ -54,7 +54,7 @@ export function TextForm({ verb, pending, error, onSubmit, onEdit, title: given 
 export function AddressForm({ verb, pending, error, onSubmit, onEdit, url: given = '' }: SourceFormProps) {
   const [url, setUrl] = useState(given)
   const [title, setTitle] = useState('')
-  const fields = { url: fieldError(error, 'url'), title: fieldError(error, 'title') }
+  const refused = refusalOf(error, ['url', 'title'])
   return (
     <Form onSubmit={() => onSubmit({ url, ...(title === '' ? {} : { title }) })} onEdit={onEdit}>
       <TextInput
@@ -64,7 +64,7 @@ export function AddressForm({ verb, pending, error, onSubmit, onEdit, url: given
         placeholder="https://example.com/help/returns"
         value={url}
         onChange={({ currentTarget }) => setUrl(currentTarget.value)}
-        error={fields.url}
+        error={refused.at('url')}
         required
         maxLength={2000}
         data-autofocus
@@ -74,10 +74,10 @@ export function AddressForm({ verb, pending, error, onSubmit, onEdit, url: given
         description="Leave empty to use the title of the page."
         value={title}
         onChange={({ currentTarget }) => setTitle(currentTarget.value)}
-        error={fields.title}
+        error={refused.at('title')}
         maxLength={500}
       />
-      <FailureNote error={fields.title || fields.url ? null : error} />
+      <FailureNote error={refused.rest} />
       <Submit verb={verb} pending={pending} />
     </Form>
   )
@@ -102,10 +102,3 @@ const Submit = ({ verb, pending }: { verb: string; pending: boolean }) => (
     </Button>
   </Group>
 )
-
-/** The server's message if it starts with the field's name. */
-function fieldError(error: unknown, field: string): string | undefined {
-  return error instanceof ApiFailure && error.code === 'validation_error' && new RegExp(`^${field}\\b`).test(error.message)
-    ? error.message
-    : undefined
-}

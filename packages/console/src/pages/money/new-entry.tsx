@@ -6,14 +6,14 @@ import { Box, Button, Group, Stack, Text, TextInput, Title } from '@mantine/core
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { ApiFailure, call, segment } from '../../api/client.ts'
+import { call, segment } from '../../api/client.ts'
 import { randomId } from '../../api/random-id.ts'
 import type { LedgerEntry, Owner } from '../../api/types.ts'
 import { shortMoney } from '../../show/money.tsx'
 import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
 import { ConfirmEntry } from './confirm-entry.tsx'
 import type { Entry } from './confirm-entry.tsx'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf } from '../../show/refusal.ts'
 
 export function NewEntry({ owner }: { owner: Owner }) {
   const queries = useQueryClient()
@@ -38,11 +38,12 @@ export function NewEntry({ owner }: { owner: Owner }) {
       await readAgain()
     },
     onError: async (error, sent) => {
-      const refused = refusalOf(error)
-      if (refused) {
-        form.setErrors(refused)
+      const { field, at } = refusalOf(error, entryFields)
+      if (field === undefined) setFailed(sent)
+      else {
+        form.setErrors({ [field === 'note' ? 'note' : 'amount']: at(field) })
         setAsked(false)
-      } else setFailed(sent)
+      }
       // It may be in the ledger although there was no response.
       await readAgain()
     },
@@ -97,7 +98,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
         entry={entry}
         ownerName={owner.name}
         pending={add.isPending}
-        error={refusalOf(add.error) ? null : add.error}
+        error={refusalOf(add.error, entryFields).rest}
         onConfirm={() => entry && add.mutate(entry)}
         onClose={() => setAsked(false)}
         onClosed={() => (form.errors['amount'] ? amountInput.current?.focus() : undefined)}
@@ -112,12 +113,7 @@ function wrongAmount(text: string): string | null {
   return amount === 0n ? 'Enter an amount other than 0.' : null
 }
 
-/** The server's message about a field of the form. */
-function refusalOf(error: unknown): { amount?: string; note?: string } | null {
-  if (error instanceof ApiFailure && error.code === 'conflict') return { amount: error.message }
-  const [amount, note] = [errorOfField(error, 'amount_usd'), errorOfField(error, 'note')]
-  return amount ? { amount } : note ? { note } : null
-}
+const entryFields = ['amount_usd', 'note'] as const
 
 const sayEntry = ({ kind, amount_usd: amount }: LedgerEntry): string =>
   `${kind === 'credit' ? 'a credit' : 'an adjustment'} of ${shortMoney(amount)}`

@@ -7,7 +7,7 @@ import { call, segment } from '../../api/client.ts'
 import type { Owner } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf } from '../../show/refusal.ts'
 
 export function NewOwner({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
@@ -40,7 +40,7 @@ function NewOwnerForm({ onClose }: { onClose: () => void }) {
       navigate(`/money/${segment(owner.id)}`)
     },
   })
-  const errors = { name: errorOfField(create.error, 'name'), balance: errorOfField(create.error, 'balance_usd') }
+  const refused = refusalOf(create.error, ['name', 'balance_usd'])
   return (
     <form onSubmit={form.onSubmit((values) => create.mutate(values))} noValidate>
       <Stack>
@@ -50,7 +50,7 @@ function NewOwnerForm({ onClose }: { onClose: () => void }) {
           data-autofocus
           maxLength={200}
           {...form.getInputProps('name')}
-          error={form.errors['name'] ?? errors.name}
+          error={form.errors['name'] ?? refused.at('name')}
         />
         <TextInput
           label="Opening balance (USD)"
@@ -59,9 +59,9 @@ function NewOwnerForm({ onClose }: { onClose: () => void }) {
           inputMode="decimal"
           autoComplete="off"
           {...form.getInputProps('balance')}
-          error={form.errors['balance'] ?? errors.balance}
+          error={form.errors['balance'] ?? refused.at('balance_usd')}
         />
-        <FailureNote error={errors.name || errors.balance ? null : create.error} title="Could not create the owner" />
+        <FailureNote error={refused.rest} title="Could not create the owner" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel

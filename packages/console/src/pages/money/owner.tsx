@@ -16,6 +16,7 @@ import { Ledger } from './ledger.tsx'
 import { daysLeftOf, formatDays, lowOf } from '../../api/low.ts'
 import { spanOf } from '../../show/usage-range.ts'
 import { BalanceChart } from './balance-chart.tsx'
+import { EditOwner } from './edit-owner.tsx'
 import { EndUserSpend } from './end-user-spend.tsx'
 import { OwnerLimits } from './owner-limits.tsx'
 import { LowBalance } from './low-balance.tsx'
@@ -23,7 +24,6 @@ import { NewEntry } from './new-entry.tsx'
 import { OwnerAgents } from './owner-agents.tsx'
 import { OwnerDocuments } from './owner-documents.tsx'
 import { RunningTurns } from './running-turns.tsx'
-import { RenameOwner } from './rename-owner.tsx'
 import { useSpent } from '../../api/spend.ts'
 import { Allowed } from '../../show/allowed.tsx'
 
@@ -36,7 +36,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
     queryFn: ({ signal }) => call<OwnerWithHolds>(`/owners/${segment(ownerId)}`, { signal }),
     refetchInterval: refetchMs,
   })
-  const [renaming, { open, close }] = useDisclosure()
+  const [editing, { open, close }] = useDisclosure()
   return (
     <Page
       title={owner.data?.name ?? 'Owner'}
@@ -46,7 +46,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
         owner.data ? (
           <Allowed permission="billing" installation>
             <Button variant="default" onClick={open}>
-              Rename owner
+              Edit owner
             </Button>
           </Allowed>
         ) : null
@@ -66,7 +66,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
               <EndUserSpend ownerId={ownerId} />
             </div>
             <Ledger owner={found} />
-            <RenameOwner owner={found} opened={renaming} onClose={close} />
+            <EditOwner owner={found} opened={editing} onClose={close} />
           </>
         )}
       </Waiting>
@@ -87,6 +87,11 @@ function OwnerMoney({ owner }: { owner: OwnerWithHolds }) {
         <Figure label="Balance" note="sum of the ledger">
           <Money amount={owner.balance_usd} />
         </Figure>
+        {owner.low_balance_usd === null ? null : (
+          <Figure label="Low balance" note="below it, the balance is reported as low">
+            <Money amount={owner.low_balance_usd} />
+          </Figure>
+        )}
         <Figure label="Held" note="for running turns">
           <Money amount={owner.held_usd} />
         </Figure>

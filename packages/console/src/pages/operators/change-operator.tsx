@@ -5,9 +5,10 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { Operator } from '../../api/types.ts'
-import { AccessFields, writeAccess } from '../../show/access-fields.tsx'
+import { AccessFields, accessFields, writeAccess } from '../../show/access-fields.tsx'
 import type { Access } from '../../show/access-fields.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 
 export function ChangeOperator({ operator }: { operator: Operator }) {
   const { id, role, permissions, owner_id } = operator
@@ -21,6 +22,7 @@ export function ChangeOperator({ operator }: { operator: Operator }) {
     onSuccess: () => queries.invalidateQueries({ queryKey: ['operators'] }),
   })
   const isSame = name.trim() === operator.name && JSON.stringify(writeAccess(access)) === JSON.stringify(writeAccess(before))
+  const refused = refusalOf(save.error, ['name', ...accessFields])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (!isSame && name.trim() !== '') save.mutate()
@@ -36,9 +38,10 @@ export function ChangeOperator({ operator }: { operator: Operator }) {
             maxLength={100}
             required
             maw={400}
+            error={refused.at('name')}
           />
-          <AccessFields value={access} onChange={setAccess} />
-          <FailureNote error={save.error} title="Could not save the operator" />
+          <AccessFields value={access} onChange={setAccess} refused={refused} />
+          <FailureNote error={refused.rest} title="Could not save the operator" />
           <Group>
             <Button type="submit" disabled={isSame} loading={save.isPending}>
               Save changes

@@ -5,9 +5,9 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { call } from '../../api/client.ts'
 import type { InvitedOperator } from '../../api/types.ts'
-import { AccessFields, newAccess, writeAccess } from '../../show/access-fields.tsx'
+import { AccessFields, accessFields, newAccess, writeAccess } from '../../show/access-fields.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf } from '../../show/refusal.ts'
 import { ShownLink } from './shown-link.tsx'
 
 /** Mounted while it is open. */
@@ -27,7 +27,7 @@ export function InviteOperator({ onClose }: { onClose: () => void }) {
     onSuccess: () => queries.invalidateQueries({ queryKey: ['operators'] }),
   })
   if (link !== null) return <ShownLink {...link} access={access} onClose={onClose} />
-  const errors = { name: errorOfField(invite.error, 'name'), email: errorOfField(invite.error, 'email') }
+  const refused = refusalOf(invite.error, ['name', 'email', ...accessFields])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (name.trim() !== '' && email.trim() !== '') invite.mutate()
@@ -44,7 +44,7 @@ export function InviteOperator({ onClose }: { onClose: () => void }) {
             autoComplete="off"
             required
             data-autofocus
-            error={errors.name}
+            error={refused.at('name')}
           />
           <TextInput
             type="email"
@@ -55,10 +55,10 @@ export function InviteOperator({ onClose }: { onClose: () => void }) {
             maxLength={254}
             autoComplete="off"
             required
-            error={errors.email}
+            error={refused.at('email')}
           />
-          <AccessFields value={access} onChange={setAccess} />
-          <FailureNote error={errors.name || errors.email ? null : invite.error} title="Could not invite the operator" />
+          <AccessFields value={access} onChange={setAccess} refused={refused} />
+          <FailureNote error={refused.rest} title="Could not invite the operator" />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

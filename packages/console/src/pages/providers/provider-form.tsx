@@ -6,7 +6,7 @@ import type { ReactNode } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { Provider, ProviderKind } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { refusedField } from './field-errors.ts'
+import { refusalOf } from '../../show/refusal.ts'
 import { kinds } from './kinds.ts'
 import { movesToAnotherServer } from './same-server.ts'
 
@@ -50,9 +50,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
       onSaved(saved)
     },
   })
-  const refused = refusedField(save.error)
-  const errorOf = (field: 'name' | 'baseUrl' | 'apiKey', wireName: string) =>
-    form.errors[field] ?? (refused?.field === wireName ? refused.message : undefined)
+  const refused = refusalOf(save.error, ['name', 'kind', 'base_url', 'api_key'])
   const { kind, baseUrl } = form.values
   const keepsKey = provider !== undefined && !movesToAnotherServer(provider.base_url, baseUrl)
   const chooseKind = (chosen: string | null): void => {
@@ -72,7 +70,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
           onChange={chooseKind}
           disabled={provider !== undefined}
           allowDeselect={false}
-          error={refused?.field === 'kind' ? refused.message : undefined}
+          error={refused.at('kind')}
         />
         <TextInput
           label="Name"
@@ -80,7 +78,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
           withAsterisk
           autoComplete="off"
           {...form.getInputProps('name')}
-          error={errorOf('name', 'name')}
+          error={form.errors['name'] ?? refused.at('name')}
         />
         <TextInput
           label="Base URL"
@@ -92,7 +90,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
           inputMode="url"
           autoComplete="off"
           {...form.getInputProps('baseUrl')}
-          error={errorOf('baseUrl', 'base_url')}
+          error={form.errors['baseUrl'] ?? refused.at('base_url')}
         />
         <PasswordInput
           label="Provider API key"
@@ -107,9 +105,9 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
           data-lpignore="true"
           visibilityToggleButtonProps={{ 'aria-label': 'Show API key' }}
           {...form.getInputProps('apiKey')}
-          error={errorOf('apiKey', 'api_key')}
+          error={form.errors['apiKey'] ?? refused.at('api_key')}
         />
-        <FailureNote error={refused ? null : save.error} title={provider ? 'Could not save the provider' : 'Could not add the provider'} />
+        <FailureNote error={refused.rest} title={provider ? 'Could not save the provider' : 'Could not add the provider'} />
         <Group justify="flex-end">
           {cancel}
           <Button type="submit" loading={save.isPending}>

@@ -11,6 +11,7 @@ import { useEnter } from '../../api/session.ts'
 import { useSignInOptions } from '../../api/sign-in-options.ts'
 import type { PendingInvitation, Session } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { Waiting } from '../../show/waiting.tsx'
 import { Frame } from './frame.tsx'
 import { useLinkToken } from './link-token.ts'
@@ -74,6 +75,7 @@ function Acceptance({ token, invitation: { name: given, email } }: { token: stri
     },
     onSuccess: () => navigate('/', { replace: true }),
   })
+  const refused = refusalOf(finish.error, ['name', 'password', 'new_password'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (name.trim() !== '' && password !== '') finish.mutate('password')
@@ -88,11 +90,12 @@ function Acceptance({ token, invitation: { name: given, email } }: { token: stri
         autoComplete="name"
         maxLength={100}
         disabled={isAccepted}
+        error={refused.at('name')}
         required
         withAsterisk={false}
       />
-      <NewPassword email={email} value={password} onChange={setPassword} />
-      <FailureNote error={finish.error} title="Could not complete the sign-in" />
+      <NewPassword email={email} value={password} onChange={setPassword} error={refused.at('password') ?? refused.at('new_password')} />
+      <FailureNote error={refused.rest} title="Could not complete the sign-in" />
       <Button type="submit" loading={finish.isPending && finish.variables === 'password'} disabled={finish.isPending}>
         Continue with this password
       </Button>

@@ -1,9 +1,16 @@
 /** The field for a new password. `email` is there for password managers, which store it as the name of the account. */
 import { PasswordInput } from '@mantine/core'
 
-type NewPasswordProps = { email: string; value: string; onChange: (value: string) => void; label?: string; required?: boolean }
+type NewPasswordProps = {
+  email: string
+  value: string
+  onChange: (value: string) => void
+  label?: string
+  required?: boolean
+  error?: string | undefined
+}
 
-export function NewPassword({ email, value, onChange, label = 'Password', required = true }: NewPasswordProps) {
+export function NewPassword({ email, value, onChange, label = 'Password', required = true, error }: NewPasswordProps) {
   return (
     <>
       <input type="text" name="username" autoComplete="username" value={email} readOnly hidden />
@@ -14,6 +21,7 @@ export function NewPassword({ email, value, onChange, label = 'Password', requir
         onChange={(event) => onChange(event.currentTarget.value)}
         autoComplete="new-password"
         required={required}
+        error={error}
         withAsterisk={false}
         visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
       />

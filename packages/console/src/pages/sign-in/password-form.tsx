@@ -5,6 +5,7 @@ import type { FormEvent } from 'react'
 import { call } from '../../api/client.ts'
 import { useSignIn } from '../../api/session.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 
 export function PasswordForm({ onTry }: { onTry: () => void }) {
   const [email, setEmail] = useState('')
@@ -16,6 +17,7 @@ export function PasswordForm({ onTry }: { onTry: () => void }) {
   useEffect(() => {
     if (signIn.isError) second.current?.select()
   }, [signIn.isError])
+  const refused = refusalOf(signIn.error, ['email', 'password'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (email.trim() === '' || password === '') return
@@ -31,6 +33,7 @@ export function PasswordForm({ onTry }: { onTry: () => void }) {
         value={email}
         onChange={(event) => setEmail(event.currentTarget.value)}
         autoComplete="username"
+        error={refused.at('email')}
         required
         withAsterisk={false}
       />
@@ -40,11 +43,12 @@ export function PasswordForm({ onTry }: { onTry: () => void }) {
         value={password}
         onChange={(event) => setPassword(event.currentTarget.value)}
         autoComplete="current-password"
+        error={refused.at('password')}
         required
         withAsterisk={false}
         visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
       />
-      <FailureNote error={signIn.error} title="Sign-in failed" />
+      <FailureNote error={refused.rest} title="Sign-in failed" />
       <Button type="submit" loading={signIn.isPending} mt={4}>
         Sign in
       </Button>

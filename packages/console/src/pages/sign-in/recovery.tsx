@@ -8,6 +8,7 @@ import { call } from '../../api/client.ts'
 import { useEnter } from '../../api/session.ts'
 import type { Session } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { Frame } from './frame.tsx'
 import { useLinkToken } from './link-token.ts'
 import { NewPassword } from './new-password.tsx'
@@ -36,6 +37,7 @@ export function Recovery() {
         </Anchor>
       </Frame>
     )
+  const refused = refusalOf(recover.error, ['email', 'name', 'password'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (email.trim() !== '' && password !== '') recover.mutate()
@@ -52,6 +54,7 @@ export function Recovery() {
           value={email}
           onChange={(event) => setEmail(event.currentTarget.value)}
           autoComplete="username"
+          error={refused.at('email')}
           required
           withAsterisk={false}
         />
@@ -61,10 +64,11 @@ export function Recovery() {
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           autoComplete="name"
+          error={refused.at('name')}
           maxLength={100}
         />
-        <NewPassword email={email} value={password} onChange={setPassword} />
-        <FailureNote error={recover.error} title="Could not recover access" />
+        <NewPassword email={email} value={password} onChange={setPassword} error={refused.at('password')} />
+        <FailureNote error={refused.rest} title="Could not recover access" />
         <Button type="submit" loading={recover.isPending}>
           Set password and sign in
         </Button>

@@ -5,6 +5,7 @@ import type { FormEvent } from 'react'
 import { call } from '../../api/client.ts'
 import { useSignIn } from '../../api/session.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 
 export function TokenForm({ onTry }: { onTry: () => void }) {
   const [token, setToken] = useState('')
@@ -15,6 +16,7 @@ export function TokenForm({ onTry }: { onTry: () => void }) {
   useEffect(() => {
     if (signIn.isError) input.current?.select()
   }, [signIn.isError])
+  const refused = refusalOf(signIn.error, ['token'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     if (token.trim() === '') return
@@ -33,11 +35,12 @@ export function TokenForm({ onTry }: { onTry: () => void }) {
         value={token}
         onChange={(event) => setToken(event.currentTarget.value)}
         autoComplete="off"
+        error={refused.at('token')}
         required
         withAsterisk={false}
         visibilityToggleButtonProps={{ 'aria-label': 'Show token' }}
       />
-      <FailureNote error={signIn.error} title="Sign-in failed" />
+      <FailureNote error={refused.rest} title="Sign-in failed" />
       <Button type="submit" loading={signIn.isPending} mt={4}>
         Sign in
       </Button>

@@ -7,7 +7,7 @@ import type { Agent, Owner } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { shortMoney } from '../../show/money.tsx'
 import { ModelInput } from '../../show/model-input.tsx'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf, relocated } from '../../show/refusal.ts'
 import { firstModelOf } from '../providers/kinds.ts'
 import { faultsOf, firstDraft, makeAgent, makeOwner, newOwner } from './agent-draft.ts'
 import type { Draft } from './agent-draft.ts'
@@ -17,6 +17,19 @@ import { useModelPrice } from './use-model-price.ts'
 
 // A pause while typing the name of a model.
 const pauseMs = 400
+
+/** Of the request that creates the owner first. */
+const ownerName = 'owner.name'
+const fields = [
+  ownerName,
+  'balance_usd',
+  'owner_id',
+  'name',
+  'system_prompt',
+  'model',
+  'price.prompt_usd_per_million',
+  'price.completion_usd_per_million',
+] as const
 
 type AgentFormProps = { chosen: Chosen; kind: string | undefined; owners: Owner[]; onCreated: (agent: Agent) => void }
 
@@ -32,7 +45,9 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
     mutationFn: async (asksPrice: boolean) => {
       let ownerId = values.owner
       if (ownerId === newOwner) {
-        const owner = await makeOwner(values)
+        const owner = await makeOwner(values).catch((error: unknown) => {
+          throw relocated(error, (param) => (param === 'name' ? ownerName : param))
+        })
         // Created once, even if creating the agent fails.
         queries.setQueryData<Owner[]>(['owners'], (known = []) => [owner, ...known])
         form.setFieldValue('owner', owner.id)
@@ -48,22 +63,22 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
       onCreated(agent)
     },
   })
-  const refused = (field: string): string | undefined => errorOfField(create.error, field)
+  const refused = refusalOf(create.error, fields)
   // If the look-up fails, the server decides, and refuses if it needs a price.
-  const asksPrice = !isDemo && ((price.data?.model === model && price.data.price === null) || refused('price') !== undefined)
+  const asksPrice =
+    !isDemo && ((price.data?.model === model && price.data.price === null) || (refused.field?.startsWith('price.') ?? false))
   const submit = (): void => {
     const faults = faultsOf(values, asksPrice)
     form.setErrors(faults)
     if (Object.keys(faults).length === 0) create.mutate(asksPrice)
     else document.querySelector<HTMLElement>(`[name="${Object.keys(faults)[0]}"]`)?.focus()
   }
-  const input = (field: keyof Draft, wireName: string) => ({
+  const input = (field: keyof Draft, wireName: (typeof fields)[number]) => ({
     name: field,
     autoComplete: 'off',
     ...form.getInputProps(field),
-    error: form.errors[field] ?? refused(wireName),
+    error: form.errors[field] ?? refused.at(wireName),
   })
-  const atField = ['name', 'balance_usd', 'system_prompt', 'model', 'price'].some((field) => refused(field) !== undefined)
   return (
     <form
       noValidate
@@ -86,10 +101,11 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
           value={values.owner}
           onChange={(owner) => owner && form.setFieldValue('owner', owner)}
           allowDeselect={false}
+          error={refused.at('owner_id')}
         />
         {values.owner === newOwner ? (
           <>
-            <TextInput label="Owner name" withAsterisk maxLength={200} {...input('ownerName', 'owner name')} />
+            <TextInput label="Owner name" withAsterisk maxLength={200} {...input('ownerName', ownerName)} />
             <TextInput
               label="Opening balance (USD)"
               description="How much the agent can spend before you add credit. No payment is made."
@@ -124,7 +140,7 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
           prompt={input('promptPrice', 'price.prompt_usd_per_million')}
           completion={input('completionPrice', 'price.completion_usd_per_million')}
         />
-        <FailureNote error={atField ? null : create.error} title="Could not create the agent" />
+        <FailureNote error={refused.rest} title="Could not create the agent" />
         <div>
           <Button type="submit" loading={create.isPending}>
             Create agent

@@ -7,7 +7,7 @@ import { call, segment } from '../../api/client.ts'
 import type { Agent, ShownKey } from '../../api/types.ts'
 import { CodeBlock } from '../../show/code-block.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf } from '../../show/refusal.ts'
 
 type KeyStepProps = {
   agent: Agent
@@ -39,7 +39,7 @@ export function KeyStep({ agent, live, secret, onKey, onDone }: KeyStepProps) {
     event.preventDefault()
     create.mutate()
   }
-  const refusedName = errorOfField(create.error, 'name')
+  const refused = refusalOf(create.error, ['name'])
   if (secret !== null) return <Secret secret={secret} onDone={onDone} />
   return (
     <form onSubmit={submit}>
@@ -57,9 +57,9 @@ export function KeyStep({ agent, live, secret, onKey, onDone }: KeyStepProps) {
           maxLength={200}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={refusedName}
+          error={refused.at('name')}
         />
-        <FailureNote error={refusedName ? null : create.error} title="Could not create the API key" />
+        <FailureNote error={refused.rest} title="Could not create the API key" />
         <Group>
           <Button type="submit" loading={create.isPending}>
             Create API key

@@ -5,11 +5,11 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { call } from '../../api/client.ts'
 import type { ShownAdminToken } from '../../api/types.ts'
-import { AccessFields, newAccess, writeAccess } from '../../show/access-fields.tsx'
+import { AccessFields, accessFields, newAccess, writeAccess } from '../../show/access-fields.tsx'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { CodeBlock } from '../../show/code-block.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf } from '../../show/refusal.ts'
 import { ShownOnce } from '../../show/shown-once.tsx'
 
 const lifetimes = [
@@ -54,7 +54,7 @@ export function CreateToken({ onClose }: { onClose: () => void }) {
     event.preventDefault()
     if (name.trim() !== '') create.mutate()
   }
-  const nameError = errorOfField(create.error, 'name')
+  const refused = refusalOf(create.error, ['name', 'agent_id', 'expires_at', ...accessFields])
   return (
     <Modal opened onClose={onClose} title="Create token" size="lg">
       <form onSubmit={submit}>
@@ -68,10 +68,10 @@ export function CreateToken({ onClose }: { onClose: () => void }) {
             autoComplete="off"
             required
             data-autofocus
-            error={nameError}
+            error={refused.at('name')}
           />
-          <AccessFields value={access} onChange={setAccess} />
-          <AgentSelect label="Only this agent" value={agentId} onChange={setAgentId} clearable />
+          <AccessFields value={access} onChange={setAccess} refused={refused} />
+          <AgentSelect label="Only this agent" value={agentId} onChange={setAgentId} clearable error={refused.at('agent_id')} />
           <Select
             label="Expires"
             data={lifetimes}
@@ -79,8 +79,9 @@ export function CreateToken({ onClose }: { onClose: () => void }) {
             onChange={(value) => setDays(value ?? '90')}
             allowDeselect={false}
             maw={320}
+            error={refused.at('expires_at')}
           />
-          <FailureNote error={nameError ? null : create.error} title="Could not create the token" />
+          <FailureNote error={refused.rest} title="Could not create the token" />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

@@ -2,15 +2,22 @@
 import { Button, Group, Radio, Stack, TagsInput, Textarea } from '@mantine/core'
 import { useState } from 'react'
 import type { GivenFeedback } from '../../api/turns.ts'
+import type { Refusal } from '../../show/refusal.ts'
 
 // The limits of the API.
 const maxComment = 2_000
 const maxTags = 20
 const maxTag = 64
 
-type EditFeedbackProps = { feedback: GivenFeedback; pending: boolean; onSave: (feedback: GivenFeedback) => void; onCancel: () => void }
+type EditFeedbackProps = {
+  feedback: GivenFeedback
+  pending: boolean
+  refused: Pick<Refusal<keyof GivenFeedback>, 'at'>
+  onSave: (feedback: GivenFeedback) => void
+  onCancel: () => void
+}
 
-export function EditFeedback({ feedback, pending, onSave, onCancel }: EditFeedbackProps) {
+export function EditFeedback({ feedback, pending, refused, onSave, onCancel }: EditFeedbackProps) {
   const [rating, setRating] = useState(feedback.rating)
   const [comment, setComment] = useState(feedback.comment ?? '')
   const [tags, setTags] = useState(feedback.tags)
@@ -30,7 +37,12 @@ export function EditFeedback({ feedback, pending, onSave, onCancel }: EditFeedba
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !pending) save()
         }}
       >
-        <Radio.Group label="Rating" value={rating} onChange={(chosen) => setRating(chosen === 'up' ? 'up' : 'down')}>
+        <Radio.Group
+          label="Rating"
+          value={rating}
+          onChange={(chosen) => setRating(chosen === 'up' ? 'up' : 'down')}
+          error={refused.at('rating')}
+        >
           <Group gap="md" mt={4}>
             <Radio value="up" label="Up" />
             <Radio value="down" label="Down" />
@@ -41,6 +53,7 @@ export function EditFeedback({ feedback, pending, onSave, onCancel }: EditFeedba
           value={comment}
           onChange={({ currentTarget: { value } }) => setComment(value)}
           maxLength={maxComment}
+          error={refused.at('comment')}
           autosize
           minRows={2}
           maxRows={8}
@@ -52,6 +65,7 @@ export function EditFeedback({ feedback, pending, onSave, onCancel }: EditFeedba
           value={tags}
           onChange={(next) => setTags(next.map((tag) => tag.slice(0, maxTag).toWellFormed()))}
           maxTags={maxTags}
+          error={refused.at('tags')}
           acceptValueOnBlur
         />
         <Group gap="xs">

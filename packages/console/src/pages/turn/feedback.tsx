@@ -8,6 +8,7 @@ import type { TurnWithSteps } from '../../api/types.ts'
 import { Allowed } from '../../show/allowed.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { FeedbackOfTurn } from '../../show/feedback.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { useToast } from '../../show/toasts.tsx'
 
 const EditFeedback = lazy(() => import('./edit-feedback.tsx').then(({ EditFeedback: part }) => ({ default: part })))
@@ -18,6 +19,7 @@ export function Feedback({ requestId, feedback }: FeedbackProps) {
   const save = useSaveFeedback(requestId)
   const toast = useToast()
   const [isEdited, setEdited] = useState(false)
+  const refused = refusalOf(save.error, isEdited ? ['rating', 'comment', 'tags'] : [])
   // What was clicked disappears, so the focus goes to the group.
   const group = useRef<HTMLDivElement>(null)
   const change = (given: GivenFeedback | null): void =>
@@ -36,7 +38,7 @@ export function Feedback({ requestId, feedback }: FeedbackProps) {
     <div ref={group} tabIndex={-1} role="group" aria-label="Feedback">
       {isEdited && feedback ? (
         <Suspense>
-          <EditFeedback feedback={feedback} pending={save.isPending} onSave={change} onCancel={close} />
+          <EditFeedback feedback={feedback} pending={save.isPending} refused={refused} onSave={change} onCancel={close} />
         </Suspense>
       ) : feedback ? (
         <>
@@ -55,7 +57,7 @@ export function Feedback({ requestId, feedback }: FeedbackProps) {
       ) : (
         <Rate pending={save.isPending} onRate={(rating) => change({ rating, comment: null, tags: [] })} />
       )}
-      <FailureNote error={save.error} title="Could not save the feedback" />
+      <FailureNote error={refused.rest} title="Could not save the feedback" />
     </div>
   )
 }

@@ -5,7 +5,7 @@ import { useMutation } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
 import type { TurnRerun, TurnTrace } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from '../../show/field-error.ts'
+import { refusalOf, relocated, within } from '../../show/refusal.ts'
 import { OverrideFields, changesOf, overrideValuesOf } from '../../show/override-fields.tsx'
 import type { OverrideValues } from '../../show/override-fields.tsx'
 import { Replies } from './replies.tsx'
@@ -21,11 +21,16 @@ export function RunAgain({ trace }: { trace: TurnTrace }) {
   })
   const rerun = useMutation({
     mutationFn: (values: Values) =>
-      call<TurnRerun>(`/turns/${segment(trace.request_id)}/rerun`, { method: 'POST', body: { overrides: changesOf(used, values) } }),
+      call<TurnRerun>(`/turns/${segment(trace.request_id)}/rerun`, { method: 'POST', body: { overrides: changesOf(used, values) } }).catch(
+        (error: unknown) => {
+          throw relocated(error, within('overrides'))
+        },
+      ),
   })
+  const refused = refusalOf(rerun.error, Object.keys(used) as (keyof Values)[])
   const fieldProps = (name: keyof Values) => {
     const props = form.getInputProps(name)
-    return { ...props, error: props['error'] ?? errorOfField(rerun.error, `overrides\\.${name}`) }
+    return { ...props, error: props['error'] ?? refused.at(name) }
   }
   return (
     <Stack>
@@ -48,7 +53,7 @@ export function RunAgain({ trace }: { trace: TurnTrace }) {
           </Group>
         </Stack>
       </form>
-      <FailureNote error={rerun.error} title="Could not run the message again" />
+      <FailureNote error={refused.rest} title="Could not run the message again" />
       <Replies trace={trace} rerun={rerun.data} ran={rerun.variables} isRunning={rerun.isPending} />
     </Stack>
   )

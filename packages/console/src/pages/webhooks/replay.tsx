@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { call, segment } from '../../api/client.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 
 const hourMs = 3_600_000
 /** As an input of the type `datetime-local` has it, in the time zone of the browser. */
@@ -26,6 +27,7 @@ export function Replay({ id, onClose }: { id: string; onClose: () => void }) {
       onClose()
     },
   })
+  const refused = refusalOf(replay.error, ['from', 'to'])
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     replay.mutate()
@@ -45,10 +47,11 @@ export function Replay({ id, onClose }: { id: string; onClose: () => void }) {
               label={name === 'from' ? 'From' : 'To'}
               {...(name === 'from' ? { description: 'Up to 30 days ago.' } : {})}
               value={range[name]}
+              error={refused.at(name)}
               onChange={(event) => setRange({ ...range, [name]: event.currentTarget.value })}
             />
           ))}
-          <FailureNote error={replay.error} title="Could not replay the events" />
+          <FailureNote error={refused.rest} title="Could not replay the events" />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

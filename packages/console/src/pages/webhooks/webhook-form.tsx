@@ -9,9 +9,9 @@ import type { ShownWebhook, Webhook } from '../../api/types.ts'
 import { AgentSelect } from '../../show/agent-select.tsx'
 import { CodeBlock } from '../../show/code-block.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from '../../show/field-error.ts'
 import { keepsInput } from '../../show/keeps-input.ts'
 import { OwnerSelect } from '../../show/owner-select.tsx'
+import { refusalOf } from '../../show/refusal.ts'
 import { ShownOnce } from '../../show/shown-once.tsx'
 import { eventMeanings } from './facts.tsx'
 
@@ -61,7 +61,7 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
     event.preventDefault()
     save.mutate()
   }
-  const urlError = errorOfField(save.error, 'url')
+  const refused = refusalOf(save.error, ['url', 'description', 'events', 'owner_id', 'agent_id', 'include_messages'])
   const title = webhook ? 'Edit webhook' : 'Create webhook'
   return (
     <Modal opened onClose={onClose} title={title} size="lg" {...keepsInput(draft !== initial)}>
@@ -79,7 +79,7 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
             spellCheck={false}
             required
             data-autofocus
-            error={urlError}
+            error={refused.at('url')}
           />
           <TextInput
             label="Description"
@@ -87,11 +87,24 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
             onChange={(event) => set({ description: event.currentTarget.value })}
             maxLength={1000}
             autoComplete="off"
+            error={refused.at('description')}
           />
-          <EventFields events={draft.events} onChange={(events) => set({ events })} />
+          <EventFields events={draft.events} onChange={(events) => set({ events })} error={refused.at('events')} />
           <Group gap="md" align="flex-start" wrap="wrap">
-            <OwnerSelect label="Events of" value={draft.owner_id} onChange={(id) => set({ owner_id: id })} clearable />
-            <AgentSelect label="Only this agent" value={draft.agent_id} onChange={(id) => set({ agent_id: id })} clearable />
+            <OwnerSelect
+              label="Events of"
+              value={draft.owner_id}
+              onChange={(id) => set({ owner_id: id })}
+              clearable
+              error={refused.at('owner_id')}
+            />
+            <AgentSelect
+              label="Only this agent"
+              value={draft.agent_id}
+              onChange={(id) => set({ agent_id: id })}
+              clearable
+              error={refused.at('agent_id')}
+            />
           </Group>
           <Checkbox
             label="Include messages and comments of end users"
@@ -99,11 +112,9 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
             checked={draft.include_messages}
             disabled={!mayRead && !draft.include_messages}
             onChange={(event) => set({ include_messages: event.currentTarget.checked })}
+            error={refused.at('include_messages')}
           />
-          <FailureNote
-            error={urlError ? null : save.error}
-            title={webhook ? 'Could not save the webhook' : 'Could not create the webhook'}
-          />
+          <FailureNote error={refused.rest} title={webhook ? 'Could not save the webhook' : 'Could not create the webhook'} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
@@ -118,13 +129,16 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
   )
 }
 
-function EventFields({ events, onChange }: { events: string[]; onChange: (events: string[]) => void }) {
+type EventFieldsProps = { events: string[]; onChange: (events: string[]) => void; error: string | undefined }
+
+function EventFields({ events, onChange, error }: EventFieldsProps) {
   const all = events.includes('*')
   return (
     <Stack gap="xs">
       <Radio.Group
         label="Events"
         value={all ? 'all' : 'chosen'}
+        error={error}
         onChange={(value) => onChange(value === 'all' ? ['*'] : ['turn.failed', 'turn.released'])}
       >
         <Group gap="md" mt={4}>

@@ -10,10 +10,10 @@ import { call, segment } from '../../../api/client.ts'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { changedLabels } from '../../../show/agent-content.ts'
+import { refusalOf, showRefusal } from '../../../show/refusal.ts'
 import { AgentFields } from './agent-fields.tsx'
-import { changesOf, keepTyped, valuesOf } from './agent-values.ts'
+import { changesOf, fieldPaths, keepTyped, valuesOf } from './agent-values.ts'
 import type { AgentValues } from './agent-values.ts'
-import { fieldFailure } from './field-failure.ts'
 import { Overtaken } from './overtaken.tsx'
 import { problemsOf } from './problems.ts'
 
@@ -78,12 +78,7 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
       // The fields can be edited while the request is on its way.
       begin(outcome.agent, keepTyped(valuesOf(outcome.agent), outcome.sent, form.getValues()))
     },
-    onError: (error) => {
-      const named = fieldFailure(error)
-      if (!named) return
-      form.setFieldError(named.field, named.message)
-      form.getInputNode(named.field)?.focus()
-    },
+    onError: (error) => showRefusal(form, refusalOf(error, fieldPaths)),
   })
 
   useEffect(() => onUnsaved(unsaved), [unsaved, onUnsaved])
@@ -110,7 +105,7 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
           </Alert>
         ) : null}
         <AgentFields form={form} base={base} />
-        <FailureNote error={fieldFailure(save.error) ? null : save.error} title="Could not save the agent" />
+        <FailureNote error={refusalOf(save.error, fieldPaths).rest} title="Could not save the agent" />
         <Paper withBorder p="sm" pos="sticky" bottom={0} style={{ zIndex: 1 }}>
           <Group justify="space-between" gap="sm">
             <Text size="sm" aria-live="polite">

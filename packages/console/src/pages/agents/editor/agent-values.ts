@@ -126,6 +126,11 @@ const differs = (one: unknown, other: unknown): boolean => JSON.stringify(one) !
 const changedOf = <Fields extends Record<string, unknown>>(before: Fields, now: Fields): Partial<Fields> =>
   Object.fromEntries(Object.entries(now).filter(([name, value]) => differs(value, before[name]))) as Partial<Fields>
 
+/** The paths of the fields, which are those of the API, except for the two parts of the model. */
+export const fieldPaths = Object.entries(newValues).flatMap(([name, value]) =>
+  typeof value === 'object' && value !== null ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name],
+)
+
 /** The body of a PATCH; empty if nothing differs. Another model always includes the shown price, even if it is the same. */
 export function changesOf(before: AgentValues, now: AgentValues): Record<string, unknown> {
   const { price, knowledge, ...rest } = contentOf(now)

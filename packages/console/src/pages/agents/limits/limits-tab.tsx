@@ -8,6 +8,8 @@ import { Confirm } from '../../../show/confirm.tsx'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import { Money } from '../../../show/money.tsx'
 import { Panel } from '../../../show/panel.tsx'
+import { refusalOf, relocated, within } from '../../../show/refusal.ts'
+import type { Refusal } from '../../../show/refusal.ts'
 import { Waiting } from '../../../show/waiting.tsx'
 import { useSpending } from '../../../show/limits/spending.ts'
 import { SpendingTable } from '../../../show/limits/spending-table.tsx'
@@ -28,7 +30,10 @@ export function LimitsTab({ agent }: { agent: Agent }) {
     // The list is loaded again before it is sent, so that other operators' changes to other limits are kept.
     mutationFn: async ({ limit, isRemoved }: { limit: Limit; isRemoved: boolean }) => {
       const others = (await call<Agent>(path)).spend_limits.filter((one) => !isSame(one, limit))
-      return call<Agent>(path, { method: 'PATCH', body: { spend_limits: isRemoved ? others : [...others, limit] } })
+      const body = { spend_limits: isRemoved ? others : [...others, limit] }
+      return call<Agent>(path, { method: 'PATCH', body }).catch((error: unknown) => {
+        throw relocated(error, within(`spend_limits.${others.length}`))
+      })
     },
     onSuccess: (changed) => {
       setRemoving(null)
@@ -37,6 +42,7 @@ export function LimitsTab({ agent }: { agent: Agent }) {
       void queries.invalidateQueries({ queryKey: ['spending'] })
     },
   })
+  const refused = refusalOf(removing ? null : save.error, limitFields)
   return (
     <Stack>
       <Text size="sm">
@@ -57,8 +63,8 @@ export function LimitsTab({ agent }: { agent: Agent }) {
           {warning}
         </Alert>
       ))}
-      <AddLimit pending={save.isPending} onAdd={(limit) => save.mutateAsync({ limit, isRemoved: false })} />
-      <FailureNote error={removing ? null : save.error} title="Could not change the limits" />
+      <AddLimit pending={save.isPending} refused={refused} onAdd={(limit) => save.mutateAsync({ limit, isRemoved: false })} />
+      <FailureNote error={refused.rest} title="Could not change the limits" />
       <Confirm
         opened={removing !== null}
         title="Remove this limit?"
@@ -122,8 +128,16 @@ function LimitTable({ limits, pending, onRemove }: { limits: Limit[]; pending: b
   )
 }
 
+const limitFields = ['scope', 'window', 'usd'] as const
+
+type AddLimitProps = {
+  pending: boolean
+  refused: Refusal<(typeof limitFields)[number]>
+  onAdd: (limit: Limit) => Promise<unknown>
+}
+
 /** A limit of the same scope and window is replaced. */
-function AddLimit({ pending, onAdd }: { pending: boolean; onAdd: (limit: Limit) => Promise<unknown> }) {
+function AddLimit({ pending, refused, onAdd }: AddLimitProps) {
   const [scope, setScope] = useState<Limit['scope']>('end_user')
   const [window, setWindow] = useState<Limit['window']>('day')
   const [usd, setUsd] = useState('')
@@ -147,6 +161,7 @@ function AddLimit({ pending, onAdd }: { pending: boolean; onAdd: (limit: Limit) 
           value={scope}
           allowDeselect={false}
           onChange={(value) => value && setScope(value as Limit['scope'])}
+          error={refused.at('scope')}
         />
         <Select
           label="Window"
@@ -154,11 +169,12 @@ function AddLimit({ pending, onAdd }: { pending: boolean; onAdd: (limit: Limit) 
           value={window}
           allowDeselect={false}
           onChange={(value) => value && setWindow(value as Limit['window'])}
+          error={refused.at('window')}
         />
         <TextInput
           label="Limit (USD)"
           value={usd}
-          error={isWrong ? 'Enter an amount such as 5.00.' : undefined}
+          error={isWrong ? 'Enter an amount such as 5.00.' : refused.at('usd')}
           onChange={(event) => setUsd(event.currentTarget.value)}
         />
         <Button type="submit" mt={24} loading={pending}>

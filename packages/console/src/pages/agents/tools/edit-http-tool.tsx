@@ -3,6 +3,7 @@ import { Fieldset, NumberInput, Select, SimpleGrid, Switch, TextInput, Textarea 
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
+import { refusalOf, showRefusal } from '../../../show/refusal.ts'
 import { AuthInput } from './auth-input.tsx'
 import { headersToSend } from './auth-presets.ts'
 import { EditDialog } from './edit-dialog.tsx'
@@ -12,7 +13,6 @@ import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
 import type { TextRow } from './text-rows.ts'
 import { losesValues, priceGiven, priceProblem, priceValue, readObject } from './tool-data.ts'
 import type { GivenTool, HttpTool } from './tool-data.ts'
-import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { Trial } from './trial.tsx'
 import { useSaveTools } from './use-save-tools.ts'
 
@@ -31,6 +31,9 @@ type Values = {
   side_effects: boolean
   price_usd: string
 }
+
+/** Those that the server may refuse. */
+const fields = ['name', 'description', 'parameters', 'method', 'url', 'headers', 'secrets', 'timeout_seconds', 'price_usd'] as const
 
 const emptyParameters = { type: 'object', properties: {}, required: [], additionalProperties: false }
 
@@ -56,7 +59,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const { values } = form
   const mustReenter = losesValues(before, values)
   const submit = (given: Values): void =>
-    save.mutate({ before, after: toolOf(given, before) }, { onError: (error) => showToolFailure(form, error) })
+    save.mutate({ before, after: toolOf(given, before) }, { onError: (error) => showRefusal(form, refusalOf(error, fields)) })
   return (
     <EditDialog
       title={before ? `Edit ${before.name}` : 'Add HTTP tool'}
@@ -147,7 +150,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
           definition={() => (form.validate().hasErrors ? null : toolOf(form.getValues(), before))}
         />
       </Fieldset>
-      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Could not save the tool" />
+      <FailureNote error={refusalOf(save.error, fields).rest} title="Could not save the tool" />
     </EditDialog>
   )
 }

@@ -3,6 +3,7 @@ import { Checkbox, Fieldset, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
+import { refusalOf, showRefusal } from '../../../show/refusal.ts'
 import { AuthInput } from './auth-input.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { PricePerCall } from './price-per-call.tsx'
@@ -12,10 +13,12 @@ import { givenOf, problemOfRows, rowsOf } from './text-rows.ts'
 import type { TextRow } from './text-rows.ts'
 import { losesValues, priceGiven, priceProblem, priceValue } from './tool-data.ts'
 import type { GivenTool, McpServer } from './tool-data.ts'
-import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { useSaveTools } from './use-save-tools.ts'
 
 type Values = { name: string; url: string; headers: TextRow[]; all: boolean; allowed: string[]; price_usd: string }
+
+/** Those that the server may refuse. */
+const fields = ['name', 'url', 'headers', 'allowed', 'price_usd'] as const
 
 const valuesOf = (server: McpServer | null): Values => ({
   name: server?.name ?? '',
@@ -37,7 +40,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     onDone(`Saved ${after?.name} with ${pinned} pinned ${pinned === 1 ? 'tool' : 'tools'} in version ${saved.version}.`)
   })
   const submit = (given: Values): void =>
-    save.mutate({ before, after: serverOf(given) }, { onError: (error) => showToolFailure(form, error) })
+    save.mutate({ before, after: serverOf(given) }, { onError: (error) => showRefusal(form, refusalOf(error, fields)) })
   const focusFirst = (errors: object): void => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus()
   const definition = (): GivenTool | null => {
     const { hasErrors, errors } = form.validate()
@@ -112,7 +115,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
         Saving loads the server’s tools and pins their names, descriptions, and parameters, so that later changes on the server need your
         approval. This can take a few seconds.
       </Text>
-      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Could not save the server" />
+      <FailureNote error={refusalOf(save.error, fields).rest} title="Could not save the server" />
     </EditDialog>
   )
 }

@@ -6,6 +6,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { ApiFailure, call, segment } from '../../../api/client.ts'
 import { useMaySetPrices } from '../../../api/session.ts'
 import type { Agent, Tool } from '../../../api/types.ts'
+import { relocated, within } from '../../../show/refusal.ts'
 import { isSameTool, keep, withoutPrice } from './tool-data.ts'
 import type { GivenTool } from './tool-data.ts'
 
@@ -23,7 +24,10 @@ export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolC
       if (before !== null && JSON.stringify(now.tools[at]) !== JSON.stringify(before)) throw overtaken(before, now.version)
       const tools = now.tools.map(keep)
       tools.splice(at, 1, ...(after === null ? [] : [after]))
-      return call<Agent>(path, { method: 'PATCH', body: { tools: maySetPrices ? tools : tools.map(withoutPrice) } })
+      const body = { tools: maySetPrices ? tools : tools.map(withoutPrice) }
+      return call<Agent>(path, { method: 'PATCH', body }).catch((error: unknown) => {
+        throw relocated(error, (param) => within(`tools.${at}`)(param) ?? takenName(param))
+      })
     },
     onSuccess: (changed, change) => {
       queries.setQueryData(['agents', agent.id], changed)
@@ -32,6 +36,9 @@ export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolC
     },
   })
 }
+
+/** Another tool has the name of this one, which is the only one that was changed. */
+const takenName = (param: string): 'name' | undefined => (/^tools\.\d+\.name$/.test(param) ? 'name' : undefined)
 
 const overtaken = ({ name }: Tool, version: number): ApiFailure =>
   new ApiFailure({
