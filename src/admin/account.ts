@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts'
 import type { Operator } from '../store/queries/operators.ts'
 import type { OwnSession } from '../store/queries/sessions.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { ByCaller } from './admin-store.ts'
 
 /** Each throws ApiError `not_found` if no operator makes the request: a token has no account. */
 export type AccountAdmin = {
@@ -14,28 +14,23 @@ export type AccountAdmin = {
   closeOwnSession(id: string): Promise<void>
 }
 
-/** `store` is not restricted to an owner: an account belongs to the installation. `operatorId` is who makes the request. */
-type Options = { store: AdminStore; operatorId: string | undefined }
+export const accountAdmin: ByCaller<AccountAdmin> = {
+  async findAccount({ accounts, operatorId }) {
+    const operator = await accounts.read.findOperator(own(operatorId))
+    // Removed since its session was looked up.
+    if (!operator) throw new ApiError('unauthorized')
+    return operator
+  },
+  async renameAccount({ accounts, operatorId }, name) {
+    await accounts.write.changeOperator(own(operatorId), { name })
+  },
+  listOwnSessions: async ({ accounts, operatorId }) => accounts.read.listSessions(own(operatorId)),
+  async closeOwnSession({ accounts, operatorId }, id) {
+    if (!(await accounts.write.closeSession(id, own(operatorId)))) throw new ApiError('not_found', 'This session does not exist.')
+  },
+}
 
-export function createAccountAdmin({ store, operatorId }: Options): AccountAdmin {
-  function own(): string {
-    if (operatorId === undefined) throw new ApiError('not_found', 'A token has no account.')
-    return operatorId
-  }
-
-  return {
-    async findAccount() {
-      const operator = await store.read.findOperator(own())
-      // Removed since its session was looked up.
-      if (!operator) throw new ApiError('unauthorized')
-      return operator
-    },
-    async renameAccount(name) {
-      await store.write.changeOperator(own(), { name })
-    },
-    listOwnSessions: async () => store.read.listSessions(own()),
-    async closeOwnSession(id) {
-      if (!(await store.write.closeSession(id, own()))) throw new ApiError('not_found', 'This session does not exist.')
-    },
-  }
+function own(operatorId: string | undefined): string {
+  if (operatorId === undefined) throw new ApiError('not_found', 'A token has no account.')
+  return operatorId
 }

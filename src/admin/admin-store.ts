@@ -25,11 +25,18 @@ export type AdminStore = { read: Methods<AdminReads>; write: Methods<AdminWrites
 /** Who makes one request. `scope` null: sees everything. */
 export type Caller = {
   actor: Actor
+  /** The operator who makes the request. Undefined if it is not an operator. */
+  operatorId: string | undefined
   scope: Scope | null
   store: AdminStore
   /** The store without a restriction, for sign-ins and the account of an operator. Both belong to the installation. */
   accounts: AdminStore
   sees: Restriction['sees']
+}
+
+/** The functions of the admin API as they are implemented: each gets who calls it first. */
+export type ByCaller<Calls> = {
+  [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => infer Result ? (caller: Caller, ...args: Args) => Result : never
 }
 
 type AnyRead = AdminRead<(sql: Sql, ...args: unknown[]) => unknown>
@@ -61,6 +68,7 @@ export function createCallers({ store, authorOf }: Options): (actor: Actor, scop
     const restriction = scope && restrictionOf(store, scope)
     return {
       actor,
+      operatorId: actor.who === 'operator' ? actor.id : undefined,
       scope,
       store: storeFor({ actor, restriction }),
       accounts: storeFor({ actor, restriction: null }),

@@ -10,7 +10,7 @@ import type { ExtraPermission, Principal, Role } from '../operators/principal.ts
 import type { AdminToken } from '../store/queries/admin-tokens.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { AdminStore, ByCaller } from './admin-store.ts'
 import { principalOf } from './sessions.ts'
 
 export type NewAdminToken = {
@@ -43,10 +43,10 @@ const form = /^svc_admin_[\w-]{43}$/
 const usedEveryMs = 60_000
 const digest = (text: string): Uint8Array => hash('sha256', `admin token ${text}`, 'buffer')
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
+type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): AdminTokensAdmin {
-  function foundToken(token: AdminToken & { now: number }): FoundToken {
+export function createAdminTokensAdmin({ newId, randomBytes }: Options): ByCaller<AdminTokensAdmin> {
+  function foundToken(store: AdminStore, token: AdminToken & { now: number }): FoundToken {
     let recorded: Promise<void> | undefined
     const recordUse = (): Promise<void> => (recorded ??= store.write.touchAdminToken(token.id))
     const isDue = token.lastUsedAt === null || token.now - token.lastUsedAt >= usedEveryMs
@@ -54,7 +54,7 @@ export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): 
   }
 
   return {
-    async createAdminToken(given) {
+    async createAdminToken({ store }, given) {
       const text = prefix + Buffer.from(randomBytes(32)).toString('base64url')
       const outcome = await store.write.createAdminToken({ ...given, id: newId('tok'), digest: digest(text) })
       switch (outcome.kind) {
@@ -69,23 +69,23 @@ export function createAdminTokensAdmin({ store, newId, randomBytes }: Options): 
       }
     },
 
-    listAdminTokens: async (page) => pageOf(await store.read.listAdminTokens(pageRequest(page)), page),
+    listAdminTokens: async ({ store }, page) => pageOf(await store.read.listAdminTokens(pageRequest(page)), page),
 
-    async findAdminToken(id) {
+    async findAdminToken({ store }, id) {
       const token = await store.read.findAdminToken(id)
       if (!token) throw noSuchToken()
       return token
     },
 
-    async revokeAdminToken(id) {
+    async revokeAdminToken({ store }, id) {
       if ((await store.write.revokeAdminToken(id)) === undefined) throw noSuchToken()
     },
 
-    async findPrincipalsOfTokens(texts) {
+    async findPrincipalsOfTokens({ store }, texts) {
       const tokens = texts.filter((text) => form.test(text))
       if (tokens.length === 0) return new Map()
       const found = await store.read.findValidAdminTokens(tokens.map(digest))
-      return new Map(tokens.flatMap((text, at) => (found[at] ? [[text, foundToken(found[at])] as const] : [])))
+      return new Map(tokens.flatMap((text, at) => (found[at] ? [[text, foundToken(store, found[at])] as const] : [])))
     },
   }
 }

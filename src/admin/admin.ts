@@ -12,29 +12,29 @@ import type { Tools } from '../agent/tools/tools.ts'
 import type { Trace } from '../agent/trace.ts'
 import type { Sealer } from '../config/secrets.ts'
 import { createCallers } from './admin-store.ts'
-import type { Caller } from './admin-store.ts'
+import type { ByCaller, Caller } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
-import { createAccountAdmin } from './account.ts'
+import { accountAdmin } from './account.ts'
 import type { AccountAdmin } from './account.ts'
 import { createAdminTokensAdmin } from './admin-tokens.ts'
 import type { AdminTokensAdmin } from './admin-tokens.ts'
-import { createAttentionAdmin } from './attention.ts'
+import { attentionAdmin } from './attention.ts'
 import type { AttentionAdmin } from './attention.ts'
-import { createAuditAdmin } from './audit.ts'
+import { auditAdmin } from './audit.ts'
 import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
 import type { ApiKeysAdmin } from './api-keys.ts'
 import { createDocumentsAdmin } from './agents/documents.ts'
 import type { DocumentLimits } from './agents/documents.ts'
 import type { DocumentsAdmin } from './agents/documents.ts'
-import { createEndUsersAdmin } from './end-users.ts'
+import { endUsersAdmin } from './end-users.ts'
 import type { EndUsersAdmin } from './end-users.ts'
-import { createHistoryAdmin } from './history.ts'
+import { historyAdmin } from './history.ts'
 import type { HistoryAdmin } from './history.ts'
 import { createLedgerAdmin } from './owners/ledger-entries.ts'
 import type { LedgerAdmin } from './owners/ledger-entries.ts'
-import { createModelPrices } from './providers/model-prices.ts'
+import { modelPricesAdmin } from './providers/model-prices.ts'
 import type { ModelPricesAdmin } from './providers/model-prices.ts'
 import { createOwnersAdmin } from './owners/owners.ts'
 import type { OwnersAdmin } from './owners/owners.ts'
@@ -52,7 +52,7 @@ import { createSignInAdmin } from './sign-in/sign-in.ts'
 import type { SignInAdmin, SignInMethods } from './sign-in/sign-in.ts'
 import { createRerunsAdmin } from './reruns.ts'
 import type { RerunsAdmin } from './reruns.ts'
-import { createSpendLimitsAdmin } from './agents/spend-limits.ts'
+import { spendLimitsAdmin } from './agents/spend-limits.ts'
 import type { SpendLimitsAdmin } from './agents/spend-limits.ts'
 import { createTracesAdmin } from './traces.ts'
 import type { TracesAdmin } from './traces.ts'
@@ -61,8 +61,9 @@ import type { ToolTrialsAdmin } from './agents/tool-trials.ts'
 import { createWebhooksAdmin } from './webhooks.ts'
 import type { WebhooksAdmin } from './webhooks.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
-import { createUsageAdmin } from './owners/usage.ts'
+import { usageAdmin } from './owners/usage.ts'
 import type { UsageAdmin } from './owners/usage.ts'
+import { boundMethods } from '../store/methods.ts'
 import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
 import type { ScopedKind } from '../store/queries/scope.ts'
@@ -135,47 +136,43 @@ export type AdminOptions = {
   liveTrace(requestId: string): Trace | undefined
 }
 
+/** Everything is made once. What belongs to a request is its caller (admin-store.ts). */
 export function createAdmin(options: AdminOptions): Admin {
   // No write of the admin API changes more than one thing.
   const authorOf = (actor: Actor): Author => ({ ...actor, entryIds: [options.newId('aud')] })
   const callerOf = createCallers({ store: options.store, authorOf })
-  return {
-    ...createCalls(options, callerOf({ who: 'server', requestId: null }, null)),
-    calledBy: (actor, scope) => createCalls(options, callerOf(actor, scope)),
-    authorOf,
-  }
+  const functions = createFunctions(options)
+  const callsFor = boundMethods<Caller, AdminCalls>(functions, (caller, name, args) =>
+    (functions[name] as (caller: Caller, ...args: unknown[]) => unknown)(caller, ...args),
+  )
+  const calledBy = (actor: Actor, scope: Scope | null): AdminCalls => callsFor(callerOf(actor, scope))
+  return Object.assign(calledBy({ who: 'server', requestId: null }, null), { calledBy, authorOf })
 }
 
-function createCalls(options: AdminOptions, { actor, scope, sees, ...stores }: Caller): AdminCalls {
-  const modules = { ...options, store: stores.store, isRestricted: scope !== null }
-  // Sign-ins, and the account of a restricted operator, belong to the installation.
-  const operatorId = actor.who === 'operator' ? actor.id : undefined
-  const accounts = { ...options, store: stores.accounts }
-  return {
-    sees,
-    ...createOwnersAdmin(modules),
-    ...createLedgerAdmin(modules),
-    ...createProvidersAdmin(modules),
-    ...createAgentsAdmin(modules),
-    ...createToolTrials(modules),
-    ...createModelPrices(modules),
-    ...createDocumentsAdmin(modules),
-    ...createApiKeysAdmin(modules),
-    ...createHistoryAdmin(modules),
-    ...createEndUsersAdmin(modules),
-    ...createTracesAdmin(modules),
-    ...createRerunsAdmin(modules),
-    ...createUsageAdmin(modules),
-    ...createSpendLimitsAdmin(modules),
-    ...createAttentionAdmin(modules),
-    ...createWebhooksAdmin(modules),
-    ...createPlaygroundAdmin(modules),
-    ...createPreviewsAdmin(modules),
-    ...createSessionsAdmin(accounts),
-    ...createAccountAdmin({ ...accounts, operatorId }),
-    ...createSignInAdmin({ ...accounts, operatorId }),
-    ...createOperatorsAdmin(modules),
-    ...createAdminTokensAdmin(modules),
-    ...createAuditAdmin(modules),
-  }
-}
+const createFunctions = (options: AdminOptions): ByCaller<AdminCalls> => ({
+  sees: ({ sees }, kind, id) => sees(kind, id),
+  ...createOwnersAdmin(options),
+  ...createLedgerAdmin(options),
+  ...createProvidersAdmin(options),
+  ...createAgentsAdmin(options),
+  ...createToolTrials(options),
+  ...modelPricesAdmin,
+  ...createDocumentsAdmin(options),
+  ...createApiKeysAdmin(options),
+  ...historyAdmin,
+  ...endUsersAdmin,
+  ...createTracesAdmin(options),
+  ...createRerunsAdmin(options),
+  ...usageAdmin,
+  ...spendLimitsAdmin,
+  ...attentionAdmin,
+  ...createWebhooksAdmin(options),
+  ...createPlaygroundAdmin(options),
+  ...createPreviewsAdmin(options),
+  ...createSessionsAdmin(options),
+  ...accountAdmin,
+  ...createSignInAdmin(options),
+  ...createOperatorsAdmin(options),
+  ...createAdminTokensAdmin(options),
+  ...auditAdmin,
+})

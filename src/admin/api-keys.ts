@@ -7,7 +7,7 @@ import type { ApiKey, ApiKeyChange, GivenApiKey } from '../resources/api-key.ts'
 import type { ApiKeyOutcome } from '../store/queries/api-key-records.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { ByCaller } from './admin-store.ts'
 import type { Ids } from '../ids.ts'
 
 /** `text` is the whole key, shown only once. */
@@ -25,25 +25,25 @@ export type ApiKeysAdmin = {
   rotateApiKey(id: string, graceSeconds: number): Promise<ApiKeyShown>
 }
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
+type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiKeysAdmin {
+export function createApiKeysAdmin({ newId, randomBytes }: Options): ByCaller<ApiKeysAdmin> {
   return {
-    async createApiKey(given) {
+    async createApiKey({ store }, given) {
       const { keyId, secret, text } = makeApiKey(randomBytes)
       const record = await store.write.createApiKey({ ...given, id: newId('key'), keyId, digest: digestSecret(secret) })
       if (!record) throw new ApiError('not_found', 'This agent does not exist.')
       return { ...record, text }
     },
-    async listApiKeys(agentId, page) {
+    async listApiKeys({ store }, agentId, page) {
       if (!(await store.read.findAgent(agentId))) throw new ApiError('not_found', 'This agent does not exist.')
       return pageOf(await store.read.listApiKeys(agentId, pageRequest(page)), page)
     },
-    changeApiKey: async (id, change) => changed(await store.write.changeApiKey(id, change)),
-    async revokeApiKey(id) {
+    changeApiKey: async ({ store }, id, change) => changed(await store.write.changeApiKey(id, change)),
+    async revokeApiKey({ store }, id) {
       if ((await store.write.revokeApiKey(id)) === 'not_found') throw noSuchKey()
     },
-    async rotateApiKey(id, graceSeconds) {
+    async rotateApiKey({ store }, id, graceSeconds) {
       const record = await store.read.findApiKeyRecord(id)
       if (!record) throw noSuchKey()
       const { secret, text } = makeApiKey(randomBytes, record.keyId)

@@ -5,7 +5,7 @@ import type { ExportedTurn } from '../store/queries/end-user-export.ts'
 import type { EndUser, EndUserDetail, EndUserOrder, Spend } from '../store/queries/end-users.ts'
 import { boundedPageOf, boundedRequest, decodeTextCursor, encodeTextCursor } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { AdminStore, ByCaller } from './admin-store.ts'
 import { toolCallsOf } from './agents/tool-activity.ts'
 import type { Message } from './history.ts'
 
@@ -32,46 +32,44 @@ export type EndUsersAdmin = {
 // Messages are limited by bytes too (`overload.unread`). A turn without messages may have 128 KB.
 const exportedEach = 50
 
-export function createEndUsersAdmin({ store }: { store: AdminStore }): EndUsersAdmin {
-  async function refuseUnknownAgent(agentId: string): Promise<void> {
-    if (!(await store.read.findAgent(agentId))) throw new ApiError('not_found', 'This agent does not exist.')
-  }
+async function refuseUnknownAgent(store: AdminStore, agentId: string): Promise<void> {
+  if (!(await store.read.findAgent(agentId))) throw new ApiError('not_found', 'This agent does not exist.')
+}
 
-  async function detailOf(agentId: string, externalUserId: string): Promise<ShownEndUser> {
+async function detailOf(store: AdminStore, agentId: string, externalUserId: string): Promise<ShownEndUser> {
+  const now = await store.read.storeTime()
+  const since = spendWindows.map((window) => startOf(window, now))
+  const found = await store.read.findEndUser({ agentId, externalUserId, since })
+  if (!found) throw new ApiError('not_found', 'This end user does not exist: the agent has no conversation with this external_user_id.')
+  const [day, month, total] = found.spend
+  return { ...found, spend: { day: day!, month: month!, total: total! } }
+}
+
+export const endUsersAdmin: ByCaller<EndUsersAdmin> = {
+  async listEndUsers({ store }, { agentId, sort, window }, { limit, cursor }) {
+    await refuseUnknownAgent(store, agentId)
     const now = await store.read.storeTime()
-    const since = spendWindows.map((window) => startOf(window, now))
-    const found = await store.read.findEndUser({ agentId, externalUserId, since })
-    if (!found) throw new ApiError('not_found', 'This end user does not exist: the agent has no conversation with this external_user_id.')
-    const [day, month, total] = found.spend
-    return { ...found, spend: { day: day!, month: month!, total: total! } }
-  }
-
-  return {
-    async listEndUsers({ agentId, sort, window }, { limit, cursor }) {
-      await refuseUnknownAgent(agentId)
-      const now = await store.read.storeTime()
-      const after = cursor === undefined ? undefined : decodePosition(cursor)
-      const rows = await store.read.listEndUsers({ agentId, sort, from: startOf(window, now), to: now + 1, limit: limit + 1, after })
-      const data = rows.slice(0, limit)
-      const last = data.at(-1)
-      const value = (user: EndUser): string => String(sort === 'spend' ? user.spent : user.lastActivityAt)
-      return { data, nextCursor: last && rows.length > limit ? encodeTextCursor([value(last), last.externalUserId]) : null }
-    },
-    async findEndUser(agentId, externalUserId) {
-      await refuseUnknownAgent(agentId)
-      return detailOf(agentId, externalUserId)
-    },
-    async exportEndUser(agentId, externalUserId) {
-      await refuseUnknownAgent(agentId)
-      const { conversations } = await detailOf(agentId, externalUserId)
-      // Without the end user's name, because an entry of the audit log is never erased. Each conversation has its own entry.
-      await store.write.recordReading({ verb: 'export', noun: 'end_user', subjectId: agentId })
-      return readParts(
-        store,
-        conversations.map(({ id }) => id),
-      )
-    },
-  }
+    const after = cursor === undefined ? undefined : decodePosition(cursor)
+    const rows = await store.read.listEndUsers({ agentId, sort, from: startOf(window, now), to: now + 1, limit: limit + 1, after })
+    const data = rows.slice(0, limit)
+    const last = data.at(-1)
+    const value = (user: EndUser): string => String(sort === 'spend' ? user.spent : user.lastActivityAt)
+    return { data, nextCursor: last && rows.length > limit ? encodeTextCursor([value(last), last.externalUserId]) : null }
+  },
+  async findEndUser({ store }, agentId, externalUserId) {
+    await refuseUnknownAgent(store, agentId)
+    return detailOf(store, agentId, externalUserId)
+  },
+  async exportEndUser({ store }, agentId, externalUserId) {
+    await refuseUnknownAgent(store, agentId)
+    const { conversations } = await detailOf(store, agentId, externalUserId)
+    // Without the end user's name, because an entry of the audit log is never erased. Each conversation has its own entry.
+    await store.write.recordReading({ verb: 'export', noun: 'end_user', subjectId: agentId })
+    return readParts(
+      store,
+      conversations.map(({ id }) => id),
+    )
+  },
 }
 
 function startOf(window: SpendWindow, now: number): number {

@@ -7,7 +7,7 @@ import type { Feedback, FeedbackFilter, FeedbackOfTurn, GivenFeedback } from '..
 import { boundedPageOf, boundedRequest, encodeCursor, pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { ByCaller } from './admin-store.ts'
 import { explainCharge } from './explained-charge.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import { showSteps, toolCallsOf } from './agents/tool-activity.ts'
@@ -50,62 +50,60 @@ export type HistoryAdmin = {
   removeFeedback(requestId: string): Promise<void>
 }
 
-export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
-  return {
-    async listConversations({ agentId, keyId, externalUserId, from, to, ...conditions }, page) {
-      if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
-      // An unknown key has no conversations, and its own text matches no ID.
-      const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
-      const filter = { agentId, apiKeyId, externalUserId, from, to }
-      const { text, state, rating, excerpts = false } = conditions
-      if (text === undefined && state === undefined && rating === undefined && !excerpts) {
-        const { data, nextCursor } = pageOf(await store.read.listAllConversations({ ...pageRequest(page), ...filter }), page)
-        return { data: data.map((conversation) => ({ ...conversation, turn: null })), nextCursor }
-      }
-      const wanted = { ...boundedRequest(page), ...filter, text, state, rating, excerpts }
-      const { items, next } = await store.read.searchConversations(wanted)
-      return { data: items, nextCursor: next && encodeCursor(next) }
-    },
-    async findConversation(id) {
-      const conversation = await store.read.findConversation(id)
-      if (!conversation) throw new ApiError('not_found', 'This conversation does not exist.')
-      return conversation
-    },
-    async listMessages(conversationId, page) {
-      const messages = await store.read.listAllMessages({ ...boundedRequest(page), conversationId })
-      if (!messages) throw new ApiError('not_found', 'This conversation does not exist.')
-      const { data, nextCursor } = boundedPageOf(messages)
-      return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
-    },
-    async listTurns(filter, page) {
-      if (filter.externalUserId !== undefined && filter.agentId === undefined)
-        throw invalid('external_user_id', 'external_user_id needs agent_id: the same ID can be another end user of another agent.')
-      return pageOf(await store.read.listTurns(filter, pageRequest(page)), page)
-    },
-    async findTurn(requestId) {
-      const [turn, feedback] = await Promise.all([store.read.findTurn(requestId), store.read.findFeedback(requestId)])
-      if (!turn) throw noSuchTurn()
-      const charge = turn.usage && (await explainCharge(store, turn))
-      return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null, charge }
-    },
-    recordTurnReading: (requestId) => store.write.recordReading({ verb: 'read', noun: 'turn', subjectId: requestId }),
-    async listFeedback(filter, page) {
-      const rows = await store.read.listFeedback(filter, pageRequest(page))
-      // The order of the list is that of the last change.
-      const placed = rows.map((feedback) => ({ feedback, createdAt: feedback.updatedAt, id: feedback.requestId }))
-      const { data, nextCursor } = pageOf(placed, page)
-      return { data: data.map(({ feedback }) => feedback), nextCursor }
-    },
-    async putFeedback(requestId, feedback) {
-      const given = await store.write.putFeedback({ requestId, apiKeyId: undefined, ...feedback })
-      if (given) return given
-      const turn = await store.read.findTurnStatus(requestId)
-      throw turn?.state === 'running' ? stillRunning() : noSuchTurn()
-    },
-    async removeFeedback(requestId) {
-      if ((await store.write.removeFeedback(requestId)) === 'not_found') throw noSuchTurn()
-    },
-  }
+export const historyAdmin: ByCaller<HistoryAdmin> = {
+  async listConversations({ store }, { agentId, keyId, externalUserId, from, to, ...conditions }, page) {
+    if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
+    // An unknown key has no conversations, and its own text matches no ID.
+    const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
+    const filter = { agentId, apiKeyId, externalUserId, from, to }
+    const { text, state, rating, excerpts = false } = conditions
+    if (text === undefined && state === undefined && rating === undefined && !excerpts) {
+      const { data, nextCursor } = pageOf(await store.read.listAllConversations({ ...pageRequest(page), ...filter }), page)
+      return { data: data.map((conversation) => ({ ...conversation, turn: null })), nextCursor }
+    }
+    const wanted = { ...boundedRequest(page), ...filter, text, state, rating, excerpts }
+    const { items, next } = await store.read.searchConversations(wanted)
+    return { data: items, nextCursor: next && encodeCursor(next) }
+  },
+  async findConversation({ store }, id) {
+    const conversation = await store.read.findConversation(id)
+    if (!conversation) throw new ApiError('not_found', 'This conversation does not exist.')
+    return conversation
+  },
+  async listMessages({ store }, conversationId, page) {
+    const messages = await store.read.listAllMessages({ ...boundedRequest(page), conversationId })
+    if (!messages) throw new ApiError('not_found', 'This conversation does not exist.')
+    const { data, nextCursor } = boundedPageOf(messages)
+    return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
+  },
+  async listTurns({ store }, filter, page) {
+    if (filter.externalUserId !== undefined && filter.agentId === undefined)
+      throw invalid('external_user_id', 'external_user_id needs agent_id: the same ID can be another end user of another agent.')
+    return pageOf(await store.read.listTurns(filter, pageRequest(page)), page)
+  },
+  async findTurn({ store }, requestId) {
+    const [turn, feedback] = await Promise.all([store.read.findTurn(requestId), store.read.findFeedback(requestId)])
+    if (!turn) throw noSuchTurn()
+    const charge = turn.usage && (await explainCharge(store, turn))
+    return { ...turn, steps: showSteps(turn.steps), feedback: feedback ?? null, charge }
+  },
+  recordTurnReading: ({ store }, requestId) => store.write.recordReading({ verb: 'read', noun: 'turn', subjectId: requestId }),
+  async listFeedback({ store }, filter, page) {
+    const rows = await store.read.listFeedback(filter, pageRequest(page))
+    // The order of the list is that of the last change.
+    const placed = rows.map((feedback) => ({ feedback, createdAt: feedback.updatedAt, id: feedback.requestId }))
+    const { data, nextCursor } = pageOf(placed, page)
+    return { data: data.map(({ feedback }) => feedback), nextCursor }
+  },
+  async putFeedback({ store }, requestId, feedback) {
+    const given = await store.write.putFeedback({ requestId, apiKeyId: undefined, ...feedback })
+    if (given) return given
+    const turn = await store.read.findTurnStatus(requestId)
+    throw turn?.state === 'running' ? stillRunning() : noSuchTurn()
+  },
+  async removeFeedback({ store }, requestId) {
+    if ((await store.write.removeFeedback(requestId)) === 'not_found') throw noSuchTurn()
+  },
 }
 
 const noSuchTurn = (): ApiError => new ApiError('not_found', 'This turn does not exist.')

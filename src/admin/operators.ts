@@ -8,7 +8,7 @@ import type { ExtraPermission, Role } from '../operators/principal.ts'
 import type { Operator, OperatorChange } from '../store/queries/operators.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { ByCaller } from './admin-store.ts'
 
 export type NewOperator = { email: string; name: string; role: Role; permissions: ExtraPermission[]; ownerId: string | null }
 
@@ -40,16 +40,16 @@ const invitationPrefix = 'svc_invite_'
 /** What the store keeps of an invitation. */
 export const digestOfInvitation = (token: string): Uint8Array => hash('sha256', `invitation ${token}`, 'buffer')
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
+type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createOperatorsAdmin({ store, newId, randomBytes }: Options): OperatorsAdmin {
+export function createOperatorsAdmin({ newId, randomBytes }: Options): ByCaller<OperatorsAdmin> {
   function newInvitation(): { token: string; invitation: { digest: Uint8Array; lifetimeMs: number } } {
     const token = invitationPrefix + Buffer.from(randomBytes(32)).toString('base64url')
     return { token, invitation: { digest: digestOfInvitation(token), lifetimeMs: invitationMs } }
   }
 
   return {
-    async createOperator({ email, ...given }) {
+    async createOperator({ store }, { email, ...given }) {
       const { token, invitation } = newInvitation()
       const outcome = await store.write.createOperator({ id: newId('opr'), email: readEmail(email), ...given, invitation })
       switch (outcome.kind) {
@@ -62,7 +62,7 @@ export function createOperatorsAdmin({ store, newId, randomBytes }: Options): Op
       }
     },
 
-    async inviteOperator(id) {
+    async inviteOperator({ store }, id) {
       const { token, invitation } = newInvitation()
       const invited = await store.write.inviteOperator(id, invitation)
       if (invited) return { ...invited, token }
@@ -70,15 +70,15 @@ export function createOperatorsAdmin({ store, newId, randomBytes }: Options): Op
       throw noSuchOperator()
     },
 
-    listOperators: async (page) => pageOf(await store.read.listOperators(pageRequest(page)), page),
+    listOperators: async ({ store }, page) => pageOf(await store.read.listOperators(pageRequest(page)), page),
 
-    async findOperator(id) {
+    async findOperator({ store }, id) {
       const operator = await store.read.findOperator(id)
       if (!operator) throw noSuchOperator()
       return operator
     },
 
-    async changeOperator(id, change) {
+    async changeOperator({ store }, id, change) {
       const outcome = await store.write.changeOperator(id, change)
       switch (outcome.kind) {
         case 'changed':
@@ -92,7 +92,7 @@ export function createOperatorsAdmin({ store, newId, randomBytes }: Options): Op
       }
     },
 
-    async removeOperator(id) {
+    async removeOperator({ store }, id) {
       const { kind } = await store.write.removeOperator(id)
       if (kind === 'not_found') throw noSuchOperator()
       if (kind === 'last_admin') throw lastAdmin()

@@ -2,9 +2,8 @@
 import { ApiError } from '../errors.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
 import type { TracedTurn } from '../store/queries/traces.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { AdminStore, ByCaller } from './admin-store.ts'
 import { refuseUnknownProvider } from './providers/unknown-provider.ts'
-import type { ProviderNames } from './providers/unknown-provider.ts'
 import { contextOf, findTraced } from './traces.ts'
 import { maxHistory, runUnstored, withinWindow } from './unstored-run.ts'
 import type { UnstoredRun, UnstoredRunOptions } from './unstored-run.ts'
@@ -21,21 +20,15 @@ export type RerunsAdmin = {
   rerunTurn(turnId: string, asked: Asked): Promise<UnstoredRun>
 }
 
-type Options = UnstoredRunOptions & ProviderNames
-
-export function createRerunsAdmin(options: Options): RerunsAdmin {
-  const { store } = options
+export function createRerunsAdmin(options: UnstoredRunOptions): ByCaller<RerunsAdmin> {
   return {
-    async rerunTurn(turnId, { overrides, requestId, left }) {
+    async rerunTurn(caller, turnId, { overrides, requestId, left }) {
+      const { store } = caller
       const turn = await findTraced(store, turnId)
       if (turn.state === 'running') throw new ApiError('conflict', 'This turn is still running. Run it again when it has ended.')
       const context = await contextOf(store, turn)
       // `rerun.harmless`
-      await refuseUnknownProvider(
-        options,
-        overrides.model ?? context.config.model,
-        overrides.model === undefined ? null : 'overrides.model',
-      )
+      await refuseUnknownProvider(caller, overrides.model ?? context.config.model, overrides.model === undefined ? null : 'overrides.model')
       const history = await historyBefore(store, turn, context.config.history.maxTokens)
       const { message = turn.message, ...changes } = overrides
       const { agentId, agentVersion, price } = turn

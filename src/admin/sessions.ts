@@ -10,7 +10,7 @@ import type { Ids } from '../ids.ts'
 import { adminTokenPrincipal, permissionsOf } from '../operators/principal.ts'
 import type { Principal } from '../operators/principal.ts'
 import type { Session, SessionOfOperator, SignInMethod } from '../store/queries/sessions.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { ByCaller } from './admin-store.ts'
 
 /** `replaces`: the session of the same browser, which ends. */
 export type SignIn = { address: string | null; userAgent: string | null; replaces: string | null } & (
@@ -44,14 +44,14 @@ const secretForm = /^[\w-]{43}$/
 // Enough to recognize a browser.
 const maxUserAgent = 300
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes; adminToken: string }
+type Options = { newId: Ids['newId']; randomBytes: RandomBytes; adminToken: string }
 
-export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: Options): SessionsAdmin {
+export function createSessionsAdmin({ newId, randomBytes, adminToken }: Options): ByCaller<SessionsAdmin> {
   // mutant: session.ends
   const digestOfToken = (secret: string): Uint8Array => createHmac('sha256', adminToken).update(`console session ${secret}`).digest()
   const digest = (secret: string): Uint8Array => hash('sha256', `console session ${secret}`, 'buffer')
   return {
-    async openSession({ method, address, userAgent, replaces, ...signIn }) {
+    async openSession({ accounts: store }, { method, address, userAgent, replaces, ...signIn }) {
       const secret = Buffer.from(randomBytes(secretBytes)).toString('base64url')
       const operatorId = 'operatorId' in signIn ? signIn.operatorId : null
       const session = await store.write.openSession({
@@ -68,21 +68,21 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
       if (!session) throw new ApiError('unauthorized', wrongSignIn)
       return { secret, session, lifetimeSeconds: lifetimeMs / 1000 }
     },
-    async findSession(secret) {
+    async findSession({ accounts: store }, secret) {
       if (!secretForm.test(secret)) return undefined
       const found = await store.read.findSession(digest(secret), digestOfToken(secret))
       if (!found) return undefined
       const { operator, ...session } = found
       return { session, principal: principalOfSession(operator) }
     },
-    async findPrincipalsOfSessions(secrets) {
+    async findPrincipalsOfSessions({ accounts: store }, secrets) {
       if (secrets.length === 0) return new Map()
       const found = await store.read.findSessions(secrets.map((secret) => ({ digest: digest(secret), ofToken: digestOfToken(secret) })))
       return new Map(secrets.flatMap((secret, at) => (found[at] ? [[secret, principalOfSession(found[at].operator)] as const] : [])))
     },
-    listSessions: (operatorId) => store.read.listSessions(operatorId),
-    closeSession: (id, operatorId) => store.write.closeSession(id, operatorId),
-    async closeSessions(operatorId, keep) {
+    listSessions: ({ accounts: store }, operatorId) => store.read.listSessions(operatorId),
+    closeSession: ({ accounts: store }, id, operatorId) => store.write.closeSession(id, operatorId),
+    async closeSessions({ accounts: store }, operatorId, keep) {
       await store.write.endSessions(operatorId, keep)
     },
   }

@@ -14,7 +14,7 @@ import type { TracedTurn } from '../store/queries/traces.ts'
 import type { TurnState } from '../store/queries/turns.ts'
 import { historyOf } from '../store/turn-records.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { AdminStore, ByCaller } from './admin-store.ts'
 import { explainCharge } from './explained-charge.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import { spansOf } from './trace-spans.ts'
@@ -43,11 +43,11 @@ export type TracesAdmin = {
 }
 
 /** `liveTrace`: of a turn that runs in this process. */
-type Options = { store: AdminStore; liveTrace(requestId: string): Trace | undefined }
+type Options = { liveTrace(requestId: string): Trace | undefined }
 
-export function createTracesAdmin({ store, liveTrace }: Options): TracesAdmin {
+export function createTracesAdmin({ liveTrace }: Options): ByCaller<TracesAdmin> {
   return {
-    async traceTurn(id) {
+    async traceTurn({ store }, id) {
       // Read first: a turn that ends in between is then shown as it was.
       const live = liveTrace(id)
       const turn = await findTraced(store, id)

@@ -15,7 +15,7 @@ import type { GivenWebhook, Webhook, WebhookChange } from '../resources/webhook.
 import type { StoredWebhook, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
 import { bodyOf, newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
 import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
-import type { AdminStore } from './admin-store.ts'
+import type { AdminStore, ByCaller } from './admin-store.ts'
 import { tooManySecrets } from './api-keys.ts'
 
 export type { WebhookTest }
@@ -43,15 +43,14 @@ export type WebhooksAdmin = {
 }
 
 type Options = {
-  store: AdminStore
   sealer: Sealer
   guard: Pick<Guard, 'refusedAddress'>
   webhooks: Pick<Webhooks, 'test'>
   newId: Ids['newId']
 }
 
-export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: Options): WebhooksAdmin {
-  async function stored(id: string): Promise<StoredWebhook> {
+export function createWebhooksAdmin({ sealer, guard, webhooks, newId }: Options): ByCaller<WebhooksAdmin> {
+  async function stored(store: AdminStore, id: string): Promise<StoredWebhook> {
     const webhook = await store.read.findWebhook(id)
     if (!webhook) throw noSuchWebhook()
     return webhook
@@ -64,7 +63,7 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
   }
 
   return {
-    async createWebhook(given) {
+    async createWebhook({ store }, given) {
       refuseUrl(given.url)
       const id = newId('whk')
       const secret = newSecret()
@@ -72,23 +71,23 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
       return { ...changed(outcome), secret }
     },
 
-    async listWebhooks(page) {
+    async listWebhooks({ store }, page) {
       const { data, nextCursor } = pageOf(await store.read.listWebhooks({}, pageRequest(page)), page)
       return { data: data.map(withoutSecret), nextCursor }
     },
 
-    findWebhook: async (id) => withoutSecret(await stored(id)),
+    findWebhook: async ({ store }, id) => withoutSecret(await stored(store, id)),
 
-    async changeWebhook(id, change) {
+    async changeWebhook({ store }, id, change) {
       if (change.url !== undefined) refuseUrl(change.url)
       return changed(await store.write.changeWebhook(id, change))
     },
 
-    async deleteWebhook(id) {
+    async deleteWebhook({ store }, id) {
       if (!(await store.write.deleteWebhook(id))) throw noSuchWebhook()
     },
 
-    async rotateWebhookSecret(id, graceSeconds) {
+    async rotateWebhookSecret({ store }, id, graceSeconds) {
       const secret = newSecret()
       const sealedSecret = sealer.seal(secret, secretBoundTo(id))
       const outcome = await store.write.rotateWebhookSecret(id, { sealedSecret, graceMs: graceSeconds * 1000 })
@@ -97,23 +96,23 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
       return { ...withoutSecret(outcome.webhook), secret }
     },
 
-    testWebhook: async (id) => webhooks.test(await stored(id)),
+    testWebhook: async ({ store }, id) => webhooks.test(await stored(store, id)),
 
-    async listDeliveries(id, state, page) {
-      await stored(id)
+    async listDeliveries({ store }, id, state, page) {
+      await stored(store, id)
       return pageOf(await store.read.listDeliveries({ webhookId: id, state }, pageRequest(page)), page)
     },
 
-    async findDelivery(id, deliveryId, withMessages) {
-      const { includeMessages } = await stored(id)
+    async findDelivery({ store }, id, deliveryId, withMessages) {
+      const { includeMessages } = await stored(store, id)
       const withTexts = includeMessages && withMessages
       const found = await store.read.readDeliveredEvent({ webhookId: id, eventId: deliveryId, withTexts })
       if (!found) throw noSuchDelivery()
       return { ...found.delivery, body: found.event && bodyOf(found.event, withTexts) }
     },
 
-    async retryDelivery(id, deliveryId) {
-      await stored(id)
+    async retryDelivery({ store }, id, deliveryId) {
+      await stored(store, id)
       const outcome = await store.write.retryDelivery({ webhookId: id, eventId: deliveryId })
       if (outcome.kind === 'not_found') throw noSuchDelivery()
       if (outcome.kind === 'of_another')
@@ -121,7 +120,7 @@ export function createWebhooksAdmin({ store, sealer, guard, webhooks, newId }: O
       return outcome.delivery
     },
 
-    async replayDeliveries(id, { from, to }) {
+    async replayDeliveries({ store }, id, { from, to }) {
       if (from >= to) throw invalid('from', 'from must be before to.')
       const outcome = await store.write.replayDeliveries({ webhookId: id, from, to })
       switch (outcome.kind) {

@@ -22,7 +22,7 @@ export const scopeMutants: Mutant[] = [
   ]),
   scoped(
     'a trial of a tool with a price is refused',
-    [edit('      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()\n')],
+    [edit('      if (scope && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()\n')],
     single('operator.scope: a restricted token tries no tool that has a price'),
   ),
   scoped('a turn of another owner does not exist', [
@@ -85,9 +85,5 @@ export const scopeMutants: Mutant[] = [
     ],
     single('a webhook that was for everyone shows'),
   ),
-  scoped(
-    'an error lists no providers',
-    [edit("    if (isRestricted) return ''\n")],
-    single('errors about an unknown provider name no provider'),
-  ),
+  scoped('an error lists no providers', [edit("  if (scope) return ''\n")], single('errors about an unknown provider name no provider')),
 ]

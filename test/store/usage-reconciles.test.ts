@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createLedgerAdmin } from '../../src/admin/owners/ledger-entries.ts'
-import { createUsageAdmin } from '../../src/admin/owners/usage.ts'
+import { usageAdmin } from '../../src/admin/owners/usage.ts'
 import type { GroupedUsageAsked } from '../../src/admin/owners/usage.ts'
 import { databaseFile } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
@@ -87,9 +87,8 @@ function sumsOf(charges: Charge[], groupBy: Grouping[]): Map<string, string> {
 
 /** The lines of the report, read as the CSV is. */
 async function linesOf(store: TestStore, groupBy: Grouping[]): Promise<Map<string, string>> {
-  const usage = createUsageAdmin({ store: store as never })
   const lines = new Map<string, string>()
-  for await (const part of await usage.readUsageLines({ ...period, groupBy }))
+  for await (const part of await usageAdmin.readUsageLines({ store } as never, { ...period, groupBy }))
     for (const line of part) {
       const user = line.externalUserId || line.erasedConversationId
       const label = [line.month ?? '', line.day ?? '', line.ownerId, line.agentId, line.apiKeyId, user].join(' | ')
@@ -128,11 +127,11 @@ async function reconcile(t: TestContext, store: TestStore, rows: Rows, compared 
 async function reconcileLedger(store: TestStore, rows: Rows): Promise<void> {
   const charges = await readCharges(rows)
   const total = charges.reduce((sum, { charged }) => sum + charged, 0n)
-  const ledger = createLedgerAdmin({ store: store as never, newId: () => '' })
+  const ledger = createLedgerAdmin({ newId: () => '' })
   let listed = 0n
   let count = 0
   for (let cursor: string | undefined; ;) {
-    const page = await ledger.listLedger({ ...period }, { limit: 1000, cursor })
+    const page = await ledger.listLedger({ store } as never, { ...period }, { limit: 1000, cursor })
     for (const entry of page.data) listed -= entry.amount
     count += page.data.length
     if (page.nextCursor === null) break

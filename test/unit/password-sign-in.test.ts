@@ -2,27 +2,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPasswordSignIn } from '../../src/admin/sign-in/password-sign-in.ts'
-import type { AdminStore } from '../../src/admin/admin-store.ts'
+import type { Caller } from '../../src/admin/admin-store.ts'
 import { createPasswords } from '../../src/operators/passwords.ts'
 import type { HashOrder, Passwords } from '../../src/operators/passwords.ts'
 import { createSignedTokens } from '../../src/operators/signed-tokens.ts'
 
 const ada = { id: 'opr_1', email: 'ada@acme.example', state: 'active', passwordHash: null }
-const store = {
-  read: { findOperatorByEmail: async (email: string) => (email === ada.email ? ada : undefined) },
-} as unknown as AdminStore
+const caller = {
+  accounts: { read: { findOperatorByEmail: async (email: string) => (email === ada.email ? ada : undefined) } },
+} as unknown as Caller
 const tokens = createSignedTokens([new Uint8Array(32)])
 
 function signIns(passwords: Passwords) {
-  const signIn = createPasswordSignIn({ store, passwords, tokens, operatorId: undefined })
+  const signIn = createPasswordSignIn({ passwords, tokens })
   const counted: string[] = []
   return {
     counted,
-    knownBrowser: signIn.knownBrowser(ada.id),
+    knownBrowser: signIn.knownBrowser(caller, ada.id),
     /** A wrong sign-in. Returns the code of its error. */
     guess: (email: string, browser: string | undefined): Promise<string> =>
       signIn
-        .checkPassword({ email, password: 'a wrong password', browser }, (account) => {
+        .checkPassword(caller, { email, password: 'a wrong password', browser }, (account) => {
           counted.push(account)
           return () => undefined
         })

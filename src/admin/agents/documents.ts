@@ -15,7 +15,7 @@ import type { StoredDocument } from '../../store/queries/knowledge/documents.ts'
 import type { DocumentChunk } from '../../store/queries/knowledge/knowledge.ts'
 import { pageOf, pageRequest, placedPageOf, placedRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import { mediaTypeOf, takenKinds } from './document-kinds.ts'
 
@@ -59,33 +59,32 @@ const queueRetrySeconds = 15
 export type DocumentLimits = { maxQueued: number; cpuMs: number }
 
 type Options = {
-  store: AdminStore
   knowledge: Pick<Knowledge, 'search'>
   guard: Pick<Guard, 'refusedAddress'>
   newId: Ids['newId']
   documentLimits: Pick<DocumentLimits, 'maxQueued'>
 }
 
-export function createDocumentsAdmin({ store, knowledge, guard, newId, documentLimits: { maxQueued } }: Options): DocumentsAdmin {
-  async function refuseUnknownAgent(agentId: string): Promise<void> {
+export function createDocumentsAdmin({ knowledge, guard, newId, documentLimits: { maxQueued } }: Options): ByCaller<DocumentsAdmin> {
+  async function refuseUnknownAgent(store: AdminStore, agentId: string): Promise<void> {
     if (!(await store.read.findAgent(agentId))) throw noSuchAgent()
   }
 
-  async function stored(agentId: string, id: string): Promise<StoredDocument> {
+  async function stored(store: AdminStore, agentId: string, id: string): Promise<StoredDocument> {
     const document = await store.read.findDocument(agentId, id)
     if (!document) throw noSuchDocument()
     return document
   }
 
-  async function put(agentId: string, id: string, source: DocumentSource): Promise<Document> {
+  async function put(store: AdminStore, agentId: string, id: string, source: DocumentSource): Promise<Document> {
     const { bytes, ...described } = describe(source, guard)
     // The parts are written before the row that names them. A crash in between leaves unused parts, which the store deletes.
-    const contentId = bytes && (await putContent(bytes))
+    const contentId = bytes && (await putContent(store, bytes))
     const content = { contentId: contentId ?? null, bytes: bytes?.length ?? 0, sha256: bytes ? sha256Of(bytes) : null }
     const outcome = await store.write.putDocument({ id, agentId, ...described, ...content, maxQueued })
     switch (outcome) {
       case 'put':
-        return stored(agentId, id)
+        return stored(store, agentId, id)
       case 'agent_not_found':
         throw noSuchAgent()
       case 'document_not_found':
@@ -101,47 +100,47 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId, documentL
     }
   }
 
-  async function putContent(bytes: Uint8Array): Promise<string> {
+  async function putContent(store: AdminStore, bytes: Uint8Array): Promise<string> {
     const contentId = newId('cnt')
     for (const part of partsOf(contentId, bytes)) await store.write.putContentPart(part)
     return contentId
   }
 
   return {
-    async createDocument(agentId, source) {
-      await refuseUnknownAgent(agentId)
-      return put(agentId, newId('doc'), source)
+    async createDocument({ store }, agentId, source) {
+      await refuseUnknownAgent(store, agentId)
+      return put(store, agentId, newId('doc'), source)
     },
 
-    async replaceDocument(agentId, id, source) {
-      await refuseUnknownAgent(agentId)
-      await stored(agentId, id)
-      return put(agentId, id, source)
+    async replaceDocument({ store }, agentId, id, source) {
+      await refuseUnknownAgent(store, agentId)
+      await stored(store, agentId, id)
+      return put(store, agentId, id, source)
     },
 
-    async listDocuments(agentId, page, status) {
-      await refuseUnknownAgent(agentId)
+    async listDocuments({ store }, agentId, page, status) {
+      await refuseUnknownAgent(store, agentId)
       return pageOf(await store.read.listDocuments(agentId, pageRequest(page), status), page)
     },
 
-    async findDocument(agentId, id) {
-      await refuseUnknownAgent(agentId)
-      return stored(agentId, id)
+    async findDocument({ store }, agentId, id) {
+      await refuseUnknownAgent(store, agentId)
+      return stored(store, agentId, id)
     },
 
-    async listChunks(agentId, id, page) {
-      await refuseUnknownAgent(agentId)
-      await stored(agentId, id)
+    async listChunks({ store }, agentId, id, page) {
+      await refuseUnknownAgent(store, agentId)
+      await stored(store, agentId, id)
       return placedPageOf(await store.read.listChunks({ agentId, documentId: id, ...placedRequest(page) }), page)
     },
 
-    async deleteDocument(agentId, id) {
+    async deleteDocument({ store }, agentId, id) {
       if (await store.write.deleteDocument({ agentId, id })) return
-      await refuseUnknownAgent(agentId)
+      await refuseUnknownAgent(store, agentId)
       throw noSuchDocument()
     },
 
-    async searchDocuments(agentId, { query, limit }) {
+    async searchDocuments({ store }, agentId, { query, limit }) {
       const agent = await store.read.findAgent(agentId)
       if (!agent) throw noSuchAgent()
       const { topK, maxTokens, language, embeddingModel } = fieldsOf(agent.present).knowledge

@@ -6,18 +6,18 @@ import { makeApiKey } from '../../access/api-key.ts'
 import type { RandomBytes } from '../../access/api-key.ts'
 import { ApiError } from '../../errors.ts'
 import type { Ids } from '../../ids.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { ByCaller } from '../admin-store.ts'
 
 export type PlaygroundAdmin = {
   /** For one message. Creates the key at the first call. Returns its ID. Throws ApiError `not_found` for an agent that does not exist or was deleted. */
   openPlayground(agentId: string): Promise<string>
 }
 
-type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
+type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): PlaygroundAdmin {
+export function createPlaygroundAdmin({ newId, randomBytes }: Options): ByCaller<PlaygroundAdmin> {
   return {
-    async openPlayground(agentId) {
+    async openPlayground({ store }, agentId) {
       for (;;) {
         const found = await store.read.findPlaygroundKey(agentId)
         switch (found.kind) {

@@ -7,7 +7,7 @@ import { parseAgentConfig } from '../../agent/agent-config.ts'
 import { definitionsOf } from '../../agent/tools/tools.ts'
 import type { HistoryMessage } from '../../store/turn-records.ts'
 import { refuseUnknownProvider } from '../providers/unknown-provider.ts'
-import type { ProviderNames } from '../providers/unknown-provider.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { historyBefore } from '../reruns.ts'
 import { findTraced, modelOf } from '../traces.ts'
 import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
@@ -45,12 +45,8 @@ export type PreviewsAdmin = {
 /** The history: of the playground's conversation with this end user, or what this turn of the agent had. */
 type History = { externalUserId: string } | { beforeTurn: string }
 
-type Options = UnstoredRunOptions & ProviderNames
-
-export function createPreviewsAdmin(options: Options): PreviewsAdmin {
-  const { store } = options
-
-  async function readHistory(agentId: string, wanted: History, maxTokens: number): Promise<HistoryMessage[]> {
+export function createPreviewsAdmin(options: UnstoredRunOptions): ByCaller<PreviewsAdmin> {
+  async function readHistory(store: AdminStore, agentId: string, wanted: History, maxTokens: number): Promise<HistoryMessage[]> {
     if ('beforeTurn' in wanted) {
       const turn = await findTraced(store, wanted.beforeTurn)
       if (turn.agentId !== agentId) throw new ApiError('not_found', 'This agent has no such turn.')
@@ -63,7 +59,8 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
   }
 
   return {
-    async preparePreview(agentId, { message, historyOf, version, overrides, requestId, left }) {
+    async preparePreview(caller, agentId, { message, historyOf, version, overrides, requestId, left }) {
+      const { store } = caller
       const agent = await store.read.findAgent(agentId)
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { present } = agent
@@ -73,10 +70,10 @@ export function createPreviewsAdmin(options: Options): PreviewsAdmin {
       const { maxMessageLength, history: limits } = config
       if (isLongerThan(message, maxMessageLength)) throw invalid('message', `message must have at most ${maxMessageLength} characters.`)
       // `rerun.harmless`
-      await refuseUnknownProvider(options, overrides.model ?? config.model, overrides.model === undefined ? null : 'overrides.model')
+      await refuseUnknownProvider(caller, overrides.model ?? config.model, overrides.model === undefined ? null : 'overrides.model')
       // mutant: audit.trials-2
       await store.write.recordTrial({ agentId, tool: null })
-      const history = await readHistory(agentId, historyOf, limits.maxTokens)
+      const history = await readHistory(store, agentId, historyOf, limits.maxTokens)
       const context = { admittedAt: 0, message, config, ...modelOf(config.model), definitions: definitionsOf(config.tools) }
       const { version: agentVersion, price } = chosen
       const wanted = { requestId, agentId, agentVersion, context, price, overrides, message, history, left }

@@ -4,7 +4,7 @@ import type { EndUser, EndUserLimits, NewSpendLimit } from '../../store/queries/
 import type { Spending } from '../../store/queries/spending.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { fieldsOf, smallestHold } from './agent-fields.ts'
 
 /** `warnings`: about own limits that let no message through. */
@@ -22,35 +22,34 @@ export type SpendLimitsAdmin = {
   deleteEndUserLimits(endUser: EndUser): Promise<void>
 }
 
-export function createSpendLimitsAdmin({ store }: { store: AdminStore }): SpendLimitsAdmin {
-  async function spendingOf(agentId: string, externalUserId?: string): Promise<Spending[]> {
-    const spending = await store.read.listSpending(agentId, externalUserId)
-    if (!spending) throw noSuchAgent()
-    return spending
-  }
-  async function warningsOf(agentId: string, limits: NewSpendLimit[]): Promise<string[]> {
-    const agent = await store.read.findAgent(agentId)
-    if (!agent) throw noSuchAgent()
-    return limitWarnings(limits, smallestHold(fieldsOf(agent.present)))
-  }
-  return {
-    listSpending: (agentId) => spendingOf(agentId),
-    async findEndUserLimits(endUser) {
-      const spending = await spendingOf(endUser.agentId, endUser.externalUserId)
-      const own = await store.read.findEndUserLimits(endUser)
-      return { own, spending, warnings: await warningsOf(endUser.agentId, own?.limits ?? []) }
-    },
-    async putEndUserLimits(endUser, limits) {
-      const own = await store.write.putEndUserLimits({ ...endUser, limits })
-      if (!own) throw noSuchAgent()
-      const spending = await spendingOf(endUser.agentId, endUser.externalUserId)
-      return { own, spending, warnings: await warningsOf(endUser.agentId, limits) }
-    },
-    async deleteEndUserLimits(endUser) {
-      await spendingOf(endUser.agentId)
-      await store.write.deleteEndUserLimits(endUser)
-    },
-  }
+async function spendingOf(store: AdminStore, agentId: string, externalUserId?: string): Promise<Spending[]> {
+  const spending = await store.read.listSpending(agentId, externalUserId)
+  if (!spending) throw noSuchAgent()
+  return spending
+}
+async function warningsOf(store: AdminStore, agentId: string, limits: NewSpendLimit[]): Promise<string[]> {
+  const agent = await store.read.findAgent(agentId)
+  if (!agent) throw noSuchAgent()
+  return limitWarnings(limits, smallestHold(fieldsOf(agent.present)))
+}
+
+export const spendLimitsAdmin: ByCaller<SpendLimitsAdmin> = {
+  listSpending: ({ store }, agentId) => spendingOf(store, agentId),
+  async findEndUserLimits({ store }, endUser) {
+    const spending = await spendingOf(store, endUser.agentId, endUser.externalUserId)
+    const own = await store.read.findEndUserLimits(endUser)
+    return { own, spending, warnings: await warningsOf(store, endUser.agentId, own?.limits ?? []) }
+  },
+  async putEndUserLimits({ store }, endUser, limits) {
+    const own = await store.write.putEndUserLimits({ ...endUser, limits })
+    if (!own) throw noSuchAgent()
+    const spending = await spendingOf(store, endUser.agentId, endUser.externalUserId)
+    return { own, spending, warnings: await warningsOf(store, endUser.agentId, limits) }
+  },
+  async deleteEndUserLimits({ store }, endUser) {
+    await spendingOf(store, endUser.agentId)
+    await store.write.deleteEndUserLimits(endUser)
+  },
 }
 
 /** One sentence for each limit that is below `hold`, the smallest hold of a turn, so that it lets no message through. */

@@ -8,7 +8,7 @@ import { mcpToolName } from '../../agent/tools/tools.ts'
 import type { Toolbox, ToolConfig, Tools } from '../../agent/tools/tools.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import { ApiError, invalid } from '../../errors.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import type { AgentFields } from './agent-fields.ts'
 import { createToolsOfAgents, differencesOf, unusableOf } from './agent-tools.ts'
@@ -36,15 +36,13 @@ export type ToolTrialWanted = { tool: string; arguments: object; definition?: Gi
 
 /** `closing` ends running calls. */
 type Options = {
-  store: AdminStore
   sealer: Sealer
   guard: Pick<Guard, 'refusedAddress'>
   tools: Pick<Tools, 'open' | 'pin'>
   closing: AbortSignal
-  isRestricted: boolean
 }
 
-export function createToolTrials({ store, sealer, guard, tools, closing, isRestricted }: Options): ToolTrialsAdmin {
+export function createToolTrials({ sealer, guard, tools, closing }: Options): ByCaller<ToolTrialsAdmin> {
   const toolsOf = createToolsOfAgents({ sealer, tools, guard })
 
   /** With the stored values that the definition keeps, so that a trial shows what the saved tool would do. */
@@ -53,15 +51,15 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
     return tools.open({ agentId, tools: resolved, knowledge })
   }
 
-  async function savedFields(agentId: string): Promise<AgentFields & { version: number }> {
+  async function savedFields(store: AdminStore, agentId: string): Promise<AgentFields & { version: number }> {
     const agent = await store.read.findAgent(agentId)
     if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
     return { ...fieldsOf(agent.present), version: agent.present.version }
   }
 
   return {
-    async tryServer(agentId, definition) {
-      const { tools: saved, version } = await savedFields(agentId)
+    async tryServer({ store }, agentId, definition) {
+      const { tools: saved, version } = await savedFields(store, agentId)
       const listTools = toolsOf.openServer(definition, saved, agentId)
       await store.write.recordTrial({ agentId, tool: definition.name })
       const { name } = definition
@@ -69,14 +67,14 @@ export function createToolTrials({ store, sealer, guard, tools, closing, isRestr
       return { differences: differencesOf({ name, pinned: [] }, pinned), unusable: unusableOf({ name, unusable }), version }
     },
 
-    async tryTool(agentId, { tool: named, arguments: given, definition, requestId }) {
-      const fields = await savedFields(agentId)
+    async tryTool({ store, scope }, agentId, { tool: named, arguments: given, definition, requestId }) {
+      const fields = await savedFields(store, agentId)
       const tool = nameForModel(named, fields.tools)
       const saved = tools.open({ agentId, tools: fields.tools, knowledge: fields.knowledge })
       const toolbox = definition ? await openGiven(agentId, definition, fields) : saved
       if (toolbox.sideEffects(tool) === undefined) throw noSuchTool(toolbox.definitions.map(({ name }) => name))
       // A customer must not get for nothing what it pays for, and a definition can use the stored secrets of the saved tool.
-      if (isRestricted && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()
+      if (scope && Math.max(toolbox.price(tool), saved.price(tool)) > 0) throw hasPrice()
       await store.write.recordTrial({ agentId, tool })
       const startedAt = performance.now()
       const { text, isError } = await toolbox.call({

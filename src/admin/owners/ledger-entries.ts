@@ -5,7 +5,7 @@ import type { Amount } from '../../ledger/ledger.ts'
 import type { LedgerEntry, LedgerKind, ListedEntry } from '../../store/queries/ledger.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { ByCaller } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 import type { UsageFilterAsked } from './usage.ts'
 
@@ -28,9 +28,9 @@ export type LedgerFilterAsked = UsageFilterAsked & {
   to?: number | undefined
 }
 
-export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): LedgerAdmin {
+export function createLedgerAdmin({ newId }: { newId: Ids['newId'] }): ByCaller<LedgerAdmin> {
   return {
-    async addLedgerEntry(given) {
+    async addLedgerEntry({ store }, given) {
       const outcome = await store.write.appendLedgerEntry({ ...given, id: newId('led'), maxBalance: maxAmount })
       switch (outcome.kind) {
         case 'appended':
@@ -45,7 +45,7 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
           throw new ApiError('conflict', `The balance must not exceed ${formatUsd(maxAmount)} USD.`, { param: 'amount_usd' })
       }
     },
-    async listLedger({ keyId, ...filter }, page) {
+    async listLedger({ store }, { keyId, ...filter }, page) {
       const { ownerId, from, to } = filter
       if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
       if (ownerId !== undefined && !(await store.read.findOwner(ownerId))) throw new ApiError('not_found', 'This owner does not exist.')

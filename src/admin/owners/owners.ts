@@ -7,7 +7,7 @@ import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { OwnerIndexing } from '../../store/queries/knowledge/indexing-queue.ts'
 import type { DocumentLimits } from '../agents/documents.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { ByCaller } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 
 // More than a person reads. The amount held is the sum of all.
@@ -27,22 +27,22 @@ export type OwnersAdmin = {
   changeOwner(id: string, change: OwnerChange): Promise<Owner>
 }
 
-type Options = { store: AdminStore; newId: Ids['newId']; documentLimits: DocumentLimits }
+type Options = { newId: Ids['newId']; documentLimits: DocumentLimits }
 
-export function createOwnersAdmin({ store, newId, documentLimits }: Options): OwnersAdmin {
+export function createOwnersAdmin({ newId, documentLimits }: Options): ByCaller<OwnersAdmin> {
   return {
-    createOwner({ name, balance = 0n }) {
+    createOwner({ store }, { name, balance = 0n }) {
       const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined
       return store.write.createOwner({ id: newId('own'), name, credit })
     },
-    listOwners: async (page) => pageOf(await store.read.listOwners({}, pageRequest(page)), page),
-    findOwner: async (id) => known(await store.read.findOwner(id)),
-    findOwnerWithHolds: async (id) => ({
+    listOwners: async ({ store }, page) => pageOf(await store.read.listOwners({}, pageRequest(page)), page),
+    findOwner: async ({ store }, id) => known(await store.read.findOwner(id)),
+    findOwnerWithHolds: async ({ store }, id) => ({
       ...known(await store.read.findOwner(id)),
       runningTurns: await store.read.listHolds(id, maxHolds),
       indexing: { ...known(await store.read.findOwnerIndexing(id)), ...documentLimits },
     }),
-    changeOwner: async (id, change) => known(await store.write.changeOwner(id, change)),
+    changeOwner: async ({ store }, id, change) => known(await store.write.changeOwner(id, change)),
   }
 }
 

@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import type { UsageFilter } from '../../store/queries/reported-turns.ts'
 import type { UsageFound } from '../../store/queries/usage.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { linePage, linePages, wantsBy } from './usage-lines.ts'
 import type { GroupedLine, LinesAsked, UsageGrouping } from './usage-lines.ts'
 
@@ -42,33 +42,36 @@ const spans = {
   day: { bucketMs: dayMs, maxMs: 400 * dayMs, longest: '400 days', shownMs: 30 * dayMs },
 }
 
-export function createUsageAdmin({ store }: { store: AdminStore }): UsageAdmin {
-  async function rangeOf({ from, to }: RangeAsked, bucket: 'hour' | 'day', what: string): Promise<{ from: number; to: number }> {
-    const { maxMs, longest, shownMs } = spans[bucket]
-    const end = to ?? (await store.read.storeTime()) + 1
-    const start = from ?? end - shownMs
-    if (start >= end) throw invalid('from', 'from must be before to.')
-    if (end - start > maxMs) throw invalid('from', `from and to must be at most ${longest} apart${what}.`)
-    return { from: start, to: end }
-  }
+async function rangeOf(
+  store: AdminStore,
+  { from, to }: RangeAsked,
+  bucket: 'hour' | 'day',
+  what: string,
+): Promise<{ from: number; to: number }> {
+  const { maxMs, longest, shownMs } = spans[bucket]
+  const end = to ?? (await store.read.storeTime()) + 1
+  const start = from ?? end - shownMs
+  if (start >= end) throw invalid('from', 'from must be before to.')
+  if (end - start > maxMs) throw invalid('from', `from and to must be at most ${longest} apart${what}.`)
+  return { from: start, to: end }
+}
 
-  /** An unknown key has no turns, and its own text matches no ID. */
-  async function filterOf({ ownerId, agentId, keyId, externalUserId }: UsageFilterAsked): Promise<UsageFilter> {
-    const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
-    return { ownerId, agentId, apiKeyId, externalUserId }
-  }
+/** An unknown key has no turns, and its own text matches no ID. */
+async function filterOf(store: AdminStore, { ownerId, agentId, keyId, externalUserId }: UsageFilterAsked): Promise<UsageFilter> {
+  const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
+  return { ownerId, agentId, apiKeyId, externalUserId }
+}
 
-  async function linesAsked(asked: GroupedUsageAsked): Promise<LinesAsked> {
-    const range = await rangeOf(asked, 'day', '')
-    return { ...(await filterOf(asked)), ...range, ...wantsBy(asked.groupBy) }
-  }
+async function linesAsked(store: AdminStore, asked: GroupedUsageAsked): Promise<LinesAsked> {
+  const range = await rangeOf(store, asked, 'day', '')
+  return { ...(await filterOf(store, asked)), ...range, ...wantsBy(asked.groupBy) }
+}
 
-  return {
-    async readUsage(asked) {
-      const range = await rangeOf(asked, asked.bucket, ` when bucket is ${asked.bucket}`)
-      return store.read.usageByBucket({ ...(await filterOf(asked)), ...range, bucketMs: spans[asked.bucket].bucketMs })
-    },
-    listUsageLines: async (asked, page) => linePage(store, await linesAsked(asked), page),
-    readUsageLines: async (asked) => linePages(store, await linesAsked(asked)),
-  }
+export const usageAdmin: ByCaller<UsageAdmin> = {
+  async readUsage({ store }, asked) {
+    const range = await rangeOf(store, asked, asked.bucket, ` when bucket is ${asked.bucket}`)
+    return store.read.usageByBucket({ ...(await filterOf(store, asked)), ...range, bucketMs: spans[asked.bucket].bucketMs })
+  },
+  listUsageLines: async ({ store }, asked, page) => linePage(store, await linesAsked(store, asked), page),
+  readUsageLines: async ({ store }, asked) => linePages(store, await linesAsked(store, asked)),
 }

@@ -2,7 +2,7 @@
 import { splitModel } from '../../agent/agent-config.ts'
 import type { PriceSource } from '../../agent/agent-config.ts'
 import type { Price } from '../../ledger/ledger.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { usualPrice } from '../agents/agent-fields.ts'
 import { knownModel, nothingKnown } from './known-price.ts'
 import type { KnownModel } from './known-price.ts'
@@ -15,14 +15,12 @@ export type ModelPricesAdmin = {
   priceModel(model: string): Promise<PricedModel>
 }
 
-export function createModelPrices({ store }: { store: AdminStore }): ModelPricesAdmin {
-  return {
-    async priceModel(model) {
-      const known = await findKnown(store, model)
-      const usual = usualPrice(model, known)
-      return { price: usual?.price ?? null, priceSource: usual?.priceSource ?? null, contextTokens: known.contextWindow ?? null }
-    },
-  }
+export const modelPricesAdmin: ByCaller<ModelPricesAdmin> = {
+  async priceModel({ store }, model) {
+    const known = await findKnown(store, model)
+    const usual = usualPrice(model, known)
+    return { price: usual?.price ?? null, priceSource: usual?.priceSource ?? null, contextTokens: known.contextWindow ?? null }
+  },
 }
 
 /** Looks up the model with the current settings of the provider that it names. */

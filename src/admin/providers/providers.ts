@@ -11,7 +11,7 @@ import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { ProviderKind } from '../../provider-kinds.ts'
 import type { Provider as StoredProvider } from '../../store/queries/providers.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 import { builtInProvider } from '../agents/agent-fields.ts'
 import { listProviderModels } from './provider-models.ts'
 import type { ProviderModels } from './provider-models.ts'
@@ -46,17 +46,17 @@ export type ProvidersAdmin = {
   listProviderModels(id: string): Promise<ProviderModels>
 }
 
-type Options = { store: AdminStore; sealer: Sealer; models: Models; newId: Ids['newId'] }
+type Options = { sealer: Sealer; models: Models; newId: Ids['newId'] }
 
-export function createProvidersAdmin({ store, sealer, models, newId }: Options): ProvidersAdmin {
-  async function stored(id: string): Promise<StoredProvider> {
+export function createProvidersAdmin({ sealer, models, newId }: Options): ByCaller<ProvidersAdmin> {
+  async function stored(store: AdminStore, id: string): Promise<StoredProvider> {
     const provider = await store.read.findProviderById(id)
     if (!provider) throw noSuchProvider()
     return provider
   }
 
   return {
-    async createProvider({ name, kind, baseUrl = null, apiKey }) {
+    async createProvider({ store }, { name, kind, baseUrl = null, apiKey }) {
       refuseBuiltInName(name)
       refuseBaseUrl(kind, baseUrl)
       const id = newId('prv')
@@ -71,17 +71,17 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       return withoutKey(provider)
     },
 
-    async listProviders(page) {
+    async listProviders({ store }, page) {
       const { data, nextCursor } = pageOf(await store.read.listProviders(pageRequest(page)), page)
       return { data: data.map(withoutKey), nextCursor }
     },
 
-    findProvider: async (id) => withoutKey(await stored(id)),
+    findProvider: async ({ store }, id) => withoutKey(await stored(store, id)),
 
-    async changeProvider(id, { name, baseUrl, apiKey }) {
+    async changeProvider({ store }, id, { name, baseUrl, apiKey }) {
       if (name !== undefined) refuseBuiltInName(name)
       for (;;) {
-        const before = await stored(id)
+        const before = await stored(store, id)
         if (baseUrl !== undefined) refuseBaseUrl(before.kind, baseUrl)
         const after = { ...before, ...(baseUrl === undefined ? {} : { baseUrl }) }
         if (apiKey === undefined && originOf(after) !== originOf(before)) throw keyNeeded()
@@ -108,7 +108,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       }
     },
 
-    async deleteProvider(id) {
+    async deleteProvider({ store }, id) {
       const outcome = await store.write.deleteProvider(id)
       switch (outcome.kind) {
         case 'deleted':
@@ -120,13 +120,13 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       }
     },
 
-    async testProvider(id, modelId) {
-      const provider = await stored(id)
+    async testProvider({ store }, id, modelId) {
+      const provider = await stored(store, id)
       const used = modelId === undefined ? await store.read.modelOnProvider(provider.name) : undefined
       return testProvider({ provider, modelId: modelId ?? (used && splitModel(used)?.modelId), sealer, models })
     },
 
-    listProviderModels: async (id) => listProviderModels({ provider: await stored(id), sealer, models }),
+    listProviderModels: async ({ store }, id) => listProviderModels({ provider: await stored(store, id), sealer, models }),
   }
 }
 

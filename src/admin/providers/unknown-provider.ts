@@ -2,11 +2,8 @@
 import { nearestWord } from '../../config/nearest-word.ts'
 import { invalid } from '../../errors.ts'
 import { pageRequest } from '../../store/queries/paging.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { Caller } from '../admin-store.ts'
 import { builtInProvider, providerOf } from '../agents/agent-fields.ts'
-
-/** `isRestricted`: the caller sees one owner only, and therefore no list of providers. */
-export type ProviderNames = { store: AdminStore; isRestricted: boolean }
 
 // Of an installation with more providers, a message does not list the others.
 const maxNamed = 20
@@ -15,15 +12,15 @@ const maxNamed = 20
  * Throws ApiError `validation_error` if the model is not `<provider name>/<model id>`, or its provider does not exist. `param`: the field of the
  * request that names it, null if it is a stored one.
  */
-export async function refuseUnknownProvider(names: ProviderNames, model: string, param: string | null): Promise<void> {
+export async function refuseUnknownProvider(caller: Caller, model: string, param: string | null): Promise<void> {
   const provider = providerOf(model)
-  if (provider !== null && !(await names.store.read.findProvider(provider)))
-    throw invalid(param, `The provider of the model ${model} does not exist.${await nearestProvider(names, provider)}`)
+  if (provider !== null && !(await caller.store.read.findProvider(provider)))
+    throw invalid(param, `The provider of the model ${model} does not exist.${await nearestProvider(caller, provider)}`)
 }
 
-/** A sentence that follows "The provider … does not exist." */
-export async function nearestProvider({ store, isRestricted }: ProviderNames, given: string): Promise<string> {
-  if (isRestricted) return ''
+/** A sentence that follows "The provider … does not exist." A restricted caller sees no list of providers. */
+export async function nearestProvider({ store, scope }: Caller, given: string): Promise<string> {
+  if (scope) return ''
   const names = (await store.read.listProviders(pageRequest({ limit: maxNamed }))).map(({ name }) => name)
   const meant = nearestWord(given, [...names, builtInProvider])
   if (meant !== undefined) return ` Did you mean ${meant}?`

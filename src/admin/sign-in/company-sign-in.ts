@@ -5,7 +5,7 @@ import type { CompanyAccount, Oidc, OidcRefused, OidcResponse } from '../../oper
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
 import type { CompanySignInOutcome } from '../../store/queries/operator-sign-in.ts'
 import type { Operator } from '../../store/queries/operators.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller } from '../admin-store.ts'
 
 /** `oidc_unknown`: no operator has this email address. `oidc_other_account`: the one that has it belongs to another account. */
 export type CompanyRefused = OidcRefused | 'oidc_busy' | 'oidc_unknown' | 'oidc_other_account' | 'oidc_disabled' | 'oidc_role'
@@ -37,27 +37,27 @@ export type CompanySignIn = {
   signInWithCompany(account: CompanyAccount, operatorId: string): Promise<Operator | CompanyRefused>
 }
 
-type Options = { store: AdminStore; oidc: Oidc | undefined; tokens: SignedTokens; newId: Ids['newId'] }
+type Options = { oidc: Oidc | undefined; tokens: SignedTokens; newId: Ids['newId'] }
 
-export function createCompanySignIn({ store, oidc, tokens, newId }: Options): CompanySignIn {
+export function createCompanySignIn({ oidc, tokens, newId }: Options): ByCaller<CompanySignIn> {
   /** A state is used before the provider is asked: of many responses with it at the same time, and one after another, one costs a request. */
-  async function verifyOnce(oidcOf: Oidc, response: OidcResponse): Promise<CompanyAccount | OidcRefused> {
+  async function verifyOnce(store: AdminStore, oidcOf: Oidc, response: OidcResponse): Promise<CompanyAccount | OidcRefused> {
     // mutant: operator.single-use
     if ((await store.write.useSignInState(response.state.use)) !== 'accepted') return 'oidc_expired'
     return oidcOf.exchange(response)
   }
 
   return {
-    companyName: () => oidc?.name,
+    companyName: (_caller) => oidc?.name,
 
-    async beginCompanySignIn({ replaces, browser: text }) {
+    async beginCompanySignIn({ accounts: store }, { replaces, browser: text }) {
       if (!oidc) return undefined
       const browser = text === undefined ? undefined : tokens.read('browser', text)
       const identity = browser && Buffer.from(browser.use.digest).toString('base64url')
       return oidc.begin((await store.read.storeTime()) + stateMs, { replaces, browser: identity ?? null })
     },
 
-    async verifyCompanyAccount(search, cookie, mayExchange) {
+    async verifyCompanyAccount({ accounts: store }, search, cookie, mayExchange) {
       if (!oidc) return 'oidc_unavailable'
       const response = oidc.read(search, cookie)
       if (!response) return 'oidc_expired'
@@ -65,7 +65,7 @@ export function createCompanySignIn({ store, oidc, tokens, newId }: Options): Co
       if (!attempt) return 'oidc_busy'
       let account: CompanyAccount | OidcRefused = 'oidc_failed'
       try {
-        account = await verifyOnce(oidc, response)
+        account = await verifyOnce(store, oidc, response)
       } finally {
         attempt.end(typeof account !== 'string' || isOfPerson(account))
       }
@@ -75,7 +75,7 @@ export function createCompanySignIn({ store, oidc, tokens, newId }: Options): Co
       return { account, operatorId: found?.id ?? newId('opr') }
     },
 
-    async signInWithCompany({ issuer, subject, email, name, role }, operatorId) {
+    async signInWithCompany({ accounts: store }, { issuer, subject, email, name, role }, operatorId) {
       const outcome = await store.write.signInWithCompany({ issuer, subject, email, name, role, id: operatorId })
       return outcome.kind === 'accepted' ? outcome.operator : refusals[outcome.kind]
     },

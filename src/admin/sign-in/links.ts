@@ -4,7 +4,7 @@ import type { Ids } from '../../ids.ts'
 import type { Passwords } from '../../operators/passwords.ts'
 import type { SignedToken, SignedTokens } from '../../operators/signed-tokens.ts'
 import type { Operator } from '../../store/queries/operators.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { ByCaller, Caller } from '../admin-store.ts'
 import { digestOfInvitation, readEmail } from '../operators.ts'
 import { checkNewPassword } from './password-sign-in.ts'
 
@@ -26,10 +26,10 @@ const recoveryPrefix = 'svc_recover_'
 const usedInvitation = 'This invitation does not exist, was used or has expired. Ask an admin for a new link.'
 const usedRecovery = 'This link is not valid, was used or has expired. Make a new one with: npx --no-install turnkeep operator recover'
 
-type Options = { store: AdminStore; passwords: Passwords; tokens: SignedTokens; newId: Ids['newId'] }
+type Options = { passwords: Passwords; tokens: SignedTokens; newId: Ids['newId'] }
 
-export function createLinkSignIn({ store, passwords, tokens, newId }: Options): LinkSignIn {
-  async function findInvitation(token: string): ReturnType<LinkSignIn['findInvitation']> {
+export function createLinkSignIn({ passwords, tokens, newId }: Options): ByCaller<LinkSignIn> {
+  async function findInvitation({ accounts: store }: Caller, token: string): ReturnType<LinkSignIn['findInvitation']> {
     const found = await store.read.findInvitation(digestOfInvitation(token))
     if (!found) throw new ApiError('unauthorized', usedInvitation)
     return found
@@ -38,16 +38,16 @@ export function createLinkSignIn({ store, passwords, tokens, newId }: Options): 
   return {
     findInvitation,
 
-    async acceptInvitation({ token, name, password }) {
-      const { operator } = await findInvitation(token)
+    async acceptInvitation(caller, { token, name, password }) {
+      const { operator } = await findInvitation(caller, token)
       if (password !== undefined) checkNewPassword('password', password, { email: operator.email, name: name ?? operator.name })
       const passwordHash = password === undefined ? null : await passwords.hash(password)
-      const accepted = await store.write.acceptInvitation({ digest: digestOfInvitation(token), name: name ?? null, passwordHash })
+      const accepted = await caller.accounts.write.acceptInvitation({ digest: digestOfInvitation(token), name: name ?? null, passwordHash })
       if (!accepted) throw new ApiError('unauthorized', usedInvitation)
       return accepted
     },
 
-    async findRecovery({ token: text, email }) {
+    async findRecovery({ accounts: store }, { token: text, email }) {
       const token = text.startsWith(recoveryPrefix) ? tokens.read('recovery', text.slice(recoveryPrefix.length)) : undefined
       // A link that was used or has expired costs no hash of a password, which would keep others waiting.
       // mutant: operator.recovery-2
@@ -56,7 +56,7 @@ export function createLinkSignIn({ store, passwords, tokens, newId }: Options): 
       return { token, email: address, operatorId: (await store.read.findOperatorByEmail(address))?.id ?? newId('opr') }
     },
 
-    async recover({ token, email, operatorId }, { name, password }) {
+    async recover({ accounts: store }, { token, email, operatorId }, { name, password }) {
       checkNewPassword('password', password, { email, name: name ?? '' })
       const passwordHash = await passwords.hash(password)
       const outcome = await store.write.recoverOperator({ token: token.use, id: operatorId, email, name: name ?? null, passwordHash })

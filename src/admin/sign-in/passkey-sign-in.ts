@@ -5,7 +5,7 @@ import type { Passkeys, RelyingParty } from '../../operators/passkeys.ts'
 import type { Operator } from '../../store/queries/operators.ts'
 import { maxPasskeys } from '../../store/queries/passkeys.ts'
 import type { Passkey } from '../../store/queries/passkeys.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { AdminStore, ByCaller, Caller } from '../admin-store.ts'
 import { recentSignIn } from './recent-sign-in.ts'
 import type { OwnSession } from './recent-sign-in.ts'
 
@@ -33,21 +33,19 @@ const companyAccount = 'You sign in with your company account, so you have no pa
 // The specification limits an ID to 1,023 bytes.
 const idForm = /^[\w-]{1,1364}$/
 
-type Options = { store: AdminStore; passkeys: Passkeys; operatorId: string | undefined }
+export function createPasskeySignIn({ passkeys }: { passkeys: Passkeys }): ByCaller<PasskeySignIn> {
+  const challengeEnd = async (store: AdminStore): Promise<number> => (await store.read.storeTime()) + challengeMs
 
-export function createPasskeySignIn({ store, passkeys, operatorId }: Options): PasskeySignIn {
-  const challengeEnd = async (): Promise<number> => (await store.read.storeTime()) + challengeMs
-
-  async function own(): Promise<Operator> {
-    const operator = operatorId === undefined ? undefined : await store.read.findOperator(operatorId)
+  async function own({ accounts, operatorId }: Caller): Promise<Operator> {
+    const operator = operatorId === undefined ? undefined : await accounts.read.findOperator(operatorId)
     if (!operator) throw new ApiError('not_found', 'A token has no account.')
     return operator
   }
 
   return {
-    passkeyOptions: async (party) => passkeys.signIn(party, await challengeEnd()),
+    passkeyOptions: async ({ accounts: store }, party) => passkeys.signIn(party, await challengeEnd(store)),
 
-    async checkPasskey(party, response) {
+    async checkPasskey({ accounts: store }, party, response) {
       const found = idForm.test(response.id) ? await store.read.findPasskey(response.id) : undefined
       if (!found || found.operator.state !== 'active') throw new ApiError('unauthorized', wrongPasskey)
       const { operator, ...key } = found
@@ -60,28 +58,33 @@ export function createPasskeySignIn({ store, passkeys, operatorId }: Options): P
       return outcome.operator
     },
 
-    async listPasskeys() {
-      return store.read.listPasskeys((await own()).id)
+    async listPasskeys(caller) {
+      return caller.accounts.read.listPasskeys((await own(caller)).id)
     },
 
-    async newPasskeyOptions(party, session) {
-      const { id, email, name, hasCompanyAccount } = await own()
+    async newPasskeyOptions(caller, party, session) {
+      const { id, email, name, hasCompanyAccount } = await own(caller)
       if (hasCompanyAccount) throw new ApiError('conflict', companyAccount)
-      await recentSignIn(store, session)
-      const present = await store.read.listPasskeys(id)
-      return passkeys.newPasskey(party, { id, email, name, passkeys: present }, session.id, await challengeEnd())
+      await recentSignIn(caller.accounts, session)
+      const present = await caller.accounts.read.listPasskeys(id)
+      return passkeys.newPasskey(party, { id, email, name, passkeys: present }, session.id, await challengeEnd(caller.accounts))
     },
 
-    async addPasskey(party, session, { name, response }) {
-      const { id: ownId, hasCompanyAccount } = await own()
+    async addPasskey(caller, party, session, { name, response }) {
+      const { id: ownId, hasCompanyAccount } = await own(caller)
       if (hasCompanyAccount) throw new ApiError('conflict', companyAccount)
-      await recentSignIn(store, session)
+      await recentSignIn(caller.accounts, session)
       const registered = await refusing(
         () => passkeys.register(party, response, ownId, session.id),
         (cause) => invalid('response', `response is not accepted: ${cause}.`),
       )
       if (!idForm.test(registered.id)) throw invalid('response', 'response is not accepted: its id is too long.')
-      const outcome = await store.write.addPasskey({ ...registered, challenge: registered.challenge.use, operatorId: ownId, name })
+      const outcome = await caller.accounts.write.addPasskey({
+        ...registered,
+        challenge: registered.challenge.use,
+        operatorId: ownId,
+        name,
+      })
       switch (outcome.kind) {
         case 'added':
           return outcome.passkey
@@ -97,8 +100,8 @@ export function createPasskeySignIn({ store, passkeys, operatorId }: Options): P
       }
     },
 
-    async removePasskey(id, session) {
-      const outcome = await store.write.removePasskey((await own()).id, id, session.id)
+    async removePasskey(caller, id, session) {
+      const outcome = await caller.accounts.write.removePasskey((await own(caller)).id, id, session.id)
       if (outcome === 'not_found') throw new ApiError('not_found', 'This passkey does not exist.')
       if (outcome === 'only_sign_in')
         throw new ApiError('conflict', 'This passkey is your only way to sign in. Set a password or add another passkey first.')

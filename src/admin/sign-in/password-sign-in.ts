@@ -4,7 +4,7 @@ import { passwordProblem } from '../../operators/passwords.ts'
 import type { Passwords } from '../../operators/passwords.ts'
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
 import type { Operator } from '../../store/queries/operators.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { ByCaller } from '../admin-store.ts'
 import { readEmail } from '../operators.ts'
 import { wrongSignIn } from '../sessions.ts'
 import { recentSignIn } from './recent-sign-in.ts'
@@ -28,12 +28,11 @@ export type PasswordSignIn = {
   changePassword(given: { current: string | undefined; next: string; session: OwnSession }, mayGuess: MayGuess): Promise<void>
 }
 
-/** `operatorId`: who makes the request; undefined if it is not an operator. */
-type Options = { store: AdminStore; passwords: Passwords; tokens: SignedTokens; operatorId: string | undefined }
+type Options = { passwords: Passwords; tokens: SignedTokens }
 
-export function createPasswordSignIn({ store, passwords, tokens, operatorId }: Options): PasswordSignIn {
+export function createPasswordSignIn({ passwords, tokens }: Options): ByCaller<PasswordSignIn> {
   return {
-    async checkPassword({ email: given, password, browser }, mayGuess) {
+    async checkPassword({ accounts: store }, { email: given, password, browser }, mayGuess) {
       const email = normalized(given)
       const found = await store.read.findOperatorByEmail(email)
       const known = found && browser !== undefined ? browserOf(tokens, browser, found.id) : undefined
@@ -51,9 +50,9 @@ export function createPasswordSignIn({ store, passwords, tokens, operatorId }: O
     },
 
     // It never expires: what it gives is a count of wrong guesses of its own.
-    knownBrowser: (id) => tokens.sign('browser', Number.MAX_SAFE_INTEGER, { operatorId: id }),
+    knownBrowser: (_caller, id) => tokens.sign('browser', Number.MAX_SAFE_INTEGER, { operatorId: id }),
 
-    async changePassword({ current, next, session }, mayGuess) {
+    async changePassword({ accounts: store, operatorId }, { current, next, session }, mayGuess) {
       const own = operatorId === undefined ? undefined : await store.read.findOperator(operatorId)
       if (!own) throw new ApiError('not_found', 'A token has no account.')
       if (own.hasCompanyAccount) throw new ApiError('conflict', 'You sign in with your company account, so you have no password here.')

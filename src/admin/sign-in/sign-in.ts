@@ -9,7 +9,7 @@ import { createPasswords } from '../../operators/passwords.ts'
 import type { PasswordCost, Passwords } from '../../operators/passwords.ts'
 import { createSignedTokens } from '../../operators/signed-tokens.ts'
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
-import type { AdminStore } from '../admin-store.ts'
+import type { ByCaller } from '../admin-store.ts'
 import { createCompanySignIn } from './company-sign-in.ts'
 import type { CompanySignIn } from './company-sign-in.ts'
 import { createLinkSignIn } from './links.ts'
@@ -44,10 +44,9 @@ export function createSignInMethods({ encryptionKeys, oidc, log, monotonicMs, pa
   }
 }
 
-/** `operatorId`: who makes the request; undefined if it is not an operator. */
-type Options = { store: AdminStore; newId: Ids['newId']; signIn: SignInMethods; operatorId: string | undefined }
+type Options = { newId: Ids['newId']; signIn: SignInMethods }
 
-export function createSignInAdmin({ signIn, ...options }: Options): SignInAdmin {
+export function createSignInAdmin({ signIn, ...options }: Options): ByCaller<SignInAdmin> {
   const modules = { ...options, ...signIn }
   return {
     ...createPasswordSignIn(modules),
