@@ -9,7 +9,7 @@ import { reads } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
 import { writes } from '../queries/writes.ts'
 import type { Writes } from '../queries/writes.ts'
-import { methodsOf } from '../methods.ts'
+import { boundMethods, methodsOf } from '../methods.ts'
 import type { Methods } from '../methods.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import type { SharedStore } from '../store.ts'
@@ -121,22 +121,21 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   // Behind a pooler, every transaction may use another connection, so LISTEN does not work.
   const listener = pooled ? undefined : listen(url, { onChange: notify, onMessage }, log)
   const queries = createQueries(connections, failpoints, deadlines)
-  const writesOf = (author: Author | undefined): Methods<Writes> =>
-    methodsOf<Writes>(writes, async (name, args) => {
-      try {
-        return await queries.write({ name, args, author })
-      } finally {
-        // Also after a failure: the change may be stored although its answer was lost.
-        if (writes[name].changesCaches) notify()
-      }
-    })
+  async function write(author: Author | undefined, name: keyof Writes, args: unknown[]): Promise<unknown> {
+    try {
+      return await queries.write({ name, args, author })
+    } finally {
+      // Also after a failure: the change may be stored although its answer was lost.
+      if (writes[name].changesCaches) notify()
+    }
+  }
   let vacuumedAt = 0
 
   return {
     ...createTurnPath({ connections, failpoints, named: !pooled, deadlines }),
     read: methodsOf<Reads>(reads, (name, args) => queries.read(name, args)),
-    write: writesOf(undefined),
-    writeAs: writesOf,
+    write: methodsOf<Writes>(writes, (name, args) => write(undefined, name, args)),
+    writeAs: boundMethods<Author, Methods<Writes>>(writes, write),
     async forget(depth) {
       if (depth === 'vacuum') vacuumedAt = await vacuumErased(connections, vacuumedAt)
       return 'forgotten'

@@ -8,7 +8,7 @@ import type { Reads } from '../queries/reads.ts'
 import type { Author } from '../queries/audit.ts'
 import { writes } from '../queries/writes.ts'
 import type { Writes } from '../queries/writes.ts'
-import { methodsOf } from '../methods.ts'
+import { boundMethods, methodsOf } from '../methods.ts'
 import type { Methods } from '../methods.ts'
 import type { Sql } from '../sql.ts'
 import type { Each, Store } from '../store.ts'
@@ -84,12 +84,11 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
       'error' in outcome ? { kind: 'error', error: fromWire(outcome.error) } : (outcome.value as Outcome),
     )
   }
-  const writesOf = (author: Author | undefined): Methods<Writes> =>
-    methodsOf<Writes>(writes, async (name, args) => {
-      const value = await writer.ask('write', { name, args, author })
-      if (writes[name].changesCaches) for (const listener of listeners) listener()
-      return value
-    })
+  async function write(author: Author | undefined, name: keyof Writes, args: unknown[]): Promise<unknown> {
+    const value = await writer.ask('write', { name, args, author })
+    if (writes[name].changesCaches) for (const listener of listeners) listener()
+    return value
+  }
   return {
     admitMany: (items, onEarly) =>
       each('admit', items, onEarly && ((index, outcome) => onEarly(index, (outcome as { value: Admitted }).value))),
@@ -112,8 +111,8 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
     },
     claimOrphans: (claim) => writer.ask('claim', claim) as Promise<Claims>,
     read: methodsOf<Reads>(reads, (name, args) => threads[reads[name].queue].ask('read', { name, args })),
-    write: writesOf(undefined),
-    writeAs: writesOf,
+    write: methodsOf<Writes>(writes, (name, args) => write(undefined, name, args)),
+    writeAs: boundMethods<Author, Methods<Writes>>(writes, write),
     forget: (depth) => writer.ask('forget', depth) as ReturnType<Store['forget']>,
     onChange: (listener) => void listeners.push(listener),
     messages: undefined,
