@@ -267,7 +267,10 @@ test('fault.model-answer-flood: 100,000 vectors, or a vector of 100,000 numbers,
 /** An agent on the demo model, with a journal that an earlier attempt has left. */
 function generate(journal: JournalEntry[], mayGoOn = false): Promise<GenerationResult> {
   const config = formatStoredConfig({ ...agentConfig, maxSteps: 32, maxToolCalls: 128 })
-  const store = { read: { agentVersion: async () => ({ ...agentConfig, config }) }, onChange: () => undefined } as unknown as Store
+  const store = {
+    read: { agentVersion: async () => ({ ...agentConfig, name: '', historyMaxTokens: 0, knowledgeMaxTokens: 0, config }) },
+    onChange: () => undefined,
+  } as unknown as Store
   const tools = {
     open: () => ({ definitions: [], sideEffects: () => undefined, price: () => 0, call: () => assert.fail('a call') }),
   } as unknown as Tools
