@@ -13,7 +13,7 @@ import type { Spending } from './spending.ts'
 import { isWithin as isEventWithin } from './webhooks/deliveries.ts'
 import { isWithin as isWebhookWithin } from './webhooks/webhooks.ts'
 import { read } from './operation.ts'
-import { instead } from './scope.ts'
+import { withinScope } from './scope.ts'
 
 export type FailedDocument = { kind: 'document'; agentId: string; documentId: string; title: string; reason: string; since: number }
 /** At least 80 percent of the limit are used. */
@@ -134,7 +134,7 @@ function isOfAgent(sql: Sql, name: string, within: Within | undefined, values: V
 export const attentionReads = {
   listAttention: read(listAttention, {
     queue: 'report',
-    scope: ({ scope }, filter) => instead({ ...filter, within: scope }),
+    scope: withinScope,
     readings: null,
   }),
 }

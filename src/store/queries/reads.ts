@@ -1,12 +1,7 @@
 /** Every read outside the turn path, by name. Each runs in one read snapshot. operation.ts says what is declared of each. */
-import { deliveryBacklog, listDeliveries, listDueWebhooks, readDeliveredEvent } from './webhooks/deliveries.ts'
-import { readEvents } from './webhooks/event-data.ts'
-import { findWebhook, listWebhooks } from './webhooks/webhooks.ts'
 
-import { readingIf } from './audit.ts'
-import { ofAdmin, read, serviceRead } from './operation.ts'
+import { ofAdmin } from './operation.ts'
 import type { OfAdmin, Runs } from './operation.ts'
-import { instead } from './scope.ts'
 import { ownerReads } from './owners.ts'
 import { ledgerReads } from './ledger.ts'
 import { providerReads } from './providers.ts'
@@ -45,6 +40,9 @@ import { indexingQueueReads } from './knowledge/indexing-queue.ts'
 import { knowledgeBaseReads } from './knowledge/knowledge-state.ts'
 import { knowledgeReads } from './knowledge/knowledge.ts'
 import { vectorReads } from './knowledge/vectors.ts'
+import { webhookReads } from './webhooks/webhooks.ts'
+import { deliveryReads } from './webhooks/deliveries.ts'
+import { eventDataReads } from './webhooks/event-data.ts'
 
 export const reads = {
   ...ownerReads,
@@ -85,22 +83,9 @@ export const reads = {
   ...knowledgeBaseReads,
   ...knowledgeReads,
   ...vectorReads,
-  findWebhook: read(findWebhook, { scope: ({ scope }, id) => instead(id, scope), readings: null }),
-  listWebhooks: read(listWebhooks, {
-    scope: ({ scope }, filter, page) => instead({ ...filter, within: scope }, page),
-    readings: null,
-  }),
-  listDueWebhooks: serviceRead(listDueWebhooks),
-  readEvents: serviceRead(readEvents, 'search'),
-  listDeliveries: read(listDeliveries, {
-    scope: ({ scope }, wanted, page) => instead({ ...wanted, within: scope }, page),
-    readings: null,
-  }),
-  readDeliveredEvent: read(readDeliveredEvent, {
-    scope: ({ scope }, wanted) => instead({ ...wanted, within: scope }),
-    readings: (found, { eventId, withTexts }) => readingIf(withTexts && found?.event, 'event', eventId),
-  }),
-  deliveryBacklog: serviceRead(deliveryBacklog, 'report'),
+  ...webhookReads,
+  ...deliveryReads,
+  ...eventDataReads,
 }
 export type Reads = Runs<typeof reads>
 

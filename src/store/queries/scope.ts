@@ -62,6 +62,13 @@ export const byFilter = <Given extends Filter, Rest extends unknown[]>(
   ...rest: Rest
 ): { args: [Given, ...Rest] } => instead(within(scope, given), ...rest)
 
+/** The first argument of the call has the scope. */
+export const withinScope = <Given extends { within?: Within | undefined }, Rest extends unknown[]>(
+  { scope }: Restriction,
+  given: Given,
+  ...rest: Rest
+): { args: [Given, ...Rest] } => instead({ ...given, within: scope }, ...rest)
+
 /** Both the given filter and the scope. Nothing matches a filter outside of the scope, because no ID is empty. */
 export function within<Given extends Filter>(scope: Within, given: Given): Given {
   const both = (asked: string | undefined, own: string | null): string | undefined =>

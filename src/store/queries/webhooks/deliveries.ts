@@ -6,15 +6,18 @@ import { deliveryFields, deliveryStates } from '../../../resources/delivery.ts'
 import type { Delivery, DeliveryState } from '../../../resources/delivery.ts'
 import { rowReader } from '../rows.ts'
 import type { Sql } from '../../sql.ts'
-import { integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import { integer, integerOrNull, text } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
 import { readEvents, withoutTexts } from './event-data.ts'
 import type { EventRecord } from './event-data.ts'
-import { endsOfRuns, eventLifetimeMs } from './events.ts'
 import { Values } from '../reported-turns.ts'
-import type { Within } from '../scope.ts'
 import { findWebhook, isForEvent, readWebhook } from './webhooks.ts'
 import type { StoredWebhook } from './webhooks.ts'
+import { read, serviceRead, serviceWrite, write } from '../operation.ts'
+import { withinScope } from '../scope.ts'
+import type { Within } from '../scope.ts'
+import { when } from '../audited-fields.ts'
+import { readingIf } from '../audit.ts'
 
 /** `attempt` counts from 1. `webhook`: as it was at the claim, so an event of one owner is never sent to the URL of another. */
 export type ClaimedDelivery = { eventId: string; webhookId: string; fence: number; attempt: number; webhook: StoredWebhook }
@@ -30,7 +33,7 @@ export type EndedAttempt = Omit<ClaimedDelivery, 'attempt' | 'webhook'> & {
 export type DueWebhooks = { now: number; webhooks: (StoredWebhook & { nextAt: number | null })[] }
 
 /** The enabled webhooks, each with the time of its first pending delivery, and the time of the store. */
-export async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
+async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
   const rows = await sql.all(
     `select w.*, (select d.next_at from deliveries d where d.webhook_id = w.id and d.state = 'pending' order by d.next_at limit 1) as next_at
      from webhooks w where w.enabled = 1 order by w.id`,
@@ -42,7 +45,7 @@ export async function listDueWebhooks(sql: Sql): Promise<DueWebhooks> {
  * Claims up to `limit` due deliveries of each webhook, those that are due for longest. An attempt counts when its result is stored: one whose
  * process dies does not use up the schedule.
  */
-export async function claimDeliveries(
+async function claimDeliveries(
   sql: Sql,
   { wanted, leaseMs }: { wanted: { webhookId: string; limit: number }[]; leaseMs: number },
 ): Promise<ClaimedDelivery[]> {
@@ -77,7 +80,7 @@ export async function claimDeliveries(
 }
 
 /** Stores the results of attempts whose claim is still the last one. One statement, however many they are. */
-export async function endAttempts(sql: Sql, ended: EndedAttempt[]): Promise<void> {
+async function endAttempts(sql: Sql, ended: EndedAttempt[]): Promise<void> {
   const now = await sql.now()
   const rows = ended.map(({ eventId, webhookId, fence, result, status, error }) => {
     const state = result.kind === 'delivered' || result.kind === 'failed' ? result.kind : 'pending'
@@ -121,7 +124,7 @@ export type RetryOutcome =
  * Sends a delivery again, now, with the whole schedule, whatever its state. `within`: of a restricted principal (`operator.scope`). A webhook
  * keeps the deliveries of owners that it was for before, which cannot be sent again.
  */
-export async function retryDelivery(
+async function retryDelivery(
   sql: Sql,
   { webhookId, eventId, within }: { webhookId: string; eventId: string; within?: Within | undefined },
 ): Promise<RetryOutcome> {
@@ -144,7 +147,7 @@ export async function retryDelivery(
  * A delivery with the event that it sends: null if the event cannot be read. Without `withTexts`, the event has no text of an end user.
  * Undefined if the delivery does not exist.
  */
-export async function readDeliveredEvent(
+async function readDeliveredEvent(
   sql: Sql,
   { withTexts, ...wanted }: { webhookId: string; eventId: string; withTexts: boolean; within?: Within | undefined },
 ): Promise<{ delivery: Delivery; event: EventRecord | null } | undefined> {
@@ -176,7 +179,7 @@ export function isWithin(within: Within | undefined, values: Values): string {
 }
 
 /** Newest first. Without a state, the newest of each state are merged, so that each list is a range of one index. */
-export async function listDeliveries(
+async function listDeliveries(
   sql: Sql,
   { webhookId, state, within }: { webhookId: string; state?: DeliveryState | undefined; within?: Within | undefined },
   { limit, before }: PageRequest,
@@ -201,7 +204,7 @@ export async function listDeliveries(
 export type Backlog = { pending: number; oldestDueMs: number }
 
 /** The pending deliveries of enabled webhooks, and for how long the oldest has been due, or 0. */
-export async function deliveryBacklog(sql: Sql): Promise<Backlog> {
+async function deliveryBacklog(sql: Sql): Promise<Backlog> {
   const [row] = await sql.all(
     `select count(*) as pending, min(d.next_at) as oldest from deliveries d join webhooks w on w.id = d.webhook_id and w.enabled = 1
      where d.state = 'pending'`,
@@ -210,58 +213,37 @@ export async function deliveryBacklog(sql: Sql): Promise<Backlog> {
   return { pending: integer(row!, 'pending'), oldestDueMs: oldest === null ? 0 : Math.max(0, (await sql.now()) - oldest) }
 }
 
-export type ReplayOutcome =
-  | { kind: 'replayed'; deliveries: number }
-  | { kind: 'not_found' }
-  /** Nothing was changed. */
-  | { kind: 'too_many' }
-  | { kind: 'too_old' }
-
-/** More would block the turns of the embedded store for longer than a tenth of a second. */
-export const maxReplayed = 10_000
-
-/**
- * `webhook.replay`: sends everything that the webhook matches and that occurred in the range again, whether or not it was sent before. Turns are replayed
- * from the turns themselves, so also those that ended before the webhook existed or while it was disabled.
- */
-export async function replayDeliveries(
-  sql: Sql,
-  { webhookId, from, to, within }: { webhookId: string; from: number; to: number; within?: Within | undefined },
-): Promise<ReplayOutcome> {
-  const now = await sql.now()
-  if (from < now - eventLifetimeMs) return { kind: 'too_old' }
-  if (within && !(await findWebhook(sql, webhookId, within))) return { kind: 'not_found' }
-  const [webhook] = await sql.all('select events, owner_id, agent_id from webhooks where id = $1', webhookId)
-  if (!webhook) return { kind: 'not_found' }
-  const range = [from, to, text(webhook, 'events'), textOrNull(webhook, 'owner_id'), textOrNull(webhook, 'agent_id')] as const
-  const [count] = await sql.all(`select count(*) as events from (select id from (${wanted}) as w limit ${maxReplayed + 1}) as c`, ...range)
-  if (integer(count!, 'events') > maxReplayed) return { kind: 'too_many' }
-  await sql.run(
-    `insert into events (id, type, subject, owner_id, agent_id, occurred_at)
-     select id, type, subject, owner_id, agent_id, occurred_at from (${wanted}) as w where true on conflict (id) do nothing`,
-    ...range,
-  )
-  const deliveries = await sql.run(
-    `insert into deliveries (event_id, webhook_id, next_at, created_at)
-     select id, $6, $7, $7 from (${wanted}) as w where true
-     on conflict (event_id, webhook_id) do update set state = 'pending', attempts = 0, next_at = excluded.next_at,
-       fence = deliveries.fence + 1, ended_at = null`,
-    ...range,
-    webhookId,
-    now,
-  )
-  return { kind: 'replayed', deliveries }
-}
-
-/** The events of a range that a webhook matches: those of turns as the turns are stored, and all others as they were recorded. */
-const wanted = `select id, type, subject, owner_id, agent_id, occurred_at from (
-    ${endsOfRuns('$1', '$2')}
-    union all
-    select id, type, subject, owner_id, agent_id, occurred_at from events
-      where occurred_at >= $1 and occurred_at < $2 and type not like 'turn.%'
-  ) as happened
-  where ($3 = '["*"]' or $3 like '%"' || type || '"%') and (cast($4 as text) is null or owner_id = $4) and (cast($5 as text) is null or agent_id = $5)`
-
 const columns = `d.event_id as id, e.type, d.state, d.attempts, case when d.state = 'pending' then d.next_at end as next_attempt_at,
   d.status as last_status, d.error as last_error, d.created_at, d.ended_at`
 const readDelivery = rowReader(deliveryFields)
+
+export const deliveryReads = {
+  listDueWebhooks: serviceRead(listDueWebhooks),
+  listDeliveries: read(listDeliveries, {
+    scope: withinScope,
+    readings: null,
+  }),
+  readDeliveredEvent: read(readDeliveredEvent, {
+    scope: withinScope,
+    readings: (found, { eventId, withTexts }) => readingIf(withTexts && found?.event, 'event', eventId),
+  }),
+  deliveryBacklog: serviceRead(deliveryBacklog, 'report'),
+}
+
+export const deliveryWrites = {
+  retryDelivery: write(retryDelivery, {
+    scope: withinScope,
+    audit: ({ kind }, [{ eventId }]) => when(kind === 'retried', 'retry', 'delivery', eventId),
+    changesCaches: true,
+  }),
+  claimDeliveries: serviceWrite(claimDeliveries, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['claim-deliveries.before-commit', 'claim-deliveries.after-commit'],
+  }),
+  endAttempts: serviceWrite(endAttempts, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['end-attempts.before-commit', 'end-attempts.after-commit'],
+  }),
+}

@@ -9,6 +9,7 @@ import { bigInteger, integer, integerOrNull, readFinishReason, text, textOrNull 
 import type { EventType } from '../../../event-types.ts'
 import type { SpendScope, SpendSpan } from '../../../spend-limits.ts'
 import type { Spending } from '../spending.ts'
+import { serviceRead } from '../operation.ts'
 
 export type EventRecord = {
   id: string
@@ -249,4 +250,8 @@ function readDocument(documentId: string, row: Row | undefined): EventData {
     title: row ? text(row, 'title') : null,
     reason: row ? textOrNull(row, 'reason') : null,
   }
+}
+
+export const eventDataReads = {
+  readEvents: serviceRead(readEvents, 'search'),
 }

@@ -6,6 +6,7 @@ import type { Sql } from '../../sql.ts'
 import { text } from '../columns.ts'
 import { eventId } from '../../../event-types.ts'
 import type { NewEvent } from '../../../event-types.ts'
+import { serviceWrite } from '../operation.ts'
 
 /** Events and their deliveries are deleted after this time. */
 export const eventLifetimeMs = 30 * 24 * 60 * 60 * 1000
@@ -58,7 +59,7 @@ export const endsOfRuns = (from: string, to: string): string =>
    where x.ended_at >= ${from} and x.ended_at < ${to} and (x.run < t.run or t.state <> 'failed')`
 
 /** Deletes events and deliveries that are too old, at most `limit` events. Returns how many events were found. */
-export async function clearEvents(sql: Sql, { limit }: { limit: number }): Promise<number> {
+async function clearEvents(sql: Sql, { limit }: { limit: number }): Promise<number> {
   const old = await sql.all(
     'select id from events where occurred_at <= $1 order by occurred_at, id limit $2',
     (await sql.now()) - eventLifetimeMs,
@@ -69,4 +70,8 @@ export async function clearEvents(sql: Sql, { limit }: { limit: number }): Promi
     await sql.run('delete from events where id = $1', text(event, 'id'))
   }
   return old.length
+}
+
+export const eventWrites = {
+  clearEvents: serviceWrite(clearEvents, { audit: null, changesCaches: false }),
 }

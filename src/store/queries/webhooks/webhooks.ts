@@ -7,7 +7,10 @@ import { bytes, integer, integerOrNull, text } from '../columns.ts'
 import type { PageRequest } from '../paging.ts'
 import { Values } from '../reported-turns.ts'
 import { isAgentOf } from '../scope-of.ts'
+import { read, serviceWrite, write } from '../operation.ts'
+import { instead, withinScope } from '../scope.ts'
 import type { Within } from '../scope.ts'
+import { auditedOf, changed, created, deleted, differing, when } from '../audited-fields.ts'
 
 /** As it is stored: with its secrets, in encrypted form. */
 export type StoredWebhook = Omit<Webhook, 'previousSecretExpiresAt'> & {
@@ -43,7 +46,7 @@ const maxWebhooks = 100
 const maxWebhooksWithin = 10
 
 /** `within`: here and below, of a restricted principal (`operator.scope`). For it, a webhook that it does not see does not exist. */
-export async function createWebhook(sql: Sql, given: NewWebhook, within?: Within): Promise<WebhookOutcome> {
+async function createWebhook(sql: Sql, given: NewWebhook, within?: Within): Promise<WebhookOutcome> {
   const unknown = await findUnknown(sql, given, within)
   if (unknown) return unknown
   if (within && (await countWebhooks(sql, { ...within, agentId: null })) >= maxWebhooksWithin)
@@ -72,7 +75,7 @@ async function countWebhooks(sql: Sql, within?: Within): Promise<number> {
  * A webhook that is enabled again starts with no reason. Only later events are recorded for what it gets in addition, and what is pending of
  * another owner or agent is not sent (`operator.scope`).
  */
-export async function changeWebhook(sql: Sql, id: string, change: WebhookChange, within?: Within): Promise<WebhookOutcome> {
+async function changeWebhook(sql: Sql, id: string, change: WebhookChange, within?: Within): Promise<WebhookOutcome> {
   const present = await findWebhook(sql, id, within)
   if (!present) return { kind: 'not_found' }
   const webhook = { ...present, ...change }
@@ -103,7 +106,7 @@ async function endDeliveriesOfOthers(sql: Sql, id: string): Promise<void> {
 export const isForEvent = '(w.owner_id is null or w.owner_id = e.owner_id) and (w.agent_id is null or w.agent_id = e.agent_id)'
 
 /** Returns whether it was enabled. What is pending stays pending. */
-export async function disableWebhook(sql: Sql, id: string, reason: string): Promise<boolean> {
+async function disableWebhook(sql: Sql, id: string, reason: string): Promise<boolean> {
   const disabled = await sql.run(
     'update webhooks set enabled = 0, disabled_reason = $1, updated_at = $2 where id = $3 and enabled = 1',
     reason,
@@ -126,7 +129,7 @@ export const maxSecretsPerWebhook = 5
  * `webhook.signed`: the previous secret signs as well for `graceMs`, and each older one until its own time. Without a grace period, all of
  * them end now.
  */
-export async function rotateWebhookSecret(
+async function rotateWebhookSecret(
   sql: Sql,
   id: string,
   { sealedSecret, graceMs }: { sealedSecret: Uint8Array; graceMs: number },
@@ -151,7 +154,7 @@ export async function rotateWebhookSecret(
 }
 
 /** Its deliveries are no longer sent, and deleted with their events. */
-export async function deleteWebhook(sql: Sql, id: string, within?: Within): Promise<boolean> {
+async function deleteWebhook(sql: Sql, id: string, within?: Within): Promise<boolean> {
   if (!(await findWebhook(sql, id, within))) return false
   return (await sql.run('delete from webhooks where id = $1', id)) > 0
 }
@@ -166,7 +169,7 @@ export async function findWebhook(sql: Sql, id: string, within?: Within): Promis
 }
 
 /** Newest first. */
-export async function listWebhooks(
+async function listWebhooks(
   sql: Sql,
   { within }: { within?: Within | undefined },
   { limit, before }: PageRequest,
@@ -232,4 +235,40 @@ function readOldSecrets(row: Row): OldSecret[] {
   // As written above.
   const earlier = JSON.parse(text(row, 'earlier_secrets')) as { sealed: string; until: number }[]
   return [...previous, ...earlier.map((one) => ({ sealed: Buffer.from(one.sealed, 'base64'), until: one.until }))]
+}
+
+const webhookAudit = auditedOf(webhookFields)
+
+export const webhookReads = {
+  findWebhook: read(findWebhook, { scope: ({ scope }, id) => instead(id, scope), readings: null }),
+  listWebhooks: read(listWebhooks, { scope: withinScope, readings: null }),
+}
+
+export const webhookWrites = {
+  createWebhook: write(createWebhook, {
+    scope: ({ scope }, given) => instead(given, scope),
+    audit: (outcome, [{ id }]) => created('webhook', id, webhookAudit, outcome.kind === 'stored' && outcome.webhook),
+    changesCaches: true,
+  }),
+  changeWebhook: write(changeWebhook, {
+    scope: ({ scope }, id, change) => instead(id, change, scope),
+    before: (sql, [id]) => findWebhook(sql, id),
+    audit: (outcome, [id], before) => changed('webhook', id, webhookAudit, before, outcome.kind === 'stored' && outcome.webhook),
+    changesCaches: true,
+  }),
+  disableWebhook: serviceWrite(disableWebhook, {
+    audit: (disabled, [id]) => (disabled ? differing('change', 'webhook', id, { enabled: true }, { enabled: false }) : []),
+    changesCaches: true,
+  }),
+  rotateWebhookSecret: write(rotateWebhookSecret, {
+    scope: ({ scope }, id, next) => instead(id, next, scope),
+    audit: (outcome, [id]) => when(outcome.kind === 'rotated', 'rotate', 'webhook', id),
+    changesCaches: true,
+  }),
+  deleteWebhook: write(deleteWebhook, {
+    scope: ({ scope }, id) => instead(id, scope),
+    before: (sql, [id]) => findWebhook(sql, id),
+    audit: (found, [id], before) => deleted('webhook', id, webhookAudit, found && before),
+    changesCaches: true,
+  }),
 }
