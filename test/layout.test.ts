@@ -303,13 +303,16 @@ describe('layout of the console', () => {
     )
   })
 
-  test('it imports the types of src/http/contract.ts, the roles, the reader of events of the client, and nothing else', () => {
+  test('it imports the types of src/http/contract.ts, the declared settings of an agent, the roles, the reader of events of the client, and nothing else', () => {
     const outward = files.flatMap((file) =>
       [...read(file).matchAll(/^(?:import|export)\s.*'(\..*)'/gm)]
         .filter(([, path]) => !normalize(join(dirname(file), path!)).startsWith('packages/console/src/'))
         .map(([line]) => `${file}: ${line}`),
     )
     assert.deepEqual(outward, [
+      "packages/console/src/api/agent-settings.ts: import { agentFields } from '../../../../src/resources/agent.ts'",
+      "packages/console/src/api/agent-settings.ts: import { nameOf } from '../../../../src/resources/field.ts'",
+      "packages/console/src/api/agent-settings.ts: import type { Field } from '../../../../src/resources/field.ts'",
       "packages/console/src/api/roles.ts: export { permissions, roles } from '../../../../src/operators/principal.ts'",
       "packages/console/src/api/stream.ts: import { EventReader } from '../../../client/src/event-reader.ts'",
       "packages/console/src/api/types.ts: export type * from '../../../../src/http/contract.ts'",

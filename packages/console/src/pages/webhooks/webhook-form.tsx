@@ -129,7 +129,10 @@ export function WebhookForm({ webhook, onClose }: { webhook?: Webhook; onClose: 
   )
 }
 
-type EventFieldsProps = { events: string[]; onChange: (events: string[]) => void; error: string | undefined }
+type EventFieldsProps = { events: string[]; onChange: (events: Events) => void; error: string | undefined }
+
+type Events = Webhook['events']
+const types = Object.keys(eventMeanings) as Exclude<Events[number], '*'>[]
 
 function EventFields({ events, onChange, error }: EventFieldsProps) {
   const all = events.includes('*')
@@ -147,9 +150,13 @@ function EventFields({ events, onChange, error }: EventFieldsProps) {
         </Group>
       </Radio.Group>
       {all ? null : (
-        <Checkbox.Group value={events} onChange={onChange} aria-label="Event types">
+        <Checkbox.Group
+          value={events}
+          onChange={(chosen) => onChange(types.filter((type) => chosen.includes(type)))}
+          aria-label="Event types"
+        >
           <Stack gap={6}>
-            {Object.entries(eventMeanings).map(([type, means]) => (
+            {types.map((type) => (
               <Checkbox
                 key={type}
                 value={type}
@@ -157,7 +164,7 @@ function EventFields({ events, onChange, error }: EventFieldsProps) {
                   <>
                     <code>{type}</code>{' '}
                     <Text span size="xs" c="dimmed">
-                      {means}
+                      {eventMeanings[type]}
                     </Text>
                   </>
                 }

@@ -3,12 +3,15 @@ import { Autocomplete, Fieldset, NumberInput, Select, SimpleGrid, Stack, Text, T
 import type { ReactNode } from 'react'
 import { useProviderModels } from '../../../api/provider-models.ts'
 import type { Agent } from '../../../api/types.ts'
+import { boundsOf } from '../../../api/agent-settings.ts'
 import type { AgentForm } from './agent-values.ts'
 import { languageOptions } from './languages.ts'
 import { limits, maxPrompt } from './limits.ts'
 import type { LimitName } from './limits.ts'
 import { ModelFields } from './model-fields.tsx'
 import { lengthOf } from './problems.ts'
+
+const temperature = boundsOf('temperature')
 
 /** `base`: the current agent. `owner`: the field for the owner of a new agent. */
 export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Agent; owner?: ReactNode }) {
@@ -42,8 +45,8 @@ export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Age
             allowNegative={false}
             clampBehavior="none"
             placeholder="Model default"
-            min={0}
-            max={2}
+            min={temperature.least}
+            max={temperature.most}
             {...form.getInputProps('temperature')}
           />
           <Limit

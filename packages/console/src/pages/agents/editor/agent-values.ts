@@ -4,6 +4,7 @@
  */
 import type { UseFormReturnType } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
+import { boundsOf } from '../../../api/agent-settings.ts'
 import { shortAmount } from '../../../show/short-amount.ts'
 
 /** While a person is typing, the text may not be a number yet. */
@@ -47,13 +48,18 @@ export const newValues: AgentValues = {
   system_prompt: '',
   model: { provider: '', id: '' },
   price: noPrice,
-  max_output_tokens: 2_048,
+  max_output_tokens: boundsOf('max_output_tokens').initial,
   temperature: '',
-  max_steps: 8,
-  max_tool_calls: 16,
-  max_message_length: 32_000,
+  max_steps: boundsOf('max_steps').initial,
+  max_tool_calls: boundsOf('max_tool_calls').initial,
+  max_message_length: boundsOf('max_message_length').initial,
   history: { max_tokens: '' },
-  knowledge: { max_tokens: 1_500, top_k: 6, embedding_model: '', language: null },
+  knowledge: {
+    max_tokens: boundsOf('knowledge.max_tokens').initial,
+    top_k: boundsOf('knowledge.top_k').initial,
+    embedding_model: '',
+    language: null,
+  },
 }
 
 export function valuesOf(agent: Agent): AgentValues {
