@@ -250,6 +250,12 @@ describe('layout', () => {
     assert.deepEqual(makers, ['errors.ts'])
   })
 
+  test('no function of the HTTP layer returns `object`: a response has the type of its schema, which the compiler compares', () => {
+    const untyped = /(?:\)|=>)\s*:?\s*(?:Promise<)?object\b(?!\()|type-provider-typebox/
+    const found = sources.filter((file) => file.startsWith('http/') && untyped.test(withoutComments(read(`src/${file}`))))
+    assert.deepEqual(found, [])
+  })
+
   test('only the process and the commands read the environment', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
     // store-thread.ts passes it to its threads, unread; samples.ts has it in code for callers to copy.

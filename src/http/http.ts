@@ -43,6 +43,7 @@ import { createFailureReader } from './edge/failure-reader.ts'
 import { createGuessLimit } from './console/guess-limit.ts'
 import { createPasswordLimit } from './console/sign-in/password-limit.ts'
 import { malformed, messageFault } from './edge/headers.ts'
+import type { Description } from './edge/late-description.ts'
 import { lateValidators } from './edge/late-validators.ts'
 import type { Build } from './edge/late-validators.ts'
 import { describeApi } from './public/openapi.ts'
@@ -169,8 +170,8 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
     const brake = createBrake(createGuessLimit(monotonicMs))
-    let describeAdmin = async (): Promise<object> => ({})
-    const described = (describe: () => Promise<object>): void => void (describeAdmin = describe)
+    let describeAdmin!: () => Promise<Description>
+    const described = (describe: () => Promise<Description>): void => void (describeAdmin = describe)
     const adminStreams: StreamOptions = { ...streams, caching: 'no-store' }
     const limit = createPrincipalLimit(options.admin.limits, monotonicMs)
     const scope = { ...options.admin, isAdminToken, brake, limit, publicUrl: options.publicUrl, streams: adminStreams, described }
@@ -281,7 +282,7 @@ type AdminScopeOptions = Omit<AdminOptions, 'openMetrics'> & {
   limit: PrincipalLimit
   publicUrl: string | undefined
   streams: StreamOptions
-  described: (describe: () => Promise<object>) => void
+  described: (describe: () => Promise<Description>) => void
 }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {

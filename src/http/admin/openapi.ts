@@ -6,6 +6,7 @@ import { adminSchemas } from './answers.ts'
 import { documentBodies } from './agents/documents.ts'
 import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
 import { describeLate } from '../edge/late-description.ts'
+import type { Description } from '../edge/late-description.ts'
 import { Type } from '../edge/schema.ts'
 import { sendFile, servedJson } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
@@ -56,7 +57,7 @@ const session = {
  * Describes every route added to `app` after this call, and serves the description at /openapi.json. Returns a function that returns it
  * when the app is ready.
  */
-export function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): () => Promise<object> {
+export function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): () => Promise<Description> {
   for (const schema of adminSchemas) app.addSchema(schema)
   const describe = describeLate(app, {
     openapi: {
@@ -143,7 +144,7 @@ const naming = (responses: Record<string, Response>): Record<string, Response> =
   )
 
 /** `admin.limits`: any response to a principal has these headers. */
-const limited = (needs: unknown, responses: Record<string, Response>): object =>
+const limited = (needs: unknown, responses: Record<string, Response>): Record<string, Response> =>
   needs === 'open'
     ? responses
     : Object.fromEntries(

@@ -40,6 +40,7 @@ import { turnRoutes } from './turns.ts'
 import { usageRoutes } from './usage.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { webhookRoutes } from './webhooks.ts'
+import type { Description } from '../edge/late-description.ts'
 import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
 import type { Turns } from '../public/chat-routes.ts'
 import { limitUnread } from '../public/unread-responses.ts'
@@ -65,7 +66,7 @@ export type AdminRoutesOptions = {
   /** For tests. Default: those of production. */
   accessTimes?: AccessWatchTimes | undefined
   /** Receives the function that returns the description of these routes, for the reference page. */
-  described?: (describe: () => Promise<object>) => void
+  described?: (describe: () => Promise<Description>) => void
 }
 
 declare module 'fastify' {

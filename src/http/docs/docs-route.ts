@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ApiDocument } from './api-document.ts'
 import { readErrorPages } from './error-pages.ts'
+import type { Description } from '../edge/late-description.ts'
 import { bodyLimitBytes } from '../edge/polite-close.ts'
 import { sendFile, servedText } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
@@ -14,7 +15,7 @@ export type DocsOptions = {
   /** Returns the base URL to show, which is known once the server listens. */
   baseUrl: () => string
   /** Returns the description of the API. */
-  describe: () => Promise<object>
+  describe: () => Promise<Description>
 }
 
 // Nothing is loaded from or sent to other origins, and inline scripts and styles are blocked.

@@ -6,13 +6,16 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import { fastify } from 'fastify'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
+/** Of an API, in OpenAPI. The plugin can also write it as text. */
+export type Description = Extract<ReturnType<FastifyInstance['swagger']>, object>
+
 /** Returns the description of every route that is added to `app` after this call. The app must be ready. */
-export function describeLate(app: FastifyInstance, options: FastifyDynamicSwaggerOptions): () => Promise<object> {
+export function describeLate(app: FastifyInstance, options: FastifyDynamicSwaggerOptions): () => Promise<Description> {
   const routes: RouteOptions[] = []
   const scopes: FastifyInstance[] = [app]
   app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && routes.push(route)))
   app.addHook('onRegister', (scope) => void scopes.unshift(scope))
-  let described: Promise<object> | undefined
+  let described: Promise<Description> | undefined
   return () =>
     (described ??= describe(scopes, routes, options).catch((error: unknown) => {
       described = undefined
@@ -21,7 +24,7 @@ export function describeLate(app: FastifyInstance, options: FastifyDynamicSwagge
 }
 
 /** An app that handles no request has the same routes and the plugin. */
-async function describe(scopes: FastifyInstance[], routes: RouteOptions[], options: FastifyDynamicSwaggerOptions): Promise<object> {
+async function describe(scopes: FastifyInstance[], routes: RouteOptions[], options: FastifyDynamicSwaggerOptions): Promise<Description> {
   const { default: swagger } = await import('@fastify/swagger')
   const shadow = fastify({ exposeHeadRoutes: false })
   shadow.setValidatorCompiler(() => () => true)
@@ -32,7 +35,7 @@ async function describe(scopes: FastifyInstance[], routes: RouteOptions[], optio
   for (const { method, url, schema, config } of routes)
     shadow.route({ method, url, schema: schema ?? {}, config: config ?? {}, handler: () => undefined })
   await shadow.ready()
-  return portable(shadow.swagger()) as object
+  return portable(shadow.swagger()) as Description
 }
 
 // What `\s` matches in ECMAScript. Python's has other characters.

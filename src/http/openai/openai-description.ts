@@ -1,5 +1,6 @@
 /** Serves /openai/openapi.json, the description of the routes in OpenAI's format. The public description does not contain them. */
 import type { FastifyInstance } from 'fastify'
+import type { Description } from '../edge/late-description.ts'
 import { serveDescription } from '../public/openapi.ts'
 import { requestParts } from './openai-schemas.ts'
 
@@ -8,7 +9,7 @@ const description = [
   '`user`. Call it from your server: an API key must never reach a browser.',
 ].join(' ')
 
-export const describeOpenAi = (app: FastifyInstance, publicUrl: string | undefined): (() => Promise<object>) =>
+export const describeOpenAi = (app: FastifyInstance, publicUrl: string | undefined): (() => Promise<Description>) =>
   serveDescription(app, '/openai/openapi.json', publicUrl, {
     title: 'Agents for OpenAI clients',
     description,

@@ -2,6 +2,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { describeLate } from '../edge/late-description.ts'
+import type { Description } from '../edge/late-description.ts'
 import { Type } from '../edge/schema.ts'
 import { sendFile, servedText } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
@@ -57,7 +58,7 @@ export function serveDescription(
   path: string,
   publicUrl: string | undefined,
   { title, description, tags, transform }: Described,
-): () => Promise<object> {
+): () => Promise<Description> {
   const describe = describeLate(app, {
     openapi: {
       openapi: '3.1.0',
@@ -89,7 +90,7 @@ export const refNames: NonNullable<FastifyDynamicSwaggerOptions['refResolver']> 
 }
 
 /** Serves /openapi.json. Returns a function that returns it. */
-export const describeApi = (app: FastifyInstance, publicUrl: string | undefined): (() => Promise<object>) =>
+export const describeApi = (app: FastifyInstance, publicUrl: string | undefined): (() => Promise<Description>) =>
   serveDescription(app, '/openapi.json', publicUrl, {
     title: 'Agent Chat API',
     description: summary,
