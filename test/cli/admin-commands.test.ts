@@ -43,6 +43,19 @@ describe('turnkeep owner', () => {
     assert.match(stdout, new RegExp(`^id +${made.id}\nname +Acme GmbH\nbalance_usd +10\\.50000000\n`))
   })
 
+  test('update sets and clears the low balance, and renames', async () => {
+    const { id } = await json('owner', 'create', 'Low Ltd')
+    assert.equal((await json('owner', 'update', id, '--low-balance', '5.00')).low_balance_usd, '5.00000000')
+    const { stdout } = await turnkeep(['owner', 'update', id, '--name', 'Lower Ltd'])
+    assert.match(stdout, /^name +Lower Ltd$[\s\S]*^low_balance_usd +5\.00000000$/m)
+    assert.match((await turnkeep(['owner', 'show', id])).stdout, /^low_balance_usd +5\.00000000$/m)
+    assert.equal((await json('owner', 'update', id, '--no-low-balance')).low_balance_usd, null)
+    assert.match((await turnkeep(['owner', 'show', id])).stdout, /^low_balance_usd +-$/m)
+    const { code, stderr } = await turnkeep(['owner', 'update', id, '--low-balance=-1'])
+    assert.equal(code, 1)
+    assert.match(stderr, /low_balance_usd must not be negative/)
+  })
+
   test('show lists the running turns that hold the balance, newest first', async () => {
     const held = gate()
     app.model.when('hold', [held, 'x'])

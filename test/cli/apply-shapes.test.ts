@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { LineCounter, parseDocument } from 'yaml'
 import { Problems } from '../../src/cli/apply/problems.ts'
 import { resolve, sourceOf } from '../../src/cli/apply/readers.ts'
-import { agentFields, keyFields, providerFields, root, webhookFields } from '../../src/cli/apply/shapes.ts'
+import { agentFields, keyFields, ownerFields, providerFields, root, webhookFields } from '../../src/cli/apply/shapes.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
@@ -33,6 +33,8 @@ test('the fields are those of the API', () => {
       .filter((name) => !others.includes(name))
       .toSorted()
   assert.deepEqual(own(agentFields), own(bodyOf('/admin/v1/agents/{id}', 'patch')))
+  const ofOwner = { ...bodyOf('/admin/v1/owners', 'post'), ...bodyOf('/admin/v1/owners/{id}', 'patch') }
+  assert.deepEqual(own(ownerFields, 'id'), own(ofOwner))
   assert.deepEqual(own(keyFields, 'id', 'secret_file'), own(bodyOf('/admin/v1/agents/{id}/keys', 'post')))
   assert.deepEqual(
     own(webhookFields, 'id', 'secret_file', 'owner', 'agent'),

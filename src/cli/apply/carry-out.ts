@@ -46,8 +46,9 @@ export async function carryOut(item: Item, doing: Doing): Promise<void> {
   if (item.action === 'create') await refuseMadeMeanwhile(item, doing)
   switch (item.kind) {
     case 'provider':
-    case 'owner':
       return done(item, await send(item, { body: item.body }, doing))
+    case 'owner':
+      return done(item, await putOwner(item, doing))
     case 'agent':
       return done(item, await putAgent(item, doing))
     case 'key':
@@ -65,6 +66,14 @@ async function send(item: Item, call: Call, { client, made }: Doing): Promise<Fi
   item.id = String(answer['id'])
   made.add(item.id)
   return answer
+}
+
+async function putOwner(item: Extract<Item, { kind: 'owner' }>, doing: Doing): Promise<Fields> {
+  if (item.action === 'update') return send(item, { body: item.body }, doing)
+  // The API creates an owner without a low balance.
+  const { low_balance_usd: lowBalance, ...body } = item.body
+  const made = await send(item, { body }, doing)
+  return lowBalance === undefined ? made : doing.client.call('PATCH', pathOf(item), { body: { low_balance_usd: lowBalance } })
 }
 
 async function putAgent(item: Extract<Item, { kind: 'agent' }>, doing: Doing): Promise<Fields> {

@@ -157,11 +157,13 @@ function mergeOwners(given: GivenOwner[], files: DeclaredFiles, problems: Proble
       continue
     }
     if (same.place.file === owner.place.file) tellTwice('owner', owner, same.place, problems)
-    for (const field of ['id', 'balance_usd'] as const)
+    for (const field of ['id', 'balance_usd', 'low_balance_usd'] as const)
       if (owner[field] !== undefined && same[field] !== undefined && owner[field] !== same[field])
         problems.add(owner.placeOf(field), `${field} of the owner ${owner.name} differs from the value in ${same.place.file}`)
     same.id ??= owner.id
     same.balance_usd ??= owner.balance_usd
+    // Null is a value: no low balance.
+    if (same.low_balance_usd === undefined) same.low_balance_usd = owner.low_balance_usd
     if (agents) same.agents = [...(same.agents ?? []), ...agents]
   }
   const merged = [...byName.values()]

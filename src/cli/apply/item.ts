@@ -19,7 +19,8 @@ type Base = {
 }
 export type Item = Base &
   (
-    | { kind: 'provider' | 'owner'; body: Fields }
+    | { kind: 'provider'; body: Fields }
+    | { kind: 'owner'; body: Fields }
     /** `version` and `enabled` as they were read; undefined for a new agent. */
     | { kind: 'agent'; body: Fields; version: number | undefined; enabled: boolean | undefined }
     | { kind: 'key'; body: Fields; secretFile: string | undefined }

@@ -90,12 +90,18 @@ class Planner {
   }
 
   async #planOwner(wanted: WantedOwner, present: Present | undefined, agents: Present[]): Promise<void> {
-    const { name, balance_usd: balance } = wanted
+    const { name, balance_usd: balance, low_balance_usd: low } = wanted
     const fields: Differences = {}
     compare(fields, 'name', present?.name, name)
     // Only the opening balance. After that, only ledger entries change the balance.
     if (!present && balance !== undefined) compare(fields, 'balance_usd', null, writeUsd(balance))
-    const body = { name, ...(present || balance === undefined ? {} : { balance_usd: balance }) }
+    const lowAfter = typeof low === 'string' ? writeUsd(low) : low
+    const lowDiffers = compare(fields, 'low_balance_usd', present?.fields['low_balance_usd'] ?? null, lowAfter)
+    const body = {
+      name,
+      ...(present || balance === undefined ? {} : { balance_usd: balance }),
+      ...(lowDiffers ? { low_balance_usd: lowAfter } : {}),
+    }
     const owner: Item = { kind: 'owner', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
     this.#plan.items.push(owner)
     if (!wanted.agents) return

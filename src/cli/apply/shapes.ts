@@ -164,7 +164,9 @@ const agent = map(
   { id, ...agentFields, system_prompt_file: optional(path), keys: optional(list(key)), documents: optional(list(document)) },
   { owner_id: 'is not needed: an agent belongs to the owner that lists it' },
 )
-const owner = map('an owner', { id, name: required(name), balance_usd: optional(usd), agents: optional(list(agent)) })
+/** The fields of an owner, without its agents. */
+export const ownerFields = { id, name: required(name), balance_usd: optional(usd), low_balance_usd: optional(orNull(usd)) }
+const owner = map('an owner', { ...ownerFields, agents: optional(list(agent)) })
 
 export const root = map('a declaration', {
   providers: optional(list(provider)),

@@ -56,6 +56,17 @@ export function define(group: Command, run: CommandRun): void {
     },
   )
 
+  const change = 'Rename an owner, or set the balance below which it is low'
+  serverCommand(group, 'update <owner>', change, 'owner update "Acme Ltd" --low-balance 5.00')
+    .option('--name <name>', 'New name')
+    .option('--low-balance <usd>', 'Report the balance as low when it falls below this (event balance.low)', usd)
+    .option('--no-low-balance', 'Do not report a low balance')
+    .action(async (owner: string, { name, lowBalance, ...options }: ServerOptions & { name?: string; lowBalance?: string | false }) => {
+      const client = createAdminClient(run.environment, options)
+      const body = given({ name, low_balance_usd: lowBalance === false ? null : lowBalance })
+      await printRecord(run, await client.call('PATCH', ownerPath(await findId(client, 'owner', owner)), { body }), options)
+    })
+
   serverCommand(group, 'rename <owner> <name>', 'Rename an owner', 'owner rename "Acme Ltd" "Acme GmbH"').action(
     async (owner: string, name: string, options: ServerOptions) => {
       const client = createAdminClient(run.environment, options)
