@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts'
 import type { Operator } from '../store/queries/operators.ts'
 import type { OwnSession } from '../store/queries/sessions.ts'
-import type { ByCaller } from './admin-store.ts'
+import type { PerRequest } from './admin-store.ts'
 
 /** Each throws ApiError `not_found` if no operator makes the request: a token has no account. */
 export type AccountAdmin = {
@@ -14,7 +14,7 @@ export type AccountAdmin = {
   closeOwnSession(id: string): Promise<void>
 }
 
-export const accountAdmin: ByCaller<AccountAdmin> = {
+export const accountAdmin: PerRequest<AccountAdmin> = {
   async findAccount({ accounts, operatorId }) {
     const operator = await accounts.read.findOperator(own(operatorId))
     // Removed since its session was looked up.

@@ -22,8 +22,8 @@ import type { Store } from '../store/store.ts'
 
 export type AdminStore = { read: Methods<AdminReads>; write: Methods<AdminWrites> }
 
-/** Who makes one request. `scope` null: sees everything. */
-export type Caller = {
+/** One request of the admin API: who makes it, and the store that it has. `scope` null: it sees everything. */
+export type AdminRequest = {
   actor: Actor
   /** The operator who makes the request. Undefined if it is not an operator. */
   operatorId: string | undefined
@@ -34,9 +34,11 @@ export type Caller = {
   sees: Restriction['sees']
 }
 
-/** The functions of the admin API as they are implemented: each gets who calls it first. */
-export type ByCaller<Calls> = {
-  [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => infer Result ? (caller: Caller, ...args: Args) => Result : never
+/** The functions of the admin API as they are implemented: each gets the request first. */
+export type PerRequest<Calls> = {
+  [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => infer Result
+    ? (request: AdminRequest, ...args: Args) => Result
+    : never
 }
 
 type AnyRead = AdminRead<(sql: Sql, ...args: unknown[]) => unknown>
@@ -44,8 +46,8 @@ type AnyWrite = AdminWrite<(sql: Sql, ...args: unknown[]) => unknown>
 type Access = { actor: Actor; restriction: Restriction | null }
 type Options = { store: Pick<Store, 'read' | 'writeAs'>; authorOf(actor: Actor): Author }
 
-/** The only place where the admin API reads and writes. Its methods are made once, so a caller costs a request almost nothing. */
-export function createCallers({ store, authorOf }: Options): (actor: Actor, scope: Scope | null) => Caller {
+/** The only place where the admin API reads and writes. Its methods are made once, so that a request costs almost nothing. */
+export function createRequests({ store, authorOf }: Options): (actor: Actor, scope: Scope | null) => AdminRequest {
   const readsFor = boundMethods<Access, Methods<AdminReads>>(adminReads, async ({ actor, restriction }, name, args) => {
     const { scope, readings } = adminReads[name] as unknown as AnyRead
     const result = await decide(restriction, scope, args, (allowed) => callMethod<Reads>(store.read, name, allowed))

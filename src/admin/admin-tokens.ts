@@ -10,7 +10,7 @@ import type { ExtraPermission, Principal, Role } from '../operators/principal.ts
 import type { AdminToken } from '../store/queries/admin-tokens.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { AdminStore, ByCaller } from './admin-store.ts'
+import type { AdminStore, PerRequest } from './admin-store.ts'
 import { principalOf } from './sessions.ts'
 
 export type NewAdminToken = {
@@ -45,7 +45,7 @@ const digest = (text: string): Uint8Array => hash('sha256', `admin token ${text}
 
 type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createAdminTokensAdmin({ newId, randomBytes }: Options): ByCaller<AdminTokensAdmin> {
+export function createAdminTokensAdmin({ newId, randomBytes }: Options): PerRequest<AdminTokensAdmin> {
   function foundToken(store: AdminStore, token: AdminToken & { now: number }): FoundToken {
     let recorded: Promise<void> | undefined
     const recordUse = (): Promise<void> => (recorded ??= store.write.touchAdminToken(token.id))

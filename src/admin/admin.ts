@@ -11,8 +11,8 @@ import type { Models } from '../agent/models/models.ts'
 import type { Tools } from '../agent/tools/tools.ts'
 import type { Trace } from '../agent/trace.ts'
 import type { Sealer } from '../config/secrets.ts'
-import { createCallers } from './admin-store.ts'
-import type { ByCaller, Caller } from './admin-store.ts'
+import { createRequests } from './admin-store.ts'
+import type { PerRequest, AdminRequest } from './admin-store.ts'
 import { createAgentsAdmin } from './agents/agents.ts'
 import type { AgentsAdmin } from './agents/agents.ts'
 import { accountAdmin } from './account.ts'
@@ -136,20 +136,20 @@ export type AdminOptions = {
   liveTrace(requestId: string): Trace | undefined
 }
 
-/** Everything is made once. What belongs to a request is its caller (admin-store.ts). */
+/** Everything is made once. What belongs to one request is in its `AdminRequest` (admin-store.ts). */
 export function createAdmin(options: AdminOptions): Admin {
   // No write of the admin API changes more than one thing.
   const authorOf = (actor: Actor): Author => ({ ...actor, entryIds: [options.newId('aud')] })
-  const callerOf = createCallers({ store: options.store, authorOf })
+  const requestOf = createRequests({ store: options.store, authorOf })
   const functions = createFunctions(options)
-  const callsFor = boundMethods<Caller, AdminCalls>(functions, (caller, name, args) =>
-    (functions[name] as (caller: Caller, ...args: unknown[]) => unknown)(caller, ...args),
+  const callsFor = boundMethods<AdminRequest, AdminCalls>(functions, (request, name, args) =>
+    (functions[name] as (request: AdminRequest, ...args: unknown[]) => unknown)(request, ...args),
   )
-  const calledBy = (actor: Actor, scope: Scope | null): AdminCalls => callsFor(callerOf(actor, scope))
+  const calledBy = (actor: Actor, scope: Scope | null): AdminCalls => callsFor(requestOf(actor, scope))
   return Object.assign(calledBy({ who: 'server', requestId: null }, null), { calledBy, authorOf })
 }
 
-const createFunctions = (options: AdminOptions): ByCaller<AdminCalls> => ({
+const createFunctions = (options: AdminOptions): PerRequest<AdminCalls> => ({
   sees: ({ sees }, kind, id) => sees(kind, id),
   ...createOwnersAdmin(options),
   ...createLedgerAdmin(options),

@@ -7,7 +7,7 @@ import type { ApiKey, ApiKeyChange, GivenApiKey } from '../resources/api-key.ts'
 import type { ApiKeyOutcome } from '../store/queries/api-key-records.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { ByCaller } from './admin-store.ts'
+import type { PerRequest } from './admin-store.ts'
 import type { Ids } from '../ids.ts'
 
 /** `text` is the whole key, shown only once. */
@@ -27,7 +27,7 @@ export type ApiKeysAdmin = {
 
 type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createApiKeysAdmin({ newId, randomBytes }: Options): ByCaller<ApiKeysAdmin> {
+export function createApiKeysAdmin({ newId, randomBytes }: Options): PerRequest<ApiKeysAdmin> {
   return {
     async createApiKey({ store }, given) {
       const { keyId, secret, text } = makeApiKey(randomBytes)

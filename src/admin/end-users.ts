@@ -5,7 +5,7 @@ import type { ExportedTurn } from '../store/queries/end-user-export.ts'
 import type { EndUser, EndUserDetail, EndUserOrder, Spend } from '../store/queries/end-users.ts'
 import { boundedPageOf, boundedRequest, decodeTextCursor, encodeTextCursor } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { AdminStore, ByCaller } from './admin-store.ts'
+import type { AdminStore, PerRequest } from './admin-store.ts'
 import { toolCallsOf } from './agents/tool-activity.ts'
 import type { Message } from './history.ts'
 
@@ -45,7 +45,7 @@ async function detailOf(store: AdminStore, agentId: string, externalUserId: stri
   return { ...found, spend: { day: day!, month: month!, total: total! } }
 }
 
-export const endUsersAdmin: ByCaller<EndUsersAdmin> = {
+export const endUsersAdmin: PerRequest<EndUsersAdmin> = {
   async listEndUsers({ store }, { agentId, sort, window }, { limit, cursor }) {
     await refuseUnknownAgent(store, agentId)
     const now = await store.read.storeTime()

@@ -7,7 +7,7 @@ import type { Feedback, FeedbackFilter, FeedbackOfTurn, GivenFeedback } from '..
 import { boundedPageOf, boundedRequest, encodeCursor, pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
-import type { ByCaller } from './admin-store.ts'
+import type { PerRequest } from './admin-store.ts'
 import { explainCharge } from './explained-charge.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import { showSteps, toolCallsOf } from './agents/tool-activity.ts'
@@ -50,7 +50,7 @@ export type HistoryAdmin = {
   removeFeedback(requestId: string): Promise<void>
 }
 
-export const historyAdmin: ByCaller<HistoryAdmin> = {
+export const historyAdmin: PerRequest<HistoryAdmin> = {
   async listConversations({ store }, { agentId, keyId, externalUserId, from, to, ...conditions }, page) {
     if (from !== undefined && to !== undefined && from >= to) throw invalid('from', 'from must be before to.')
     // An unknown key has no conversations, and its own text matches no ID.

@@ -8,7 +8,7 @@ import type { ExtraPermission, Role } from '../operators/principal.ts'
 import type { Operator, OperatorChange } from '../store/queries/operators.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
-import type { ByCaller } from './admin-store.ts'
+import type { PerRequest } from './admin-store.ts'
 
 export type NewOperator = { email: string; name: string; role: Role; permissions: ExtraPermission[]; ownerId: string | null }
 
@@ -42,7 +42,7 @@ export const digestOfInvitation = (token: string): Uint8Array => hash('sha256', 
 
 type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createOperatorsAdmin({ newId, randomBytes }: Options): ByCaller<OperatorsAdmin> {
+export function createOperatorsAdmin({ newId, randomBytes }: Options): PerRequest<OperatorsAdmin> {
   function newInvitation(): { token: string; invitation: { digest: Uint8Array; lifetimeMs: number } } {
     const token = invitationPrefix + Buffer.from(randomBytes(32)).toString('base64url')
     return { token, invitation: { digest: digestOfInvitation(token), lifetimeMs: invitationMs } }

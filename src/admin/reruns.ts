@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
 import type { TracedTurn } from '../store/queries/traces.ts'
-import type { AdminStore, ByCaller } from './admin-store.ts'
+import type { AdminStore, PerRequest } from './admin-store.ts'
 import { refuseUnknownProvider } from './providers/unknown-provider.ts'
 import { contextOf, findTraced } from './traces.ts'
 import { maxHistory, runUnstored, withinWindow } from './unstored-run.ts'
@@ -20,15 +20,19 @@ export type RerunsAdmin = {
   rerunTurn(turnId: string, asked: Asked): Promise<UnstoredRun>
 }
 
-export function createRerunsAdmin(options: UnstoredRunOptions): ByCaller<RerunsAdmin> {
+export function createRerunsAdmin(options: UnstoredRunOptions): PerRequest<RerunsAdmin> {
   return {
-    async rerunTurn(caller, turnId, { overrides, requestId, left }) {
-      const { store } = caller
+    async rerunTurn(request, turnId, { overrides, requestId, left }) {
+      const { store } = request
       const turn = await findTraced(store, turnId)
       if (turn.state === 'running') throw new ApiError('conflict', 'This turn is still running. Run it again when it has ended.')
       const context = await contextOf(store, turn)
       // `rerun.harmless`
-      await refuseUnknownProvider(caller, overrides.model ?? context.config.model, overrides.model === undefined ? null : 'overrides.model')
+      await refuseUnknownProvider(
+        request,
+        overrides.model ?? context.config.model,
+        overrides.model === undefined ? null : 'overrides.model',
+      )
       const history = await historyBefore(store, turn, context.config.history.maxTokens)
       const { message = turn.message, ...changes } = overrides
       const { agentId, agentVersion, price } = turn

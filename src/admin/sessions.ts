@@ -10,7 +10,7 @@ import type { Ids } from '../ids.ts'
 import { adminTokenPrincipal, permissionsOf } from '../operators/principal.ts'
 import type { Principal } from '../operators/principal.ts'
 import type { Session, SessionOfOperator, SignInMethod } from '../store/queries/sessions.ts'
-import type { ByCaller } from './admin-store.ts'
+import type { PerRequest } from './admin-store.ts'
 
 /** `replaces`: the session of the same browser, which ends. */
 export type SignIn = { address: string | null; userAgent: string | null; replaces: string | null } & (
@@ -46,7 +46,7 @@ const maxUserAgent = 300
 
 type Options = { newId: Ids['newId']; randomBytes: RandomBytes; adminToken: string }
 
-export function createSessionsAdmin({ newId, randomBytes, adminToken }: Options): ByCaller<SessionsAdmin> {
+export function createSessionsAdmin({ newId, randomBytes, adminToken }: Options): PerRequest<SessionsAdmin> {
   // mutant: session.ends
   const digestOfToken = (secret: string): Uint8Array => createHmac('sha256', adminToken).update(`console session ${secret}`).digest()
   const digest = (secret: string): Uint8Array => hash('sha256', `console session ${secret}`, 'buffer')

@@ -14,7 +14,7 @@ import type { TracedTurn } from '../store/queries/traces.ts'
 import type { TurnState } from '../store/queries/turns.ts'
 import { historyOf } from '../store/turn-records.ts'
 import type { HistoryMessage } from '../store/turn-records.ts'
-import type { AdminStore, ByCaller } from './admin-store.ts'
+import type { AdminStore, PerRequest } from './admin-store.ts'
 import { explainCharge } from './explained-charge.ts'
 import type { ExplainedCharge } from './explained-charge.ts'
 import { spansOf } from './trace-spans.ts'
@@ -45,7 +45,7 @@ export type TracesAdmin = {
 /** `liveTrace`: of a turn that runs in this process. */
 type Options = { liveTrace(requestId: string): Trace | undefined }
 
-export function createTracesAdmin({ liveTrace }: Options): ByCaller<TracesAdmin> {
+export function createTracesAdmin({ liveTrace }: Options): PerRequest<TracesAdmin> {
   return {
     async traceTurn({ store }, id) {
       // Read first: a turn that ends in between is then shown as it was.

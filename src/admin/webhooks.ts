@@ -15,7 +15,7 @@ import type { GivenWebhook, Webhook, WebhookChange } from '../resources/webhook.
 import type { StoredWebhook, WebhookOutcome } from '../store/queries/webhooks/webhooks.ts'
 import { bodyOf, newSecret, secretBoundTo } from '../webhooks/webhooks.ts'
 import type { Webhooks, WebhookTest } from '../webhooks/webhooks.ts'
-import type { AdminStore, ByCaller } from './admin-store.ts'
+import type { AdminStore, PerRequest } from './admin-store.ts'
 import { tooManySecrets } from './api-keys.ts'
 
 export type { WebhookTest }
@@ -49,7 +49,7 @@ type Options = {
   newId: Ids['newId']
 }
 
-export function createWebhooksAdmin({ sealer, guard, webhooks, newId }: Options): ByCaller<WebhooksAdmin> {
+export function createWebhooksAdmin({ sealer, guard, webhooks, newId }: Options): PerRequest<WebhooksAdmin> {
   async function stored(store: AdminStore, id: string): Promise<StoredWebhook> {
     const webhook = await store.read.findWebhook(id)
     if (!webhook) throw noSuchWebhook()

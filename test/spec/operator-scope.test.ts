@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import type { Webhook } from '../../src/resources/webhook.ts'
-import { createCallers } from '../../src/admin/admin-store.ts'
+import { createRequests } from '../../src/admin/admin-store.ts'
 import type { AdminStore } from '../../src/admin/admin-store.ts'
 import { ApiError } from '../../src/errors.ts'
 import { adminReads, reads } from '../../src/store/queries/reads.ts'
@@ -140,13 +140,13 @@ const { app, x, sibling, y } = scene
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>
 type AnyCalls = Record<string, (ids: Ids) => unknown[]>
 
-const callerOf = createCallers({
+const requestOf = createRequests({
   store: app.app.store,
   authorOf: (actor) => ({ ...actor, entryIds: [`aud_${randomUUID()}`] }),
 })
 
 function storeFor(agentId: string | null): AdminStore {
-  return callerOf({ who: 'admin_token', requestId: 'r' }, { ownerId: x.ids.owner, agentId }).store
+  return requestOf({ who: 'admin_token', requestId: 'r' }, { ownerId: x.ids.owner, agentId }).store
 }
 
 for (const [title, agentId, others] of [
@@ -216,7 +216,7 @@ void test('operator.scope: every read and write of the admin API is refused, for
 })
 
 void test('operator.scope: what only the server itself reads and writes is not there for the admin API, whoever calls it', () => {
-  const { store } = callerOf({ who: 'admin_token', requestId: 'r' }, null)
+  const { store } = requestOf({ who: 'admin_token', requestId: 'r' }, null)
   for (const [methods, operations] of [
     [store.read, reads],
     [store.write, writes],

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPasswordSignIn } from '../../src/admin/sign-in/password-sign-in.ts'
-import type { Caller } from '../../src/admin/admin-store.ts'
+import type { AdminRequest } from '../../src/admin/admin-store.ts'
 import { createPasswords } from '../../src/operators/passwords.ts'
 import type { HashOrder, Passwords } from '../../src/operators/passwords.ts'
 import { createSignedTokens } from '../../src/operators/signed-tokens.ts'
 
 const ada = { id: 'opr_1', email: 'ada@acme.example', state: 'active', passwordHash: null }
-const caller = {
+const request = {
   accounts: { read: { findOperatorByEmail: async (email: string) => (email === ada.email ? ada : undefined) } },
-} as unknown as Caller
+} as unknown as AdminRequest
 const tokens = createSignedTokens([new Uint8Array(32)])
 
 function signIns(passwords: Passwords) {
@@ -18,11 +18,11 @@ function signIns(passwords: Passwords) {
   const counted: string[] = []
   return {
     counted,
-    knownBrowser: signIn.knownBrowser(caller, ada.id),
+    knownBrowser: signIn.knownBrowser(request, ada.id),
     /** A wrong sign-in. Returns the code of its error. */
     guess: (email: string, browser: string | undefined): Promise<string> =>
       signIn
-        .checkPassword(caller, { email, password: 'a wrong password', browser }, (account) => {
+        .checkPassword(request, { email, password: 'a wrong password', browser }, (account) => {
           counted.push(account)
           return () => undefined
         })

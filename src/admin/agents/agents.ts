@@ -15,7 +15,7 @@ import type { NewSpendLimit } from '../../store/queries/spend-limits.ts'
 import { isLanguage, languages } from '../../store/queries/knowledge/stems.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { ByCaller, Caller } from '../admin-store.ts'
+import type { PerRequest, AdminRequest } from '../admin-store.ts'
 import { changedFields, contentOf, fieldsOf, newFields, providersOf, smallestHold } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
 import { limitWarnings } from './spend-limits.ts'
@@ -79,66 +79,66 @@ type Options = {
   newId: Ids['newId']
 }
 
-export function createAgentsAdmin({ sealer, tools, guard, newId }: Options): ByCaller<AgentsAdmin> {
+export function createAgentsAdmin({ sealer, tools, guard, newId }: Options): PerRequest<AgentsAdmin> {
   const toolsOf = createToolsOfAgents({ sealer, tools, guard })
 
-  async function stored(caller: Caller, id: string): Promise<StoredAgent> {
-    const agent = await caller.store.read.findAgent(id)
+  async function stored(request: AdminRequest, id: string): Promise<StoredAgent> {
+    const agent = await request.store.read.findAgent(id)
     if (!agent) throw noSuchAgent()
     return agent
   }
 
   /** Decides on the current version and writes. If another change was first, decides again on its result. */
   async function change(
-    caller: Caller,
+    request: AdminRequest,
     id: string,
     { enabled, spendLimits }: Pick<AgentChange, 'enabled' | 'spendLimits'>,
     decide: (present: StoredVersion) => AgentContent | Promise<AgentContent>,
   ): Promise<ChangeAgentOutcome> {
     for (;;) {
-      const agent = await stored(caller, id)
+      const agent = await stored(request, id)
       const { present } = agent
       const content = await decide(present)
       const differs = !isDeepStrictEqual(content, contentOf(fieldsOf(present)))
       const limits = spendLimits && !isSameLimits(spendLimits, agent.spendLimits) ? spendLimits : undefined
       if (!differs && !limits && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
       const next = differs ? { after: present.version, ...providersOf(content), content } : undefined
-      const outcome = await caller.store.write.changeAgent({ id, enabled, spendLimits: limits, next })
+      const outcome = await request.store.write.changeAgent({ id, enabled, spendLimits: limits, next })
       if (outcome.kind === 'changed' && !isDeepStrictEqual(indexedAs(present), indexedAs(outcome.agent.present)))
-        await caller.store.write.requeueDocuments({ agentId: id })
+        await request.store.write.requeueDocuments({ agentId: id })
       if (outcome.kind !== 'stale') return outcome
     }
   }
 
-  async function refuseKnowledge(caller: Caller, { knowledge }: Given): Promise<void> {
+  async function refuseKnowledge(request: AdminRequest, { knowledge }: Given): Promise<void> {
     const { embeddingModel, language } = knowledge ?? {}
     if (typeof language === 'string' && !isLanguage(language))
       throw invalid('knowledge.language', `knowledge.language must be one of ${languages.join(', ')}, or null for english.`)
     if (typeof embeddingModel !== 'string') return
     const name = splitModel(embeddingModel)
-    const provider = name && (await caller.store.read.findProvider(name.provider))
+    const provider = name && (await request.store.read.findProvider(name.provider))
     if (!provider)
       throw invalid(
         'knowledge.embedding_model',
-        `The provider of the embedding model ${embeddingModel} does not exist.${await nearestProvider(caller, name?.provider ?? embeddingModel)}`,
+        `The provider of the embedding model ${embeddingModel} does not exist.${await nearestProvider(request, name?.provider ?? embeddingModel)}`,
       )
     if (!canEmbed(provider.kind))
       throw invalid(
         'knowledge.embedding_model',
-        `The provider ${provider.name} cannot create embeddings${caller.scope ? '' : `, because its kind is ${provider.kind}`}.`,
+        `The provider ${provider.name} cannot create embeddings${request.scope ? '' : `, because its kind is ${provider.kind}`}.`,
       )
   }
 
   return {
-    async createAgent(caller, { ownerId, spendLimits, ...given }) {
+    async createAgent(request, { ownerId, spendLimits, ...given }) {
       const id = newId('agt')
-      await refuseKnowledge(caller, given)
+      await refuseKnowledge(request, given)
       // Before the price is looked up: a model of an unknown provider has none, and asking for a price would be the wrong advice.
-      await refuseUnknownProvider(caller, given.model, 'model')
-      const known = await findKnown(caller.store, given.model)
+      await refuseUnknownProvider(request, given.model, 'model')
+      const known = await findKnown(request.store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
       const content = contentOf(fields)
-      const outcome = await caller.store.write.createAgent({ id, ownerId, ...providersOf(content), content, spendLimits })
+      const outcome = await request.store.write.createAgent({ id, ownerId, ...providersOf(content), content, spendLimits })
       switch (outcome.kind) {
         case 'created':
           return show(outcome.agent)
@@ -151,53 +151,53 @@ export function createAgentsAdmin({ sealer, tools, guard, newId }: Options): ByC
       }
     },
 
-    async listAgents(caller, page) {
-      const { data, nextCursor } = pageOf(await caller.store.read.listAgents({}, pageRequest(page)), page)
+    async listAgents(request, page) {
+      const { data, nextCursor } = pageOf(await request.store.read.listAgents({}, pageRequest(page)), page)
       return { data: data.map(show), nextCursor }
     },
 
-    findAgent: async (caller, id) => show(await stored(caller, id)),
+    findAgent: async (request, id) => show(await stored(request, id)),
 
-    async changeAgent(caller, id, { enabled, spendLimits, ...given }) {
-      await stored(caller, id)
-      await refuseKnowledge(caller, given)
-      if (given.model !== undefined) await refuseUnknownProvider(caller, given.model, 'model')
-      const known = await findKnown(caller.store, given.model)
+    async changeAgent(request, id, { enabled, spendLimits, ...given }) {
+      await stored(request, id)
+      await refuseKnowledge(request, given)
+      if (given.model !== undefined) await refuseUnknownProvider(request, given.model, 'model')
+      const known = await findKnown(request.store, given.model)
       const asked = new Map()
-      const outcome = await change(caller, id, { enabled, spendLimits }, async (present) => {
+      const outcome = await change(request, id, { enabled, spendLimits }, async (present) => {
         const fields = fieldsOf(present)
         const resolved = given.tools && (await toolsOf.resolve(given.tools, fields.tools, id, asked))
         return contentOf(changedFields(fields, { ...given, tools: resolved }, known))
       })
       if (outcome.kind === 'changed') return show(outcome.agent)
       if (outcome.kind === 'embedding_provider_not_found') {
-        const { knowledge } = fieldsOf((await stored(caller, id)).present)
+        const { knowledge } = fieldsOf((await stored(request, id)).present)
         throw noEmbeddingProviderOf(given.knowledge?.embeddingModel ?? knowledge.embeddingModel ?? '')
       }
       throw outcome.kind === 'provider_not_found' ? noProviderOf(given.model ?? '') : noSuchAgent()
     },
 
-    async deleteAgent(caller, id) {
-      if (!(await caller.store.write.deleteAgent(id))) throw noSuchAgent()
+    async deleteAgent(request, id) {
+      if (!(await request.store.write.deleteAgent(id))) throw noSuchAgent()
     },
 
-    async listAgentVersions(caller, id, page) {
-      await stored(caller, id)
-      const { data, nextCursor } = pageOf(await caller.store.read.listAgentVersions(id, pageRequest(page)), page)
+    async listAgentVersions(request, id, page) {
+      await stored(request, id)
+      const { data, nextCursor } = pageOf(await request.store.read.listAgentVersions(id, pageRequest(page)), page)
       return { data: data.map(showVersion), nextCursor }
     },
 
-    async listPrices(caller, id, page) {
-      await stored(caller, id)
-      const { data, nextCursor } = pageOf(await caller.store.read.listPriceChanges(id, pageRequest(page)), page)
+    async listPrices(request, id, page) {
+      await stored(request, id)
+      const { data, nextCursor } = pageOf(await request.store.read.listPriceChanges(id, pageRequest(page)), page)
       return { data: data.map(showVersion), nextCursor }
     },
 
-    async rollBackAgent(caller, id, version) {
-      await stored(caller, id)
-      const old = await caller.store.read.agentVersion(id, version)
+    async rollBackAgent(request, id, version) {
+      await stored(request, id)
+      const old = await request.store.read.agentVersion(id, version)
       if (!old) throw new ApiError('not_found', `This agent has no version ${version}.`)
-      const outcome = await change(caller, id, {}, () => contentOf(fieldsOf(old)))
+      const outcome = await change(request, id, {}, () => contentOf(fieldsOf(old)))
       if (outcome.kind === 'changed') return show(outcome.agent)
       const { embeddingModel } = fieldsOf(old).knowledge
       if (outcome.kind === 'embedding_provider_not_found')
@@ -207,15 +207,15 @@ export function createAgentsAdmin({ sealer, tools, guard, newId }: Options): ByC
         : noSuchAgent()
     },
 
-    async refreshTools(caller, id, approve) {
-      const { present } = await stored(caller, id)
+    async refreshTools(request, id, approve) {
+      const { present } = await stored(request, id)
       const { tools: pinned } = fieldsOf(present)
       const now = await toolsOf.pinAgain(pinned, id)
       const servers = pinned.filter((tool) => tool.type === 'mcp')
       const found = servers.flatMap((server, index) => differencesOf(server, now[index]!.pinned))
       const unusable = now.flatMap(unusableOf)
       if (!approve || found.length === 0) return { differences: found, unusable, version: present.version }
-      const outcome = await change(caller, id, {}, (version) => {
+      const outcome = await change(request, id, {}, (version) => {
         const fields = fieldsOf(version)
         const approved = fields.tools.map((tool) => (tool.type === 'mcp' ? (now.find((one) => isSameServer(one, tool)) ?? tool) : tool))
         refuseDefinitions(approved, null)

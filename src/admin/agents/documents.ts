@@ -15,7 +15,7 @@ import type { StoredDocument } from '../../store/queries/knowledge/documents.ts'
 import type { DocumentChunk } from '../../store/queries/knowledge/knowledge.ts'
 import { pageOf, pageRequest, placedPageOf, placedRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import { mediaTypeOf, takenKinds } from './document-kinds.ts'
 
@@ -65,7 +65,7 @@ type Options = {
   documentLimits: Pick<DocumentLimits, 'maxQueued'>
 }
 
-export function createDocumentsAdmin({ knowledge, guard, newId, documentLimits: { maxQueued } }: Options): ByCaller<DocumentsAdmin> {
+export function createDocumentsAdmin({ knowledge, guard, newId, documentLimits: { maxQueued } }: Options): PerRequest<DocumentsAdmin> {
   async function refuseUnknownAgent(store: AdminStore, agentId: string): Promise<void> {
     if (!(await store.read.findAgent(agentId))) throw noSuchAgent()
   }

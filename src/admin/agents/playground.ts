@@ -6,7 +6,7 @@ import { makeApiKey } from '../../access/api-key.ts'
 import type { RandomBytes } from '../../access/api-key.ts'
 import { ApiError } from '../../errors.ts'
 import type { Ids } from '../../ids.ts'
-import type { ByCaller } from '../admin-store.ts'
+import type { PerRequest } from '../admin-store.ts'
 
 export type PlaygroundAdmin = {
   /** For one message. Creates the key at the first call. Returns its ID. Throws ApiError `not_found` for an agent that does not exist or was deleted. */
@@ -15,7 +15,7 @@ export type PlaygroundAdmin = {
 
 type Options = { newId: Ids['newId']; randomBytes: RandomBytes }
 
-export function createPlaygroundAdmin({ newId, randomBytes }: Options): ByCaller<PlaygroundAdmin> {
+export function createPlaygroundAdmin({ newId, randomBytes }: Options): PerRequest<PlaygroundAdmin> {
   return {
     async openPlayground({ store }, agentId) {
       for (;;) {

@@ -7,7 +7,7 @@ import { parseAgentConfig } from '../../agent/agent-config.ts'
 import { definitionsOf } from '../../agent/tools/tools.ts'
 import type { HistoryMessage } from '../../store/turn-records.ts'
 import { refuseUnknownProvider } from '../providers/unknown-provider.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { historyBefore } from '../reruns.ts'
 import { findTraced, modelOf } from '../traces.ts'
 import { maxHistory, runUnstored, withinWindow } from '../unstored-run.ts'
@@ -45,7 +45,7 @@ export type PreviewsAdmin = {
 /** The history: of the playground's conversation with this end user, or what this turn of the agent had. */
 type History = { externalUserId: string } | { beforeTurn: string }
 
-export function createPreviewsAdmin(options: UnstoredRunOptions): ByCaller<PreviewsAdmin> {
+export function createPreviewsAdmin(options: UnstoredRunOptions): PerRequest<PreviewsAdmin> {
   async function readHistory(store: AdminStore, agentId: string, wanted: History, maxTokens: number): Promise<HistoryMessage[]> {
     if ('beforeTurn' in wanted) {
       const turn = await findTraced(store, wanted.beforeTurn)
@@ -59,8 +59,8 @@ export function createPreviewsAdmin(options: UnstoredRunOptions): ByCaller<Previ
   }
 
   return {
-    async preparePreview(caller, agentId, { message, historyOf, version, overrides, requestId, left }) {
-      const { store } = caller
+    async preparePreview(request, agentId, { message, historyOf, version, overrides, requestId, left }) {
+      const { store } = request
       const agent = await store.read.findAgent(agentId)
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { present } = agent
@@ -70,7 +70,7 @@ export function createPreviewsAdmin(options: UnstoredRunOptions): ByCaller<Previ
       const { maxMessageLength, history: limits } = config
       if (isLongerThan(message, maxMessageLength)) throw invalid('message', `message must have at most ${maxMessageLength} characters.`)
       // `rerun.harmless`
-      await refuseUnknownProvider(caller, overrides.model ?? config.model, overrides.model === undefined ? null : 'overrides.model')
+      await refuseUnknownProvider(request, overrides.model ?? config.model, overrides.model === undefined ? null : 'overrides.model')
       // mutant: audit.trials-2
       await store.write.recordTrial({ agentId, tool: null })
       const history = await readHistory(store, agentId, historyOf, limits.maxTokens)

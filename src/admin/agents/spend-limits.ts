@@ -4,7 +4,7 @@ import type { EndUser, EndUserLimits, NewSpendLimit } from '../../store/queries/
 import type { Spending } from '../../store/queries/spending.ts'
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { fieldsOf, smallestHold } from './agent-fields.ts'
 
 /** `warnings`: about own limits that let no message through. */
@@ -33,7 +33,7 @@ async function warningsOf(store: AdminStore, agentId: string, limits: NewSpendLi
   return limitWarnings(limits, smallestHold(fieldsOf(agent.present)))
 }
 
-export const spendLimitsAdmin: ByCaller<SpendLimitsAdmin> = {
+export const spendLimitsAdmin: PerRequest<SpendLimitsAdmin> = {
   listSpending: ({ store }, agentId) => spendingOf(store, agentId),
   async findEndUserLimits({ store }, endUser) {
     const spending = await spendingOf(store, endUser.agentId, endUser.externalUserId)

@@ -8,7 +8,7 @@ import { mcpToolName } from '../../agent/tools/tools.ts'
 import type { Toolbox, ToolConfig, Tools } from '../../agent/tools/tools.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import { ApiError, invalid } from '../../errors.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { fieldsOf } from './agent-fields.ts'
 import type { AgentFields } from './agent-fields.ts'
 import { createToolsOfAgents, differencesOf, unusableOf } from './agent-tools.ts'
@@ -42,7 +42,7 @@ type Options = {
   closing: AbortSignal
 }
 
-export function createToolTrials({ sealer, guard, tools, closing }: Options): ByCaller<ToolTrialsAdmin> {
+export function createToolTrials({ sealer, guard, tools, closing }: Options): PerRequest<ToolTrialsAdmin> {
   const toolsOf = createToolsOfAgents({ sealer, tools, guard })
 
   /** With the stored values that the definition keeps, so that a trial shows what the saved tool would do. */

@@ -5,7 +5,7 @@ import type { Amount } from '../../ledger/ledger.ts'
 import type { LedgerEntry, LedgerKind, ListedEntry } from '../../store/queries/ledger.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { ByCaller } from '../admin-store.ts'
+import type { PerRequest } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 import type { UsageFilterAsked } from './usage.ts'
 
@@ -28,7 +28,7 @@ export type LedgerFilterAsked = UsageFilterAsked & {
   to?: number | undefined
 }
 
-export function createLedgerAdmin({ newId }: { newId: Ids['newId'] }): ByCaller<LedgerAdmin> {
+export function createLedgerAdmin({ newId }: { newId: Ids['newId'] }): PerRequest<LedgerAdmin> {
   return {
     async addLedgerEntry({ store }, given) {
       const outcome = await store.write.appendLedgerEntry({ ...given, id: newId('led'), maxBalance: maxAmount })

@@ -7,7 +7,7 @@ import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { OwnerIndexing } from '../../store/queries/knowledge/indexing-queue.ts'
 import type { DocumentLimits } from '../agents/documents.ts'
-import type { ByCaller } from '../admin-store.ts'
+import type { PerRequest } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 
 // More than a person reads. The amount held is the sum of all.
@@ -29,7 +29,7 @@ export type OwnersAdmin = {
 
 type Options = { newId: Ids['newId']; documentLimits: DocumentLimits }
 
-export function createOwnersAdmin({ newId, documentLimits }: Options): ByCaller<OwnersAdmin> {
+export function createOwnersAdmin({ newId, documentLimits }: Options): PerRequest<OwnersAdmin> {
   return {
     createOwner({ store }, { name, balance = 0n }) {
       const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined

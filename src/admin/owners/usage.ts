@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import type { UsageFilter } from '../../store/queries/reported-turns.ts'
 import type { UsageFound } from '../../store/queries/usage.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { linePage, linePages, wantsBy } from './usage-lines.ts'
 import type { GroupedLine, LinesAsked, UsageGrouping } from './usage-lines.ts'
 
@@ -67,7 +67,7 @@ async function linesAsked(store: AdminStore, asked: GroupedUsageAsked): Promise<
   return { ...(await filterOf(store, asked)), ...range, ...wantsBy(asked.groupBy) }
 }
 
-export const usageAdmin: ByCaller<UsageAdmin> = {
+export const usageAdmin: PerRequest<UsageAdmin> = {
   async readUsage({ store }, asked) {
     const range = await rangeOf(store, asked, asked.bucket, ` when bucket is ${asked.bucket}`)
     return store.read.usageByBucket({ ...(await filterOf(store, asked)), ...range, bucketMs: spans[asked.bucket].bucketMs })

@@ -2,7 +2,7 @@
 import { splitModel } from '../../agent/agent-config.ts'
 import type { PriceSource } from '../../agent/agent-config.ts'
 import type { Price } from '../../ledger/ledger.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { usualPrice } from '../agents/agent-fields.ts'
 import { knownModel, nothingKnown } from './known-price.ts'
 import type { KnownModel } from './known-price.ts'
@@ -15,7 +15,7 @@ export type ModelPricesAdmin = {
   priceModel(model: string): Promise<PricedModel>
 }
 
-export const modelPricesAdmin: ByCaller<ModelPricesAdmin> = {
+export const modelPricesAdmin: PerRequest<ModelPricesAdmin> = {
   async priceModel({ store }, model) {
     const known = await findKnown(store, model)
     const usual = usualPrice(model, known)

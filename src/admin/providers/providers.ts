@@ -11,7 +11,7 @@ import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
 import type { ProviderKind } from '../../provider-kinds.ts'
 import type { Provider as StoredProvider } from '../../store/queries/providers.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 import { builtInProvider } from '../agents/agent-fields.ts'
 import { listProviderModels } from './provider-models.ts'
 import type { ProviderModels } from './provider-models.ts'
@@ -48,7 +48,7 @@ export type ProvidersAdmin = {
 
 type Options = { sealer: Sealer; models: Models; newId: Ids['newId'] }
 
-export function createProvidersAdmin({ sealer, models, newId }: Options): ByCaller<ProvidersAdmin> {
+export function createProvidersAdmin({ sealer, models, newId }: Options): PerRequest<ProvidersAdmin> {
   async function stored(store: AdminStore, id: string): Promise<StoredProvider> {
     const provider = await store.read.findProviderById(id)
     if (!provider) throw noSuchProvider()

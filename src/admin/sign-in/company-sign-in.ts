@@ -5,7 +5,7 @@ import type { CompanyAccount, Oidc, OidcRefused, OidcResponse } from '../../oper
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
 import type { CompanySignInOutcome } from '../../store/queries/operator-sign-in.ts'
 import type { Operator } from '../../store/queries/operators.ts'
-import type { AdminStore, ByCaller } from '../admin-store.ts'
+import type { AdminStore, PerRequest } from '../admin-store.ts'
 
 /** `oidc_unknown`: no operator has this email address. `oidc_other_account`: the one that has it belongs to another account. */
 export type CompanyRefused = OidcRefused | 'oidc_busy' | 'oidc_unknown' | 'oidc_other_account' | 'oidc_disabled' | 'oidc_role'
@@ -39,7 +39,7 @@ export type CompanySignIn = {
 
 type Options = { oidc: Oidc | undefined; tokens: SignedTokens; newId: Ids['newId'] }
 
-export function createCompanySignIn({ oidc, tokens, newId }: Options): ByCaller<CompanySignIn> {
+export function createCompanySignIn({ oidc, tokens, newId }: Options): PerRequest<CompanySignIn> {
   /** A state is used before the provider is asked: of many responses with it at the same time, and one after another, one costs a request. */
   async function verifyOnce(store: AdminStore, oidcOf: Oidc, response: OidcResponse): Promise<CompanyAccount | OidcRefused> {
     // mutant: operator.single-use
@@ -48,7 +48,7 @@ export function createCompanySignIn({ oidc, tokens, newId }: Options): ByCaller<
   }
 
   return {
-    companyName: (_caller) => oidc?.name,
+    companyName: (_request) => oidc?.name,
 
     async beginCompanySignIn({ accounts: store }, { replaces, browser: text }) {
       if (!oidc) return undefined

@@ -4,7 +4,7 @@ import type { Ids } from '../../ids.ts'
 import type { Passwords } from '../../operators/passwords.ts'
 import type { SignedToken, SignedTokens } from '../../operators/signed-tokens.ts'
 import type { Operator } from '../../store/queries/operators.ts'
-import type { ByCaller, Caller } from '../admin-store.ts'
+import type { PerRequest, AdminRequest } from '../admin-store.ts'
 import { digestOfInvitation, readEmail } from '../operators.ts'
 import { checkNewPassword } from './password-sign-in.ts'
 
@@ -28,8 +28,8 @@ const usedRecovery = 'This link is not valid, was used or has expired. Make a ne
 
 type Options = { passwords: Passwords; tokens: SignedTokens; newId: Ids['newId'] }
 
-export function createLinkSignIn({ passwords, tokens, newId }: Options): ByCaller<LinkSignIn> {
-  async function findInvitation({ accounts: store }: Caller, token: string): ReturnType<LinkSignIn['findInvitation']> {
+export function createLinkSignIn({ passwords, tokens, newId }: Options): PerRequest<LinkSignIn> {
+  async function findInvitation({ accounts: store }: AdminRequest, token: string): ReturnType<LinkSignIn['findInvitation']> {
     const found = await store.read.findInvitation(digestOfInvitation(token))
     if (!found) throw new ApiError('unauthorized', usedInvitation)
     return found
@@ -38,11 +38,15 @@ export function createLinkSignIn({ passwords, tokens, newId }: Options): ByCalle
   return {
     findInvitation,
 
-    async acceptInvitation(caller, { token, name, password }) {
-      const { operator } = await findInvitation(caller, token)
+    async acceptInvitation(request, { token, name, password }) {
+      const { operator } = await findInvitation(request, token)
       if (password !== undefined) checkNewPassword('password', password, { email: operator.email, name: name ?? operator.name })
       const passwordHash = password === undefined ? null : await passwords.hash(password)
-      const accepted = await caller.accounts.write.acceptInvitation({ digest: digestOfInvitation(token), name: name ?? null, passwordHash })
+      const accepted = await request.accounts.write.acceptInvitation({
+        digest: digestOfInvitation(token),
+        name: name ?? null,
+        passwordHash,
+      })
       if (!accepted) throw new ApiError('unauthorized', usedInvitation)
       return accepted
     },

@@ -5,7 +5,7 @@ import type { Passkeys, RelyingParty } from '../../operators/passkeys.ts'
 import type { Operator } from '../../store/queries/operators.ts'
 import { maxPasskeys } from '../../store/queries/passkeys.ts'
 import type { Passkey } from '../../store/queries/passkeys.ts'
-import type { AdminStore, ByCaller, Caller } from '../admin-store.ts'
+import type { AdminStore, PerRequest, AdminRequest } from '../admin-store.ts'
 import { recentSignIn } from './recent-sign-in.ts'
 import type { OwnSession } from './recent-sign-in.ts'
 
@@ -33,10 +33,10 @@ const companyAccount = 'You sign in with your company account, so you have no pa
 // The specification limits an ID to 1,023 bytes.
 const idForm = /^[\w-]{1,1364}$/
 
-export function createPasskeySignIn({ passkeys }: { passkeys: Passkeys }): ByCaller<PasskeySignIn> {
+export function createPasskeySignIn({ passkeys }: { passkeys: Passkeys }): PerRequest<PasskeySignIn> {
   const challengeEnd = async (store: AdminStore): Promise<number> => (await store.read.storeTime()) + challengeMs
 
-  async function own({ accounts, operatorId }: Caller): Promise<Operator> {
+  async function own({ accounts, operatorId }: AdminRequest): Promise<Operator> {
     const operator = operatorId === undefined ? undefined : await accounts.read.findOperator(operatorId)
     if (!operator) throw new ApiError('not_found', 'A token has no account.')
     return operator
@@ -58,28 +58,28 @@ export function createPasskeySignIn({ passkeys }: { passkeys: Passkeys }): ByCal
       return outcome.operator
     },
 
-    async listPasskeys(caller) {
-      return caller.accounts.read.listPasskeys((await own(caller)).id)
+    async listPasskeys(request) {
+      return request.accounts.read.listPasskeys((await own(request)).id)
     },
 
-    async newPasskeyOptions(caller, party, session) {
-      const { id, email, name, hasCompanyAccount } = await own(caller)
+    async newPasskeyOptions(request, party, session) {
+      const { id, email, name, hasCompanyAccount } = await own(request)
       if (hasCompanyAccount) throw new ApiError('conflict', companyAccount)
-      await recentSignIn(caller.accounts, session)
-      const present = await caller.accounts.read.listPasskeys(id)
-      return passkeys.newPasskey(party, { id, email, name, passkeys: present }, session.id, await challengeEnd(caller.accounts))
+      await recentSignIn(request.accounts, session)
+      const present = await request.accounts.read.listPasskeys(id)
+      return passkeys.newPasskey(party, { id, email, name, passkeys: present }, session.id, await challengeEnd(request.accounts))
     },
 
-    async addPasskey(caller, party, session, { name, response }) {
-      const { id: ownId, hasCompanyAccount } = await own(caller)
+    async addPasskey(request, party, session, { name, response }) {
+      const { id: ownId, hasCompanyAccount } = await own(request)
       if (hasCompanyAccount) throw new ApiError('conflict', companyAccount)
-      await recentSignIn(caller.accounts, session)
+      await recentSignIn(request.accounts, session)
       const registered = await refusing(
         () => passkeys.register(party, response, ownId, session.id),
         (cause) => invalid('response', `response is not accepted: ${cause}.`),
       )
       if (!idForm.test(registered.id)) throw invalid('response', 'response is not accepted: its id is too long.')
-      const outcome = await caller.accounts.write.addPasskey({
+      const outcome = await request.accounts.write.addPasskey({
         ...registered,
         challenge: registered.challenge.use,
         operatorId: ownId,
@@ -100,8 +100,8 @@ export function createPasskeySignIn({ passkeys }: { passkeys: Passkeys }): ByCal
       }
     },
 
-    async removePasskey(caller, id, session) {
-      const outcome = await caller.accounts.write.removePasskey((await own(caller)).id, id, session.id)
+    async removePasskey(request, id, session) {
+      const outcome = await request.accounts.write.removePasskey((await own(request)).id, id, session.id)
       if (outcome === 'not_found') throw new ApiError('not_found', 'This passkey does not exist.')
       if (outcome === 'only_sign_in')
         throw new ApiError('conflict', 'This passkey is your only way to sign in. Set a password or add another passkey first.')

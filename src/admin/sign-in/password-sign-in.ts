@@ -4,7 +4,7 @@ import { passwordProblem } from '../../operators/passwords.ts'
 import type { Passwords } from '../../operators/passwords.ts'
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
 import type { Operator } from '../../store/queries/operators.ts'
-import type { ByCaller } from '../admin-store.ts'
+import type { PerRequest } from '../admin-store.ts'
 import { readEmail } from '../operators.ts'
 import { wrongSignIn } from '../sessions.ts'
 import { recentSignIn } from './recent-sign-in.ts'
@@ -30,7 +30,7 @@ export type PasswordSignIn = {
 
 type Options = { passwords: Passwords; tokens: SignedTokens }
 
-export function createPasswordSignIn({ passwords, tokens }: Options): ByCaller<PasswordSignIn> {
+export function createPasswordSignIn({ passwords, tokens }: Options): PerRequest<PasswordSignIn> {
   return {
     async checkPassword({ accounts: store }, { email: given, password, browser }, mayGuess) {
       const email = normalized(given)
@@ -50,7 +50,7 @@ export function createPasswordSignIn({ passwords, tokens }: Options): ByCaller<P
     },
 
     // It never expires: what it gives is a count of wrong guesses of its own.
-    knownBrowser: (_caller, id) => tokens.sign('browser', Number.MAX_SAFE_INTEGER, { operatorId: id }),
+    knownBrowser: (_request, id) => tokens.sign('browser', Number.MAX_SAFE_INTEGER, { operatorId: id }),
 
     async changePassword({ accounts: store, operatorId }, { current, next, session }, mayGuess) {
       const own = operatorId === undefined ? undefined : await store.read.findOperator(operatorId)

@@ -9,7 +9,7 @@ import { createPasswords } from '../../operators/passwords.ts'
 import type { PasswordCost, Passwords } from '../../operators/passwords.ts'
 import { createSignedTokens } from '../../operators/signed-tokens.ts'
 import type { SignedTokens } from '../../operators/signed-tokens.ts'
-import type { ByCaller } from '../admin-store.ts'
+import type { PerRequest } from '../admin-store.ts'
 import { createCompanySignIn } from './company-sign-in.ts'
 import type { CompanySignIn } from './company-sign-in.ts'
 import { createLinkSignIn } from './links.ts'
@@ -46,7 +46,7 @@ export function createSignInMethods({ encryptionKeys, oidc, log, monotonicMs, pa
 
 type Options = { newId: Ids['newId']; signIn: SignInMethods }
 
-export function createSignInAdmin({ signIn, ...options }: Options): ByCaller<SignInAdmin> {
+export function createSignInAdmin({ signIn, ...options }: Options): PerRequest<SignInAdmin> {
   const modules = { ...options, ...signIn }
   return {
     ...createPasswordSignIn(modules),
