@@ -12,7 +12,7 @@ import type { Admin } from '../admin/admin.ts'
 import type { Knowledge } from '../agent/knowledge/knowledge.ts'
 import type { DataFolder } from '../config/data-folder.ts'
 import type { Amount } from '../ledger/ledger.ts'
-import type { Owner } from '../store/queries/owners.ts'
+import type { Owner } from '../resources/owner.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { Store } from '../store/store.ts'
 

@@ -17,7 +17,7 @@ type ScalarKind =
   | { of: 'number'; min: number; max: number }
   /** Epoch milliseconds in a row and inside, ISO 8601 in JSON. */
   | { of: 'time' }
-  /** 10⁻⁸ USD in a row and inside, a decimal string in JSON. */
+  /** 10⁻⁸ USD in a row and inside, a decimal string in JSON. In a request, not negative. */
   | { of: 'usd' }
 /** JSON in a row. */
 type ListKind = { of: 'list'; item: ScalarKind; min: number; max: number }
@@ -30,6 +30,7 @@ export const flag = { of: 'flag' } as const
 export const whole = (min: number, max: number) => ({ of: 'whole', min, max }) as const
 export const number = (min: number, max: number) => ({ of: 'number', min, max }) as const
 export const time = { of: 'time' } as const
+export const usd = { of: 'usd' } as const
 export const list = <const Item extends ScalarKind>(item: Item, min: number, max: number) => ({ of: 'list', item, min, max }) as const
 export const orNull = <const Or extends ScalarKind>(or: Or) => ({ of: 'null', or }) as const
 
@@ -84,7 +85,7 @@ export type Field = {
   audit?: 'shown' | 'withheld' | 'origin'
   /** Its value in the example of a response. */
   example: unknown
-  /** The option of `create` and `update` on the command line. `no`: of its `--no-` form. `only`: `create` has an argument for it. */
+  /** The option of `create` and `update` on the command line. `no`: of its `--no-` form, which is false or null. `only`: `create` has an argument for it. */
   option?: { flags: string; says: string; no?: string; only?: 'change' }
 }
 /**

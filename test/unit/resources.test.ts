@@ -5,6 +5,7 @@ import { shapeOf } from '../../src/cli/apply/shape-of.ts'
 import { answerProperties, changeProperties, exampleOf, newProperties, readChange, readNew, writerOf } from '../../src/http/admin/wire.ts'
 import { agentFields, readSettings, writeSettings } from '../../src/resources/agent.ts'
 import type { AgentSettings } from '../../src/resources/agent.ts'
+import { apiKeyFields } from '../../src/resources/api-key.ts'
 import { deliveryFields } from '../../src/resources/delivery.ts'
 import {
   changedBy,
@@ -24,11 +25,18 @@ import {
   whole,
 } from '../../src/resources/field.ts'
 import type { Fields } from '../../src/resources/field.ts'
+import { ownerFields } from '../../src/resources/owner.ts'
 import { webhookFields } from '../../src/resources/webhook.ts'
 import { insertRow, rowReader, updateRow } from '../../src/store/queries/rows.ts'
 import type { Row, Sql, SqlValue } from '../../src/store/sql.ts'
 
-const declared: Record<string, Fields> = { agent: agentFields, delivery: deliveryFields, webhook: webhookFields }
+const declared: Record<string, Fields> = {
+  agent: agentFields,
+  'API key': apiKeyFields,
+  delivery: deliveryFields,
+  owner: ownerFields,
+  webhook: webhookFields,
+}
 
 const thing = {
   id: { kind: id('thg'), example: 'thg_1' },
@@ -57,8 +65,10 @@ describe('resources', () => {
   for (const [noun, fields] of Object.entries(declared)) {
     test(`${noun}: each example and each initial value is of the kind of its field, as inside the service or as JSON`, () => {
       for (const [name, { kind, example, initial }] of Object.entries(fields)) {
-        const isWritten = (kind.of === 'null' ? kind.or : kind).of === 'time' && typeof example === 'string'
-        assert.ok(isWritten ? !Number.isNaN(Date.parse(example)) : fits(kind, example), name)
+        const { of } = kind.of === 'null' ? kind.or : kind
+        if (of === 'usd') assert.match(String(example), /^\d+\.\d{8}$/, name)
+        else if (of === 'time' && typeof example === 'string') assert.ok(!Number.isNaN(Date.parse(example)), name)
+        else assert.ok(fits(kind, example), name)
         if (initial !== undefined) assert.ok(fits(kind, initial), name)
       }
     })

@@ -1,7 +1,7 @@
 /** Owners, whose balance pays for the replies of their agents. A balance is never set; only ledger entries change it. */
 import { ApiError } from '../../errors.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Owner, OwnerChange } from '../../store/queries/owners.ts'
+import type { Owner, OwnerChange } from '../../resources/owner.ts'
 import type { RunningHold } from '../../store/queries/turns.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'

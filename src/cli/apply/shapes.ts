@@ -7,6 +7,7 @@ import { isOwnSecret } from '../../config/own-secrets.ts'
 import { providerKinds } from '../../provider-kinds.ts'
 import { agentFields as settings } from '../../resources/agent.ts'
 import { apiKeyFields as declaredKey } from '../../resources/api-key.ts'
+import { ownerFields as declaredOwner } from '../../resources/owner.ts'
 import { webhookFields as declaredWebhook } from '../../resources/webhook.ts'
 import { anything, boolean, list, map, number, oneOf, optional, orNull, record, required, text, usd, wrong } from './readers.ts'
 import type { Reader } from './readers.ts'
@@ -165,7 +166,7 @@ const agent = map(
   { owner_id: 'is not needed: an agent belongs to the owner that lists it' },
 )
 /** The fields of an owner, without its agents. */
-export const ownerFields = { id, name: required(name), balance_usd: optional(usd), low_balance_usd: optional(orNull(usd)) }
+export const ownerFields = { id, ...shapeOf(declaredOwner, 'change'), ...shapeOf(declaredOwner, 'create') }
 const owner = map('an owner', { ...ownerFields, agents: optional(list(agent)) })
 
 export const root = map('a declaration', {

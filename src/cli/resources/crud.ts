@@ -136,7 +136,7 @@ const fieldsWithOption = (fields: Declared, use: Use): (Field & { name: string }
   )
 
 async function valueOf(client: AdminClient, kind: FieldKind, value: unknown): Promise<unknown> {
-  if (kind.of === 'null') return value === '' ? null : valueOf(client, kind.or, value)
+  if (kind.of === 'null') return value === '' || value === false ? null : valueOf(client, kind.or, value)
   return kind.of === 'id' && typeof value === 'string' ? findId(client, kindOf(kind.prefix), value) : value
 }
 

@@ -1,25 +1,17 @@
 /** The responses of the admin API about owners and their ledgers. */
 import { AmountUsd, Count, RequestId, Time, idOf, orNull } from './answer-fields.ts'
+import { ownerFields } from '../../resources/owner.ts'
+import { answerProperties, exampleOf } from './wire.ts'
 import { exampleId } from '../public/answers.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
-const ownerFields = {
-  id: idOf('own'),
-  name: Type.String(),
-  balance_usd: AmountUsd,
-  held_usd: AmountUsd,
-  unpaid_usd: AmountUsd,
-  available_usd: AmountUsd,
-  low_balance_usd: orNull(AmountUsd),
-  created_at: Time,
-}
-export const Owner = define('Owner', Type.Object(ownerFields))
+export const Owner = define('Owner', Type.Object(answerProperties(ownerFields)))
 
 export const OwnerWithHolds = define(
   'OwnerWithHolds',
   Type.Object({
-    ...ownerFields,
+    ...answerProperties(ownerFields),
     running_turns: Type.Array(
       Type.Object({
         request_id: RequestId,
@@ -73,25 +65,11 @@ const owner = 'own_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const morning = '2026-11-21T09:00:00.000Z'
 
 export const ownerExamples = {
-  Owner: {
-    id: owner,
-    name: 'Example Shop',
-    balance_usd: '9.99961000',
-    held_usd: '0.00000000',
-    unpaid_usd: '0.00039000',
-    available_usd: '9.99922000',
-    low_balance_usd: '5.00000000',
-    created_at: morning,
-  },
+  Owner: exampleOf(ownerFields),
   OwnerWithHolds: {
-    id: owner,
-    name: 'Example Shop',
-    balance_usd: '9.99961000',
+    ...exampleOf(ownerFields),
     held_usd: '0.00120000',
-    unpaid_usd: '0.00039000',
     available_usd: '9.99802000',
-    low_balance_usd: '5.00000000',
-    created_at: morning,
     running_turns: [
       {
         request_id: exampleId,

@@ -3,13 +3,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { invalid } from '../../errors.ts'
+import { ownerFields } from '../../resources/owner.ts'
+import type { Owner } from '../../resources/owner.ts'
+import { changeProperties, newProperties, readChange, readNew, writerOf } from './wire.ts'
 import { available } from '../../ledger/ledger.ts'
 import { LedgerEntry as Entry, ListedLedgerEntry as Listed, Owner as OwnerAnswer, OwnerWithHolds } from './owner-answers.ts'
 import { about, alsoAsCsv, answers, made, pageOf } from './answers.ts'
 import {
   ExternalUserId,
   Moment,
-  Name,
   OwnerParams,
   PageQuery,
   Usd,
@@ -30,7 +32,6 @@ import { readIdempotencyKey } from '../public/idempotency-key.ts'
 import { Type } from '../edge/schema.ts'
 import type { TypedRoutes } from '../edge/typed-routes.ts'
 
-type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
 type RunningHold = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['runningTurns'][number]
 type Indexing = Awaited<ReturnType<AdminCalls['findOwnerWithHolds']>>['indexing']
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
@@ -39,14 +40,11 @@ type WithHolds = Static<typeof OwnerWithHolds.ref>
 
 const closed = { additionalProperties: false } as const
 
-const NewOwner = Type.Object(
-  { name: Name, balance_usd: Type.Optional(Usd) },
-  { ...closed, examples: [{ name: 'Example Shop', balance_usd: '10.00' }] },
-)
-const OwnerChange = Type.Object(
-  { name: Type.Optional(Name), low_balance_usd: Type.Optional(Type.Union([Usd, Type.Null()])) },
-  { ...closed, examples: [{ name: 'Example Shop Ltd.', low_balance_usd: '5.00' }] },
-)
+const NewOwner = Type.Object(newProperties(ownerFields), { ...closed, examples: [{ name: 'Example Shop', balance_usd: '10.00' }] })
+const OwnerChange = Type.Object(changeProperties(ownerFields), {
+  ...closed,
+  examples: [{ name: 'Example Shop Ltd.', low_balance_usd: '5.00' }],
+})
 // A note is a sentence or two of bookkeeping, not a document.
 const Note = wellFormed({ maxLength: 1000 })
 const NewEntry = Type.Object(
@@ -69,12 +67,7 @@ export const ownerRoutes: TypedRoutes = async (app) => {
         response: made(OwnerAnswer),
       },
     },
-    async (request, reply) => {
-      const { name, balance_usd = '0' } = request.body
-      const balance = readUsd('balance_usd', balance_usd)
-      if (balance < 0n) throw invalid('balance_usd', 'balance_usd must not be negative.')
-      return reply.code(201).send(writeOwner(await request.admin.createOwner({ name, balance })))
-    },
+    async (request, reply) => reply.code(201).send(writeOwner(await request.admin.createOwner(readNew(ownerFields, request.body)))),
   )
 
   app.get(
@@ -129,15 +122,7 @@ export const ownerRoutes: TypedRoutes = async (app) => {
         response: answers(OwnerAnswer, 'not_found'),
       },
     },
-    async (request) => {
-      const { id } = request.params
-      const { name, low_balance_usd: low } = request.body
-      if (name === undefined && low === undefined) return writeOwner(await request.admin.findOwner(id))
-      const lowBalance = typeof low === 'string' ? readUsd('low_balance_usd', low) : low
-      if (typeof lowBalance === 'bigint' && lowBalance < 0n) throw invalid('low_balance_usd', 'low_balance_usd must not be negative.')
-      const change = { ...(name === undefined ? {} : { name }), ...(lowBalance === undefined ? {} : { lowBalance }) }
-      return writeOwner(await request.admin.changeOwner(id, change))
-    },
+    async (request) => writeOwner(await request.admin.changeOwner(request.params.id, readChange(ownerFields, request.body))),
   )
 }
 
@@ -229,16 +214,8 @@ async function answerLedger(request: FastifyRequest, reply: FastifyReply, query:
   return streamOf(request, rows)
 }
 
-const writeOwner = ({ id, name, balance, held, unpaid, lowBalance, createdAt }: Owner): Static<typeof OwnerAnswer.ref> => ({
-  id,
-  name,
-  balance_usd: writeUsd(balance),
-  held_usd: writeUsd(held),
-  unpaid_usd: writeUsd(unpaid),
-  available_usd: writeUsd(available({ balance, held, unpaid })),
-  low_balance_usd: lowBalance === null ? null : writeUsd(lowBalance),
-  created_at: writeTime(createdAt),
-})
+const writeFields = writerOf(ownerFields)
+const writeOwner = (owner: Owner) => writeFields({ ...owner, available: available(owner) })
 
 const writeHold = ({ requestId, agentId, apiKeyId, externalUserId, hold, startedAt }: RunningHold): WithHolds['running_turns'][number] => ({
   request_id: requestId,

@@ -3,6 +3,7 @@
  * service. All of it follows from the declaration of the resource in src/resources.
  */
 import type { TOptional, TSchema, TUnsafe } from 'typebox'
+import { invalid } from '../../errors.ts'
 import { grouped, nameOf, partsOf, valueAt } from '../../resources/field.ts'
 import type { Answer, Change, ChangeBody, Field, Fields, Given, Kind, NewBody, Resource } from '../../resources/field.ts'
 import { toJson } from '../../resources/json.ts'
@@ -39,7 +40,7 @@ export const newProperties = <F extends Fields>(fields: F) => requested(fields, 
 export const changeProperties = <F extends Fields>(fields: F) => requested(fields, 'change') as Typed<ChangeBody<F>>
 
 /** What is required to create the resource, and what differs from the initial values. */
-export const newExample = (fields: Fields): object =>
+export const newExample = (fields: Fields): Record<string, unknown> =>
   grouped(
     Object.entries(fields)
       .filter(([, { create, initial, example }]) => create === 'required' || (create && example !== initial))
@@ -143,8 +144,11 @@ function read(kind: Kind, name: string, value: unknown): unknown {
   switch (kind.of) {
     case 'null':
       return value === null ? null : read(kind.or, name, value)
-    case 'usd':
-      return readUsd(name, value as string)
+    case 'usd': {
+      const amount = readUsd(name, value as string)
+      if (amount < 0n) throw invalid(name, `${name} must not be negative.`)
+      return amount
+    }
     default:
       return value
   }

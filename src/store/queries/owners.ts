@@ -1,24 +1,13 @@
 /** Owners, whose balance pays for replies. After the first entry made here, only ledger.ts and the turn path change a balance. */
-import { formatUsd } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Row, Sql } from '../sql.ts'
-import { bigInteger, integer, text } from './columns.ts'
+import { ownerFields } from '../../resources/owner.ts'
+import type { Owner, OwnerChange } from '../../resources/owner.ts'
+import type { Sql } from '../sql.ts'
 import type { PageRequest } from './paging.ts'
 import { read, write } from './operation.ts'
 import { installation, instead, ofOwner } from './scope.ts'
-import { changed, created, usdOrNull } from './audited-fields.ts'
-import type { AuditedFields } from './audited-fields.ts'
-
-export type Owner = {
-  id: string
-  name: string
-  balance: Amount
-  held: Amount
-  unpaid: Amount
-  /** `balance.low` is reported when the balance falls below it. Null: never. */
-  lowBalance: Amount | null
-  createdAt: number
-}
+import { auditedOf, changed, created } from './audited-fields.ts'
+import { columnsOf, insertRow, rowReader, updateRow } from './rows.ts'
 
 export type NewOwner = {
   id: string
@@ -30,7 +19,7 @@ export type NewOwner = {
 export async function createOwner(sql: Sql, { id, name, credit }: NewOwner): Promise<Owner> {
   const now = await sql.now()
   const balance = credit?.amount ?? 0n
-  await sql.run('insert into owners (id, name, balance, created_at) values ($1, $2, $3, $4)', id, name, balance, now)
+  await insertRow(sql, 'owners', ownerFields, { id, name, balance, createdAt: now })
   if (credit) {
     await sql.run(
       `insert into ledger (id, owner_id, kind, amount, created_at) values ($1, $2, 'credit', $3, $4)`,
@@ -61,33 +50,16 @@ async function listOwners(sql: Sql, { ownerId }: { ownerId?: string | undefined 
   return rows.map(readOwner)
 }
 
-export type OwnerChange = { name?: string; lowBalance?: Amount | null }
-
-async function changeOwner(sql: Sql, id: string, { name, lowBalance }: OwnerChange): Promise<Owner | undefined> {
-  if (name !== undefined) await sql.run('update owners set name = $1 where id = $2', name, id)
-  if (lowBalance !== undefined) await sql.run('update owners set low_balance = $1 where id = $2', lowBalance, id)
+async function changeOwner(sql: Sql, id: string, change: OwnerChange): Promise<Owner | undefined> {
+  await updateRow(sql, 'owners', ownerFields, id, change)
   return findOwner(sql, id)
 }
 
-const columns = 'id, name, balance, held, unpaid, low_balance, created_at'
+const columns = columnsOf(ownerFields)
+const readOwner = rowReader(ownerFields)
 
-const readOwner = (row: Row): Owner => ({
-  id: text(row, 'id'),
-  name: text(row, 'name'),
-  balance: bigInteger(row, 'balance'),
-  held: bigInteger(row, 'held'),
-  unpaid: bigInteger(row, 'unpaid'),
-  lowBalance: row['low_balance'] === null ? null : bigInteger(row, 'low_balance'),
-  createdAt: integer(row, 'created_at'),
-})
-
-const ownerFields = ({ name, lowBalance }: Pick<Owner, 'name' | 'lowBalance'>): AuditedFields => ({
-  name,
-  low_balance_usd: usdOrNull(lowBalance),
-})
-
-/** An opening balance is the first entry of the ledger. */
-const newOwnerFields = (owner: Owner): AuditedFields => ({ ...ownerFields(owner), balance_usd: formatUsd(owner.balance) })
+// Turns change the balance at the same time. An opening balance is the first entry of the ledger.
+const { balance: _, ...changeable } = ownerFields
 
 export const ownerReads = {
   findOwner: read(findOwner, { scope: ofOwner((id) => id, undefined), readings: null }),
@@ -100,13 +72,13 @@ export const ownerReads = {
 export const ownerWrites = {
   createOwner: write(createOwner, {
     scope: installation,
-    audit: (owner) => created('owner', owner.id, newOwnerFields, owner),
+    audit: (owner) => created('owner', owner.id, auditedOf(ownerFields), owner),
     changesCaches: false,
   }),
   changeOwner: write(changeOwner, {
     scope: installation,
     before: (sql, [id]) => findOwner(sql, id),
-    audit: (owner, [id], before) => changed('owner', id, ownerFields, before, owner),
+    audit: (owner, [id], before) => changed('owner', id, auditedOf(changeable), before, owner),
     changesCaches: false,
   }),
 }
