@@ -1,7 +1,7 @@
 /**
  * What a field of a resource is, as plain data. A resource, such as a webhook, is declared once, in the file of this folder with its name. Its
- * columns, request and response schemas, conversions, example, audited fields, options of the command line and the fields of `apply` are
- * derived from that declaration (docs/decisions/0055-declare-once.md). This file knows neither SQL nor HTTP.
+ * columns, request and response schemas, conversions, example, audited fields, options of the command line and the fields of `apply` follow
+ * from that declaration (docs/decisions/0055-declare-once.md). This file knows neither SQL nor HTTP.
  */
 
 /** Which values a field can have. Each kind has one form in a row, one inside the service, and one in JSON. */
@@ -79,18 +79,21 @@ export type Field = {
   /** What a request says about it. */
   asks?: string
   /**
-   * What the audit log shows of a field that requests set. Default: its value, which `shown` says of any other field. `withheld`: only whether it changed. `origin`: of an address whose
-   * path may contain credentials, the origin, and whether the rest changed.
+   * What the audit log shows of a field that requests set. Default: its value, which `shown` says of any other field. `withheld`: only whether
+   * it changed. `origin`: of an address whose path may contain credentials, the origin, and whether the rest changed.
    */
   audit?: 'shown' | 'withheld' | 'origin'
   /** Its value in the example of a response. */
   example: unknown
-  /** The option of `create` and `update` on the command line. `no`: of its `--no-` form, which is false or null. `only`: `create` has an argument for it. */
+  /**
+   * The option of `create` and `update` on the command line. `no`: of its `--no-` form, which is false or null. `only`: `create` has an
+   * argument for it.
+   */
   option?: { flags: string; says: string; no?: string; only?: 'change' }
 }
 /**
- * By name. A name with a dot is of a field in a group: `history.maxTokens` is `history: { maxTokens }` inside the service, and `history.max_tokens`
- * in JSON.
+ * By name. A name with a dot is of a field in a group: `history.maxTokens` is `history: { maxTokens }` inside the service, and
+ * `history.max_tokens` in JSON.
  */
 export type Fields = Record<string, Field>
 

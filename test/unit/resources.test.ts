@@ -46,7 +46,7 @@ const thing = {
   'window.seconds': { kind: whole(1, 9), create: 'optional', change: true, together: true, initial: 5, example: 5 },
   'window.share': { kind: orNull(number(0, 1)), create: 'optional', change: true, together: true, initial: null, example: 0.5 },
   endedAt: { kind: orNull(time), column: 'end_ms', example: null },
-  level: { kind: orNull(whole(0, 9)), column: null, example: null },
+  level: { kind: orNull(whole(0, 9)), column: null, create: 'optional', initial: 3, example: null },
 } as const satisfies Fields
 
 /** Keeps what is run. */
@@ -102,7 +102,14 @@ describe('resources', () => {
   })
 
   test('a body is read with the initial values of what is absent, and a change without', () => {
-    assert.deepEqual(readNew(thing, { title: 'x' }), { title: 'x', isOpen: true, words: ['a'], window: { seconds: 5, share: null } })
+    assert.deepEqual(readNew(thing, { title: 'x' }), {
+      title: 'x',
+      isOpen: true,
+      words: ['a'],
+      window: { seconds: 5, share: null },
+      level: 3,
+    })
+    assert.equal(readNew(thing, { title: 'x', level: null }).level, null)
     assert.deepEqual(readNew(thing, { title: 'x', is_open: false, window: { seconds: 2, share: null } }).window, {
       seconds: 2,
       share: null,

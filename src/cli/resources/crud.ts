@@ -1,6 +1,6 @@
 /**
- * The commands that every resource has, and the options of its fields. A resource names its path, the columns of its list and how an example calls
- * it; the options follow from the declaration of its fields in src/resources.
+ * The commands that every resource has, and the options of its fields. A resource names its path, the columns of its list and how an example
+ * calls it; the options follow from the declaration of its fields in src/resources.
  */
 import { Option } from 'commander'
 import type { Command } from 'commander'

@@ -1,6 +1,6 @@
 /**
- * The fields of a resource in the admin API: the schemas of its requests and responses, and the conversions between JSON and the values inside the
- * service. All of it follows from the declaration of the resource in src/resources.
+ * The fields of a resource in the admin API: the schemas of its requests and responses, and the conversions between JSON and the values inside
+ * the service. All of it follows from the declaration of the resource in src/resources.
  */
 import type { TOptional, TSchema, TUnsafe } from 'typebox'
 import { invalid } from '../../errors.ts'
@@ -52,7 +52,10 @@ export const readNew = <F extends Fields>(fields: F, body: NewBody<F>): Given<F>
   grouped(
     Object.entries(fields)
       .filter(([, { create }]) => create)
-      .map(([name, field]) => [name, readField(name, field, body as object) ?? field.initial]),
+      .map(([name, field]) => {
+        const value = readField(name, field, body as object)
+        return [name, value === undefined ? field.initial : value]
+      }),
   ) as Given<F>
 
 /** Has the fields that are given. Throws ApiError `validation_error` naming the field. */
@@ -70,7 +73,7 @@ function readField(name: string, field: Field, body: object): unknown {
   return value === undefined ? undefined : read(field.kind, written, value)
 }
 
-/** A group is required if one of its fields is, and a field may be required in its group. */
+/** A group is optional, and a field may be required in it. */
 function requested(fields: Fields, use: 'create' | 'change'): Properties {
   const properties = Object.entries(fields).flatMap(([name, field]) => {
     if (!field[use]) return []
