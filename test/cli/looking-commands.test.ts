@@ -62,7 +62,7 @@ describe('turnkeep conversation and turn', () => {
     const { stdout } = await turnkeep('turn', 'show', reply.request_id)
     assert.match(stdout, new RegExp(`^request_id +${reply.request_id}\n[^]*^status +completed$[^]*\nrun +step +time`, 'm'))
     assert.match(stdout, / model .* calls \[.*now/)
-    assert.match(stdout, / now succeeded +\d+ ms /)
+    assert.match(stdout, / now succeeded +[\d,]+ ms /)
     app.model.script({ status: 400, body: { error: { message: 'no such model' } } })
     assert.equal((await app.chat('and now?', { user: 'eve' })).status, 500)
     const { data } = await json('turn', 'list', '--status', 'released')

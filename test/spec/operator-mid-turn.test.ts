@@ -165,10 +165,19 @@ void test('fault.top-up-mid-turn billing.once: top-ups at every moment of many t
       if (reported.code !== 'service_unavailable') return reported
     }
   }
+  // So may one that holds the row of the owner for too long.
+  const topUp = async (amount: string, key: string): Promise<void> => {
+    const path = `/owners/${sent.caller.ownerId}/ledger`
+    for (;;) {
+      const { status, json, text } = await app.admin('POST', path, { amount_usd: amount }, { 'idempotency-key': key })
+      if (status < 300) return
+      assert.equal(json['error'].code, 'service_unavailable', text)
+    }
+  }
   const amounts = Array.from({ length: 30 }, (_, n) => formatUsd(BigInt(n) * 1_000_003n + 1n))
   const [reported] = await Promise.all([
     Promise.all(Array.from({ length: 30 }, (_, n) => untilAnswered({ ...next(sent), idempotencyKey: `turn ${n}`, user: `user ${n}` }))),
-    Promise.all(amounts.map((amount, n) => move(app, sent, amount, `top-up ${n}`))),
+    Promise.all(amounts.map((amount, n) => topUp(amount, `top-up ${n}`))),
   ])
   const charged = reported.map(({ reply, answer }) => parseUsd(reply?.['usage'].charged_usd ?? assert.fail(answer.text))!)
   const sum = (numbers: bigint[]): bigint => numbers.reduce((all, one) => all + one, 0n)
