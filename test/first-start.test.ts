@@ -297,8 +297,8 @@ function dyingAfter(options: FirstStartOptions, n: number): FirstStartOptions {
   const making = new Set(['createOwner', 'createProvider', 'createAgent', 'createApiKey', 'rotateApiKey', 'index', 'replace'])
   const dying = <Room extends object>(room: Room): Room =>
     new Proxy(room, {
-      get(target, name, receiver) {
-        const method: unknown = Reflect.get(target, name, receiver)
+      get(target, name) {
+        const method: unknown = Reflect.get(target, name)
         if (typeof method !== 'function' || !making.has(String(name))) return method
         return (...args: unknown[]): unknown => {
           made += 1

@@ -25,7 +25,8 @@ type Options = {
 
 /** The settings by their names in the API, those of a group together. */
 const names = Object.entries<Field>(agentFields).map(([name, field]) => partsOf(nameOf(name, field)))
-const plain = names.flatMap(([name, inner]) => (inner === undefined ? [name] : []))
+// The prompt is last, because a plan shows its lines.
+const plain = names.flatMap(([name, inner]) => (inner === undefined && name !== 'system_prompt' ? [name] : [])).concat('system_prompt')
 const groups = Map.groupBy(
   names.filter(([, inner]) => inner !== undefined),
   ([group]) => group,

@@ -117,7 +117,7 @@ export function withFields(command: Command, fields: Declared, use: Use): Comman
     const parse = parserOf(kind)
     if (parse) made.argParser(parse)
     command.addOption(made)
-    if (option!.no !== undefined) command.option(option!.flags.replace('--', '--no-'), option!.no)
+    if (option!.no !== undefined) command.option(option!.flags.replace('--', '--no-').replace(/ .*/, ''), option!.no)
   }
   return command
 }
