@@ -17,6 +17,9 @@ export const methodsOf = <Operations>(
     (Object.keys(names) as (keyof Operations)[]).map((name) => [name, (...args: unknown[]) => call(name, args)]),
   ) as Methods<Operations>
 
+/** What an object of `boundMethods` was made for. */
+const given = Symbol('given')
+
 /**
  * Makes objects with a method for each of `names`, each of which passes what its object was made for, its name and its arguments to `call`. The
  * methods are made once, so that an object costs almost nothing.
@@ -25,23 +28,16 @@ export function boundMethods<Given, Made extends object>(
   names: Record<keyof Made, unknown>,
   call: (given: Given, name: keyof Made, args: unknown[]) => unknown,
 ): (given: Given) => Made {
-  class Bound {
-    readonly #given: Given
-    constructor(given: Given) {
-      this.#given = given
-    }
-    static {
-      for (const name of Object.keys(names) as (keyof Made)[])
-        Object.defineProperty(this.prototype, name, {
-          // Read from its object, a method stays one of it.
-          get(this: Bound) {
-            const given = this.#given
-            return (...args: unknown[]) => call(given, name, args)
-          },
-        })
-    }
-  }
-  return (given) => new Bound(given) as unknown as Made
+  const methods = {}
+  for (const name of Object.keys(names) as (keyof Made)[])
+    Object.defineProperty(methods, name, {
+      // Read from its object, a method stays one of it.
+      get(this: { [given]: Given }) {
+        const own = this[given]
+        return (...args: unknown[]) => call(own, name, args)
+      },
+    })
+  return (own) => Object.create(methods, { [given]: { value: own } }) as Made
 }
 
 /** Calls a method whose name is known only at run time. */
