@@ -5,6 +5,7 @@ import { LineCounter, parseDocument } from 'yaml'
 import { Problems } from '../../src/cli/apply/problems.ts'
 import { resolve, sourceOf } from '../../src/cli/apply/readers.ts'
 import { agentFields, keyFields, ownerFields, providerFields, root, webhookFields } from '../../src/cli/apply/shapes.ts'
+import { dereferenced } from '../support/dereferenced.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
@@ -12,7 +13,7 @@ let app: TestApp
 let paths: Json
 before(async () => {
   app = await startTestApp()
-  paths = (await app.made('GET', '/openapi.json')).paths
+  paths = dereferenced(await app.made('GET', '/openapi.json'))['paths']
 })
 after(() => app.close())
 

@@ -8,12 +8,14 @@ import { after, test } from 'node:test'
 import { WebAuthnEmulator } from 'nid-webauthn-emulator'
 import { failures } from '../../src/errors.ts'
 import { createSignedTokens } from '../../src/operators/signed-tokens.ts'
-import { compileClosed, targetOf } from '../support/answer-check-schema.ts'
+import { compileClosed } from '../support/answer-check-schema.ts'
+import { dereferenced } from '../support/dereferenced.ts'
 import { describeBoth } from '../support/answer-check-descriptions.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
 
-const descriptions = await describeBoth()
+const served = await describeBoth()
+const descriptions = { public: dereferenced(served.public), admin: dereferenced(served.admin) }
 const consoleOrigin = 'https://console.acme.example'
 const app = await startTestApp({ env: { TURNKEEP_CONSOLE_URL: consoleOrigin } })
 after(() => app.close())
@@ -52,18 +54,17 @@ for (const [name, document] of Object.entries(descriptions))
     assert.ok(count > 40, `${count} examples`)
   })
 
-type Operation = { method: string; path: string; operation: Json; document: Json }
+type Operation = { method: string; path: string; operation: Json }
 
 const operationsOf = (document: Json): Operation[] =>
   Object.entries<Json>(document['paths']).flatMap(([path, item]) =>
-    Object.entries<Json>(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation, document })),
+    Object.entries<Json>(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   )
 
-function bodyExample({ operation, document }: Operation): unknown {
+function bodyExample({ operation }: Operation): unknown {
   const media: Json | undefined = operation['requestBody']?.content['application/json']
   if (!media) return undefined
-  const schema = media['schema'].$ref ? targetOf(media['schema'].$ref, document) : media['schema']
-  return media['example'] ?? schema.examples[0]
+  return media['example'] ?? media['schema'].examples[0]
 }
 
 const parameterExample = (parameter: Json): unknown =>

@@ -3,6 +3,7 @@
  * why. examples.test.ts checks examples against their schemas.
  */
 import { createRequire } from 'node:module'
+import { dereferenced } from '../support/dereferenced.ts'
 
 type Json = Record<string, any>
 type Finding = { message: string; path: (string | number)[] }
@@ -26,7 +27,7 @@ const rule = (description: string, find: (document: Json) => Finding[]): Rule =>
 type Place = { path: string[]; operation: Json }
 
 const operations = (document: Json): Place[] =>
-  Object.entries<Json>(document['paths']).flatMap(([path, item]) =>
+  Object.entries<Json>(dereferenced(document)['paths']).flatMap(([path, item]) =>
     Object.entries<Json>(item).map(([method, operation]) => ({ path: ['paths', path, method], operation })),
   )
 
@@ -35,11 +36,7 @@ const responses = (document: Json): { path: string[]; status: string; response: 
     Object.entries<Json>(operation['responses']).map(([status, response]) => ({ path: [...path, 'responses', status], status, response })),
   )
 
-const isExampled = (document: Json, media: Json): boolean => {
-  const name = media['schema']?.$ref?.split('/').at(-1)
-  const schema = name === undefined ? media['schema'] : document['components'].schemas[name]
-  return media['example'] !== undefined || media['examples'] !== undefined || schema?.examples !== undefined
-}
+const isExampled = ({ example, examples, schema }: Json): boolean => [example, examples, schema?.examples].some((one) => one !== undefined)
 
 /** `path` of each property of each schema in the document, with its schema. */
 function* properties(schema: Json, path: string[]): Generator<{ path: string[]; name: string; property: Json }> {
@@ -105,7 +102,7 @@ const examples = rule('A request body and a successful answer have an example.',
         Object.entries<Json>(response['content'] ?? {}).map(([type, media]) => ({ path: [...path, 'content', type], media })),
       ),
     )
-    .filter(({ media }) => !isExampled(document, media))
+    .filter(({ media }) => !isExampled(media))
     .map(({ path }) => ({ path, message: 'there is no example' })),
 )
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { completionParameters, responseParameters } from '../../src/http/openai/parameters.ts'
 import { compileClosed } from '../support/answer-check-schema.ts'
+import { dereferenced } from '../support/dereferenced.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 import { askOpenAi, completionBody, openAiClient, responseBody } from '../support/openai-caller.ts'
@@ -30,7 +31,8 @@ void test('openai.refused-parameters: docs/openai.md has the table of parameters
   else assert.equal(text, wanted, 'after an intended change: node test/openai/description.test.ts --update-golden')
 })
 
-const describe = async (app: TestApp): Promise<Json> => (await askOpenAi(app, { method: 'GET', path: '/openai/openapi.json' })).json
+const describe = async (app: TestApp): Promise<Json> =>
+  dereferenced((await askOpenAi(app, { method: 'GET', path: '/openai/openapi.json' })).json)
 
 void test('openai.clients: the description has every route, and its examples match their schemas', async () => {
   await using app = await startTestApp()

@@ -1,6 +1,7 @@
 /** /admin/docs renders the description of the admin API, beside that API, and needs no token. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { dereferenced } from '../support/dereferenced.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
 
@@ -18,7 +19,8 @@ void test('docs: the reference of the admin API has every operation, parameter, 
   await using app = await startTestApp()
   const page = await (await fetch(`${app.url}/admin/docs`)).text()
   const text = shown(page)
-  const { paths, components, tags } = await app.made('GET', '/openapi.json')
+  const document = await app.made('GET', '/openapi.json')
+  const { paths, components, tags } = dereferenced(document)
   const has = (words: string | undefined): void => {
     if (words !== undefined) assert.ok(text.includes(words.replace(/`|\s+/g, (found) => (found === '`' ? '' : ' '))), words)
   }
@@ -29,7 +31,7 @@ void test('docs: the reference of the admin API has every operation, parameter, 
       for (const { name, description: said } of parameters) [name, said].forEach(has)
       assert.equal(page.split(`id="${operationId}"`).length, 2, operationId)
     }
-  const used = JSON.stringify(paths)
+  const used = JSON.stringify(document)
   for (const [schema, { properties = {} }] of Object.entries<Json>(components.schemas))
     if (used.includes(`#/components/schemas/${schema}"`)) for (const name of Object.keys(properties)) has(name)
 })

@@ -8,6 +8,7 @@ import { once } from '../support/admin-app.ts'
 import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
 import { WebAuthnEmulator } from 'nid-webauthn-emulator'
 import { createSignedTokens } from '../../src/operators/signed-tokens.ts'
+import { dereferenced } from '../support/dereferenced.ts'
 import { adminToken, parseEvents, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
 
@@ -16,7 +17,7 @@ after(() => mcp.close())
 const consoleOrigin = 'https://console.acme.example'
 const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${mcp.port}`, TURNKEEP_CONSOLE_URL: consoleOrigin } })
 after(() => app.close())
-const description: Json = await app.made('GET', '/openapi.json')
+const description = dereferenced(await app.made('GET', '/openapi.json'))
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 const operations = Object.entries<Json>(description.paths).flatMap(([path, item]) =>

@@ -1,6 +1,7 @@
 /** /docs renders the description that /openapi.json serves, loads nothing from other origins and needs no authentication. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { dereferenced } from '../support/dereferenced.ts'
 import { startTestLayer } from '../support/test-http-layer.ts'
 import type { TestLayer } from '../support/test-http-layer.ts'
 
@@ -30,7 +31,7 @@ const shown = (page: string): string =>
 void test('docs: the page has every endpoint, parameter, field and description of /openapi.json', async () => {
   await using layer = await startTestLayer()
   const text = shown(await pageOf(layer))
-  const { paths, components } = (await (await get(layer, '/openapi.json')).json()) as Document
+  const { paths, components } = dereferenced((await (await get(layer, '/openapi.json')).json()) as object) as Document
   const has = (words: string | undefined): void => {
     if (words !== undefined) assert.ok(text.includes(words.replace(/`|\s+/g, (found) => (found === '`' ? '' : ' '))), words)
   }
@@ -48,7 +49,7 @@ void test('docs: the page has every endpoint, parameter, field and description o
 void test('docs: each endpoint has a request in curl, TypeScript and Python, and the language tabs work without a script', async () => {
   await using layer = await startTestLayer()
   const page = await pageOf(layer)
-  const { paths } = (await (await get(layer, '/openapi.json')).json()) as Document
+  const { paths } = dereferenced((await (await get(layer, '/openapi.json')).json()) as object) as Document
   for (const { operationId } of Object.values(paths).flatMap((operations) => Object.values(operations))) {
     const section = new RegExp(`<section id="${operationId}"[\\s\\S]*?</section>`).exec(page)![0]
     for (const language of ['sh', 'typescript', 'python']) {

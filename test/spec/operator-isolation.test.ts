@@ -9,13 +9,14 @@ import { recipes } from '../support/isolation-recipes.ts'
 import type { Request } from '../support/isolation-recipes.ts'
 import { allRows, differences, makeScene, unknownIds } from '../support/isolation-scene.ts'
 import type { Ids, Party } from '../support/isolation-scene.ts'
+import { dereferenced } from '../support/dereferenced.ts'
 import { adminToken } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
 
 const scene = await makeScene()
 after(() => scene.close())
 const { app, x, sibling, y } = scene
-const description: Json = await app.made('GET', '/openapi.json')
+const description = dereferenced(await app.made('GET', '/openapi.json'))
 
 type Operation = { name: string; method: string; path: string; described: Json }
 const operations = Object.entries<Json>(description.paths).flatMap(([path, item]) =>

@@ -17,10 +17,24 @@ import { lateValidators } from '../../src/http/edge/late-validators.ts'
 import { describeApi } from '../../src/http/public/openapi.ts'
 import type { Descriptions } from './answer-check.ts'
 
-export async function describeBoth(): Promise<Descriptions> {
-  const layer = fastify({
+/** An HTTP layer that compiles nothing. */
+export const idleLayer = () =>
+  fastify({
     schemaController: { compilersFactory: { buildValidator: lateValidators(false), buildSerializer: () => () => JSON.stringify } },
   })
+
+/** No request reaches a module. */
+export const adminRoutesOptions = {
+  prefix: '/admin/v1',
+  admin: { calledBy: () => undefined },
+  auth: async () => ({ principal: adminTokenPrincipal }),
+  limit: () => undefined,
+  streams: { unread: createUnreadResponses() },
+} as never
+
+/** Both as they are served. */
+export async function describeBoth(): Promise<Descriptions> {
+  const layer = idleLayer()
   await layer.register(async (api) => {
     for (const schema of [...namedSchemas, ...turnSchemas, ...conversationSchemas]) api.addSchema(schema)
     await describeApi(api, undefined)
@@ -29,13 +43,7 @@ export async function describeBoth(): Promise<Descriptions> {
     await api.register(turnRoutes, { turns: {} } as never)
     await api.register(conversationRoutes, {} as never)
   })
-  await layer.register(adminRoutes, {
-    prefix: '/admin/v1',
-    admin: { calledBy: () => undefined },
-    auth: async () => ({ principal: adminTokenPrincipal }),
-    limit: () => undefined,
-    streams: { unread: createUnreadResponses() },
-  } as never)
+  await layer.register(adminRoutes, adminRoutesOptions)
   await layer.ready()
   const read = async (url: string): Promise<Descriptions['public']> => (await layer.inject(url)).json()
   const both = { public: await read('/openapi.json'), admin: await read('/admin/v1/openapi.json') }

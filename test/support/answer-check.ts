@@ -5,6 +5,7 @@
 import { failures } from '../../src/errors.ts'
 import { compileClosed } from './answer-check-schema.ts'
 import type { SchemaCheck } from './answer-check-schema.ts'
+import { dereferenced } from './dereferenced.ts'
 
 type Json = Record<string, any>
 export type Descriptions = { public: Json; admin: Json }
@@ -33,8 +34,8 @@ export class AnswerCheck {
   readonly counts: Record<string, number> = {}
 
   constructor(descriptions: Descriptions) {
-    this.#descriptions = descriptions
-    this.#operations = [descriptions.public, descriptions.admin].flatMap(operationsOf)
+    this.#descriptions = { public: dereferenced(descriptions.public), admin: dereferenced(descriptions.admin) }
+    this.#operations = Object.values(this.#descriptions).flatMap(operationsOf)
   }
 
   /** What is wrong in words; empty if the response matches its description. */

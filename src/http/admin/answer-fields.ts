@@ -30,4 +30,7 @@ export const PriceSource = Type.Union(
   ],
   { description: 'Where the price comes from. Null for a version that was saved before this was recorded.' },
 )
+export const NextCursor = Type.Union([Type.String(), Type.Null()], {
+  description: 'Pass as `cursor` to get the next page. Null on the last page.',
+})
 export const Version = Type.Integer({ minimum: 1 })

@@ -15,7 +15,7 @@ import { reportExamples } from './report-examples.ts'
 import { Agent, AgentVersion, Chunk, Document, Found, PriceOfVersion, Tool, ToolDifferences } from './agents/agent-answers.ts'
 import { apiKeyFields } from '../../resources/api-key.ts'
 import { answerProperties } from './wire.ts'
-import { AmountUsd, Count, RequestId, Time, idOf, orNull } from './answer-fields.ts'
+import { AmountUsd, Count, NextCursor, RequestId, Time, idOf, orNull } from './answer-fields.ts'
 import { LedgerEntry, ListedLedgerEntry, Owner, OwnerWithHolds } from './owner-answers.ts'
 import { toolFields } from './agents/tools.ts'
 import { turnSchemas } from './turn-answers.ts'
@@ -219,7 +219,7 @@ const json = <Schema extends TSchema>(answered: Answered<Schema>) => ({
 export const pageOf = <Schema extends TSchema>(item: Named<Schema>) => ({
   ref: Type.Object({
     data: Type.Array(item.ref),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Pass as `cursor` to get the next page. Null on the last page.' }),
+    next_cursor: NextCursor,
   }),
   example: pageExample(exampleOf(item)),
 })

@@ -1,8 +1,10 @@
 /** Serves /admin/v1/openapi.json, generated from the schemas of the admin routes. Requires the admin token, like the API itself. */
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import type { FailureCode } from '../../errors.ts'
 import { describeFailures, rateLimitHeaders } from '../public/answers.ts'
 import { adminSchemas } from './answers.ts'
+import { sharedSchemas } from './shared-schemas.ts'
 import { documentBodies } from './agents/documents.ts'
 import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
 import { describeLate } from '../edge/late-description.ts'
@@ -53,50 +55,52 @@ const session = {
     'The session of the console. Requires the header `X-Turnkeep-Console: 1` and the same origin, and is ignored if `Authorization` is sent.',
 } as const
 
+export const adminDescription = (publicUrl: string | undefined): FastifyDynamicSwaggerOptions => ({
+  openapi: {
+    openapi: '3.1.0',
+    info: {
+      title: 'Turnkeep Admin API',
+      version: '1.0.0',
+      description,
+      contact,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: publicUrl ?? '/' }],
+    tags: Object.entries(tags).map(([name, said]) => ({ name, description: said })),
+    components: {
+      securitySchemes: {
+        adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token, or a token for programs.' },
+        session,
+      },
+    },
+    security: [{ adminToken: [] }, { session: [] }],
+  },
+  convertConstToEnum: false,
+  stripBasePath: false,
+  refResolver: refNames,
+  transformObject: (documents) => {
+    if (!('openapiObject' in documents)) throw new Error('the description is not of OpenAPI 3')
+    nameValues(documents.openapiObject, (documents.openapiObject.components?.schemas ?? {}) as Schemas)
+    return documents.openapiObject
+  },
+  transform: ({ schema, url, route }) => {
+    const headers = headersOf[schema.operationId ?? '']
+    const response = limited(
+      route.config?.needs,
+      naming({ ...describeFailures(...refusalsOf(schema, route.method)), ...(schema.response as object | undefined) }),
+    )
+    return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
+  },
+})
+
 /**
  * Describes every route added to `app` after this call, and serves the description at /openapi.json. Returns a function that returns it
  * when the app is ready.
  */
 export function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): () => Promise<Description> {
-  for (const schema of adminSchemas) app.addSchema(schema)
-  const describe = describeLate(app, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Turnkeep Admin API',
-        version: '1.0.0',
-        description,
-        contact,
-        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      },
-      servers: [{ url: publicUrl ?? '/' }],
-      tags: Object.entries(tags).map(([name, said]) => ({ name, description: said })),
-      components: {
-        securitySchemes: {
-          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token, or a token for programs.' },
-          session,
-        },
-      },
-      security: [{ adminToken: [] }, { session: [] }],
-    },
-    convertConstToEnum: false,
-    stripBasePath: false,
-    refResolver: refNames,
-    transformObject: (documents) => {
-      if (!('openapiObject' in documents)) throw new Error('the description is not of OpenAPI 3')
-      nameValues(documents.openapiObject, (documents.openapiObject.components?.schemas ?? {}) as Schemas)
-      return documents.openapiObject
-    },
-    transform: ({ schema, url, route }) => {
-      const headers = headersOf[schema.operationId ?? '']
-      const response = limited(
-        route.config?.needs,
-        naming({ ...describeFailures(...refusalsOf(schema, route.method)), ...(schema.response as object | undefined) }),
-      )
-      return { url, schema: { ...schema, response, ...(headers && { headers }), ...(schema.consumes && { body: documentBodies }) } }
-    },
-  })
-  // Written once: it is larger than all other responses together.
+  for (const schema of [...adminSchemas, ...sharedSchemas]) app.addSchema(schema)
+  const describe = describeLate(app, adminDescription(publicUrl))
+  // Written once: anyone who is signed in may ask for it as often as they like.
   let file: Promise<ServedFile> | undefined
   const write = async (): Promise<ServedFile> => servedJson(JSON.stringify(await describe()))
   const describeOnce = (): Promise<ServedFile> =>

@@ -11,8 +11,10 @@ export const ExtraPermissions = Type.Array(Type.Enum([...extraPermissions] as Ex
   uniqueItems: true,
 })
 const Permissions = Type.Array(Type.Enum(Object.keys(permissions) as Permission[]), { description: 'Everything that it may do.' })
-const OwnerRestriction = Type.Union([idOf('own'), Type.Null()], { description: 'Sees only what belongs to this owner. Null: everything.' })
-const AgentRestriction = Type.Union([idOf('agt'), Type.Null()], {
+export const OwnerRestriction = Type.Union([idOf('own'), Type.Null()], {
+  description: 'Sees only what belongs to this owner. Null: everything.',
+})
+export const AgentRestriction = Type.Union([idOf('agt'), Type.Null()], {
   description: 'Sees only this agent, without its owner. Null: no restriction.',
 })
 

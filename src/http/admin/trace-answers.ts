@@ -142,9 +142,16 @@ export const TurnTrace = define(
   }),
 )
 
+export const RunUsage = Type.Object({
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  total_tokens: Count,
+  ...usageDetails,
+  estimated: Type.Boolean(),
+})
 const unstoredRun = (priceOf: string) => ({
   text: Type.String({ description: 'The reply. Empty if the run has no reply.' }),
-  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, total_tokens: Count, ...usageDetails, estimated: Type.Boolean() }),
+  usage: RunUsage,
   cost_usd: Type.String({
     pattern: '^\\d+\\.\\d{8}$',
     description: `At the price of ${priceOf}. Nothing is charged.`,

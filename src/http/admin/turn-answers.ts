@@ -20,7 +20,7 @@ const usageFields = {
   }),
 }
 const MessageUsage = Type.Object(usageFields)
-const TurnUsage = Type.Object({
+export const TurnUsage = Type.Object({
   ...usageFields,
   ...usageDetails,
   tool_calls_usd: Type.String({ ...AmountUsd, description: 'The price of the finished tool calls. Part of `charged_usd`.' }),
@@ -36,7 +36,7 @@ export const writeStatus = (status: Static<typeof statusFields.status>): { statu
 const Incomplete = Type.Boolean({
   description: 'The reply ends before its end: at the token limit, by a content filter, or because the turn was cancelled.',
 })
-const FinishReason = Type.Union([Type.Enum([...replyFinishReasons]), Type.Null()], {
+export const FinishReason = Type.Union([Type.Enum([...replyFinishReasons]), Type.Null()], {
   description:
     'Why the model ended the reply: `stop` if it had finished, `length` at the token limit, `refused` if the reply is its refusal, `filtered` by a content filter. Null without a reply, if the turn was cancelled, and for replies from before this field existed.',
 })
@@ -77,7 +77,7 @@ export const ListedConversation = define(
 
 export const StoredConversation = define('StoredConversation', Type.Object(conversationFields))
 
-const ToolCall = Type.Object({
+export const ToolCall = Type.Object({
   name: Type.String(),
   step: Type.Integer({ minimum: 1, description: 'The step in which the model requested the call, starting at 1.' }),
   arguments: Type.String({ description: 'The arguments as the model wrote them.' }),
@@ -112,6 +112,14 @@ export const StoredMessage = define(
 
 const CauseKindOrNull = orNull(Type.Enum([...causeKinds]))
 
+export const TurnFailure = Type.Object({
+  code: Type.String(),
+  cause_kind: CauseKindOrNull,
+  cause: Type.Union([Type.String(), Type.Null()], {
+    description: 'May contain the words of the provider. Null without the permission `conversations`.',
+  }),
+})
+
 const turnFields = {
   request_id: RequestId,
   conversation_id: idOf('conv'),
@@ -129,15 +137,7 @@ const turnFields = {
   written_off_usd: orNull(AmountUsd),
   incomplete: Incomplete,
   finish_reason: FinishReason,
-  failure: orNull(
-    Type.Object({
-      code: Type.String(),
-      cause_kind: CauseKindOrNull,
-      cause: Type.Union([Type.String(), Type.Null()], {
-        description: 'May contain the words of the provider. Null without the permission `conversations`.',
-      }),
-    }),
-  ),
+  failure: orNull(TurnFailure),
   first_delta_ms: orNull(Type.Number()),
   traceparent: Type.Union([Type.String(), Type.Null()], {
     description: 'The W3C `traceparent` header of the request that started the current run. Null without one.',

@@ -61,7 +61,7 @@ export function renderAdminPage({ document, baseUrl, assets }: AdminPageParts): 
               html`<section id="${chapter.name}" aria-labelledby="${chapter.name}-title">
                 <h2 id="${chapter.name}-title"><a href="#${chapter.name}">${chapter.name}</a></h2>
                 <p>${renderInline(chapter.description ?? '')}</p>
-                ${chapter.endpoints.map((one) => renderOperation(document, baseUrl, one))}
+                ${chapter.endpoints.map((one) => renderOperation(baseUrl, one))}
               </section> `,
           )}
         </main>
@@ -79,7 +79,7 @@ const renderAuthentication = (baseUrl: string): Html =>
     ${renderCode('sh', `curl ${baseUrl}/admin/v1/owners \\\n  -H "Authorization: Bearer $ADMIN_TOKEN"`, 'needs a server')}
   </section>`
 
-function renderOperation(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Html {
+function renderOperation(baseUrl: string, endpoint: Endpoint): Html {
   const { method, path, summary, description, operationId, requestBody } = endpoint
   const bodies = Object.entries(requestBody?.content ?? {})
   return html`<h3 id="${operationId}"><a href="#${operationId}">${summary}</a></h3>
@@ -96,14 +96,14 @@ function renderOperation(document: ApiDocument, baseUrl: string, endpoint: Endpo
         ${bodies.map(
           ([type, { schema }]) =>
             html`<h4>Body, <code>${type}</code></h4>
-              ${renderFields(fieldsOf(document, schema))}`,
+              ${renderFields(fieldsOf(schema))}`,
         )}
-        ${renderAnswers(document, endpoint)}
+        ${renderAnswers(endpoint)}
         <h4>Errors</h4>
         <p class="codes">${codesOf(endpoint).map((name) => html`<code>${name}</code> `)}</p>
       </div>
       <div class="side">
-        ${renderCode('sh', curlOf(document, baseUrl, endpoint), 'needs a server')}
+        ${renderCode('sh', curlOf(baseUrl, endpoint), 'needs a server')}
         ${successesOf(endpoint).map(([, type, example]) => renderCode('json', JSON.stringify(example, null, 2), type))}
       </div>
     </div>`
@@ -119,7 +119,7 @@ const successesOf = ({ responses }: Endpoint): [status: string, type: string, ex
         .map(([type, { example }]): [string, string, unknown] => [status, type, example]),
     )
 
-function renderAnswers(document: ApiDocument, { responses }: Endpoint): Html[] {
+function renderAnswers({ responses }: Endpoint): Html[] {
   return Object.entries(responses)
     .filter(([status]) => status.startsWith('2'))
     .flatMap(([status, { description, content = {} }]) => {
@@ -132,17 +132,17 @@ function renderAnswers(document: ApiDocument, { responses }: Endpoint): Html[] {
       return types.map(
         ([type, { schema }]) =>
           html`<h4>Response: ${status}, <code>${type}</code></h4>
-            ${schema.contentSchema ? renderEvents(document, schema.contentSchema) : renderFields(fieldsOf(document, schema))}`,
+            ${schema.contentSchema ? renderEvents(schema.contentSchema) : renderFields(fieldsOf(schema))}`,
       )
     })
 }
 
 /** A request as a person would send it. `$NAME` stands for an ID. */
-function curlOf(document: ApiDocument, baseUrl: string, { method, path, requestBody, parameters = [] }: Endpoint): string {
+function curlOf(baseUrl: string, { method, path, requestBody, parameters = [] }: Endpoint): string {
   const inPath = path.replace(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`)
   const body = requestBody?.content['application/json']
   const isForm = requestBody?.content['multipart/form-data'] !== undefined
-  const example = body && (body.schema.examples?.[0] ?? exampleOf(document, body.schema))
+  const example = body && (body.schema.examples?.[0] ?? exampleOf(body.schema))
   const needsKey = parameters.some(({ in: place, name, required }) => place === 'header' && name === 'Idempotency-Key' && required)
   return [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"${baseUrl}${inPath}"`,

@@ -1,6 +1,6 @@
 /** The sections of the reference page that do not describe an endpoint. Limits come from the API description and the code, errors from docs/errors. */
 import { exampleOf, fieldsOf } from './api-document.ts'
-import type { ApiDocument, Endpoint } from './api-document.ts'
+import type { Endpoint } from './api-document.ts'
 import { renderCode, renderSamples } from './endpoint.ts'
 import type { ErrorPage } from './error-pages.ts'
 import { html } from './html.ts'
@@ -15,14 +15,14 @@ const pair = (prose: Html, side: Html): Html =>
   </div>`
 const text = (...paragraphs: string[]): Html => html`${paragraphs.map((one) => html`<p>${renderInline(one)}</p>`)}`
 
-export function renderFirstMinute(document: ApiDocument, baseUrl: string, chat: Endpoint): Html {
+export function renderFirstMinute(baseUrl: string, chat: Endpoint): Html {
   const prose = text(
     'The operator of this service gives you two things: the ID of an **agent** and an **API key** for it. Set them as two environment variables in your shell. This page never asks for them.',
     "Then send a message from one of your users. The response is the agent's reply. It is stored in the conversation of this `external_user_id` and charged to the balance of the agent's owner.",
     'Send the same request again. You get exactly the same response. Because the `Idempotency-Key` is the same, no model is called and nothing is charged. Use a new key for each new message.',
   )
   const variables = 'export AGENT_ID=agt_…\nexport API_KEY=svc_live_…'
-  const { sh } = samplesOf(document, baseUrl, chat)
+  const { sh } = samplesOf(baseUrl, chat)
   return pair(
     prose,
     html`<h3 class="label">Set up once</h3>
@@ -30,7 +30,7 @@ export function renderFirstMinute(document: ApiDocument, baseUrl: string, chat: 
       <h3 class="label">Send twice</h3>
       ${renderCode('sh', sh)}
       <h3 class="label">Both responses</h3>
-      ${renderCode('json', JSON.stringify(exampleOf(document, chat.responses['200']!.content!['application/json']!.schema), null, 2))}`,
+      ${renderCode('json', JSON.stringify(exampleOf(chat.responses['200']!.content!['application/json']!.schema), null, 2))}`,
   )
 }
 
@@ -60,7 +60,7 @@ export const renderAuthentication = (): Html =>
       ${renderCode('http', 'Authorization: Bearer svc_live_k3m9x2p7q1w8z5t4.<secret>')}`,
   )
 
-export function renderRetries(document: ApiDocument, baseUrl: string, chat: Endpoint, pages: ErrorPage[]): Html {
+export function renderRetries(baseUrl: string, chat: Endpoint, pages: ErrorPage[]): Html {
   const rows = pages.map(
     ({ code, status, retryAfter, retryWith, charged }) =>
       html`<tr>
@@ -88,7 +88,7 @@ export function renderRetries(document: ApiDocument, baseUrl: string, chat: Endp
       )}${text(
         '**When to retry:** after a broken connection, and whenever the response has a `Retry-After` header, wait and send the same request with the same key. The wait of `spend_limit_exceeded` can be hours, so pass it on to your user instead. All other errors are final until you or the operator fix the cause.',
       )}`,
-      html`${renderSamples('retry', retrySamples(document, baseUrl, chat))}
+      html`${renderSamples('retry', retrySamples(baseUrl, chat))}
         <p class="note">curl honors <code>Retry-After</code>. It also retries errors that are final, at most eight times.</p>`,
     )}
     <h3>Retrying each error</h3>
@@ -141,8 +141,8 @@ const renderError = ({ code, status, retryWith, clients, text: page }: ErrorPage
     </div>
   </details>`
 
-export function renderLimits(document: ApiDocument, chat: Endpoint, bodyLimitBytes: number): Html {
-  const fields = fieldsOf(document, chat.requestBody!.content['application/json']!.schema)
+export function renderLimits(chat: Endpoint, bodyLimitBytes: number): Html {
+  const fields = fieldsOf(chat.requestBody!.content['application/json']!.schema)
   const user = fields.find(({ name }) => name === 'external_user_id')!.schema
   const key = chat.parameters.find(({ name }) => name === 'Idempotency-Key')!.schema
   const rows = [

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { ApiDocument } from './api-document.ts'
+import { readDescription } from './api-document.ts'
 import { readErrorPages } from './error-pages.ts'
 import type { Description } from '../edge/late-description.ts'
 import { bodyLimitBytes } from '../edge/polite-close.ts'
@@ -31,7 +31,7 @@ export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl,
   servePage(app, '/docs', async (assets) => {
     // Loaded at the first request, so that it does not delay the start.
     const { renderPage } = await import('./page.ts')
-    const document: ApiDocument = JSON.parse(JSON.stringify(await describe()))
+    const document = readDescription(await describe())
     return renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets })
   })
 }
@@ -40,7 +40,7 @@ export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl,
 export const adminDocsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl, describe }) => {
   servePage(app, '/admin/docs', async (assets) => {
     const { renderAdminPage } = await import('./admin-page.ts')
-    const document: ApiDocument = JSON.parse(JSON.stringify(await describe()))
+    const document = readDescription(await describe())
     return renderAdminPage({ document, baseUrl: baseUrl(), assets })
   })
 }

@@ -1,6 +1,6 @@
 /** Renders one endpoint of the reference from the API description: parameters, response, errors and sample requests. */
-import { codesOf, exampleOf, fieldsOf, resolve } from './api-document.ts'
-import type { ApiDocument, Endpoint, Field, Schema } from './api-document.ts'
+import { codesOf, exampleOf, fieldsOf } from './api-document.ts'
+import type { Endpoint, Field, Schema } from './api-document.ts'
 import { code } from './code.ts'
 import { html, nothing } from './html.ts'
 import type { Html } from './html.ts'
@@ -8,9 +8,9 @@ import { renderInline } from './markdown.ts'
 import { samplesOf } from './samples.ts'
 import type { Language, Samples } from './samples.ts'
 
-export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Html {
+export function renderEndpoint(baseUrl: string, endpoint: Endpoint): Html {
   const { method, path, description, requestBody, responses, operationId } = endpoint
-  const body = requestBody && fieldsOf(document, requestBody.content['application/json']!.schema)
+  const body = requestBody && fieldsOf(requestBody.content['application/json']!.schema)
   const [type, answer] = Object.entries(responses['200']!.content!)[0]!
   const event = answer.schema.contentSchema
   const others = Object.entries(responses).filter(([status]) => status.startsWith('2') && status !== '200')
@@ -28,7 +28,7 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
             : nothing
         }
         <h3>Response: 200, <code>${type}</code></h3>
-        ${event ? renderEvents(document, event) : renderFields(fieldsOf(document, answer.schema))}
+        ${event ? renderEvents(event) : renderFields(fieldsOf(answer.schema))}
         <p class="note">
           Headers: ${Object.keys(responses['200']!.headers).map((name, at) => html`${at > 0 ? ', ' : ''}<code>${name}</code>`)}.
         </p>
@@ -36,15 +36,15 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
           ([status, { description: when, content }]) =>
             html`<h3>Response: ${status}</h3>
               <p>${renderInline(when)}</p>
-              ${content ? renderFields(fieldsOf(document, Object.values(content)[0]!.schema)) : nothing}`,
+              ${content ? renderFields(fieldsOf(Object.values(content)[0]!.schema)) : nothing}`,
         )}
         <h3>Errors</h3>
         <p class="codes">${codesOf(endpoint).map((name) => html`<a href="#${name}"><code>${name}</code></a> `)}</p>
       </div>
       <div class="side">
-        ${renderSamples(operationId, samplesOf(document, baseUrl, endpoint))}
+        ${renderSamples(operationId, samplesOf(baseUrl, endpoint))}
         <h3 class="label">Response</h3>
-        ${event ? renderCode('sse', eventLines(document, event)) : renderCode('json', JSON.stringify(exampleOf(document, answer.schema), null, 2))}
+        ${event ? renderCode('sse', eventLines(event)) : renderCode('json', JSON.stringify(exampleOf(answer.schema), null, 2))}
       </div>
     </div>`
 }
@@ -112,32 +112,29 @@ function boundsOf({ minLength, maxLength, minimum, maximum, default: initial }: 
 }
 
 /** Lists the events of a stream with their description and the fields of their data. */
-export function renderEvents(document: ApiDocument, schema: Schema): Html {
-  const rows = eventsOf(document, schema).map(
+export function renderEvents(schema: Schema): Html {
+  const rows = eventsOf(schema).map(
     ({ name, when, data }) =>
       html`<div>
         <dt><code>${name}</code></dt>
-        <dd>
-          ${when} Data:
-          ${Object.keys(resolve(document, data).properties ?? {}).map((field, at) => html`${at > 0 ? ', ' : ''}<code>${field}</code>`)}.
-        </dd>
+        <dd>${when} Data: ${Object.keys(data.properties ?? {}).map((field, at) => html`${at > 0 ? ', ' : ''}<code>${field}</code>`)}.</dd>
       </div>`,
   )
   return html`<p>Each event has one line of JSON as its data:</p>
     <dl class="fields">${rows}</dl>`
 }
 
-const eventsOf = (document: ApiDocument, schema: Schema): { name: string; when: string; data: Schema }[] =>
-  (resolve(document, schema).anyOf ?? []).map((event) => ({
+const eventsOf = (schema: Schema): { name: string; when: string; data: Schema }[] =>
+  (schema.anyOf ?? []).map((event) => ({
     name: event.properties!['event']!.const!,
     when: event.description ?? '',
     data: event.properties!['data']!,
   }))
 
 /** Returns the raw text of a successful stream. */
-function eventLines(document: ApiDocument, schema: Schema): string {
-  return eventsOf(document, schema)
+function eventLines(schema: Schema): string {
+  return eventsOf(schema)
     .filter(({ name }) => name !== 'error')
-    .map(({ name, data }) => `event: ${name}\ndata: ${JSON.stringify(exampleOf(document, data))}`)
+    .map(({ name, data }) => `event: ${name}\ndata: ${JSON.stringify(exampleOf(data))}`)
     .join('\n\n')
 }

@@ -27,15 +27,15 @@ export function renderPage(parts: PageParts): string {
   const endpoints = endpointsOf(document)
   const chat = endpoints.find(({ operationId }) => operationId === 'createChatResponse')!
   const ofTag = (tag: string): Endpoint[] => endpoints.filter(({ tags }) => tags.includes(tag))
-  const endpoint = (one: Endpoint): Html => renderEndpoint(document, baseUrl, one)
+  const endpoint = (one: Endpoint): Html => renderEndpoint(baseUrl, one)
   const chapters: { id: string; title: string; body: Html }[] = [
-    { id: 'quickstart', title: 'Quickstart', body: renderFirstMinute(document, baseUrl, chat) },
+    { id: 'quickstart', title: 'Quickstart', body: renderFirstMinute(baseUrl, chat) },
     { id: 'authentication', title: 'Authentication', body: renderAuthentication() },
     { id: 'clients', title: 'Clients', body: renderClients(baseUrl) },
     ...ofTag('Chat').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
-    { id: 'retries', title: 'Idempotency and retries', body: renderRetries(document, baseUrl, chat, pagesFor(errorPages, chat)) },
+    { id: 'retries', title: 'Idempotency and retries', body: renderRetries(baseUrl, chat, pagesFor(errorPages, chat)) },
     { id: 'errors', title: 'Errors', body: renderErrors(pagesFor(errorPages, ...endpoints)) },
-    { id: 'limits', title: 'Limits', body: renderLimits(document, chat, parts.bodyLimitBytes) },
+    { id: 'limits', title: 'Limits', body: renderLimits(chat, parts.bodyLimitBytes) },
     ...ofTag('Turns').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
     ...ofTag('Conversations').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
   ]

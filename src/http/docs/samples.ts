@@ -2,28 +2,28 @@
  * Generates sample requests in curl, TypeScript and Python for an endpoint of the API description. They read the agent and the key from the
  * variables AGENT_ID and API_KEY, not TURNKEEP_…, because a server started in the same shell would reject those as unknown settings.
  */
-import { exampleOf, resolve } from './api-document.ts'
-import type { ApiDocument, Endpoint } from './api-document.ts'
+import { exampleOf } from './api-document.ts'
+import type { Endpoint } from './api-document.ts'
 import { inPython, inShell, inTypescript, pythonLiteral, typescriptLiteral } from './sample-literals.ts'
 import type { Language, Samples } from './sample-literals.ts'
 import { turnSamples } from './turn-samples.ts'
 
 export type { Language, Samples }
 
-export function samplesOf(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
+export function samplesOf(baseUrl: string, endpoint: Endpoint): Samples {
   const url = `${baseUrl}${endpoint.path}`
-  if (endpoint.path.includes('{request_id}')) return turnSamples(url, endpoint, endpoint.requestBody && bodyOf(document, endpoint))
+  if (endpoint.path.includes('{request_id}')) return turnSamples(url, endpoint, endpoint.requestBody && bodyOf(endpoint))
   // The turn that the sample of a message has started.
   const key = endpoint.parameters.find(({ name }) => name === 'idempotency_key')
   if (key) return turnSamples(`${url}?idempotency_key=${key.example}`, endpoint, undefined)
   if (endpoint.method === 'GET') return listing(`${url}?limit=20`)
-  const request = { url, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
+  const request = { url, body: bodyOf(endpoint), key: keyOf(endpoint) }
   return endpoint.operationId.startsWith('stream') ? streaming(request) : sending(request)
 }
 
 /** Returns code for the section about retries, which sends a message until the answer is final. */
-export function retrySamples(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
-  const { url, body, key } = { url: `${baseUrl}${endpoint.path}`, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
+export function retrySamples(baseUrl: string, endpoint: Endpoint): Samples {
+  const { url, body, key } = { url: `${baseUrl}${endpoint.path}`, body: bodyOf(endpoint), key: keyOf(endpoint) }
   return {
     sh: curl({ url, body, key }, '--fail-with-body --retry 8 --retry-all-errors --max-time 120 '),
     typescript: `// Retries with the same key after a broken connection and whenever there is a Retry-After. Other errors are final.
@@ -224,9 +224,9 @@ request = urllib.request.Request(
     data=json.dumps(${pythonLiteral(body)}).encode(),
 )`
 
-function bodyOf(document: ApiDocument, { requestBody }: Endpoint): Record<string, unknown> {
-  const { properties = {} } = resolve(document, requestBody!.content['application/json']!.schema)
-  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(document, schema)]))
+function bodyOf({ requestBody }: Endpoint): Record<string, unknown> {
+  const { properties = {} } = requestBody!.content['application/json']!.schema
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(schema)]))
 }
 
 /** The streaming sample uses a different key than the `/chat` sample, because it would otherwise be a replay. */

@@ -2,29 +2,43 @@
  * Describes routes with @fastify/swagger, which is loaded at the first request of a description: with its YAML writer it would be a tenth of all
  * modules of a start. Until then, only the routes are remembered.
  */
+import { setImmediate as othersRun } from 'node:timers/promises'
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import { fastify } from 'fastify'
 import type { FastifyInstance, RouteOptions } from 'fastify'
+import { shareComponents } from './shared-components.ts'
 
 /** Of an API, in OpenAPI. The plugin can also write it as text. */
 export type Description = Extract<ReturnType<FastifyInstance['swagger']>, object>
 
-/** Returns the description of every route that is added to `app` after this call. The app must be ready. */
-export function describeLate(app: FastifyInstance, options: FastifyDynamicSwaggerOptions): () => Promise<Description> {
+/**
+ * Returns the description of every route that is added to `app` after this call. The app must be ready. `share`: for tests, which compare with
+ * the description without shared components.
+ */
+export function describeLate(
+  app: FastifyInstance,
+  options: FastifyDynamicSwaggerOptions,
+  share: (description: object) => void = shareComponents,
+): () => Promise<Description> {
   const routes: RouteOptions[] = []
   const scopes: FastifyInstance[] = [app]
   app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && routes.push(route)))
   app.addHook('onRegister', (scope) => void scopes.unshift(scope))
   let described: Promise<Description> | undefined
   return () =>
-    (described ??= describe(scopes, routes, options).catch((error: unknown) => {
+    (described ??= describe(scopes, routes, options, share).catch((error: unknown) => {
       described = undefined
       throw error
     }))
 }
 
 /** An app that handles no request has the same routes and the plugin. */
-async function describe(scopes: FastifyInstance[], routes: RouteOptions[], options: FastifyDynamicSwaggerOptions): Promise<Description> {
+async function describe(
+  scopes: FastifyInstance[],
+  routes: RouteOptions[],
+  options: FastifyDynamicSwaggerOptions,
+  share: (description: object) => void,
+): Promise<Description> {
   const { default: swagger } = await import('@fastify/swagger')
   const shadow = fastify({ exposeHeadRoutes: false })
   shadow.setValidatorCompiler(() => () => true)
@@ -35,7 +49,11 @@ async function describe(scopes: FastifyInstance[], routes: RouteOptions[], optio
   for (const { method, url, schema, config } of routes)
     shadow.route({ method, url, schema: schema ?? {}, config: config ?? {}, handler: () => undefined })
   await shadow.ready()
-  return portable(shadow.swagger()) as Description
+  // The two steps before this and after it take up to 100 ms each.
+  await othersRun()
+  const description = shadow.swagger()
+  share(description)
+  return portable(description) as Description
 }
 
 // What `\s` matches in ECMAScript. Python's has other characters.

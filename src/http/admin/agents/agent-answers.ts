@@ -11,7 +11,7 @@ const Texts = Type.Record(Type.String(), Type.Null(), { description: 'Names only
 const schemaOfArguments = Type.Unsafe<object>({ type: 'object', description: 'JSON Schema of the arguments.' })
 const described = { name: Type.String(), description: Type.String(), side_effects: Type.Boolean() }
 
-const PinnedTool = Type.Object({ ...described, parameters: schemaOfArguments })
+export const PinnedTool = Type.Object({ ...described, parameters: schemaOfArguments })
 const unusable = { name: Type.String(), reason: Type.String({ description: 'A sentence without its subject, the tool.' }) }
 
 export const Tool = define(
