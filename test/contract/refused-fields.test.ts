@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { targetOf } from '../support/answer-check-schema.ts'
+import { dereferenced } from '../support/dereferenced.ts'
 import { adminToken, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
 
 const app = await startTestApp()
 after(() => app.close())
-const description: Json = await app.made('GET', '/openapi.json')
+const description: Json = dereferenced(await app.made('GET', '/openapi.json'))
 
 type Write = { method: string; path: string; operation: Json }
 const writes = Object.entries<Json>(description['paths']).flatMap(([path, item]): Write[] =>
@@ -22,9 +22,8 @@ const writes = Object.entries<Json>(description['paths']).flatMap(([path, item])
 /** A field of a request: where it is, and whether it may be left out. `variant` is a body in which it exists. */
 type Field = { path: (string | number)[]; schema: Json; isRequired: boolean; variant: unknown }
 
-/** Without the reference, and without null, which many fields accept. */
+/** Without null, which many fields accept. */
 function plain(schema: Json): Json {
-  if (schema['$ref']) return plain(targetOf(schema['$ref'], description))
   const [first] = formsOf(schema)
   return first ? plain(first) : schema
 }
