@@ -55,6 +55,23 @@ const nul = 'a\u0000b'
 
 const forms: Form[] = [
   {
+    title: 'a new agent: the owner',
+    path: () => '/agents/new',
+    fill: async (page) => {
+      await fillAgent(page, 'scripted', 'unlisted-1')
+      await page.getByLabel(/^Prompt price/).fill('1')
+      await page.getByLabel(/^Completion price/).fill('1')
+      // No owner is ever deleted, so another one is sent.
+      const change = (body: Json): string => JSON.stringify({ ...body, owner_id: 'own_unknown' })
+      await page.route('**/admin/v1/agents', (route) => route.continue({ postData: change(route.request().postDataJSON() as Json) }), {
+        times: 1,
+      })
+      return page.getByRole('combobox', { name: /^Owner/ })
+    },
+    submit: 'Create agent',
+    says: /^The owner with this owner_id does not exist\.$/,
+  },
+  {
     title: 'a new agent: the provider',
     path: async (app) => (await addProvider(app), '/agents/new'),
     fill: (page) => fillAgent(page, 'gone', 'gpt-5.4-mini'),
@@ -327,6 +344,17 @@ const forms: Form[] = [
     },
     submit: 'Add text',
     says: /^title must not contain U\+0000/,
+  },
+  {
+    title: 'a retrieval test: the query',
+    path: (app) => `/agents/${app.caller.agentId}/knowledge`,
+    fill: async (page) => {
+      const field = page.getByRole('textbox', { name: 'Query' })
+      await field.fill(nul)
+      return field
+    },
+    submit: 'Search',
+    says: /^query must not contain U\+0000/,
   },
   {
     title: 'feedback: the comment',

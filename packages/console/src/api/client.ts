@@ -82,7 +82,7 @@ export async function send(path: string, { method = 'GET', query = {}, body, hea
 
 export function addressOf(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
   return `/admin/v1${path}${search === '' ? '' : `?${search}`}`
 }
 
