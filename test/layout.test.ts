@@ -30,7 +30,7 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   // What a ledger entry does to unpaid usage is computed by ledger.ts, within the transaction.
   store: { uses: ['ledger', 'operators', 'resources'] },
   // What each resource is: plain data, from which the other modules derive their part.
-  resources: { uses: ['ledger'] },
+  resources: { uses: ['ledger', 'operators'] },
 }
 
 /** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. `*`: any file. */

@@ -6,28 +6,19 @@ import { hash } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError, invalid } from '../errors.ts'
 import type { Ids } from '../ids.ts'
-import type { ExtraPermission, Principal, Role } from '../operators/principal.ts'
-import type { AdminToken } from '../store/queries/admin-tokens.ts'
+import type { Principal } from '../operators/principal.ts'
+import type { AdminToken, GivenAdminToken } from '../resources/admin-token.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { AdminStore, PerRequest } from './admin-store.ts'
 import { principalOf } from './sessions.ts'
-
-export type NewAdminToken = {
-  name: string
-  role: Role
-  permissions: ExtraPermission[]
-  ownerId: string | null
-  agentId: string | null
-  expiresAt: number | null
-}
 
 /** `recordUse`: to the minute; undefined if it was recorded a moment ago. However often it is called, it writes once. */
 export type FoundToken = { principal: Principal; recordUse: (() => Promise<void>) | undefined }
 
 export type AdminTokensAdmin = {
   /** `text` is shown only once. Throws ApiError `validation_error` for an unknown owner or agent, and for an end that has passed. */
-  createAdminToken(given: NewAdminToken): Promise<AdminToken & { text: string }>
+  createAdminToken(given: GivenAdminToken): Promise<AdminToken & { text: string }>
   /** Newest first, with revoked and expired ones. */
   listAdminTokens(page: PageWanted): Promise<Page<AdminToken>>
   /** Throws ApiError `not_found`. */

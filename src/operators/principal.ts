@@ -27,6 +27,7 @@ export const roles = {
   viewer: ['read'],
 } as const satisfies Record<string, readonly Permission[]>
 export type Role = keyof typeof roles
+export const roleNames = Object.keys(roles) as Role[]
 
 /** What a role may be given in addition. Anything else would be a role of its own. */
 export const extraPermissions = ['conversations'] as const

@@ -19,8 +19,8 @@ type ScalarKind =
   | { of: 'time' }
   /** 10⁻⁸ USD in a row and inside, a decimal string in JSON. In a request, not negative. */
   | { of: 'usd' }
-/** JSON in a row. */
-type ListKind = { of: 'list'; item: ScalarKind; min: number; max: number }
+/** JSON in a row. `unique`: a request may have no item twice. */
+type ListKind = { of: 'list'; item: ScalarKind; min: number; max: number; unique?: true }
 type NullableKind = { of: 'null'; or: ScalarKind }
 
 export const text = (min: number, max: number) => ({ of: 'text', min, max }) as const
@@ -32,6 +32,7 @@ export const number = (min: number, max: number) => ({ of: 'number', min, max })
 export const time = { of: 'time' } as const
 export const usd = { of: 'usd' } as const
 export const list = <const Item extends ScalarKind>(item: Item, min: number, max: number) => ({ of: 'list', item, min, max }) as const
+export const setOf = <const Item extends ScalarKind>(item: Item, max: number) => ({ ...list(item, 0, max), unique: true }) as const
 export const orNull = <const Or extends ScalarKind>(or: Or) => ({ of: 'null', or }) as const
 
 /** The type of a value inside the service. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shapeOf } from '../../src/cli/apply/shape-of.ts'
 import { answerProperties, changeProperties, exampleOf, newProperties, readChange, readNew, writerOf } from '../../src/http/admin/wire.ts'
+import { adminTokenFields } from '../../src/resources/admin-token.ts'
 import { agentFields, readSettings, writeSettings } from '../../src/resources/agent.ts'
 import type { AgentSettings } from '../../src/resources/agent.ts'
 import { apiKeyFields } from '../../src/resources/api-key.ts'
@@ -35,6 +36,7 @@ const declared: Record<string, Fields> = {
   'API key': apiKeyFields,
   delivery: deliveryFields,
   owner: ownerFields,
+  token: adminTokenFields,
   webhook: webhookFields,
 }
 

@@ -2,6 +2,8 @@
 import { extraPermissions, permissions, roles } from '../../operators/principal.ts'
 import type { ExtraPermission, Permission, Role } from '../../operators/principal.ts'
 import { Count, Time, TimeOrNull, idOf, orNull } from './answer-fields.ts'
+import { adminTokenFields } from '../../resources/admin-token.ts'
+import { answerProperties, exampleOf } from './wire.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -43,18 +45,7 @@ export const Invitation = define(
 )
 export const InvitedOperator = define('InvitedOperator', Type.Object({ ...operatorFields, ...Invitation.schema.properties }))
 
-const tokenFields = {
-  id: idOf('tok'),
-  name: Type.String(),
-  role: RoleName,
-  permissions: ExtraPermissions,
-  owner_id: OwnerRestriction,
-  agent_id: AgentRestriction,
-  created_at: Time,
-  expires_at: Type.Union([Time, Type.Null()], { description: 'Null: it does not expire.' }),
-  revoked_at: TimeOrNull,
-  last_used_at: Type.Union([Time, Type.Null()], { description: 'To the minute. Null: never.' }),
-}
+const tokenFields = answerProperties(adminTokenFields)
 export const AdminToken = define('AdminToken', Type.Object(tokenFields))
 export const ShownAdminToken = define(
   'ShownAdminToken',
@@ -102,18 +93,7 @@ const invitation = {
   invitation_url: 'https://turnkeep.acme.example/console/invitation#svc_invite_<secret>',
   invitation_expires_at: '2026-12-03T09:00:00.000Z',
 }
-const token = {
-  id: 'tok_01jd3v9qk8x2m5n7p4r6t8w0ya',
-  name: 'CI',
-  role: 'editor',
-  permissions: [],
-  owner_id: null,
-  agent_id: null,
-  created_at: time,
-  expires_at: '2027-11-26T09:00:00.000Z',
-  revoked_at: null,
-  last_used_at: null,
-}
+const token = exampleOf(adminTokenFields)
 export const operatorExamples: Record<string, object> = {
   Operator: operator,
   Invitation: invitation,

@@ -1,26 +1,18 @@
 /** The admin routes for tokens for programs. Only the response that creates a token contains it. */
-import type { Static } from 'typebox'
-import type { AdminCalls } from '../../admin/admin.ts'
+import { adminTokenFields } from '../../resources/admin-token.ts'
 import { about, answers, gone, made, pageOf } from './answers.ts'
-import { Moment, Name, PageQuery, idGiven, readMoment, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
-import { AdminToken as TokenAnswer, ExtraPermissions, RoleName, ShownAdminToken } from './operator-answers.ts'
+import { PageQuery, idGiven, readPage, writePage } from './fields.ts'
+import { newProperties, readNew, writerOf } from './wire.ts'
+import { AdminToken as TokenAnswer, ShownAdminToken } from './operator-answers.ts'
 import { Type } from '../edge/schema.ts'
 import type { TypedRoutes } from '../edge/typed-routes.ts'
 
-type AdminToken = Awaited<ReturnType<AdminCalls['findAdminToken']>>
-
 const TokenParams = Type.Object({ id: idGiven('tok', 'Id of the token.') })
-const NewToken = Type.Object(
-  {
-    name: Name,
-    role: RoleName,
-    permissions: Type.Optional(ExtraPermissions),
-    owner_id: Type.Optional(Type.Union([idGiven('own', 'Restricts the token to what belongs to this owner.'), Type.Null()])),
-    agent_id: Type.Optional(Type.Union([idGiven('agt', 'Restricts the token to this agent, without its owner.'), Type.Null()])),
-    expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
-  },
-  { additionalProperties: false, examples: [{ name: 'CI', role: 'editor', expires_at: '2027-11-26' }] },
-)
+const NewToken = Type.Object(newProperties(adminTokenFields), {
+  additionalProperties: false,
+  examples: [{ name: 'CI', role: 'editor', expires_at: '2027-11-26' }],
+})
+const writeToken = writerOf(adminTokenFields)
 
 export const tokenRoutes: TypedRoutes = async (app) => {
   app.post(
@@ -38,9 +30,7 @@ export const tokenRoutes: TypedRoutes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { name, role, permissions = [], owner_id: ownerId = null, agent_id: agentId = null, expires_at } = request.body
-      const expiresAt = readMoment('expires_at', expires_at ?? undefined) ?? null
-      const { text, ...token } = await request.admin.createAdminToken({ name, role, permissions, ownerId, agentId, expiresAt })
+      const { text, ...token } = await request.admin.createAdminToken(readNew(adminTokenFields, request.body))
       return reply.code(201).send({ ...writeToken(token), token: text })
     },
   )
@@ -89,16 +79,3 @@ export const tokenRoutes: TypedRoutes = async (app) => {
     },
   )
 }
-
-const writeToken = (token: AdminToken): Static<typeof TokenAnswer.ref> => ({
-  id: token.id,
-  name: token.name,
-  role: token.role,
-  permissions: token.permissions,
-  owner_id: token.ownerId,
-  agent_id: token.agentId,
-  created_at: writeTime(token.createdAt),
-  expires_at: writeTimeOrNull(token.expiresAt),
-  revoked_at: writeTimeOrNull(token.revokedAt),
-  last_used_at: writeTimeOrNull(token.lastUsedAt),
-})

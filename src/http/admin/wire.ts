@@ -8,7 +8,7 @@ import { grouped, nameOf, partsOf, valueAt } from '../../resources/field.ts'
 import type { Answer, Change, ChangeBody, Field, Fields, Given, Kind, NewBody, Resource } from '../../resources/field.ts'
 import { toJson } from '../../resources/json.ts'
 import { AmountUsd, Time, idOf } from './answer-fields.ts'
-import { Usd, idGiven, readUsd, wellFormed } from './fields.ts'
+import { Moment, Usd, idGiven, readMoment, readUsd, wellFormed } from './fields.ts'
 import { inWords } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
@@ -136,8 +136,10 @@ function asked(kind: Kind): TSchema {
       return Type.Number({ minimum: kind.min, maximum: kind.max })
     case 'usd':
       return Usd
+    case 'time':
+      return Moment
     case 'list':
-      return Type.Array(asked(kind.item), { minItems: kind.min, maxItems: kind.max })
+      return Type.Array(asked(kind.item), { minItems: kind.min, maxItems: kind.max, ...(kind.unique && { uniqueItems: true }) })
     default:
       return answered(kind)
   }
@@ -152,6 +154,8 @@ function read(kind: Kind, name: string, value: unknown): unknown {
       if (amount < 0n) throw invalid(name, `${name} must not be negative.`)
       return amount
     }
+    case 'time':
+      return readMoment(name, value as string)
     default:
       return value
   }

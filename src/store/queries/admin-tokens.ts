@@ -1,27 +1,15 @@
 /** Tokens of the admin API for programs. Only a digest of each is stored (`operator.token`). */
-import type { Row, Sql } from '../sql.ts'
-import { byDigest, integer, integerOrNull, listOf, text, textOrNull } from './columns.ts'
-import { readAccess } from './operators.ts'
-import type { Operator } from './operators.ts'
+import { adminTokenFields } from '../../resources/admin-token.ts'
+import type { AdminToken, GivenAdminToken } from '../../resources/admin-token.ts'
+import type { Sql } from '../sql.ts'
+import { byDigest, listOf, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { read, write } from './operation.ts'
 import { installation } from './scope.ts'
-import { created, when } from './audited-fields.ts'
-import type { AuditedFields } from './audited-fields.ts'
+import { auditedOf, created, when } from './audited-fields.ts'
+import { columnsOf, insertRow, rowReader } from './rows.ts'
 
-export type AdminToken = Pick<Operator, 'id' | 'name' | 'role' | 'permissions' | 'ownerId' | 'createdAt'> & {
-  /** Null: not restricted to an agent. With an agent, `ownerId` is the owner of it. */
-  agentId: string | null
-  /** Null: does not expire. */
-  expiresAt: number | null
-  revokedAt: number | null
-  /** To the minute. */
-  lastUsedAt: number | null
-}
-
-export type NewAdminToken = Pick<AdminToken, 'id' | 'name' | 'role' | 'permissions' | 'ownerId' | 'agentId' | 'expiresAt'> & {
-  digest: Uint8Array
-}
+export type NewAdminToken = GivenAdminToken & { id: string; digest: Uint8Array }
 
 /** `agent_not_found`: also an agent of another owner than `ownerId`. `expires_too_early`: not in the future by the store's clock. */
 export type CreateAdminTokenOutcome =
@@ -32,8 +20,9 @@ export type CreateAdminTokenOutcome =
 
 async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<CreateAdminTokenOutcome> {
   const now = await sql.now()
-  const { id, name, role, permissions, agentId, expiresAt, digest } = given
-  let { ownerId } = given
+  const { digest, ...fields } = given
+  const { id, agentId, expiresAt } = fields
+  let { ownerId } = fields
   if (ownerId !== null && (await sql.all('select id from owners where id = $1', ownerId)).length === 0) return { kind: 'owner_not_found' }
   if (agentId !== null) {
     const [agent] = await sql.all('select owner_id from agents where id = $1 and deleted_at is null', agentId)
@@ -42,19 +31,7 @@ async function createAdminToken(sql: Sql, given: NewAdminToken): Promise<CreateA
     ownerId = owner
   }
   if (expiresAt !== null && expiresAt <= now) return { kind: 'expires_too_early' }
-  await sql.run(
-    `insert into admin_tokens (id, digest, name, role, permissions, owner_id, agent_id, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    id,
-    digest,
-    name,
-    role,
-    JSON.stringify(permissions),
-    ownerId,
-    agentId,
-    now,
-    expiresAt,
-  )
+  await insertRow(sql, 'admin_tokens', adminTokenFields, { ...fields, ownerId, createdAt: now }, { digest })
   return { kind: 'created', token: (await findAdminToken(sql, id))! }
 }
 
@@ -98,27 +75,8 @@ async function touchAdminToken(sql: Sql, id: string): Promise<void> {
   await sql.run('update admin_tokens set last_used_at = $1 where id = $2', await sql.now(), id)
 }
 
-const columns = 'id, name, role, permissions, owner_id, agent_id, created_at, expires_at, revoked_at, last_used_at'
-
-const readAdminToken = (row: Row): AdminToken => ({
-  id: text(row, 'id'),
-  name: text(row, 'name'),
-  ...readAccess(row),
-  agentId: textOrNull(row, 'agent_id'),
-  createdAt: integer(row, 'created_at'),
-  expiresAt: integerOrNull(row, 'expires_at'),
-  revokedAt: integerOrNull(row, 'revoked_at'),
-  lastUsedAt: integerOrNull(row, 'last_used_at'),
-})
-
-const tokenFields = ({ name, role, permissions, ownerId, agentId, expiresAt }: AdminToken): AuditedFields => ({
-  name,
-  role,
-  permissions,
-  owner_id: ownerId,
-  agent_id: agentId,
-  expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
-})
+const columns = columnsOf(adminTokenFields)
+const readAdminToken = rowReader(adminTokenFields)
 
 export const adminTokenReads = {
   findAdminToken: read(findAdminToken, { scope: installation, readings: null }),
@@ -129,7 +87,7 @@ export const adminTokenReads = {
 export const adminTokenWrites = {
   createAdminToken: write(createAdminToken, {
     scope: installation,
-    audit: (outcome, [{ id }]) => created('token', id, tokenFields, outcome.kind === 'created' && outcome.token),
+    audit: (outcome, [{ id }]) => created('token', id, auditedOf(adminTokenFields), outcome.kind === 'created' && outcome.token),
     changesCaches: false,
   }),
   revokeAdminToken: write(revokeAdminToken, {
