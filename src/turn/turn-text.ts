@@ -80,7 +80,7 @@ export class TurnText {
     const serveSome = (): void => {
       for (let left = servedAtOnce; left > 0;) {
         const { done, value } = round.next()
-        if (done) return void setTimeout(rested, this.#readers.size * perListenerMs - (performance.now() - startedAt)).unref()
+        if (done) return void setTimeout(rested, Math.max(0, this.#readers.size * perListenerMs - (performance.now() - startedAt))).unref()
         if (!this.#isBehind(value[1])) continue
         this.#pass(...value)
         left--
