@@ -191,7 +191,9 @@ function lineOf({ mutant, kind, seconds }: Verdict): string {
   return `${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}`
 }
 
-const withReason = (verdict: Verdict): string => `${lineOf(verdict)}\n  ${verdict.because}`
+function withReason(verdict: Verdict): string {
+  return `${lineOf(verdict)}\n  ${verdict.because}`
+}
 
 function writeReport(file: string, verdicts: Verdict[], reused: Set<Mutant>): void {
   const entries = verdicts.map(({ mutant, kind, seconds }) => {
