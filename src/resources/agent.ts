@@ -32,7 +32,6 @@ export const agentFields = {
     change: true,
     initial: 2048,
     example: 2048,
-    option: { flags: '--max-output-tokens <count>', says: 'Maximum length of a reply in tokens' },
   },
   /** Null: the default of the provider. */
   temperature: {
@@ -41,7 +40,6 @@ export const agentFields = {
     change: true,
     initial: null,
     example: null,
-    option: { flags: '--temperature <number>', says: 'Temperature from 0 to 2' },
   },
   /** Of model calls in one turn. A turn that has called tools seven times without a reply is going round in circles. */
   maxSteps: { kind: whole(1, 32), create: 'optional', change: true, initial: 8, example: 8 },
